@@ -1,4 +1,5 @@
 import CMicrohttpd
+import Platform
 import Scheduling
 
 /// One request and its response, from the request line to the end; the library holds a reference.
@@ -14,6 +15,8 @@ final class ControlExchange {
     var client: (ticket: Int, socket: Int32)?
     private var connection: OpaquePointer?
     private var received = 0
+    /// Bytes of the library's buffer for a stream.
+    private nonisolated static let streamBuffer = 16 << 10
 
     init(_ request: ControlRequest) { self.request = request }
 
@@ -39,11 +42,23 @@ final class ControlExchange {
     }
 
     /// Passes the response to the library.
-    func reply(_ response: ControlResponse, to connection: OpaquePointer) -> MHD_Result {
-        var body = response.body
-        let made = body.withUTF8 { bytes in
-            MHD_create_response_from_buffer(
-                bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress), cmicrohttpd_copied)
+    ///
+    /// - Parameter begin: makes the stream of a response that is one.
+    func reply(
+        _ response: ControlResponse, to connection: OpaquePointer,
+        stream begin: (@escaping @Loop () -> String) -> ControlStream
+    ) -> MHD_Result {
+        let made: OpaquePointer?
+        if let event = response.event {
+            made = MHD_create_response_from_callback(
+                .max, Self.streamBuffer, readControlStream, Unmanaged.passRetained(begin(event)).toOpaque(),
+                controlStreamEnded)
+        } else {
+            var body = response.body
+            made = body.withUTF8 { bytes in
+                MHD_create_response_from_buffer(
+                    bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress), cmicrohttpd_copied)
+            }
         }
         guard let made else { return cmicrohttpd_no }
         defer { MHD_destroy_response(made) }
@@ -51,4 +66,23 @@ final class ControlExchange {
         for field in response.fields { MHD_add_response_header(made, field.name, field.value) }
         return MHD_queue_response(connection, UInt32(response.status), made)
     }
+}
+
+/// Called for the next part of a stream.
+private func readControlStream(
+    _ data: UnsafeMutableRawPointer?, _ position: UInt64, _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int
+) -> Int {
+    guard let data else { return -1 }
+    nonisolated(unsafe) let stream = data
+    nonisolated(unsafe) let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: bytes == nil ? 0 : size)
+    return Loop.assumeIsolated {
+        Unmanaged<ControlStream>.fromOpaque(stream).takeUnretainedValue().read(into: buffer)
+    }
+}
+
+/// Called once the connection of a stream has closed.
+private func controlStreamEnded(_ data: UnsafeMutableRawPointer?) {
+    guard let data else { return }
+    nonisolated(unsafe) let stream = data
+    Loop.assumeIsolated { Unmanaged<ControlStream>.fromOpaque(stream).takeRetainedValue().close() }
 }

@@ -1,3 +1,5 @@
+import Scheduling
+
 /// One request to the control API.
 struct ControlRequest: Sendable {
     /// The most bytes of a body; the longest useful one has some 300.
@@ -12,15 +14,19 @@ struct ControlRequest: Sendable {
     /// The fields of these names; nil without one.
     var host: String?
     var accept: String?
+    /// `Sec-Fetch-Site`: from which site a browser's page asks.
+    var site: String?
 }
 
 /// The response to a control request.
-struct ControlResponse: Sendable, Equatable {
+struct ControlResponse: Sendable {
     var status: Int
     var body: String
     var contentType: String
     /// Names and values of further fields.
     var fields: [Field] = []
+    /// Makes the next of the events that are the body; nil: `body` is it.
+    var event: (@Loop @Sendable () -> String)?
 
     struct Field: Sendable, Equatable {
         let name: String

@@ -28,6 +28,8 @@ package final class ControlServer {
     private var timer: LoopTimer?
     /// Requests being executed.
     private var exchanges: [ObjectIdentifier: ControlExchange] = [:]
+    /// The streams, as long as their connections are open.
+    private var streams: [Weak<ControlStream>] = []
     /// Connected clients: all count as this machine, so that only the time for which each was idle matters.
     private var holdings = FairShare(capacity: ControlServer.connections)
     private var clients: [FairShare.Ticket: Client] = [:]
@@ -48,11 +50,16 @@ package final class ControlServer {
 
     /// The same for the monitoring interface.
     ///
-    /// - Parameter hostName: this machine's own name.
+    /// - Parameters:
+    ///   - hostName: this machine's own name.
+    ///   - looksUp: whether the page looks names up.
     package convenience init(
-        monitoring target: any MonitorTarget, on listener: consuming Descriptor, hostName: String, loop: EventLoop
+        monitoring target: any MonitorTarget, on listener: consuming Descriptor, hostName: String, looksUp: Bool,
+        loop: EventLoop
     ) throws(SystemError) {
-        try self.init(on: listener, handler: MonitorAPI(target: target, hostName: hostName), loop: loop)
+        try self.init(
+            on: listener, handler: MonitorAPI(target: target, hostName: hostName, looksUp: looksUp),
+            loop: loop)
     }
 
     private init(
@@ -89,6 +96,8 @@ package final class ControlServer {
             exchange.resume()
         }
         exchanges = [:]
+        for stream in streams { stream.object?.end() }
+        streams = []
         MHD_run(daemon)
         MHD_stop_daemon(daemon)
     }
@@ -147,6 +156,14 @@ package final class ControlServer {
         holdings.renew(client.ticket)
     }
 
+    /// Begins a stream.
+    fileprivate func stream(_ event: @escaping @Loop () -> String, to connection: OpaquePointer) -> ControlStream {
+        let stream = ControlStream(event, to: connection, clock: loop) { [weak self] in self?.run() }
+        streams.removeAll { $0.object == nil }
+        streams.append(Weak(object: stream))
+        return stream
+    }
+
     /// The whole request has arrived: executes it in a task, and then resumes the connection.
     fileprivate func begin(_ exchange: ControlExchange) {
         setBusy(true, exchange)
@@ -172,7 +189,8 @@ private func controlRequestArrived(
     guard let known = state.pointee else {
         let request = ControlRequest(
             method: String(cString: method), path: String(cString: path), parameters: parameters(of: connection),
-            host: field("Host", of: connection), accept: field("Accept", of: connection))
+            host: field("Host", of: connection), accept: field("Accept", of: connection),
+            site: field("Sec-Fetch-Site", of: connection))
         state.pointee =
             Loop.assumeIsolated {
                 Reference(Unmanaged.passRetained(ControlExchange(request)).toOpaque())
@@ -185,10 +203,13 @@ private func controlRequestArrived(
     return Loop.assumeIsolated {
         let exchange = Unmanaged<ControlExchange>.fromOpaque(exchanged).takeUnretainedValue()
         if !part.isEmpty { return exchange.take(part) ? cmicrohttpd_yes : cmicrohttpd_no }
-        if let response = exchange.response { return exchange.reply(response, to: client) }
+        let server = Unmanaged<ControlServer>.fromOpaque(owner).takeUnretainedValue()
+        if let response = exchange.response {
+            return exchange.reply(response, to: client) { server.stream($0, to: client) }
+        }
         exchange.client = clientNumber(of: client).map { ($0, cmicrohttpd_socket(client)) }
         exchange.suspend(client)
-        Unmanaged<ControlServer>.fromOpaque(owner).takeUnretainedValue().begin(exchange)
+        server.begin(exchange)
         return cmicrohttpd_yes
     }
 }
@@ -260,6 +281,11 @@ private func takeParameter(
 private func text(_ start: UnsafePointer<CChar>?, _ size: Int) -> String? {
     let bytes = UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : size)
     return bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
+}
+
+/// A reference that keeps nothing.
+private struct Weak<Object: AnyObject> {
+    weak var object: Object?
 }
 
 /// A pointer returned from the loop's isolation.

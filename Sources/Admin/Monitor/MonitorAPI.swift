@@ -7,6 +7,8 @@ struct MonitorAPI: RequestHandler {
     let target: any MonitorTarget
     /// This machine's own name, by which it may be asked.
     let hostName: String
+    /// Whether names are looked up: only where no other machine can ask.
+    let looksUp: Bool
 
     func respond(to request: ControlRequest) async -> ControlResponse {
         guard isAllowed(request.host) else {
@@ -18,6 +20,9 @@ struct MonitorAPI: RequestHandler {
                 405, "this interface is read-only: GET or HEAD\n", fields: [.init(name: "Allow", value: "GET, HEAD")])
         }
         switch request.path {
+        case "/": return Self.page
+        case "/events": return events
+        case "/trace": return await trace(request)
         case "/metrics":
             let format = MetricsFormat(accept: request.accept)
             return ControlResponse(
@@ -26,8 +31,47 @@ struct MonitorAPI: RequestHandler {
         case "/readyz":
             let reason = target.unreadiness
             return .text(reason == nil ? 200 : 503, (reason ?? "ready") + "\n")
-        default: return .text(404, "there is /metrics, /healthz and /readyz\n")
+        default: return .text(404, "there is /, /metrics, /healthz and /readyz\n")
         }
+    }
+
+    private static let page = {
+        var page = ControlResponse(status: 200, body: Page.document, contentType: "text/html; charset=utf-8")
+        page.fields = [
+            .init(name: "Content-Security-Policy", value: Page.policy),
+            .init(name: "X-Content-Type-Options", value: "nosniff"),
+            .init(name: "Referrer-Policy", value: "no-referrer"),
+            .init(name: "Cache-Control", value: "no-store"),
+        ]
+        return page
+    }()
+
+    /// The numbers of the page, again and again.
+    private var events: ControlResponse {
+        var response = ControlResponse(status: 200, body: "", contentType: "text/event-stream")
+        response.fields = [.init(name: "Cache-Control", value: "no-store")]
+        response.event = { [target] in
+            let report = PageReport(
+                status: target.status, traffic: target.traffic, unreadiness: target.unreadiness)
+            return "data: \(report.json)\n\n"
+        }
+        return response
+    }
+
+    /// How a name is answered: asks sources as a client of this machine does.
+    private func trace(_ request: ControlRequest) async -> ControlResponse {
+        guard looksUp else {
+            return .fault(403, "names are looked up where control.http is a loopback address: httpdnsd query --trace")
+        }
+        // A page of another site may not make this server ask, even though it cannot read the response.
+        guard ["same-origin", "none", nil].contains(request.site) else { return .fault(403, "another site asks") }
+        guard let text = request.parameters?["name"], let name = try? Name(text).lowercased else {
+            return .fault(400, "this is not a name")
+        }
+        guard let type = RecordType(request.parameters?["type"] ?? "A"), !type.isMeta else {
+            return .fault(400, "this is not a type that can be looked up")
+        }
+        return ControlResponse(await target.trace(Question(name: name, type: type)))
     }
 
     /// Whether the `Host` field names this machine as no site on the Internet can: by an address, as `localhost`, or by its

@@ -1,3 +1,4 @@
+package import DNSWire
 package import Scheduling
 
 /// The running server, as read by the monitoring interface.
@@ -7,4 +8,6 @@ package protocol MonitorTarget: AnyObject, Sendable {
     var traffic: TrafficReport { get }
     /// Why no question can be answered from any source; nil when one may be.
     var unreadiness: String? { get }
+    /// Answers a question as that of a client of this machine, and tells how.
+    func trace(_ question: Question) async -> TraceReport
 }

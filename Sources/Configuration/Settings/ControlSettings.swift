@@ -34,7 +34,7 @@ extension Configuration {
                 "The mode of the socket's file; empty: 0660 with a group, else 0600."),
             Setting(
                 "http", \.http, .optional(.listener), shapesAnswers: false,
-                "Address and port for metrics and health; empty for none."),
+                "Address and port for metrics, health and a page; empty for none."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {

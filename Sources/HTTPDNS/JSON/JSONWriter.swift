@@ -25,6 +25,12 @@ package struct JSONWriter {
         text += Self.quoted(value)
     }
 
+    /// A number as an element of an array.
+    package mutating func integer(_ value: some BinaryInteger) {
+        separate()
+        text += String(value)
+    }
+
     // MARK: Members of an object
 
     package mutating func member(_ key: String, _ value: String?) {

@@ -2,6 +2,7 @@ import Admin
 import Configuration
 import DNSResolver
 import DNSServer
+import DNSWire
 import DiskCache
 import Glibc
 import Logs
@@ -176,7 +177,8 @@ final class RunningServer {
             }
             let socket = try ListeningSocket(address)
             monitor = try ControlServer(
-                monitoring: service, on: socket.descriptor.duplicate(), hostName: hostName(), loop: loop)
+                monitoring: service, on: socket.descriptor.duplicate(), hostName: hostName(),
+                looksUp: endpoint.address.isLoopback, loop: loop)
         } catch {
             if isFirstTry { log.logger.log(.startMonitor, "control.http: \(error); serving without metrics") }
             guard error.code == EADDRINUSE else { return }

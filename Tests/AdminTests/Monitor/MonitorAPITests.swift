@@ -1,3 +1,4 @@
+import DNSWire
 import Scheduling
 import TestSupport
 import Testing
@@ -12,18 +13,25 @@ struct MonitorAPITests {
         var status = StatusReport()
         var traffic = TrafficReport()
         var unreadiness: String?
+        private(set) var traced: [Question] = []
+
+        func trace(_ question: Question) async -> TraceReport {
+            traced.append(question)
+            return TraceReport()
+        }
     }
 
     @Loop
     private func ask(
         _ path: String, method: String = "GET", host: String? = "127.0.0.1:9053", accept: String? = nil,
-        unreadiness: String? = nil
+        unreadiness: String? = nil, parameters: [String: String] = [:], site: String? = nil, looksUp: Bool = true
     ) async -> ControlResponse {
         let target = FakeTarget()
         target.status.version = "1.2.3"
         target.unreadiness = unreadiness
-        return await MonitorAPI(target: target, hostName: "node7").respond(
-            to: ControlRequest(method: method, path: path, host: host, accept: accept))
+        return await MonitorAPI(target: target, hostName: "node7", looksUp: looksUp).respond(
+            to: ControlRequest(
+                method: method, path: path, parameters: parameters, host: host, accept: accept, site: site))
     }
 
     @Test @Loop func `metrics come as Prometheus text`() async {
@@ -71,6 +79,41 @@ struct MonitorAPITests {
     @Loop func `nothing can be changed`(method: String) async {
         let response = await ask("/metrics", method: method)
         #expect(response.status == 405 && response.fields == [.init(name: "Allow", value: "GET, HEAD")])
+    }
+
+    @Test @Loop func `the page runs nothing but what it brings with it`() async {
+        let response = await ask("/")
+        #expect(response.status == 200 && response.contentType == "text/html; charset=utf-8")
+        let policy = response.fields.first { $0.name == "Content-Security-Policy" }?.value ?? ""
+        #expect(policy.hasPrefix("default-src 'none'; style-src 'sha256-") && !policy.contains("unsafe"))
+        #expect(!response.body.contains(" onclick=") && !response.body.contains("innerHTML"))
+    }
+
+    @Test @Loop func `the page gets its numbers as events, one object in one line`() async {
+        let response = await ask("/events", unreadiness: "stopping")
+        let event = response.event?() ?? ""
+        #expect(response.contentType == "text/event-stream")
+        #expect(event.hasPrefix("data: {\"unready\":\"stopping\",\"status\":{") && event.hasSuffix("}\n\n"))
+        #expect(event.split(separator: "\n").count == 1)
+    }
+
+    @Test @Loop func `a name is looked up for this machine's own page`() async {
+        let name = ["name": "www.example.com", "type": "AAAA"]
+        #expect(await ask("/trace", parameters: name, site: "same-origin").status == 200)
+        #expect(await ask("/trace", parameters: name).status == 200)
+    }
+
+    @Test @Loop func `a page of another site, or another machine, makes the server ask nothing`() async {
+        let name = ["name": "www.example.com"]
+        for site in ["cross-site", "same-site"] {
+            #expect(await ask("/trace", parameters: name, site: site).status == 403)
+        }
+        #expect(await ask("/trace", parameters: name, looksUp: false).status == 403)
+    }
+
+    @Test(arguments: [[:], ["name": "a..b"], ["name": "a.example", "type": "ANY"]])
+    @Loop func `what is no name or type is refused`(parameters: [String: String]) async {
+        #expect(await ask("/trace", parameters: parameters).status == 400)
     }
 
     @Test @Loop func `another path is not found`() async {

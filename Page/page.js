@@ -1,0 +1,269 @@
+"use strict";
+(() => {
+    // The palette of Okabe and Ito, which people with any colour vision tell apart; each has its name beside it.
+    const sources = [
+        ["memory", "from memory", "#0072b2"],
+        ["disk", "from the cache file", "#56b4e9"],
+        ["provider", "from a provider", "#009e73"],
+        ["localdns_verified", "LocalDNS, verified by certificates", "#b6d957"],
+        ["localdns", "LocalDNS, of names not protected", "#999999"],
+        ["forward", "from forward servers", "#cc79a7"],
+        ["preset", "presets", "#7f6fb0"],
+        ["rule", "made here", "#c9a66b"],
+        ["localdns_unverified", "LocalDNS, not verified", "#f0e442"],
+        ["stale", "past their TTL", "#e69f00"],
+        ["none", "no answer (SERVFAIL)", "#d55e00"],
+    ];
+    const interval = 2;
+    const columns = 150;
+    const history = [];
+    let previous = null;
+
+    const byId = (id) => document.getElementById(id);
+
+    const element = (name, text, className) => {
+        const made = document.createElement(name);
+        if (text !== undefined) made.textContent = text;
+        if (className) made.className = className;
+        return made;
+    };
+
+    const table = (id, heads, rows, empty) => {
+        const target = byId(id);
+        if (rows.length === 0) {
+            const row = element("tr");
+            row.append(element("td", empty));
+            return target.replaceChildren(row);
+        }
+        const head = element("tr");
+        for (const title of heads) {
+            const cell = element("th", title.replace(/^#/, ""), title.startsWith("#") ? "number" : "");
+            cell.scope = "col";
+            head.append(cell);
+        }
+        const body = rows.map((cells) => {
+            const row = element("tr");
+            cells.forEach((cell, index) => {
+                const made = element("td", undefined, heads[index].startsWith("#") ? "number" : "");
+                made.append(cell instanceof Node ? cell : String(cell));
+                row.append(made);
+            });
+            return row;
+        });
+        target.replaceChildren(head, ...body);
+    };
+
+    const state = (isGood, text) => {
+        const made = element("span", undefined, isGood ? "good" : "bad");
+        made.append(element("strong", isGood ? "\u2713 " : "\u2717 "), text);
+        return made;
+    };
+
+    const number = (value) => value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 1 : 0 });
+    const percent = (part, whole) => (whole > 0 ? `${number((part / whole) * 100)} %` : "\u2013");
+
+    const span = (seconds) => {
+        if (seconds < 0.001) return `${Math.round(seconds * 1e6)} \u00b5s`;
+        return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${number(seconds)} s`;
+    };
+
+    // The bound below which a share of the values is, as histograms know it.
+    const quantile = (bounds, counts, share) => {
+        const total = counts.reduce((sum, count) => sum + count, 0);
+        if (total === 0) return "\u2013";
+        let sum = 0;
+        for (let index = 0; index < bounds.length; index += 1) {
+            sum += counts[index];
+            if (sum >= total * share) return span(bounds[index]);
+        }
+        return `> ${span(bounds[bounds.length - 1])}`;
+    };
+
+    const total = (histogram) => histogram.counts.reduce((sum, count) => sum + count, 0);
+
+    const showState = (report) => {
+        const { status } = report;
+        const problems = [];
+        const usable = status.providers.filter(
+            (provider) => provider.state === "used" && provider.addresses.some((address) => address.state === "used"));
+        if (status.switch !== "on") problems.push("HTTPDNS is switched off: names go to LocalDNS.");
+        for (const provider of status.providers) {
+            if (!usable.includes(provider)) problems.push(`Provider ${provider.name} cannot be asked (${provider.state}).`);
+        }
+        for (const server of status.localdns) {
+            if (server.state !== "used") problems.push(`LocalDNS ${server.address}: ${server.state}.`);
+        }
+        if (status.portal) problems.push(`A captive portal at ${status.portal} answers for unrelated names.`);
+        if (status.interception) problems.push("This network intercepts TLS.");
+        if (status.clock) problems.push(`The clock of this machine ${status.clock}.`);
+        if (status.cache.file_error) problems.push(`The cache file is not used: ${status.cache.file_error}.`);
+        const isReady = report.unready === "";
+        byId("state").className = `state ${isReady && problems.length === 0 ? "good" : "bad"}`;
+        let verdict = `It does not work: ${report.unready}`;
+        if (isReady) verdict = problems.length === 0 ? "All is well" : "It works, with limits";
+        const text = `${isReady ? "\u2713" : "\u2717"} ${verdict}`;
+        if (byId("verdict").textContent !== text) byId("verdict").textContent = text;
+        byId("problems").replaceChildren(...problems.map((problem) => element("li", problem)));
+    };
+
+    const showFigures = (report, rates, seconds) => {
+        const { status } = report;
+        const all = report.answers.reduce((sum, each) => sum + total(each), 0);
+        const count = (label) => total(report.answers.find((each) => each.label === label));
+        const rate = rates ? rates.reduce((sum, value) => sum + value, 0) / seconds : null;
+        const figures = [
+            ["Answers a second", rate === null ? "\u2013" : number(rate)],
+            ["From memory", percent(count("memory"), all)],
+            ["No answer", percent(count("none"), all)],
+            ["Past their TTL", percent(count("stale"), all)],
+            ["Entries cached", number(status.cache.entries)],
+            ["Forged answers found", number(status.forged_checks)],
+            ["Calls today", number(status.providers.reduce((sum, provider) => sum + provider.calls_today, 0))],
+        ];
+        byId("figures").replaceChildren(...figures.map(([title, value]) => {
+            const made = element("div");
+            made.append(element("dt", title), element("dd", value));
+            return made;
+        }));
+    };
+
+    const showAnswers = (report) => {
+        const rows = sources.map(([label, text, colour]) => {
+            const each = report.answers.find((answer) => answer.label === label);
+            const key = element("span", undefined, "key");
+            key.style.backgroundColor = colour;
+            const name = element("span");
+            name.append(key, text);
+            return [
+                name, number(total(each)), quantile(report.bounds, each.counts, 0.5),
+                quantile(report.bounds, each.counts, 0.95),
+            ];
+        });
+        table("answers", ["Source", "#Since the start", "#Half within", "#95 % within"], rows, "");
+    };
+
+    const drawChart = () => {
+        const chart = byId("chart");
+        const sums = history.map((sample) => sample.reduce((sum, value) => sum + value, 0));
+        const most = Math.max(1, ...sums);
+        const width = 600 / columns;
+        const bars = [];
+        history.forEach((sample, index) => {
+            let top = 120;
+            sample.forEach((value, source) => {
+                if (value <= 0) return;
+                const height = (value / most) * 116;
+                top -= height;
+                const bar = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+                bar.setAttribute("x", (columns - history.length + index) * width);
+                bar.setAttribute("y", top);
+                bar.setAttribute("width", width * 0.9);
+                bar.setAttribute("height", height);
+                bar.setAttribute("fill", sources[source][2]);
+                bars.push(bar);
+            });
+        });
+        chart.replaceChildren(...bars);
+        const answered = sums.reduce((sum, value) => sum + value, 0);
+        byId("chart-text").textContent = history.length === 0
+            ? "The chart begins when this page is opened."
+            : `${number(answered)} answers in the last ${span(history.length * interval)}; at most ${number(most / interval)} a second.`;
+    };
+
+    const showProviders = (report) => {
+        const rows = report.status.providers.map((provider) => {
+            const latencies = report.providers.find((each) => each.label === provider.name);
+            const addresses = element("span");
+            provider.addresses.forEach((address) => {
+                const line = element("div");
+                const time = address.response_ms === null ? "" : `, ${address.response_ms} ms`;
+                line.append(state(address.state === "used", `${address.address}: ${address.state}${time}`));
+                if (address.state !== "used" && address.last_error) line.append(` (${address.last_error})`);
+                addresses.append(line);
+            });
+            const limit = provider.daily_limit > 0 ? ` of ${number(provider.daily_limit)}` : "";
+            return [
+                provider.name, state(provider.state === "used", provider.state), addresses,
+                latencies ? quantile(report.bounds, latencies.counts, 0.5) : "\u2013",
+                latencies ? quantile(report.bounds, latencies.counts, 0.95) : "\u2013",
+                number(provider.calls_today) + limit,
+            ];
+        });
+        table("providers", ["Name", "State", "Addresses", "#Half within", "#95 % within", "#Calls today"], rows, "There is no provider.");
+    };
+
+    const showServers = (report) => {
+        const { status } = report;
+        const servers = status.localdns.map((server) => ["LocalDNS", server]).concat(
+            status.forwards.flatMap((entry) => entry.servers.map((server) => [entry.suffixes.join(", "), server])));
+        const rows = servers.map(([names, server]) => [server.address, names, state(server.state === "used", server.state)]);
+        table("servers", ["Address", "For", "State"], rows, "There is no LocalDNS.");
+    };
+
+    const showForged = (report) => {
+        const { status } = report;
+        byId("forged-note").textContent = status.forged_checks === 0 && status.forged.length === 0
+            ? "None was found: no client needed protection from LocalDNS since the start."
+            : `${number(status.forged_checks)} found since the start; clients did not get these addresses.`;
+        const rows = status.forged.map((entry) => [
+            entry.name, entry.address, entry.server || "not known",
+            [entry.reason, entry.subject].filter(Boolean).join(": "), entry.last, number(entry.count),
+        ]);
+        table("forged", ["Name", "Address", "Given by", "Certificate", "Last seen", "#Times"], rows, "None");
+    };
+
+    const show = (report) => {
+        report.bounds = report.bounds_us.map((bound) => bound / 1e6);
+        const counts = sources.map(([label]) => total(report.answers.find((each) => each.label === label)));
+        let rates = null;
+        const seconds = previous ? Math.max(1, report.status.uptime_seconds - previous.uptime) : interval;
+        if (previous && report.status.pid === previous.pid) {
+            rates = counts.map((count, index) => Math.max(0, count - previous.counts[index]));
+            history.push(rates);
+            if (history.length > columns) history.shift();
+        }
+        previous = { counts, pid: report.status.pid, uptime: report.status.uptime_seconds };
+        showState(report);
+        showFigures(report, rates, seconds);
+        showAnswers(report);
+        drawChart();
+        showProviders(report);
+        showServers(report);
+        showForged(report);
+        const { status } = report;
+        byId("footer").textContent = `Version ${status.version}, mode ${status.mode}, up ${number(status.uptime_seconds / 3600)} h, `
+            + `${status.reloads} reloads, generation ${status.generation}, ${status.config}`;
+    };
+
+    const lookUp = async () => {
+        const query = new URLSearchParams({ name: byId("name").value.trim(), type: byId("type").value });
+        byId("result").textContent = "Looking up";
+        byId("story").replaceChildren();
+        try {
+            const response = await fetch(`/trace?${query}`);
+            const report = await response.json();
+            if (!response.ok) {
+                byId("result").textContent = report.error;
+                return;
+            }
+            byId("result").textContent = `${report.name} ${report.type}: ${report.status}`;
+            byId("story").replaceChildren(...report.steps.map((step) => {
+                const line = element("li");
+                line.append(element("span", `${step.milliseconds} ms`), element("b", step.kind), element("span", step.text));
+                return line;
+            }));
+        } catch (error) {
+            byId("result").textContent = `The server does not answer: ${error.message}`;
+        }
+    };
+
+    byId("form").addEventListener("submit", (event) => {
+        event.preventDefault();
+        lookUp();
+    });
+
+    const events = new EventSource("/events");
+    events.addEventListener("open", () => { byId("connection").textContent = "live"; });
+    events.addEventListener("error", () => { byId("connection").textContent = "no connection: trying again"; });
+    events.addEventListener("message", (event) => show(JSON.parse(event.data)));
+})();

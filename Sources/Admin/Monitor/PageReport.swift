@@ -1,0 +1,44 @@
+import HTTPDNS
+
+/// What the monitoring page shows, as one JSON object.
+struct PageReport {
+    let status: StatusReport
+    let traffic: TrafficReport
+    /// Why no question can be answered from any source; nil when one may be.
+    let unreadiness: String?
+
+    var json: String {
+        JSONWriter.object { writer in
+            writer.member("unready", unreadiness ?? "")
+            writer.member("status", object: { status.write(to: &$0) })
+            let bounds = traffic.answers.first?.histogram.bounds ?? []
+            writer.member(
+                "bounds_us",
+                array: { writer in
+                    for bound in bounds { writer.integer(Int((bound * 1_000_000).rounded())) }
+                })
+            writer.member("answers", array: { Self.write(traffic.answers, to: &$0) })
+            writer.member("providers", array: { Self.write(traffic.providers, to: &$0) })
+            writer.member(
+                "refusals",
+                array: { writer in
+                    for each in traffic.refusals {
+                        writer.object {
+                            $0.member("label", each.label)
+                            $0.member("count", each.count)
+                        }
+                    }
+                })
+        }
+    }
+
+    private static func write(_ latencies: [TrafficReport.Latencies], to writer: inout JSONWriter) {
+        for each in latencies {
+            writer.object { writer in
+                writer.member("label", each.label)
+                writer.member(
+                    "counts", array: { writer in for count in each.histogram.counts { writer.integer(count) } })
+            }
+        }
+    }
+}

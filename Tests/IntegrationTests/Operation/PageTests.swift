@@ -1,0 +1,40 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension Integration {
+    /// The monitoring page, in a headless Chromium (Tests/Page/page.js).
+    @Suite(.serialized)
+    struct PageTests {
+        private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
+            .path
+
+        /// What is wrong with the page. `HTTPDNSD_SCREENSHOTS` is a folder where pictures of it stay.
+        private func use(_ url: String, _ directory: TemporaryDirectory, verdict: String) throws -> String {
+            let folder = ProcessInfo.processInfo.environment["HTTPDNSD_SCREENSHOTS"] ?? directory.path
+            let outcome = try ChildProcess.run([
+                "node", Self.folder + "/Tests/Page/page.js", url, folder, verdict,
+            ])
+            return outcome.output + outcome.errors
+        }
+
+        @Test func `it shows that all is well, lives, is used by keyboard, and runs nothing foreign`() throws {
+            let target = "127.0.0.1:\(try FreePort.next())"
+            let stage = try ControlStage(control: "http = \"\(target)\"")
+            for _ in 0..<3 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
+            #expect(try use("http://" + target, stage.directory, verdict: "All is well") == "")
+        }
+
+        @Test func `it says what does not work`() throws {
+            let target = "127.0.0.1:\(try FreePort.next())"
+            let stage = try ControlStage(control: "http = \"\(target)\"")
+            #expect(try stage.run("switch", "off").status == 0)
+            #expect(try use("http://" + target, stage.directory, verdict: "It works, with limits") == "")
+        }
+
+        @Test func `the program has the page of the files in Page`() throws {
+            let outcome = try ChildProcess.run(["python3", Self.folder + "/scripts/page", "--check"])
+            #expect(outcome.status == 0, "\(outcome.errors)")
+        }
+    }
+}
