@@ -86,7 +86,6 @@ private final class FakeProvider: Provider {
     let endpoints: [any Endpoint]
     let unavailability: String? = nil
     let waitingRequests = 0
-    nonisolated let latencies = LatencyHistogram()
     nonisolated let mayHedge = true
     var access = Backoff(.seconds(30)...(.seconds(600)))
     var ranking = AddressRanking()

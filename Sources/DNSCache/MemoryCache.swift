@@ -196,28 +196,13 @@ package final class MemoryCache: Sendable {
         return sum
     }
 
-    /// The TTLs of some entries.
-    package struct Sample: Equatable, Sendable {
-        /// Entries within their TTL, and those past it.
-        package private(set) var fresh = 0
-        package private(set) var stale = 0
-        /// The seconds that all fresh ones have left.
-        package private(set) var seconds = 0
-
-        mutating func add(left: UInt32) {
-            guard left > 0 else { return stale += 1 }
-            fresh += 1
-            seconds += Int(left)
-        }
-    }
-
     /// The TTLs of the entries in some slots of each shard: of all while a shard has no more slots than that.
     ///
     /// - Parameters:
     ///   - slots: of each shard; bounds how long its lock is held.
     ///   - start: another number samples other entries.
-    package func sample(slots: Int = 16, from start: Int, now: Instant) -> Sample {
-        var sample = Sample()
+    package func sample(slots: Int = 16, from start: Int, now: Instant) -> TTLSample {
+        var sample = TTLSample()
         let now = Self.seconds(now)
         for index in 0...mask {
             sample = shards[index].withLock { shard in

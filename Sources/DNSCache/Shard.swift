@@ -133,7 +133,7 @@ struct Shard: ~Copyable {
     /// - Parameters:
     ///   - start: any number: the slots are counted from it around the index.
     ///   - now: in seconds of the boot clock.
-    func add(to sample: inout MemoryCache.Sample, fromSlot start: Int, count: Int, now: UInt32) {
+    func add(to sample: inout TTLSample, fromSlot start: Int, count: Int, now: UInt32) {
         guard store.slotCount > 0 else { return }
         for step in 0..<min(count, store.slotCount) {
             let slot = (start &+ step) & Int.max % store.slotCount

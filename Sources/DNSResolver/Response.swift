@@ -51,3 +51,18 @@ package struct Response: Sendable {
         self.extendedError = extendedError
     }
 }
+
+extension Response {
+    /// The kind by which it is counted.
+    package var kind: AnswerKind {
+        switch (content, origin) {
+        case (.failure(.serverFailure), _): .failure
+        case (.failure, _): .rule
+        case (.stale, _): .stale
+        case (.answer, .ourselves): .rule
+        case (.answer, .cache): .memory
+        case (.answer, .archive): .disk
+        case (.answer, .source(_, let kind)): kind
+        }
+    }
+}

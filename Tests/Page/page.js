@@ -125,6 +125,7 @@ const use = async () => {
     expect(await evaluate(`document.querySelectorAll("#answers tr").length`) === 12, "not every source has its row");
     expect(await evaluate(`document.getElementById("providers").textContent.includes("vendor")`), "no provider");
     await until(`document.getElementById("chart-text").textContent.includes("answers in the last")`);
+    if (verdict === "All is well") await until(`document.querySelectorAll("#chart rect").length > 3`);
     expect(await evaluate(`document.getElementById("connection").textContent`) === "live", "not live");
     expect(!(await evaluate(`document.body.innerText`)).match(/undefined|NaN|null/), "a value that is none");
 

@@ -1,5 +1,3 @@
-import DNSWire
-
 /// The kinds of answers by which they are counted: where each came from.
 package enum AnswerKind: Int, CaseIterable, Sendable {
     /// The memory cache had it, within its TTL.
@@ -42,21 +40,6 @@ package enum AnswerKind: Int, CaseIterable, Sendable {
             case .bypass, .portal: self = .localDNS
             case .forward: self = .forward
             }
-        }
-    }
-}
-
-extension Response {
-    /// The kind by which it is counted.
-    package var kind: AnswerKind {
-        switch (content, origin) {
-        case (.failure(.serverFailure), _): .failure
-        case (.failure, _): .rule
-        case (.stale, _): .stale
-        case (.answer, .ourselves): .rule
-        case (.answer, .cache): .memory
-        case (.answer, .archive): .disk
-        case (.answer, .source(_, let kind)): kind
         }
     }
 }

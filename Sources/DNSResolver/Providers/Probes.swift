@@ -76,7 +76,6 @@ final class Probes {
             // Cancelled: another address was asked later and answered sooner. A silent one would otherwise never be
             // detected.
             if !reply.isCancelled {
-                provider.latencies.add(from: began, to: clock.now)
                 answered(endpoint, of: provider, isProbe: false)
             } else if clock.now - began >= Budget.hedge {
                 suspect(candidate, since: began)

@@ -24,9 +24,6 @@ package protocol Provider: AnyObject, Sendable {
     /// The addresses of the service, in configured order; may change when its host is looked up again.
     var endpoints: [any Endpoint] { get }
 
-    /// How long its responses took, of those to clients' questions.
-    nonisolated var latencies: LatencyHistogram { get }
-
     /// Requests that wait for a free slot on a connection to the service.
     var waitingRequests: Int { get }
 

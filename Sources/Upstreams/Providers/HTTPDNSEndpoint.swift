@@ -15,6 +15,7 @@ final class HTTPDNSEndpoint: Endpoint {
         let asked: ProviderQuestion
         /// Whether a new connection is made for it.
         let onNewConnection: Bool
+        let began: Instant
         /// The correction of our clock when its request was sent, in seconds.
         var offset: Int64 = 0
         var isSecond = false
@@ -27,11 +28,12 @@ final class HTTPDNSEndpoint: Endpoint {
         /// - Parameter clientSubnet: the client network sent to the service; nil: none.
         init(
             _ question: UpstreamQuestion, clientSubnet: AddressPrefix?, onNewConnection: Bool,
-            at endpoint: HTTPDNSEndpoint,
+            at endpoint: HTTPDNSEndpoint, began: Instant,
             done: @escaping @Loop (UpstreamReply) -> Void
         ) {
             self.question = question
             self.onNewConnection = onNewConnection
+            self.began = began
             asked = ProviderQuestion(
                 name: question.name, types: question.types, dnssecOK: question.dnssecOK,
                 checkingDisabled: question.checkingDisabled, clientSubnet: clientSubnet)
@@ -146,7 +148,7 @@ final class HTTPDNSEndpoint: Endpoint {
     ) -> any Cancellable {
         let attempt = Attempt(
             question, clientSubnet: clientSubnet.reported(for: question.clientNetwork),
-            onNewConnection: onNewConnection, at: self, done: done)
+            onNewConnection: onNewConnection, at: self, began: loop.now, done: done)
         send(attempt)
         return attempt
     }
@@ -193,6 +195,7 @@ final class HTTPDNSEndpoint: Endpoint {
             account.noteTime(of: response)
             switch format.outcome(of: response, to: attempt.asked) {
             case .results(let results):
+                if !attempt.onNewConnection { account.latencies.add(from: attempt.began, to: loop.now) }
                 answered(attempt.question.name)
                 attempt.finish(Self.reply(results, attempt.question.types))
             case .failure(.clockSkew(_, let serverTime))

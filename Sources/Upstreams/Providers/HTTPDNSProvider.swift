@@ -13,7 +13,8 @@ package final class HTTPDNSProvider: Provider {
     package nonisolated let names: [Name]
     package nonisolated let answersBothFamilies: Bool
     package nonisolated let mayHedge: Bool
-    package nonisolated let latencies = LatencyHistogram()
+    /// How long its answers to clients' questions took, from the request.
+    package var latencies: LatencyHistogram.Total { account.latencies.total }
     package var access = Backoff(HTTPDNSProvider.accessPauses)
     package var ranking = AddressRanking()
     /// The first and the longest backoff after the account was refused.

@@ -2,11 +2,13 @@ import DNSResolver
 import HTTPDNS
 import Scheduling
 
-/// State shared by all addresses of a provider: the service's time, and the day's quota of calls.
+/// State shared by all addresses of a provider: the service's time, the day's quota of calls, and how long its answers took.
 @Loop
 final class ProviderAccount {
     let clock: ProviderClock
     private(set) var calls: DailyCalls
+    /// Of the answers to clients' questions, from the request.
+    let latencies = LatencyHistogram()
     private let provider: String
     private let report: @Loop (ResolverEvent) -> Void
 

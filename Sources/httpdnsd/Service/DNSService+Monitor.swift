@@ -25,7 +25,7 @@ extension DNSService: MonitorTarget {
         }
         report.answers = AnswerKind.allCases.map { .init($0.label, HistogramReport(server.latencies($0))) }
         report.providers = composition.providers.map {
-            .init($0.entry.name, HistogramReport($0.upstream.latencies.total))
+            .init($0.entry.name, HistogramReport($0.upstream.latencies))
         }
         let refused = server.refusedQueries
         report.refusals = [

@@ -217,7 +217,6 @@ final class SimulatedProvider: Provider {
     var ranking = AddressRanking()
     let unavailability: String? = nil
     let waitingRequests = 0
-    nonisolated let latencies = LatencyHistogram()
     let servers: [SimulatedServer]
 
     init(_ plan: SimulationPlan.Provider, number: Int, networkBits: Int, servers: [SimulatedServer]) {

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -22,6 +23,12 @@ extension Integration {
             let target = "127.0.0.1:\(try FreePort.next())"
             let stage = try ControlStage(control: "http = \"\(target)\"")
             for _ in 0..<3 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
+            let address = stage.daemon.addresses[0]
+            let clients = try ChildProcess([
+                "bash", "-c",
+                "n=0; while :; do dig +tries=1 @\(address.host) -p \(address.port) www.example.com host$((n++ / 4)).example.com; done",
+            ])
+            defer { clients.signal(SIGKILL) }
             #expect(try use("http://" + target, stage.directory, verdict: "All is well") == "")
         }
 

@@ -132,7 +132,6 @@ package final class FakeProvider: Provider {
     package var ranking = AddressRanking()
     package var unavailability: String?
     package var waitingRequests = 0
-    package nonisolated let latencies = LatencyHistogram()
     package let addresses: [FakeUpstream]
 
     package nonisolated init(
