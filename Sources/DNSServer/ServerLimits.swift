@@ -14,9 +14,9 @@ package struct ServerLimits: Sendable {
     /// How long the first query of a client network may have waited for an overloaded loop before further ones of the
     /// network are refused.
     package var patience: Duration = .milliseconds(100)
-    /// Refused queries over UDP that are answered with SERVFAIL in a second; the rest are dropped. As many as take 1 %
+    /// Refused queries over UDP that are answered with SERVFAIL in a second; the rest are dropped. As many as take 4 %
     /// of a CPU, at some 4 us each.
-    package var refusals = 2_500
+    package var refusals = 10_000
     /// Queries that wait for the resolver before an overloaded loop takes another while requests wait for room at the
     /// sources: fewer than one address of a service carries at once (`HTTPLimits.requests`), so that what waits is
     /// sent before anything is taken.

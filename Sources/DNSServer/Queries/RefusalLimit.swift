@@ -7,18 +7,18 @@ import Synchronization
 /// CPUs, a flood of several times the capacity would spend most of the time on refusals, and ever fewer queries would be
 /// answered. So no more than a number a second are; clients of the others retransmit, as if the kernel had had no room.
 final class RefusalLimit: Sendable {
-    /// The interval in nanoseconds in which a hundredth of a second's refusals are answered.
-    private static let slice: Int64 = 10_000_000
+    /// Nanoseconds in which so many are answered: a whole second, since clients ask in bursts.
+    private static let interval: Int64 = 1_000_000_000
 
     private let limit: Int
     private let current = Atomic<Int64>(0)
-    /// Refused in the current slice.
+    /// Refused in the current interval.
     private let used = Atomic<Int>(0)
     private let refused = Atomic<Int>(0)
     private let dropped = Atomic<Int>(0)
 
-    /// - Parameter limit: how many are answered each second, at least 100.
-    init(_ limit: Int) { self.limit = max(1, limit / 100) }
+    /// - Parameter limit: how many are answered each second.
+    init(_ limit: Int) { self.limit = limit }
 
     /// Queries refused since the start, and how many of these got no response.
     var counts: (refused: Int, dropped: Int) {
@@ -31,8 +31,8 @@ final class RefusalLimit: Sendable {
     /// Counts a query that is refused over UDP. Returns whether it is answered with SERVFAIL. May be called from any thread.
     func refuse(at now: Instant) -> Bool {
         refused.wrappingAdd(1, ordering: .relaxed)
-        let slice = now.nanoseconds / Self.slice
-        if current.load(ordering: .relaxed) != slice, current.exchange(slice, ordering: .relaxed) != slice {
+        let interval = now.nanoseconds / Self.interval
+        if current.load(ordering: .relaxed) != interval, current.exchange(interval, ordering: .relaxed) != interval {
             used.store(0, ordering: .relaxed)
         }
         if used.wrappingAdd(1, ordering: .relaxed).oldValue < limit { return true }

@@ -141,7 +141,7 @@ import Testing
     {
         var limits = TestServer.limits
         limits.mailbox = 1
-        limits.refusals = 100
+        limits.refusals = 1
         try await TestServer.run(limits: limits) { server in
             try server.store("hit.example")
             let gate = LoopGate()
