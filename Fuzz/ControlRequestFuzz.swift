@@ -93,6 +93,13 @@ private final class Target: ControlTarget {
         return WhyReport()
     }
 
+    func trace(_ question: Question) async -> TraceReport {
+        changes += 1
+        precondition(question.name == question.name.lowercased, "a name with capital letters")
+        precondition(!question.type.isMeta, "a question that no cache answers")
+        return TraceReport()
+    }
+
     func flush(_ what: AnswerRemoval) async -> FlushReport {
         changes += 1
         return FlushReport()
