@@ -30,10 +30,14 @@ func fuzzControlRequest(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 @Loop
 private func check(_ response: ControlResponse, to request: ControlRequest, _ target: Target) {
     precondition([200, 400, 404, 405].contains(response.status), "a status that is not documented")
+    precondition(target.reads + target.changes <= 1, "one request did several things")
+    if let parts = response.parts {
+        precondition(response.status == 200 && request.method == "GET", "a stream of what was refused")
+        return precondition(parts.next().isEmpty, "queries out of nothing")
+    }
     precondition(response.body.last == "\n", "no end of the line")
     guard let report = try? FaultReport(json: Array(response.body.utf8)) else { preconditionFailure("not one object") }
     precondition(report.error.isEmpty == (response.status == 200), "an error without a text, or a text without one")
-    precondition(target.reads + target.changes <= 1, "one request did several things")
     precondition(target.changes == 0 || request.method == "POST", "\(request.method) changed something")
     precondition(target.changes == 0 || response.status == 200, "what was refused changed something")
 }
@@ -95,9 +99,15 @@ private final class Target: ControlTarget {
 
     func trace(_ question: Question) async -> TraceReport {
         changes += 1
-        precondition(question.name == question.name.lowercased, "a name with capital letters")
-        precondition(!question.type.isMeta, "a question that no cache answers")
+        precondition(question.name == question.name.lowercased && !question.type.isMeta, "a question of \(question)")
         return TraceReport()
+    }
+
+    func listen(for filter: QueryFilter) -> QueryListener? {
+        reads += 1
+        precondition(filter.suffix == filter.suffix?.lowercased, "a name with capital letters")
+        precondition(filter.slower.map { (.zero ... .seconds(60)).contains($0) } ?? true, "slower than \(filter)")
+        return QueryListener(filter)
     }
 
     func flush(_ what: AnswerRemoval) async -> FlushReport {

@@ -35,6 +35,11 @@ static inline int cmicrohttpd_socket(struct MHD_Connection *connection) {
     return info ? info->connect_fd : -1;
 }
 
+// Leaves a connection open however long nothing is sent.
+static inline void cmicrohttpd_stay(struct MHD_Connection *connection) {
+    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
+}
+
 // How many clients are connected.
 static inline unsigned int cmicrohttpd_connections(struct MHD_Daemon *daemon) {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);

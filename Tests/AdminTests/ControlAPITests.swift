@@ -48,6 +48,12 @@ struct ControlAPITests {
         #expect(
             await ask("POST", "/v1/badips/add", body: #"{"address":"2001:db8::1"}"#).target.calls
                 == ["add 2001:db8::1 1800"])
+        #expect(await ask("GET", "/v1/queries").target.calls == ["listen - - - -"])
+        #expect(
+            await ask(
+                "GET", "/v1/queries",
+                ["suffix": "Example.COM", "client": "192.0.2.77/24", "source": "aliyun", "slower_ms": "100"]
+            ).target.calls == ["listen example.com 192.0.2.0/24 aliyun 0.1 seconds"])
         #expect(await ask("POST", "/v1/reload").target.calls == ["reload"])
         #expect(await ask("POST", "/v1/handover").target.calls == ["hand over"])
     }
@@ -71,6 +77,10 @@ struct ControlAPITests {
             ("POST", "/v1/cache/flush", [:], #"{"sufix":"a.example"}"#),
             ("POST", "/v1/cache/flush", [:], #"{"name":7}"#), ("POST", "/v1/cache/flush", [:], #"["all"]"#),
             ("POST", "/v1/cache/flush", [:], "{\"name\":\"\u{0}\"}"),
+            ("GET", "/v1/queries", ["client": "a.example"], ""), ("GET", "/v1/queries", ["client": "192.0.2.0/33"], ""),
+            ("GET", "/v1/queries", ["slower_ms": "-1"], ""), ("GET", "/v1/queries", ["slower_ms": "60001"], ""),
+            ("GET", "/v1/queries", ["slower_ms": "1s"], ""), ("GET", "/v1/queries", ["suffix": "a..b"], ""),
+            ("GET", "/v1/queries", ["name": "a.example"], ""),
             ("POST", "/v1/trace", [:], "{}"), ("POST", "/v1/trace", [:], #"{"name":"a..b"}"#),
             ("POST", "/v1/trace", [:], #"{"name":"a.example","type":"ANY"}"#),
             ("POST", "/v1/switch", [:], #"{"switch":"maybe"}"#),
@@ -89,6 +99,22 @@ struct ControlAPITests {
         #expect(reply.status == 400)
         #expect((try? FaultReport(json: Array(reply.body.utf8)).error.isEmpty) == false)
         #expect(reply.target.calls.allSatisfy { $0.hasPrefix("list") })
+    }
+
+    @Test @Loop func `queries are shown to four clients, to a fifth only once one of them has gone`() async {
+        let target = FakeTarget()
+        func listen() async -> ControlResponse {
+            await ControlAPI(target: target).respond(to: ControlRequest(method: "GET", path: "/v1/queries"))
+        }
+        var responses: [ControlResponse] = []
+        for _ in 0..<QueryListeners.limit { responses.append(await listen()) }
+        #expect(responses.allSatisfy { $0.status == 200 && $0.contentType == "application/x-ndjson" })
+        let refused = await listen()
+        #expect(refused.status == 503 && refused.body.contains("4 clients are shown queries already"))
+        responses.removeFirst()
+        #expect(await listen().status == 200)
+        responses = []
+        #expect(target.listeners.isEmpty)
     }
 
     @Test @Loop func `another path is 404, another method 405`() async {
@@ -135,6 +161,7 @@ struct ControlAPITests {
     private final class FakeTarget: ControlTarget {
         var calls: [String] = []
         var reloadErrors: [String] = []
+        let listeners = QueryListeners()
 
         nonisolated init() {}
 
@@ -162,6 +189,13 @@ struct ControlAPITests {
         func trace(_ question: Question) async -> TraceReport {
             calls.append("trace \(question.name) \(question.type)")
             return TraceReport()
+        }
+
+        func listen(for filter: QueryFilter) -> QueryListener? {
+            calls.append(
+                "listen \(filter.suffix?.description ?? "-") \(filter.network?.description ?? "-") "
+                    + "\(filter.source ?? "-") \(filter.slower.map { "\($0)" } ?? "-")")
+            return listeners.add(filter)
         }
 
         func flush(_ what: AnswerRemoval) async -> FlushReport {

@@ -22,6 +22,7 @@ struct ControlAPI: RequestHandler {
             case ("GET", "/v1/cache/entry"): return try await show(request)
             case ("GET", "/v1/why"): return try why(request)
             case ("POST", "/v1/trace"): return try await trace(request)
+            case ("GET", "/v1/queries"): return try queries(request)
             case ("POST", "/v1/cache/flush"): return try await flush(request)
             case ("POST", "/v1/switch"): return try turn(request)
             case ("GET", "/v1/badips"):
@@ -49,7 +50,8 @@ struct ControlAPI: RequestHandler {
     }
 
     private nonisolated static let paths: Set<String> = [
-        "/v1/status", "/v1/cache", "/v1/cache/entry", "/v1/why", "/v1/trace", "/v1/cache/flush", "/v1/switch",
+        "/v1/status", "/v1/cache", "/v1/cache/entry", "/v1/why", "/v1/trace", "/v1/queries", "/v1/cache/flush",
+        "/v1/switch",
         "/v1/badips",
         "/v1/badips/add",
         "/v1/badips/remove", "/v1/reload", "/v1/handover",
@@ -84,6 +86,33 @@ struct ControlAPI: RequestHandler {
     private func why(_ request: ControlRequest) throws(Fault) -> ControlResponse {
         guard let text = try request.allow(parameters: ["name"])["name"] else { throw Fault(400, "name: missing") }
         return ControlResponse(target.why(try Self.name(text, "name")))
+    }
+
+    /// The queries as they are answered, without an end.
+    private func queries(_ request: ControlRequest) throws(Fault) -> ControlResponse {
+        let parameters = try request.allow(parameters: ["suffix", "client", "source", "slower_ms"])
+        var filter = QueryFilter()
+        filter.suffix = try parameters["suffix"].map { text throws(Fault) in try Self.name(text, "suffix") }
+        filter.source = parameters["source"]
+        if let text = parameters["client"] {
+            guard let network = AddressPrefix(text) else {
+                throw Fault(400, "client: not an address, or a network such as 192.0.2.0/24")
+            }
+            filter.network = network
+        }
+        if let text = parameters["slower_ms"] {
+            let limit = Int64(QueryFilter.slowest / .milliseconds(1))
+            guard let number = Int64(text), (0...limit).contains(number) else {
+                throw Fault(400, "slower_ms: not a number from 0 to \(limit)")
+            }
+            filter.slower = .milliseconds(number)
+        }
+        guard let listener = target.listen(for: filter) else {
+            throw Fault(503, "\(QueryListeners.limit) clients are shown queries already, and no more can be")
+        }
+        var response = ControlResponse(status: 200, body: "", contentType: "application/x-ndjson")
+        response.parts = ControlParts(interval: .milliseconds(100), isPatient: true) { listener.take() }
+        return response
     }
 
     private func trace(_ request: ControlRequest) async throws(Fault) -> ControlResponse {

@@ -29,8 +29,7 @@ package struct ControlClient {
     package func get<Report: JSONRecord>(
         _ path: String, _ parameters: [(String, String)] = [], as: Report.Type
     ) throws(ControlError) -> Reply<Report> {
-        let query = parameters.map { "\($0)=\(TextEncoding.percent($1))" }.joined(separator: "&")
-        return try perform(query.isEmpty ? path : "\(path)?\(query)", body: nil, accepted: [200])
+        try perform(Self.target(path, parameters), body: nil, accepted: [200])
     }
 
     /// Sends a POST request.
@@ -43,15 +42,33 @@ package struct ControlClient {
         try perform(path, body: JSONWriter.object(members), accepted: accepted)
     }
 
+    /// Sends a GET request whose response has no end, until the server ends it.
+    ///
+    /// - Parameter take: called with each line as it comes, without its end; returns false to end it.
+    package func follow(
+        _ path: String, _ parameters: [(String, String)], _ take: @escaping ([UInt8]) -> Bool
+    ) throws(ControlError) {
+        let (status, bytes) = try exchange(Self.target(path, parameters), body: nil, lines: take)
+        guard status == 200 else { throw fault(status, bytes) }
+    }
+
+    private static func target(_ path: String, _ parameters: [(String, String)]) -> String {
+        let query = parameters.map { "\($0)=\(TextEncoding.percent($1))" }.joined(separator: "&")
+        return query.isEmpty ? path : "\(path)?\(query)"
+    }
+
+    /// The error of a response that is no report.
+    private func fault(_ status: Int, _ bytes: [UInt8]) -> ControlError {
+        let fault = try? FaultReport(json: bytes)
+        return ControlError(
+            status: status, text: fault?.error ?? "\(socket): answered \(status), not as a control socket does")
+    }
+
     private func perform<Report: JSONRecord>(
         _ target: String, body: String?, accepted: Set<Int>
     ) throws(ControlError) -> Reply<Report> {
         let (status, bytes) = try exchange(target, body: body)
-        guard accepted.contains(status) else {
-            let fault = try? FaultReport(json: bytes)
-            throw ControlError(
-                status: status, text: fault?.error ?? "\(socket): answered \(status), not as a control socket does")
-        }
+        guard accepted.contains(status) else { throw fault(status, bytes) }
         do throws(JSONError) {
             let report = try Report(json: bytes)
             return Reply(report: report, text: String(decoding: bytes, as: UTF8.self), status: status)
@@ -60,7 +77,10 @@ package struct ControlClient {
         }
     }
 
-    private func exchange(_ target: String, body: String?) throws(ControlError) -> (status: Int, body: [UInt8]) {
+    /// - Parameter lines: takes the lines of a response without an end; nil: the response has one, within the time limit.
+    private func exchange(
+        _ target: String, body: String?, lines: (([UInt8]) -> Bool)? = nil
+    ) throws(ControlError) -> (status: Int, body: [UInt8]) {
         let received = ReceivedBody()
         do throws(CurlError) {
             let easy = try CurlEasy()
@@ -71,16 +91,27 @@ package struct ControlClient {
             try easy.set(CURLOPT_NOPROXY, text: "*")
             try easy.set(CURLOPT_PROTOCOLS_STR, text: "http")
             try easy.set(CURLOPT_NOSIGNAL, 1)
-            try easy.set(CURLOPT_TIMEOUT_MS, Int(timeout / .milliseconds(1)))
+            if lines == nil { try easy.set(CURLOPT_TIMEOUT_MS, Int(timeout / .milliseconds(1))) }
             try easy.set(CURLOPT_HTTPHEADER, list: headers.pointer)
             try easy.set(CURLOPT_WRITEDATA, object: received)
             try checked(ccurl_set_on_body(easy.pointer, receiveControlBody))
             if let body { try checked(ccurl_set_post(easy.pointer, body, curl_off_t(body.utf8.count))) }
-            let result = curl_easy_perform(easy.pointer)
+            let handle = easy.pointer
+            if let lines {
+                received.onLine = { line in
+                    var status = 0
+                    ccurl_get_long(handle, CURLINFO_RESPONSE_CODE, &status)
+                    // That of an error belongs to the body.
+                    return status == 200 ? lines(line) : nil
+                }
+            }
+            let result = curl_easy_perform(handle)
             // libcurl only stores a pointer to it.
             withExtendedLifetime(headers) {}
-            try checked(result)
-            return (easy.long(CURLINFO_RESPONSE_CODE) ?? 0, received.bytes)
+            let status = easy.long(CURLINFO_RESPONSE_CODE) ?? 0
+            // However a response without an end breaks off, that is its end.
+            if lines == nil || status != 200 { try checked(result) }
+            return (status, received.bytes)
         } catch {
             throw ControlError(status: nil, text: failure(error))
         }
@@ -118,6 +149,21 @@ private final class ReceivedBody {
     static let limit = 64 << 20
 
     var bytes: [UInt8] = []
+    /// Called with each line of a response without an end; returns whether there may be more, nil if it was not taken.
+    var onLine: (([UInt8]) -> Bool?)?
+
+    /// Appends a part. Returns whether there may be more.
+    func append(_ part: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count + part.count <= Self.limit else { return false }
+        bytes += part
+        guard let onLine, let end = bytes.lastIndex(of: UInt8(ascii: "\n")) else { return true }
+        for line in bytes[..<end].split(separator: UInt8(ascii: "\n")) {
+            guard let isMoreWanted = onLine(Array(line)) else { return true }
+            guard isMoreWanted else { return false }
+        }
+        bytes.removeFirst(end + 1)
+        return true
+    }
 }
 
 /// Called with a part of a body. Any return value other than the whole size ends the transfer.
@@ -126,7 +172,5 @@ private func receiveControlBody(
 ) -> Int {
     guard let data, let bytes else { return 0 }
     let received = Unmanaged<ReceivedBody>.fromOpaque(data).takeUnretainedValue()
-    guard received.bytes.count + size * count <= ReceivedBody.limit else { return 0 }
-    received.bytes += UnsafeRawBufferPointer(start: bytes, count: size * count)
-    return size * count
+    return received.append(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
 }

@@ -46,12 +46,13 @@ final class ControlExchange {
     /// - Parameter begin: makes the stream of a response that is one.
     func reply(
         _ response: ControlResponse, to connection: OpaquePointer,
-        stream begin: (@escaping @Loop () -> String) -> ControlStream
+        stream begin: (ControlParts) -> ControlStream
     ) -> MHD_Result {
         let made: OpaquePointer?
-        if let event = response.event {
+        if let parts = response.parts {
+            if parts.isPatient { cmicrohttpd_stay(connection) }
             made = MHD_create_response_from_callback(
-                .max, Self.streamBuffer, readControlStream, Unmanaged.passRetained(begin(event)).toOpaque(),
+                .max, Self.streamBuffer, readControlStream, Unmanaged.passRetained(begin(parts)).toOpaque(),
                 controlStreamEnded)
         } else {
             var body = response.body

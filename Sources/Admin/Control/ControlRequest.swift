@@ -25,8 +25,8 @@ struct ControlResponse: Sendable {
     var contentType: String
     /// Names and values of further fields.
     var fields: [Field] = []
-    /// Makes the next of the events that are the body; nil: `body` is it.
-    var event: (@Loop @Sendable () -> String)?
+    /// The body, if it has no end; nil: `body` is it.
+    var parts: ControlParts?
 
     struct Field: Sendable, Equatable {
         let name: String
@@ -50,4 +50,14 @@ struct ControlResponse: Sendable {
     static func fault(_ status: Int, _ text: String) -> ControlResponse {
         ControlResponse(FaultReport(error: text), status: status)
     }
+}
+
+/// A body without an end.
+struct ControlParts: Sendable {
+    /// How long after one part the next is made.
+    let interval: Duration
+    /// Whether the connection stays for as long as the client reads nothing. Else it is closed as a silent one is.
+    let isPatient: Bool
+    /// Makes the next part; empty: there is nothing to send.
+    let next: @Loop @Sendable () -> String
 }

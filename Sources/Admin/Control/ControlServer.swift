@@ -157,8 +157,8 @@ package final class ControlServer {
     }
 
     /// Begins a stream.
-    fileprivate func stream(_ event: @escaping @Loop () -> String, to connection: OpaquePointer) -> ControlStream {
-        let stream = ControlStream(event, to: connection, clock: loop) { [weak self] in self?.run() }
+    fileprivate func stream(_ parts: ControlParts, to connection: OpaquePointer) -> ControlStream {
+        let stream = ControlStream(parts, to: connection, clock: loop) { [weak self] in self?.run() }
         streams.removeAll { $0.object == nil }
         streams.append(Weak(object: stream))
         return stream
@@ -281,11 +281,6 @@ private func takeParameter(
 private func text(_ start: UnsafePointer<CChar>?, _ size: Int) -> String? {
     let bytes = UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : size)
     return bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
-}
-
-/// A reference that keeps nothing.
-private struct Weak<Object: AnyObject> {
-    weak var object: Object?
 }
 
 /// A pointer returned from the loop's isolation.

@@ -1,15 +1,12 @@
 import CMicrohttpd
+import Glibc
 import Scheduling
 
-/// A response without an end: server-sent events (HTML Living Standard, section 9.2), one at once and one at each
-/// interval. The library holds a reference until the connection has closed.
+/// A response without an end: a part at once and one at each interval, unless the client has yet to read the one before.
+/// The library holds a reference until the connection has closed.
 @Loop
 final class ControlStream {
-    private nonisolated static let interval: Duration = .seconds(2)
-    /// The most bytes that wait for a client: while there are more, events are left out.
-    private nonisolated static let limit = 1 << 20
-
-    private let event: @Loop () -> String
+    private let parts: ControlParts
     private let connection: OpaquePointer
     private let clock: any LoopClock
     /// Lets the library go on.
@@ -19,28 +16,38 @@ final class ControlStream {
     private var isEnded = false
     private var timer: LoopTimer?
 
-    /// - Parameter event: makes the next event, as it is sent.
     init(
-        _ event: @escaping @Loop () -> String, to connection: OpaquePointer, clock: any LoopClock,
-        run: @escaping @Loop () -> Void
+        _ parts: ControlParts, to connection: OpaquePointer, clock: any LoopClock, run: @escaping @Loop () -> Void
     ) {
-        self.event = event
+        self.parts = parts
         self.connection = connection
         self.clock = clock
         self.run = run
-        waiting = Array(event().utf8)
+        waiting = Array(parts.next().utf8)
         setTimer()
     }
 
     private func setTimer() {
-        timer = clock.schedule(after: Self.interval) { [weak self] in self?.tick() }
+        timer = clock.schedule(after: parts.interval) { [weak self] in self?.tick() }
     }
 
     private func tick() {
-        if waiting.count < Self.limit { waiting += event().utf8 }
+        if isSuspended, hasHungUp {
+            end()
+            return run()
+        }
         setTimer()
+        guard waiting.isEmpty else { return }
+        waiting = Array(parts.next().utf8)
+        guard !waiting.isEmpty else { return }
         resume()
         run()
+    }
+
+    /// Whether the client has closed its socket, which the library does not notice while the connection rests.
+    private var hasHungUp: Bool {
+        var socket = pollfd(fd: cmicrohttpd_socket(connection), events: 0, revents: 0)
+        return poll(&socket, 1, 0) > 0
     }
 
     private func resume() {
@@ -49,7 +56,7 @@ final class ControlStream {
         MHD_resume_connection(connection)
     }
 
-    /// Copies what waits into the library's buffer; with nothing to copy the connection rests until the next event.
+    /// Copies what waits into the library's buffer; with nothing to copy the connection rests until the next part.
     ///
     /// - Returns: the number of bytes; -1 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
@@ -65,14 +72,14 @@ final class ControlStream {
         return count
     }
 
-    /// Ends the response: the server stops, and may not while a connection rests.
+    /// Ends the response: the client has gone, or the server stops, and may not while a connection rests.
     func end() {
         isEnded = true
         close()
         resume()
     }
 
-    /// Makes no more events: the connection has closed, or the response is at its end.
+    /// Makes no more parts: the connection has closed, or the response is at its end.
     func close() {
         timer?.cancel()
         timer = nil

@@ -50,7 +50,8 @@ struct MonitorAPI: RequestHandler {
     private var events: ControlResponse {
         var response = ControlResponse(status: 200, body: "", contentType: "text/event-stream")
         response.fields = [.init(name: "Cache-Control", value: "no-store")]
-        response.event = { [target] in
+        // Server-sent events (HTML Living Standard, section 9.2).
+        response.parts = ControlParts(interval: .seconds(2), isPatient: false) { [target] in
             let report = PageReport(
                 status: target.status, traffic: target.traffic, unreadiness: target.unreadiness)
             return "data: \(report.json)\n\n"

@@ -2,7 +2,7 @@ package import DNSResolver
 package import DNSWire
 package import Platform
 
-/// A query and its response, for the query log.
+/// A query and its response, for the log of queries and the listeners.
 package struct AnsweredQuery: Sendable {
     package let client: IPAddress
     package let transport: Transport

@@ -2,7 +2,7 @@ import Platform
 import Scheduling
 import Synchronization
 
-/// Passes every answered query to a handler, while the query log is on.
+/// Passes every answered query to a handler, while queries are logged or have listeners.
 ///
 /// Off, it costs reading a flag for each batch of datagrams. On, UDP threads pass their queries to the loop through a
 /// mailbox; queries that do not fit are left out and counted, since answering has priority.

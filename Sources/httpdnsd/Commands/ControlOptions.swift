@@ -50,6 +50,25 @@ struct ControlOptions: ParsableArguments {
         within limit: Duration = .seconds(5),
         _ request: (ControlClient) throws(ControlError) -> ControlClient.Reply<Report>
     ) throws -> ControlClient.Reply<Report> {
+        try send(within: limit, request)
+    }
+
+    /// Sends a GET request whose response has no end; else as `perform`. That the server answers at all is asked before, which
+    /// has a time limit.
+    ///
+    /// - Parameter take: called with each line as it comes; returns false to end it.
+    func follow(
+        _ path: String, _ parameters: [(String, String)], _ take: @escaping ([UInt8]) -> Bool
+    ) throws {
+        try send(within: .seconds(5)) { client throws(ControlError) in
+            _ = try client.get("/v1/status", as: StatusReport.self)
+            try client.follow(path, parameters, take)
+        }
+    }
+
+    private func send<Result>(
+        within limit: Duration, _ request: (ControlClient) throws(ControlError) -> Result
+    ) throws -> Result {
         let limit = timeout.flatMap { Configuration.duration(of: $0) } ?? limit
         let client = ControlClient(socket: try socketPath(), timeout: limit)
         do throws(ControlError) {

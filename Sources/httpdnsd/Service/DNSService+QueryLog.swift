@@ -1,3 +1,5 @@
+import Admin
+import Configuration
 import DNSResolver
 import DNSServer
 import DNSWire
@@ -6,14 +8,24 @@ import Logs
 import Platform
 
 extension DNSService {
-    /// Logs every query that the server tells of. Once.
-    func logQueries() {
+    /// Logs every query that the server tells of, where that is configured, and passes it to the listeners. Once.
+    func reportQueries() {
         // All since the start: of what comes within a minute, the log shows only the last.
         var dropped = 0
         server.feed.receive { [unowned self] query in
-            let (text, fields) = line(of: query)
-            log.write(.query, text, fields)
-        } missed: { [events] count in
+            let source = sourceName(of: query)
+            if isLoggingQueries {
+                let report = report(of: query, source)
+                log.write(.query, "query \(report.summary)", fields(of: report))
+            }
+            listeners.add(query.question?.name, from: query.client, source: source, took: query.took) {
+                report(of: query, source)
+            }
+            // The last may have gone.
+            turnFeed()
+        } missed: { [unowned self] count in
+            listeners.missed(count)
+            guard isLoggingQueries else { return }
             dropped += count
             events.report(
                 LogMessage(
@@ -23,23 +35,38 @@ extension DNSService {
         }
     }
 
-    private func line(of query: AnsweredQuery) -> (text: String, fields: Logger.Metadata) {
-        let name = query.question?.name.description ?? "-"
-        let type = query.question?.type.description ?? "-"
-        let transport = query.transport.rawValue.lowercased()
-        let route = query.question.map { resolver.route(of: $0.name).description } ?? "-"
-        let source = sourceName(of: query)
-        let took = Milliseconds(query.took)
-        let text =
-            "query \(query.client) \(transport) \(name) \(type) \(query.responseCode) \(route) \(took) ms \(source)"
-        return (
-            text,
-            [
-                "client": "\(query.client)", "transport": "\(transport)", "name": "\(name)", "type": "\(type)",
-                "rcode": "\(query.responseCode)", "route": "\(route)", "source": "\(source)",
-                "ms": .stringConvertible(took),
-            ]
-        )
+    /// Makes the server tell of queries as long as they are logged or have listeners.
+    func turnFeed() { server.feed.turn(on: isLoggingQueries || !listeners.isEmpty) }
+
+    func listen(for filter: QueryFilter) -> QueryListener? {
+        defer { turnFeed() }
+        return listeners.add(filter)
+    }
+
+    private var isLoggingQueries: Bool { composition.settings.log.queries }
+
+    private func report(of query: AnsweredQuery, _ source: String) -> QueryReport {
+        var report = QueryReport()
+        report.time = UTCTime.now.description
+        report.client = query.client.description
+        report.transport = query.transport.rawValue.lowercased()
+        if let question = query.question {
+            report.name = question.name.description
+            report.type = question.type.description
+            report.route = resolver.route(of: question.name).description
+        }
+        report.rcode = query.responseCode.description
+        report.source = source
+        report.microseconds = Milliseconds(query.took).microseconds
+        return report
+    }
+
+    private func fields(of report: QueryReport) -> Logger.Metadata {
+        [
+            "client": "\(report.client)", "transport": "\(report.transport)", "name": "\(report.name)",
+            "type": "\(report.type)", "rcode": "\(report.rcode)", "route": "\(report.route)",
+            "source": "\(report.source)", "ms": .stringConvertible(report.took),
+        ]
     }
 
     private func sourceName(of query: AnsweredQuery) -> String {

@@ -37,6 +37,8 @@ final class DNSService {
     let log: LogOutput
     let events: EventLog
     let reloadTurn = Turnstile()
+    /// Clients of the control API that see the queries.
+    let listeners = QueryListeners()
     private var routes: RoutePolicy
     var network: NetworkMonitor?
     /// Nil until the network is watched.
@@ -100,8 +102,8 @@ final class DNSService {
             sockets: sockets, loop: loop, cache: memory, generation: generation, rules: rules, responder: resolver,
             limits: limits, events: events)
         tellDiskOfPolicy()
-        logQueries()
-        server.feed.turn(on: settings.log.queries)
+        reportQueries()
+        turnFeed()
         keepWhatIsLearned()
         // A clock that was never set is heard of at once.
         _ = composition.timeOfDay.doubt
@@ -140,7 +142,7 @@ final class DNSService {
         keepWhatIsLearned()
         reloads += 1
         log.set(settings.log.style, level: settings.log.threshold)
-        server.feed.turn(on: settings.log.queries)
+        turnFeed()
         for provider in new.providers { provider.upstream.start() }
         resolver.preresolve()
         new.findLoops(with: resolver.probes)

@@ -91,7 +91,7 @@ struct MonitorAPITests {
 
     @Test @Loop func `the page gets its numbers as events, one object in one line`() async {
         let response = await ask("/events", unreadiness: "stopping")
-        let event = response.event?() ?? ""
+        let event = response.parts?.next() ?? ""
         #expect(response.contentType == "text/event-stream")
         #expect(event.hasPrefix("data: {\"unready\":\"stopping\",\"status\":{") && event.hasSuffix("}\n\n"))
         #expect(event.split(separator: "\n").count == 1)

@@ -2,7 +2,7 @@ import Scheduling
 
 /// A duration, printed in milliseconds with three decimals.
 package struct Milliseconds: CustomStringConvertible, Sendable {
-    let microseconds: Int64
+    package let microseconds: Int64
 
     /// - Parameter duration: a negative one counts as zero.
     package init(_ duration: Duration) { microseconds = max(0, duration.nanoseconds / 1_000) }

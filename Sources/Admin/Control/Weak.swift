@@ -1,0 +1,4 @@
+/// A reference that keeps nothing.
+struct Weak<Object: AnyObject> {
+    weak var object: Object?
+}

@@ -1,0 +1,71 @@
+package import HTTPDNS
+package import Platform
+
+/// One answered query, or in its place how many are missing.
+package struct QueryReport: JSONRecord {
+    /// When it was answered, such as `2026-08-01T12:34:56.789Z`.
+    package var time = ""
+    /// The client's address.
+    package var client = ""
+    /// `udp` or `tcp`.
+    package var transport = ""
+    /// As asked, in master-file form; `-` when it could not be parsed.
+    package var name = "-"
+    package var type = "-"
+    /// The RCODE's name.
+    package var rcode = ""
+    /// How it was routed, such as `protect`.
+    package var route = "-"
+    /// Where the answer is from, such as `cache` or a provider's name; `-`: an error, or the server itself.
+    package var source = "-"
+    /// From the query's arrival to its response.
+    package var microseconds: Int64 = 0
+    /// How many queries are missing here, because they came faster than they were read; 0 for a query.
+    package var dropped = 0
+
+    package init() {}
+
+    init(dropped: Int) { self.dropped = dropped }
+
+    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+        switch key {
+        case "time": time = try reader.string()
+        case "client": client = try reader.string()
+        case "transport": transport = try reader.string()
+        case "name": name = try reader.string()
+        case "type": type = try reader.string()
+        case "rcode": rcode = try reader.string()
+        case "route": route = try reader.string()
+        case "source": source = try reader.string()
+        case "microseconds": microseconds = try reader.integer()
+        case "dropped": dropped = try reader.int()
+        default: break
+        }
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        guard dropped == 0 else { return writer.member("dropped", dropped) }
+        writer.member("time", time)
+        writer.member("client", client)
+        writer.member("transport", transport)
+        writer.member("name", name)
+        writer.member("type", type)
+        writer.member("rcode", rcode)
+        writer.member("route", route)
+        writer.member("source", source)
+        writer.member("microseconds", microseconds)
+    }
+
+    /// How long it took.
+    package var took: Milliseconds { Milliseconds(.microseconds(microseconds)) }
+
+    /// Without the time: as in the log of queries.
+    package var summary: String {
+        "\(client) \(transport) \(name) \(type) \(rcode) \(route) \(took) ms \(source)"
+    }
+
+    /// A line for people.
+    package var text: String {
+        dropped == 0 ? "\(time) \(summary)" : "(\(dropped) queries are missing: they came faster than they were read)"
+    }
+}

@@ -1,0 +1,78 @@
+import Admin
+import ArgumentParser
+import Configuration
+import DNSWire
+import Glibc
+
+/// `httpdnsd tail`: the queries of the running server as they are answered.
+struct TailCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tail",
+        abstract: "Shows queries as the running server answers them, until Ctrl-C.",
+        discussion: """
+            A line for each query: time, client, transport, name, type, response code, route, time taken, source. Only \
+            queries that fulfil all of the options are shown. What comes faster than it is read is left out, and a line says \
+            how many queries are missing; the server never waits.
+
+            Who asks what is personal data: show no more of it than you need.
+
+            Exit status 1 when the server ends.
+            """)
+
+    @OptionGroup var control: ControlOptions
+
+    @Argument(help: "Only this name and those below it.")
+    var suffix: String?
+
+    @Option(help: .init("Only this client: an address, or a network such as 192.0.2.0/24.", valueName: "address"))
+    var client: String?
+
+    @Option(
+        help: .init(
+            "Only answers from there: cache, stale, localdns, forward, rule, preset, a provider by its name, or - for none.",
+            valueName: "source"),
+        completion: .list(["cache", "stale", "localdns", "forward", "rule", "preset"]))
+    var source: String?
+
+    @Option(help: .init("Only queries that took longer, such as 100ms; at most 1m.", valueName: "duration"))
+    var slower: String?
+
+    private static let durations: ClosedRange<Duration> = .zero ... .seconds(60)
+
+    func validate() throws {
+        if let suffix { try checkName(suffix) }
+        if let client, AddressPrefix(client) == nil {
+            throw ValidationError("--client \(client): not an address, or a network such as 192.0.2.0/24")
+        }
+        if let slower, Configuration.duration(of: slower).map(Self.durations.contains) != true {
+            throw ValidationError("--slower \(slower): not a duration up to 1m, such as 100ms or 2s")
+        }
+    }
+
+    func run() throws {
+        let milliseconds = slower.flatMap { Configuration.duration(of: $0) }.map { "\(Int($0 / .milliseconds(1)))" }
+        let filters = [("suffix", suffix), ("client", client), ("source", source), ("slower_ms", milliseconds)]
+        var isRead = true
+        let isJSON = control.json
+        try control.follow("/v1/queries", filters.compactMap { key, value in value.map { (key, $0) } }) { line in
+            let text: [UInt8] = isJSON ? line : (try? QueryReport(json: line)).map { Array($0.text.utf8) } ?? []
+            isRead = Self.write(text + [UInt8(ascii: "\n")])
+            return isRead
+        }
+        guard isRead else { return }
+        printError("the server has ended the stream: it stops, or closed the longest idle of too many connections")
+        throw ExitStatus.no.exitCode
+    }
+
+    /// Writes to standard output at once, however slowly it is read. Returns false when it is read no more.
+    private static func write(_ bytes: [UInt8]) -> Bool {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.write(STDOUT_FILENO, rest, rest.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
+            rest.removeFirst(count)
+        }
+        return true
+    }
+}

@@ -1,0 +1,126 @@
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Admin
+
+/// Which queries a client that listens is sent, and in which form.
+@Suite(.onLoop)
+struct QueryListenerTests {
+    private static let client = IPAddress.v4(0xc000_0201)
+
+    private func report(_ name: String) -> QueryReport {
+        var report = QueryReport()
+        (report.time, report.client, report.transport) = ("2026-08-01T12:34:56.789Z", "192.0.2.1", "udp")
+        (report.name, report.type, report.rcode) = (name, "A", "NOERROR")
+        (report.route, report.source, report.microseconds) = ("protect", "aliyun", 12_345)
+        return report
+    }
+
+    private func matches(
+        _ name: String? = "www.example.com", from client: IPAddress = client, _ source: String = "cache",
+        took: Duration = .milliseconds(5), _ change: (inout QueryFilter) -> Void
+    ) throws -> Bool {
+        var filter = QueryFilter()
+        change(&filter)
+        return filter.matches(try name.map { try Name($0) }, from: client, source, took: took)
+    }
+
+    @Test func `without a filter every query is wanted, also one that could not be parsed`() throws {
+        #expect(try matches { _ in } && matches(nil) { _ in })
+    }
+
+    @Test func `a suffix is a name and all below it, in whatever case they are asked`() throws {
+        let suffix = try Name("example.com")
+        #expect(try matches { $0.suffix = suffix })
+        #expect(try matches("EXAMPLE.com") { $0.suffix = suffix })
+        #expect(try !matches("notexample.com") { $0.suffix = suffix } && !matches("com") { $0.suffix = suffix })
+        #expect(try !matches(nil) { $0.suffix = suffix })
+    }
+
+    @Test func `a client is an address, or one of a network`() throws {
+        #expect(try matches { $0.network = AddressPrefix("192.0.2.1") })
+        #expect(try matches { $0.network = AddressPrefix("192.0.2.0/24") })
+        #expect(try !matches { $0.network = AddressPrefix("192.0.2.2") })
+        #expect(try !matches { $0.network = AddressPrefix("2001:db8::/32") })
+        #expect(try matches(from: .v6(1)) { $0.network = AddressPrefix("::1") })
+    }
+
+    @Test func `a source is meant whole, or by its first word`() throws {
+        #expect(try matches { $0.source = "cache" })
+        #expect(try matches(nil, "forward to 192.0.2.53:53") { $0.source = "forward" })
+        #expect(try !matches(nil, "aliyun-2") { $0.source = "aliyun" } && !matches { $0.source = "stale" })
+    }
+
+    @Test func `slower is more than the time, not the time itself`() throws {
+        #expect(try matches { $0.slower = .milliseconds(4) } && !matches { $0.slower = .milliseconds(5) })
+    }
+
+    @Test func `all parts of a filter must hold`() throws {
+        #expect(
+            try !matches {
+                $0.network = AddressPrefix("192.0.2.1")
+                $0.source = "stale"
+            })
+    }
+
+    @Test func `the line for people is that of the log of queries, behind the time`() {
+        #expect(
+            report("www.example.com").text
+                == "2026-08-01T12:34:56.789Z 192.0.2.1 udp www.example.com A NOERROR protect 12.345 ms aliyun")
+        #expect(QueryReport(dropped: 7).text == "(7 queries are missing: they came faster than they were read)")
+    }
+
+    @Test func `the object is one line that a command reads back`() throws {
+        for report in [report("a\\010b.example"), QueryReport(dropped: 7)] {
+            #expect(!report.json.contains("\n"))
+            #expect(try QueryReport(json: Array(report.json.utf8)) == report)
+        }
+        #expect(QueryReport(dropped: 7).json == "{\"dropped\":7}")
+    }
+
+    @Test @Loop func `each listener is sent what it wants, made once for all`() throws {
+        let listeners = QueryListeners()
+        var filter = QueryFilter()
+        filter.source = "stale"
+        let (all, other) = (try #require(listeners.add(QueryFilter())), try #require(listeners.add(QueryFilter())))
+        let none = try #require(listeners.add(filter))
+        var made = 0
+        listeners.add(nil, from: Self.client, source: "cache", took: .zero) {
+            made += 1
+            return report("www.example.com")
+        }
+        #expect(made == 1)
+        #expect(all.take() == report("www.example.com").json + "\n" && all.take() == "")
+        #expect(other.take() == report("www.example.com").json + "\n" && none.take() == "")
+    }
+
+    @Test @Loop func `a listener that does not read loses queries, and learns how many and where`() throws {
+        let listeners = QueryListeners()
+        let listener = try #require(listeners.add(QueryFilter()))
+        let line = report("www.example.com").json
+        let room = QueryListener.limit / (line.utf8.count + 1) + 1
+        var made = 0
+        for _ in 0..<(room + 500) {
+            listeners.add(nil, from: Self.client, source: "cache", took: .zero) {
+                made += 1
+                return report("www.example.com")
+            }
+        }
+        #expect(made == room, "what is left out costs nothing")
+        listeners.missed(3)
+        let lines = listener.take().split(separator: "\n")
+        #expect(lines.count == room + 1 && lines.last == "{\"dropped\":503}")
+        listeners.add(nil, from: Self.client, source: "cache", took: .zero) { report("www.example.com") }
+        #expect(listener.take() == line + "\n")
+    }
+
+    @Test @Loop func `a listener that nothing refers to is one no more`() throws {
+        let listeners = QueryListeners()
+        var listener = listeners.add(QueryFilter())
+        #expect(listener != nil && !listeners.isEmpty)
+        listener = nil
+        #expect(listeners.isEmpty)
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension Integration {
+    /// `httpdnsd tail`.
+    @Suite(.serialized)
+    struct TailTests {
+        /// Starts the command, and asks until it has shown a query.
+        private func tail(
+            _ stage: ControlStage, _ arguments: String..., asking name: String = "www.example.com",
+            from client: String? = nil
+        ) throws -> ChildProcess {
+            // As a shell in a terminal starts it: `swift test` ignores SIGINT, which its children inherit.
+            let command = try ChildProcess(
+                ["env", "--default-signal=INT", Daemon.executable, "tail", "--socket", stage.socket] + arguments)
+            let watch = Stopwatch()
+            repeat {
+                #expect(try stage.daemon.client(from: client).ask(name).rcode == ResponseCode.noError)
+                if command.waitForOutput(.milliseconds(150), { output, _ in output.contains(name) }) { return command }
+            } while command.isRunning && watch.fair < .patience
+            throw TestFailure("nothing is shown: \(command.output)\(command.errors)")
+        }
+
+        private func objects(_ text: String) throws -> [[String: Any]] {
+            try text.split(separator: "\n").map { line in
+                try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+            }
+        }
+
+        @Test func `queries are shown as they are answered, and of them those that are wanted`() throws {
+            let stage = try ControlStage(listen: "allow = [\"127.0.0.0/8\"]")
+            let all = try tail(stage)
+            let one = try tail(
+                stage, "FOUR.example.com", "--client", "127.0.0.9/32", "--source", "cache", "--json",
+                asking: "four.example.com", from: "127.0.0.9")
+            #expect(try stage.ask("four.example.com").rcode == ResponseCode.noError)
+            #expect(try stage.ask("four.example.com").rcode == ResponseCode.noError)
+            #expect(
+                all.waitForOutput(.patience) { output, _ in output.contains(" four.example.com A NOERROR protect ") })
+            #expect(all.output.contains("Z 127.0.0.1 udp www.example.com A NOERROR protect "))
+            #expect(all.output.contains(" ms vendor\n") && all.output.contains(" ms cache\n"))
+            #expect(all.output.contains("Z 127.0.0.9 udp four.example.com A NOERROR protect "))
+            let shown = try objects(one.output)
+            #expect(
+                shown.allSatisfy { $0["name"] as? String == "four.example.com" && $0["source"] as? String == "cache" })
+            #expect(shown.allSatisfy { $0["client"] as? String == "127.0.0.9" && $0["microseconds"] is Int })
+            #expect(try stage.run("tail", "--slower", "fast").status == 2)
+            #expect(try stage.run("tail", "--client", "a.example").status == 2)
+        }
+
+        @Test func `it ends by Ctrl-C and with the server, which does not wait for it`() throws {
+            let stage = try ControlStage()
+            let (first, second) = (try tail(stage), try tail(stage))
+            first.signal(SIGINT)
+            #expect(try first.finish(within: .patience).status == 128 + SIGINT)
+            #expect(try stage.daemon.stop() == 0)
+            let outcome = try second.finish(within: .patience)
+            #expect(outcome.status == 1 && outcome.errors.hasPrefix("the server has ended the stream"))
+            #expect(try Daemon.run(["tail", "--socket", stage.socket]).status == 1)
+        }
+
+        @Test func `a fifth is refused until another has gone, even one that no query would have reached`() throws {
+            let stage = try ControlStage()
+            let four = try (0..<4).map { _ in try tail(stage, "four.example.com", asking: "four.example.com") }
+            let fifth = try Daemon.run(["tail", "--socket", stage.socket])
+            #expect(fifth.status == 1 && fifth.errors == "4 clients are shown queries already, and no more can be\n")
+            four[0].signal(SIGKILL)
+            _ = try four[0].finish(within: .patience)
+            let watch = Stopwatch()
+            var last = try? tail(stage)
+            while last == nil, watch.fair < .patience { last = try? tail(stage) }
+            #expect(last != nil)
+        }
+
+        @Test func `one that does not read loses queries, learns how many, and slows nobody`() throws {
+            let stage = try ControlStage()
+            let command = try tail(stage, "--json")
+            #expect(try stage.ask("four.example.com").rcode == ResponseCode.noError)
+            command.signal(SIGSTOP)
+            let count = 30_000
+            let lookups = try BulkClient(stage.daemon.addresses[0]).ask(
+                Array(repeating: .init("four.example.com", RecordType.a), count: count))
+            #expect(lookups.allSatisfy { $0.reply?.rcode == ResponseCode.noError && $0.time < .seconds(1) })
+            #expect(try stage.run("status").status == 0)
+            command.signal(SIGCONT)
+            func shown(_ output: String) -> (queries: Int, dropped: Int) {
+                let lines = output[..<(output.lastIndex(of: "\n") ?? output.startIndex)]
+                let objects = (try? objects(String(lines))) ?? []
+                return (
+                    objects.count { $0["name"] as? String == "four.example.com" },
+                    objects.reduce(0) { $0 + ($1["dropped"] as? Int ?? 0) }
+                )
+            }
+            // And the one that has filled the cache.
+            #expect(
+                command.waitForOutput(.patience) { output, _ in
+                    let (queries, dropped) = shown(output)
+                    return queries + dropped == count + 1
+                })
+            #expect(shown(command.output).dropped > 0 && shown(command.output).queries > 1_000)
+        }
+    }
+}
