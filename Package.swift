@@ -134,7 +134,11 @@ let package = Package(
                 swiftSettings: strict)
         } + [
             .testTarget(
-                name: "IntegrationTests", dependencies: ["TestSupport", "DNSWire", "httpdnsd"], swiftSettings: strict)
+                name: "HttpdnsdTests",
+                dependencies: ["httpdnsd", "Admin", "Configuration", "HTTPDNS", "Platform", "TestSupport"],
+                swiftSettings: strict),
+            .testTarget(
+                name: "IntegrationTests", dependencies: ["TestSupport", "DNSWire", "httpdnsd"], swiftSettings: strict),
         ]
 )
 

@@ -14,9 +14,8 @@ struct Httpdnsd: ParsableCommand {
         version: "httpdnsd \(Release.version)",
         subcommands: [
             ServeCommand.self, CheckCommand.self, QueryCommand.self, StatusCommand.self, WhyCommand.self,
-            TailCommand.self,
-            CacheCommand.self, SwitchCommand.self, BadIPCommand.self, ReloadCommand.self, HealthcheckCommand.self,
-            ResolverCommand.self,
+            TailCommand.self, CacheCommand.self, SwitchCommand.self, BadIPCommand.self, ReloadCommand.self,
+            DoctorCommand.self, HealthcheckCommand.self, ResolverCommand.self,
         ],
         defaultSubcommand: ServeCommand.self)
 

@@ -141,6 +141,8 @@ package struct ControlError: Error {
     package let status: Int?
     /// One line for people.
     package let text: String
+
+    package init(status: Int?, text: String) { (self.status, self.text) = (status, text) }
 }
 
 /// The buffer for a body.

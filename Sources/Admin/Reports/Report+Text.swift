@@ -89,7 +89,7 @@ extension StatusReport {
 
     /// The lines of a table, its columns two spaces apart; the last one is not padded. Control characters, which texts
     /// from services may contain, are replaced.
-    static func lines(_ rows: [[String]]) -> String {
+    package static func lines(_ rows: [[String]]) -> String {
         let rows = rows.map { $0.map(printable) }
         var widths: [Int] = []
         for row in rows {
@@ -216,7 +216,8 @@ extension CacheReport.Entry {
 }
 
 extension ForgedAddress {
-    fileprivate var text: String {
+    /// One line: the name, the address, and the certificate that it showed.
+    package var text: String {
         var text = "\(name) at \(address) port \(port): \(reason)"
         if !subject.isEmpty { text += "; subject \(subject)" }
         if !issuer.isEmpty { text += ", issuer \(issuer)" }

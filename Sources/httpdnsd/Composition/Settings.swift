@@ -173,7 +173,7 @@ extension Configuration {
     }
 
     /// What is said while the network has no resolver but ourselves; nil when it has one.
-    private var missingLocalDNS: String? {
+    var missingLocalDNS: String? {
         do throws(LocalDNSServersError) {
             _ = try Composition.localDNSServers(self)
             return nil
@@ -183,7 +183,7 @@ extension Configuration {
     }
 
     /// What is said when the group of the control socket is not on this machine; nil when it is, or none is set.
-    private var missingGroup: String? {
+    var missingGroup: String? {
         guard !control.group.isEmpty else { return nil }
         do throws(SystemError) {
             _ = try Privileges.group(named: control.group)

@@ -154,10 +154,10 @@ struct MachineResolver {
     // MARK: Other programs
 
     private var hasResolved: Bool { files.exists(Self.resolvedFolder) }
-    private var resolvedIsOurs: Bool { dropIns.contains { $0.isForStub && $0.isThere(files) } }
+    var resolvedIsOurs: Bool { dropIns.contains { $0.isForStub && $0.isThere(files) } }
 
     /// Whether programs ask systemd-resolved, which runs.
-    private var reachesStub: Bool {
+    var reachesStub: Bool {
         guard hasResolved else { return false }
         if let target = files.target(of: file) { return Self.stubFiles.contains(target) }
         return servers == ["127.0.0.53"]

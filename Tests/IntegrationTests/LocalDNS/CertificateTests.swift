@@ -119,6 +119,7 @@ extension Integration {
                 status = try stage.run("status").output
             }
             #expect(status.contains("unrelated names"))
+            #expect(try stage.run("doctor", "--json").output.contains("\"key\":\"network.portal\""))
             stage.vendor.misbehave(nil)
             while status.contains("unrelated names"), ContinuousClock.now < end {
                 _ = try client.ask(Self.CertificateStage.name, RecordType.a)
@@ -211,6 +212,11 @@ extension Integration {
                 #expect(outcome.output.contains("subject CN=hijacker\\1B[2J, issuer CN=httpdnsd tests, SHA-256 "))
                 #expect(outcome.output.contains("; seen 1 time, 20"))
             }
+            let doctor = try stage.run("doctor")
+            #expect(doctor.status == 1)
+            #expect(
+                doctor.output.contains(
+                    "LocalDNS \(stage.localDNS.address) gives forged addresses: www.example.com at 127"))
             let json = try stage.run("cache", "show", CertificateStage.name, "--json").output
             #expect(json.contains("\"server\":\"\(stage.localDNS.address)\""), "\(json)")
             let report = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]

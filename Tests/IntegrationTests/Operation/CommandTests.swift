@@ -122,7 +122,7 @@ extension Integration {
         @Test(arguments: [
             ["serve"], ["check"], ["query", "www.example.com"], ["query", "www.example.com", "--via", "cache"],
             ["status"],
-            ["cache", "list"], ["switch", "off"], ["badip", "list"], ["reload"], ["healthcheck"],
+            ["cache", "list"], ["switch", "off"], ["badip", "list"], ["reload"], ["doctor"], ["healthcheck"],
             ["healthcheck", "--server", "127.0.0.1:9"], ["status", "--socket", "/nowhere/control.sock"],
         ])
         func `a mistyped configuration file never means another server`(command: [String]) throws {

@@ -1,0 +1,66 @@
+import ArgumentParser
+import Configuration
+import Platform
+
+/// `httpdnsd doctor`: what is wrong on this machine, and what mends it.
+struct DoctorCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Finds what is wrong on this machine, and says what mends it.",
+        discussion: """
+            Looks at the configuration, the port and the program that holds it, the files by which programs find this \
+            server, what the running server says of its sources and of the network, and the machine's limits. Only reads, \
+            and ends within 6 seconds. As root it sees more. Exit status: 0 when all is well, 1 when something is found, \
+            78 when the configuration has a mistake.
+            """)
+
+    /// How long reading the configuration may take.
+    private static let patience = Duration.seconds(2)
+
+    @OptionGroup var file: ConfigurationFile
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    func run() throws {
+        let (diagnosis, status) = try examine()
+        print(json ? diagnosis.json : diagnosis.text)
+        if let status { throw status.exitCode }
+    }
+
+    /// - Returns: what is found, and the status to leave with; nil: 0.
+    private func examine() throws -> (Diagnosis, ExitStatus?) {
+        do throws(SystemError) {
+            let reading = try BoundedWork { [file] in
+                Result { () throws(ConfigurationRefusal) in try file.sourceOfService().check() }
+            }
+            switch reading.value(by: .now + Self.patience) {
+            case .success(let loaded):
+                var examination = Examination(loaded, file: file.path)
+                try examination.askServer()
+                let diagnosis = try Diagnosis(examination)
+                return (diagnosis, diagnosis.isWell ? nil : .no)
+            case .failure(let refusal): return (Diagnosis(refused: refusal.lines), .configuration)
+            case nil:
+                return (Diagnosis(refused: ["\(file.path): cannot be read in time"]), .configuration)
+            }
+        } catch {
+            printError("\(error)")
+            throw ExitStatus.no.exitCode
+        }
+    }
+}
+
+extension Diagnosis {
+    /// That of a configuration that is not taken, without which no other check can be made.
+    fileprivate init(refused lines: [String]) {
+        self.init([
+            (
+                Check.configuration,
+                lines.map {
+                    Finding("config.refused", .error, $0, mend: "correct the line; `httpdnsd check` shows all")
+                }
+            )
+        ])
+    }
+}

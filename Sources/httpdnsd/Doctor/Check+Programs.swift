@@ -1,0 +1,119 @@
+import Configuration
+import DNSWire
+import Platform
+import Upstreams
+
+// Whether the programs of this machine ask the server, and how.
+
+extension Check {
+    /// The least seconds that the C library is to wait for a response, which may take 2.5.
+    private static let leastTimeout = 3
+    /// The most seconds, and the most dots, that the C library takes from the file.
+    private static let mostOption = 30
+
+    static let programs = Check(subject: "resolver", well: "the programs of this machine ask this server alone") {
+        examined in
+        let resolver = MachineResolver(examined.files)
+        if resolver.reachesStub {
+            guard !resolver.resolvedIsOurs else { return [] }
+            return [
+                Finding(
+                    "resolver.elsewhere", .error,
+                    "programs ask systemd-resolved, which does not ask this server", mend: "`httpdnsd resolver on`")
+            ]
+        }
+        // What the C library asks where the file names none.
+        let named = resolver.servers.isEmpty ? ["127.0.0.1"] : resolver.servers
+        let others = named.filter { !examined.receives($0) }
+        guard !others.isEmpty else { return [] }
+        let since = resolver.state == .rewritten ? "; another program has written it since `resolver on`" : ""
+        let list = others.joined(separator: ", ")
+        let isElsewhere = others.count == named.count
+        return [
+            isElsewhere
+                ? Finding(
+                    "resolver.elsewhere", .error, "\(resolver.file) names \(list) and not this server\(since)",
+                    mend: "`httpdnsd resolver on`")
+                : Finding(
+                    "resolver.beside", .error,
+                    "\(resolver.file) names \(list) beside this server: programs ask there too, and may get forged answers\(since)",
+                    mend: "`httpdnsd resolver on`")
+        ]
+    }
+
+    static let lookups = Check(subject: "options", well: "resolv.conf has no option that surprises") { examined in
+        let text = examined.files.text(of: LocalDNSServers.resolvConf) ?? ""
+        let domains = ResolvConf(text.utf8).searchDomains
+        let options = ResolverOptions(text)
+        var findings: [Finding] = []
+        if let dots = options.number("ndots").map({ min($0, mostOption) }), dots > 1, !domains.isEmpty {
+            findings.append(
+                Finding(
+                    "resolver.ndots", .warning,
+                    "ndots:\(dots) makes programs ask for NAME.\(domains[0]) before NAME where it has fewer than \(dots) dots: \(domains.count + 1) queries for one",
+                    mend: "remove ndots from the options of resolv.conf, or write names with a dot at the end"))
+        }
+        if let seconds = options.number("timeout"), seconds < leastTimeout {
+            findings.append(
+                Finding(
+                    "resolver.timeout", .warning,
+                    "timeout:\(seconds) makes programs give a query up before an answer of a slow network, which may take 2.5 s",
+                    mend: "remove timeout from the options of resolv.conf: it is 5 s then"))
+        }
+        return findings
+    }
+
+    static let lookupOrder = Check(subject: "nsswitch", well: "programs look host names up in DNS") { examined in
+        let path = "/etc/nsswitch.conf"
+        let lines = (examined.files.text(of: path) ?? "").split(separator: "\n")
+        guard let line = lines.last(where: { $0.hasPrefix("hosts:") }) else { return [] }
+        let services = line.dropFirst("hosts:".count).prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
+        let resolver = MachineResolver(examined.files)
+        if services.contains("resolve"), examined.files.exists("/run/systemd/resolve/io.systemd.Resolve"),
+            !resolver.resolvedIsOurs
+        {
+            return [
+                Finding(
+                    "nsswitch.resolved", .error,
+                    "\(path) has programs ask systemd-resolved (`resolve`) whatever resolv.conf says, and that does not ask this server",
+                    mend: "remove `resolve` and what is in brackets behind it from the line hosts: of \(path)")
+            ]
+        }
+        guard !services.contains("dns"), !services.contains("resolve") else { return [] }
+        return [
+            Finding(
+                "nsswitch.dns", .error, "the line hosts: of \(path) has no `dns`: programs look no name up in DNS",
+                mend: "add `dns` to the end of the line hosts: of \(path)")
+        ]
+    }
+}
+
+extension Examination {
+    /// Whether the server receives what programs send to an address: they know port 53 alone.
+    fileprivate func receives(_ address: String) -> Bool {
+        guard let target = AddressAndPort(address, defaultPort: 53) else { return false }
+        return settings.listen.addresses.contains { listener in
+            listener.receives(target)
+                || listener.port == 53 && listener.address.isWildcard
+                    && listener.address.recordType == target.address.recordType
+                    && SocketAddress(target)?.isOnThisMachine == true
+        }
+    }
+}
+
+/// The `options` of a resolv.conf; a later one counts.
+private struct ResolverOptions {
+    private let words: [Substring]
+
+    init(_ text: String) {
+        words = text.split(separator: "\n").flatMap { line -> ArraySlice<Substring> in
+            let words = line.split(whereSeparator: \.isWhitespace)
+            return words.first == "options" ? words.dropFirst() : []
+        }
+    }
+
+    /// The number behind an option's colon.
+    func number(_ option: String) -> Int? {
+        words.last { $0.hasPrefix(option + ":") }.flatMap { Int($0.dropFirst(option.utf8.count + 1)) }
+    }
+}

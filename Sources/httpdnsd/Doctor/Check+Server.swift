@@ -1,0 +1,119 @@
+import Admin
+import Configuration
+import DNSWire
+import Platform
+
+// Whether the server runs, and can be asked.
+
+extension Check {
+    static let configuration = Check(subject: "config", well: "the configuration has neither mistakes nor warnings") {
+        examined in
+        (examined.warnings + [examined.settings.missingGroup].compactMap(\.self)).map { warning in
+            Finding(
+                "config.warning", .warning, warning,
+                mend: "correct \(examined.file); `httpdnsd check` shows what it means")
+        }
+    }
+
+    static let port = Check(subject: "port", well: "the server answers on every listen address of this machine") {
+        examined in
+        let holders = PortHolders(examined.files)
+        let absent = examined.settings.listen.addresses.filter { address in
+            !address.address.isLoopback && SocketAddress(address)?.isOnThisMachine != true
+        }
+        return examined.served.flatMap { findings(on: $0, holders, examined) }
+            + absent.map { address in
+                Finding(
+                    "listen.absent", .warning, "no interface of this machine has \(address): nothing is served there",
+                    mend: "`ip address` shows what there is; correct listen.addresses, or add the address")
+            }
+    }
+
+    private static func findings(
+        on address: AddressAndPort, _ holders: PortHolders, _ examined: Examination
+    ) -> [Finding] {
+        let (sockets, isSilent) = (holders.sockets(on: address), examined.unanswered.contains(address))
+        let programs = sockets.compactMap(\.program)
+        if let other = programs.first(where: { !$0.isServer && !$0.isServiceManager }),
+            !programs.contains(where: \.isServer)
+        {
+            return [
+                Finding(
+                    "port.held", .error,
+                    "\(address) is held by \(other.name) (process \(other.pid)): the server cannot listen there",
+                    mend: other.remedy(on: address))
+            ]
+        }
+        let ours = programs.first(where: \.isServer)
+        if let ours, let pid = examined.report?.pid, ours.pid != pid, holders.isServer(pid) {
+            return [
+                Finding(
+                    "port.second", .error,
+                    "\(address) is held by another httpdnsd (process \(ours.pid)) than the one of this configuration (process \(pid))",
+                    mend: "stop it: `kill \(ours.pid)`, or its unit; then `systemctl restart httpdnsd`")
+            ]
+        }
+        guard isSilent else { return [] }
+        if let ours {
+            return [
+                Finding(
+                    "server.silent", .error,
+                    "\(address) does not answer, though httpdnsd (process \(ours.pid)) holds it",
+                    mend: "`systemctl restart httpdnsd`; `journalctl -u httpdnsd -p warning` says what happened")
+            ]
+        }
+        if programs.contains(where: \.isServiceManager) {
+            return [
+                Finding(
+                    "server.stopped", .error, "\(address) is held by systemd for the server, which does not run",
+                    mend: startRemedy)
+            ]
+        }
+        guard sockets.isEmpty else {
+            return [
+                Finding(
+                    "port.unknown", .error, "\(address) does not answer, and only root may see what program holds it",
+                    mend: "`sudo httpdnsd doctor` names the program")
+            ]
+        }
+        return [Finding("server.stopped", .error, "nothing listens on \(address)", mend: startRemedy)]
+    }
+
+    private static let startRemedy =
+        "`systemctl enable --now httpdnsd`; `journalctl -u httpdnsd -p warning` says why it ended"
+
+    static let control = Check(subject: "control", well: "the server says on its control socket what it does") {
+        examined in
+        guard let status = examined.status, examined.served.isEmpty || examined.unanswered != examined.served else {
+            return nil
+        }
+        guard case .failure(let error) = status else { return [] }
+        return [
+            Finding(
+                "control.silent", .warning, error.text,
+                mend:
+                    "run this as root or in the group of control.group; `ls -l \(examined.settings.control.socket)` shows who may"
+            )
+        ]
+    }
+}
+
+extension PortHolders.Program {
+    /// How it comes to leave the port to this server.
+    fileprivate func remedy(on address: AddressAndPort) -> String {
+        switch name {
+        case "systemd-resolve":
+            address.address.isWildcard
+                ? "systemd-resolved holds 127.0.0.53 and .54 alone: listen.addresses = [\"127.0.0.1:\(address.port)\"]"
+                : "listen.addresses with another address, such as 127.0.0.1:\(address.port)"
+        case "dnsmasq", "unbound", "named", "pdns_recursor", "coredns":
+            "`systemctl disable --now \(name)`, or another address in listen.addresses"
+        default: "stop process \(pid), or write another address into listen.addresses"
+        }
+    }
+}
+
+extension ControlError {
+    /// For a server that does not end its response.
+    static func silent(_ socket: String) -> ControlError { ControlError(status: nil, text: "\(socket): no response") }
+}

@@ -1,0 +1,24 @@
+import Admin
+
+/// One thing that `doctor` looks at. It only reads.
+struct Check: Sendable {
+    /// The word in front of its lines.
+    let subject: String
+    /// What is so when nothing is found.
+    let well: String
+    /// What is wrong; nil where it cannot be known, as from a server that does not run.
+    let findings: @Sendable (Examination) -> [Finding]?
+
+    /// All, in the order in which they are shown: what explains the most comes first.
+    static let all = [
+        configuration, port, control, programs, lookups, lookupOrder, httpdnsSwitch, providers, localDNS, loop,
+        forgeries, network, clock, diskCache, diskSpace, descriptors, memory, authorities,
+    ]
+
+    /// One that looks at what the running server reports.
+    static func ofStatus(
+        _ subject: String, well: String, _ findings: @escaping @Sendable (StatusReport) -> [Finding]
+    ) -> Check {
+        Check(subject: subject, well: well) { examined in examined.report.map(findings) }
+    }
+}

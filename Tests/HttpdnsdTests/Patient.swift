@@ -1,0 +1,59 @@
+import Admin
+import Configuration
+import Foundation
+import Platform
+import TestSupport
+
+@testable import httpdnsd
+
+/// A machine for checks: files below a folder, a configuration, and what its server says.
+struct Patient {
+    static let configuration = """
+        [listen]
+        addresses = ["127.0.0.1:53"]
+        [[provider]]
+        type = "aliyun"
+        account = "139450"
+        url = "http://127.0.0.1:9"
+        [localdns]
+        servers = ["192.0.2.53"]
+        certificate_check = "off"
+        [cache.disk]
+        path = ""
+
+        """
+
+    let directory: TemporaryDirectory
+    var examination: Examination
+
+    /// - Parameters:
+    ///   - files: texts by path, without the first slash.
+    ///   - status: what the server says; nil: it does not run.
+    init(
+        _ files: [String: String] = [:], _ configuration: String = Patient.configuration, status: StatusReport? = nil
+    ) throws {
+        directory = try TemporaryDirectory()
+        for (path, text) in files {
+            try FileManager.default.createDirectory(
+                atPath: directory.path + "/" + (path as NSString).deletingLastPathComponent,
+                withIntermediateDirectories: true)
+            try directory.write(text, to: path)
+        }
+        let file = try directory.write(configuration, to: "httpdnsd.toml")
+        let loaded = try Configuration.load(path: file, Variables(process: [:], file: nil))
+        examination = Examination(loaded, file: file, files: MachineFiles(root: directory.path))
+        examination.status = status.map { .success($0) } ?? .failure(ControlError(status: nil, text: "nothing there"))
+    }
+
+    /// The keys of what a check finds; nil where it cannot be made.
+    func keys(_ check: Check) -> [String]? { check.findings(examination)?.map(\.key) }
+
+    /// A program that holds a socket.
+    func hold(pid: Int, name: String, inode: Int) throws {
+        let folder = directory.path + "/proc/\(pid)"
+        try FileManager.default.createDirectory(atPath: folder + "/fd", withIntermediateDirectories: true)
+        try directory.write(name + "\n", to: "proc/\(pid)/comm")
+        try FileManager.default.createSymbolicLink(
+            atPath: folder + "/fd/3", withDestinationPath: "socket:[\(inode)]")
+    }
+}

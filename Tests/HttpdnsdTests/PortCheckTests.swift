@@ -1,0 +1,92 @@
+import Admin
+import Configuration
+import Platform
+import TestSupport
+import Testing
+
+@testable import httpdnsd
+
+struct PortCheckTests {
+    private static let head =
+        "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+    /// 127.0.0.1:53 over UDP, inode 4711; and a client's socket.
+    private static let udp =
+        head + """
+              12: 0100007F:0035 00000000:0000 07 00000000:00000000 00:00000000 00000000   101        0 4711 2 0 0
+              13: 0100007F:0035 0100007F:D431 01 00000000:00000000 00:00000000 00000000   101        0 4712 2 0 0
+
+            """
+
+    private func patient(_ name: String?, isSilent: Bool, status: StatusReport? = nil) throws -> Patient {
+        var patient = try Patient(["proc/net/udp": Self.udp], status: status)
+        if let name { try patient.hold(pid: 77, name: name, inode: 4_711) }
+        if isSilent { patient.examination.unanswered = patient.examination.served }
+        return patient
+    }
+
+    @Test(arguments: ["dnsmasq", "systemd-resolve"], [true, false])
+    func `another program on the port is named, also when it answers`(name: String, isSilent: Bool) throws {
+        let patient = try patient(name, isSilent: isSilent)
+        let findings = try #require(Check.port.findings(patient.examination))
+        #expect(findings.map(\.key) == ["port.held"])
+        #expect(findings.first?.sentence.contains("127.0.0.1:53 is held by \(name) (process 77)") == true)
+    }
+
+    @Test func `a server that answers on its port is well`() throws {
+        #expect(try patient("httpdnsd", isSilent: false).keys(.port) == [])
+    }
+
+    @Test func `a server that holds its port and is silent is named`() throws {
+        #expect(try patient("httpdnsd", isSilent: true).keys(.port) == ["server.silent"])
+    }
+
+    @Test func `another server of ours on the port is not taken for the one of the configuration`() throws {
+        var status = StatusReport()
+        status.pid = 78
+        let patient = try patient("httpdnsd", isSilent: false, status: status)
+        try patient.hold(pid: 78, name: "httpdnsd", inode: 1)
+        #expect(patient.keys(.port) == ["port.second"])
+    }
+
+    @Test func `a port whose holder this user may not see is not taken for a free one`() throws {
+        #expect(try patient(nil, isSilent: true).keys(.port) == ["port.unknown"])
+        #expect(try patient(nil, isSilent: false).keys(.port) == [])
+    }
+
+    @Test func `a port that systemd holds for the server means that the server does not run`() throws {
+        #expect(try patient("systemd", isSilent: true).keys(.port) == ["server.stopped"])
+    }
+
+    @Test func `a port that nothing holds means that the server does not run`() throws {
+        var patient = try Patient()
+        patient.examination.unanswered = patient.examination.served
+        #expect(patient.keys(.port) == ["server.stopped"])
+    }
+
+    @Test func `an address that no interface has is found`() throws {
+        let text = Patient.configuration.replacing("\"127.0.0.1:53\"", with: "\"127.0.0.1:53\", \"192.0.2.77:53\"")
+        #expect(try Patient([:], text).keys(.port) == ["listen.absent"])
+    }
+
+    @Test func `sockets of IPv6 are read, and its wildcard holds IPv4 too`() throws {
+        let line = """
+               1: 00000000000000000000000000000000:0035 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1
+
+            """
+        let patient = try Patient(["proc/net/tcp6": Self.head + line])
+        try patient.hold(pid: 77, name: "named", inode: 4_711)
+        let holders = PortHolders(patient.examination.files)
+        for address in ["127.0.0.1:53", "[::1]:53"] {
+            let address = try #require(AddressAndPort(address))
+            #expect(holders.sockets(on: address).map { $0.program?.name } == ["named"])
+        }
+        #expect(try holders.sockets(on: #require(AddressAndPort("127.0.0.1:5353"))).isEmpty)
+    }
+
+    @Test func `a control socket that is silent is found while the server answers, and not while it does not`() throws {
+        var patient = try patient("httpdnsd", isSilent: false)
+        #expect(patient.keys(.control) == ["control.silent"])
+        patient.examination.unanswered = patient.examination.served
+        #expect(patient.keys(.control) == nil)
+    }
+}

@@ -1,0 +1,101 @@
+import Admin
+import TestSupport
+import Testing
+
+@testable import httpdnsd
+
+struct SourcesCheckTests {
+    private static let checks: [Check] = [
+        .httpdnsSwitch, .providers, .localDNS, .loop, .forgeries, .network, .clock, .diskCache,
+    ]
+
+    private static var well: StatusReport {
+        var (status, provider, address) = (StatusReport(), StatusReport.Provider(), StatusReport.Address())
+        address.address = "192.0.2.1:443"
+        provider.name = "vendor"
+        provider.addresses = [address]
+        status.providers = [provider]
+        status.localDNS = [.init(address: "192.0.2.53:53", state: .used, retry: nil)]
+        return status
+    }
+
+    /// The keys of all that is found in a status.
+    private func keys(_ change: (inout StatusReport) -> Void) throws -> [String] {
+        var status = Self.well
+        change(&status)
+        let patient = try Patient(status: status)
+        return Self.checks.flatMap { patient.keys($0) ?? ["not made"] }
+    }
+
+    @Test func `of a server that is well nothing is found`() throws { #expect(try keys { _ in } == []) }
+
+    @Test func `of a server that does not run nothing is claimed`() throws {
+        let patient = try Patient()
+        for check in Self.checks { #expect(patient.keys(check) == nil, "\(check.subject)") }
+    }
+
+    @Test func `HTTPDNS that is switched off is found`() throws {
+        #expect(try keys { $0.isOn = false } == ["switch.off"])
+    }
+
+    @Test(arguments: [
+        (StatusReport.State.refused, "provider.refused"), (.exhausted, "provider.exhausted"),
+        (.disabled, "provider.disabled"),
+    ])
+    func `a provider that is not asked is found`(state: StatusReport.State, key: String) throws {
+        #expect(try keys { $0.providers[0].state = state } == [key])
+    }
+
+    @Test(arguments: [StatusReport.State.inBackoff, .probeDue])
+    func `a provider none of whose addresses answers is found, with the last error`(state: StatusReport.State) throws {
+        var status = Self.well
+        status.providers[0].addresses[0].state = state
+        status.providers[0].addresses[0].lastError = "Connection refused"
+        let findings = try #require(Check.providers.findings(Patient(status: status).examination))
+        #expect(findings.map(\.key) == ["provider.unreachable"])
+        #expect(findings.first?.sentence.hasSuffix("at 192.0.2.1:443: Connection refused") == true)
+    }
+
+    @Test func `one address of a provider that answers is enough`() throws {
+        let found = try keys { status in
+            var dead = status.providers[0].addresses[0]
+            dead.state = .inBackoff
+            status.providers[0].addresses.append(dead)
+        }
+        #expect(found == [])
+    }
+
+    @Test func `LocalDNS that is down is found, and a loop is not called down`() throws {
+        #expect(try keys { $0.localDNS[0].state = .inBackoff } == ["localdns.unreachable"])
+        #expect(try keys { $0.localDNS[0].state = .loop } == ["loop.found"])
+    }
+
+    @Test func `a forged address is found with its evidence`() throws {
+        var (status, forged) = (Self.well, ForgedAddress())
+        (forged.name, forged.address, forged.server) = ("www.example.com", "203.0.113.9", "192.0.2.53:53")
+        (forged.reason, forged.fingerprint) = ("another name", "abcd")
+        status.forged = [forged]
+        let findings = try #require(Check.forgeries.findings(Patient(status: status).examination))
+        #expect(findings.map(\.key) == ["localdns.forged"])
+        for part in ["192.0.2.53:53", "www.example.com", "203.0.113.9", "another name", "abcd"] {
+            #expect(findings.first?.sentence.contains(part) == true, "\(part)")
+        }
+    }
+
+    @Test func `a login page, interception and a wrong clock are found`() throws {
+        #expect(try keys { $0.portal = "203.0.113.1" } == ["network.portal"])
+        #expect(try keys { $0.interception = "abcd" } == ["network.intercepted"])
+        #expect(try keys { $0.clock = "clock is wrong" } == ["clock.wrong"])
+        #expect(try keys { $0.providers[0].clockOffset = -600 } == ["clock.wrong"])
+        #expect(try keys { $0.providers[0].clockOffset = 5 } == [])
+    }
+
+    @Test func `a cache on disk that is not used is found with the reason`() throws {
+        let found = try keys { status in
+            status.cache.file = "/nowhere/cache.db"
+            status.cache.fileState = "memory only"
+            status.cache.fileError = "Permission denied"
+        }
+        #expect(found == ["disk.unused"])
+    }
+}
