@@ -87,7 +87,8 @@ struct FakeHTTPConnection: Sendable {
             return false
         case .wrongName:
             reply = service.reply(zone, renamed: "other.example.net")
-        case .rcode(let code):
+        case .rcode(let code, let delay):
+            guard socket.wait(for: hangUp, delay) == 0 else { return false }
             reply = service.failure(code)
         case .wrongID:
             if reply.body.count > 2 { reply.body[1] ^= 0x5a }

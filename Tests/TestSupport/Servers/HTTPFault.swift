@@ -28,8 +28,8 @@ package enum HTTPFault: Sendable, Equatable {
     case drip(Duration)
     /// The first text instead of a response, then the second one repeatedly until the client closes.
     case endless(String, String)
-    /// A DNS message with only this RCODE; for `/dns-query` only.
-    case rcode(Int)
+    /// A DNS message with only this RCODE, after this time; for `/dns-query` only.
+    case rcode(Int, after: Duration = .zero)
     /// A DNS message whose ID is not the query's.
     case wrongID
 }
