@@ -21,17 +21,18 @@ final class CertificateServer: Sendable {
     ) throws {
         let context = try Self.context(chain, key)
         configure(context)
-        port = try FreePort.next(on: ["127.0.0.1"])
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var place = sockaddr_in()
         place.sin_family = sa_family_t(AF_INET)
-        place.sin_port = port.bigEndian
         place.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
-        let isBound = withUnsafePointer(to: &place) {
+        // The kernel chooses the port: one that was looked for before could be taken meanwhile.
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &place) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+                bind(listener, $0, length) == 0 && getsockname(listener, $0, &length) == 0
             }
         }
+        (self.listener, port) = (listener, UInt16(bigEndian: place.sin_port))
         guard isBound, listen(listener, 8) == 0 else { throw TestFailure("no listener") }
         // A client may close its connection while the server writes.
         signal(SIGPIPE, SIG_IGN)
