@@ -74,7 +74,7 @@ extension Integration {
             #expect(last != nil)
         }
 
-        @Test func `one that does not read loses queries, learns how many, and slows nobody`() throws {
+        @Test func `one that does not read loses queries, learns how many, and slows no query`() throws {
             let stage = try ControlStage()
             let command = try tail(stage, "--json")
             #expect(try stage.ask("four.example.com").rcode == ResponseCode.noError)
