@@ -32,6 +32,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+        .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
 
         // Pure cores.
         .target(name: "Scheduling", swiftSettings: pure),
@@ -41,7 +42,8 @@ let package = Package(
         .target(name: "DNSResolver", dependencies: ["DNSWire", "DNSCache", "Scheduling"], swiftSettings: pure),
 
         // The outside world.
-        .target(name: "Platform", dependencies: ["CLinux", "DNSWire", "Scheduling"], swiftSettings: strict),
+        .target(
+            name: "Platform", dependencies: ["CLinux", "CSeccomp", "DNSWire", "Scheduling"], swiftSettings: strict),
         .target(
             name: "DiskCache", dependencies: ["CSQLite", "DNSCache", "DNSWire", "Platform", "Scheduling"],
             swiftSettings: strict),

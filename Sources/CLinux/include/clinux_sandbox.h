@@ -1,6 +1,6 @@
 #pragma once
 
-// What the process gives up once it has started: capabilities, the file system, system calls.
+// What the process gives up once it has started: capabilities and the file system.
 
 #include <stdint.h>
 
@@ -21,7 +21,3 @@ int clinux_ruleset_allow(int ruleset, const char *folder);
 
 /// Puts the rules in force for the calling thread and those that it starts, for ever. Returns 0 or -errno.
 int clinux_ruleset_enforce(int ruleset);
-
-/// Refuses the system calls that a server never makes, to all threads of the process and for ever. Returns 0 or
-/// -errno: -ENOSYS where the kernel has no filters, or the processor is neither x86-64 nor AArch64.
-int clinux_filter_system_calls(void);

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// What the process gives up once it has started, for ever: capabilities, executing programs, writing files elsewhere,
-/// and the system calls that a server never makes.
+/// and all but the system calls of a server.
 ///
 /// Reading stays free, since a reload may name other files. What the kernel or a container does not let in force is
 /// left out.
@@ -56,8 +56,11 @@ package final class Sandbox: Sendable {
     /// - Returns: what is not in force, and why.
     package func enter() -> [SystemError] {
         var faults = enterThread()
-        let filtered = clinux_filter_system_calls()
-        if filtered != 0 { faults.append(SystemError(code: -filtered, operation: "filter system calls")) }
+        do throws(SystemError) {
+            try SystemCallFilter().enforce()
+        } catch {
+            faults.append(error)
+        }
         return faults
     }
 
