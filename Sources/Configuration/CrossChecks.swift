@@ -99,11 +99,11 @@ extension Configuration {
     /// Where each question is billed, the configuration should say for which names.
     func checkBilling(_ reading: Reading) {
         guard route.protect.isEmpty, route.mode != .localDNSOnly else { return }
-        let entries = providers.filter { $0.isMetered && $0.names.isEmpty }
-        guard !entries.isEmpty else { return }
-        let names = entries.map { quoted($0.name) }.joined(separator: ", ")
+        let entries = providers.enumerated().filter { $0.element.isMetered && $0.element.names.isEmpty }
+        guard let first = entries.first else { return }
+        let names = entries.map { quoted($0.element.name) }.joined(separator: ", ")
         reading.warn(
-            .providers,
+            .provider(first.offset),
             "every name is asked of \(names), which bills each question; list the names that need it in the provider's"
                 + " names or in route.protect")
     }

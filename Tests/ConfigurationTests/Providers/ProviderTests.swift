@@ -294,6 +294,12 @@ import Testing
         #expect(loaded.warnings.first?.description.contains("which bills each question") == true)
     }
 
+    @Test func `the warning about the bill names the line of the provider that sends it`() throws {
+        let free = "[[provider]]\ntype = \"doh\"\nurl = \"https://192.0.2.1/dns-query\"\n"
+        let loaded = try accepted(free + Self.aliDNS + "account = \"1\"\naccess_key_id = \"a\"\nsecret = \"s\"")
+        #expect(loaded.warnings.first?.description.hasPrefix("t.toml:4: provider[2]: every name is asked of") == true)
+    }
+
     @Test func `an AccessKey ID is of no use to other types`() throws {
         let loaded = try accepted(minimal + "access_key_id = \"a\"\n")
         #expect(
