@@ -187,9 +187,11 @@
                 latencies ? quantile(report.bounds, latencies.counts, 0.5) : "\u2013",
                 latencies ? quantile(report.bounds, latencies.counts, 0.95) : "\u2013",
                 number(provider.calls_today) + limit,
+                number(provider.calls_this_month) + (provider.monthly_limit > 0 ? ` of ${number(provider.monthly_limit)}` : ""),
+                provider.billed_this_month > 0 ? number(provider.billed_this_month) : "\u2013",
             ];
         });
-        table("providers", ["Name", "State", "Addresses", "#Half within", "#95 % within", "#Calls today"], rows, "There is no provider.");
+        table("providers", ["Name", "State", "Addresses", "#Half within", "#95 % within", "#Calls today", "#This month", "#Billed this month"], rows, "There is no provider.");
     };
 
     const showServers = (report) => {

@@ -16,8 +16,10 @@ package enum ResolverEvent: Hashable, Sendable {
     case clockDoubted(ClockDoubt)
     /// There is no longer a reason to doubt the time of day.
     case clockTrusted
-    /// A provider has been sent its daily limit of calls (UTC), and is not asked until the next day.
-    case dailyLimitReached(provider: String, limit: Int)
+    /// A provider has been sent four fifths of its limit of calls for this day or month.
+    case callLimitNear(provider: String, CallQuota.Period, limit: Int)
+    /// A provider has been sent its limit of calls, and is not asked until the next day or month (UTC).
+    case callLimitReached(provider: String, CallQuota.Period, limit: Int)
     /// A provider refuses the account, signature or token; it is in backoff for `pause`.
     case providerRefusedAccess(provider: String, reason: String, pause: Duration)
     /// A provider that refused access answers again.
@@ -72,8 +74,10 @@ extension ResolverEvent: CustomStringConvertible {
             "this machine's clock \(doubt): certificates prove little until it is set"
         case .clockTrusted:
             "nothing speaks against this machine's clock any more"
-        case .dailyLimitReached(let provider, let limit):
-            "\(provider): the daily_limit of \(limit) calls is reached: not asked until 00:00 UTC, the next source is"
+        case .callLimitNear(let provider, let period, let limit):
+            "\(provider): four fifths of its \(period.key) of \(limit) calls are used; beyond it the next source is asked, and what is cached is served stale"
+        case .callLimitReached(let provider, let period, let limit):
+            "\(provider): the \(period.key) of \(limit) calls is reached: not asked until \(period.end), the next source is"
         case .providerRefusedAccess(let provider, let reason, let pause):
             "\(provider): access refused: \(reason); not asked for \(pause.components.seconds) s. Check account, secret and the clock"
         case .providerAccepted(let provider):

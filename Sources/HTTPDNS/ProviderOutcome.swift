@@ -35,6 +35,14 @@ package struct ProviderResults: Sendable {
 
     package var isEmpty: Bool { first == nil }
 
+    /// How many of them are answers with an address: these are what vendors bill.
+    package var addressAnswers: Int { Self.hasAddress(first) + Self.hasAddress(second) }
+
+    private static func hasAddress(_ result: UpstreamResult?) -> Int {
+        guard case .answer(let answer)? = result else { return 0 }
+        return answer.answers.contains { $0.address != nil } ? 1 : 0
+    }
+
     /// Whether one of them is an answer.
     var hasAnswer: Bool {
         if case .answer? = first { return true }

@@ -32,7 +32,8 @@ package enum LogKind: String, CaseIterable, Sendable {
     case providerCertificateRefused = "provider.certificate_refused"
     case providerCertificateAccepted = "provider.certificate_accepted"
     case providerClock = "provider.clock"
-    case providerLimit = "provider.daily_limit"
+    case providerLimitNear = "provider.limit_near"
+    case providerLimit = "provider.limit"
     case providerRefused = "provider.refused"
     case providerAccepted = "provider.accepted"
     case providerAddresses = "provider.addresses"
@@ -91,7 +92,8 @@ package enum LogKind: String, CaseIterable, Sendable {
             .startMonitor,
             .startNotReplaced, .serviceManager,
             .reloadRestartNeeded,
-            .providerBackoff, .providerClock, .providerLimit, .providerAddressesUnavailable, .providerDisabled,
+            .providerBackoff, .providerClock, .providerLimitNear, .providerLimit, .providerAddressesUnavailable,
+            .providerDisabled,
             .localDNSNoServers, .localDNSServerSilent,
             .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkIntercepted, .networkUnwatched,
             .resolverRewritten,

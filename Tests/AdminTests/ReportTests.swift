@@ -107,6 +107,19 @@ struct ReportTests {
         #expect(status.text.contains("of \(text);"))
     }
 
+    @Test func `the bill of a provider is said with its forecast`() {
+        var status = StatusReport()
+        var provider = StatusReport.Provider()
+        (provider.callsToday, provider.callsThisMonth, provider.callsForecast) = (3, 200, 900)
+        (provider.billedToday, provider.billedThisMonth, provider.billedForecast) = (30, 2_000, 9_000)
+        provider.monthlyLimit = 1_000
+        status.providers = [provider]
+        #expect(
+            status.text.contains(
+                "3 calls today, 200 of 1000 calls this month, about 900 by its end;"
+                    + " billed as 30 today, 2000 this month, about 9000 by its end"))
+    }
+
     @Test func `what there is one of is named in the singular`() {
         var status = StatusReport()
         (status.reloads, status.networkChanges, status.forgedChecks) = (1, 1, 1)
@@ -115,7 +128,7 @@ struct ReportTests {
         (status.cache.entries, status.cache.hits, status.cache.misses) = (1, 1, 1)
         (status.cache.file, status.cache.loaded) = ("/cache", 1)
         var provider = StatusReport.Provider()
-        provider.callsToday = 1
+        (provider.callsToday, provider.callsThisMonth) = (1, 1)
         var address = StatusReport.Address()
         (address.requests, address.failures) = (1, 2)
         provider.addresses = [address]
@@ -126,6 +139,6 @@ struct ReportTests {
             "1 call today", "1 request, 2 failures",
         ] { #expect((status.text + "\n").contains(text)) }
         status.providers[0].dailyLimit = 100
-        #expect(status.text.contains("1 of 100 calls today"))
+        #expect(status.text.contains("1 of 100 calls today, 1 call this month"))
     }
 }

@@ -98,7 +98,7 @@ enum Metrics {
             for provider in providers { samples.sample(["provider": provider.name], provider.state == .used ? 1 : 0) }
         }
         writer.family(
-            "provider_calls_today", .gauge, "Calls since 00:00 UTC, as the vendor bills them."
+            "provider_calls_today", .gauge, "Calls since 00:00 UTC."
         ) { samples in
             for provider in providers { samples.sample(["provider": provider.name], provider.callsToday) }
         }
@@ -106,6 +106,27 @@ enum Metrics {
             for provider in providers where provider.dailyLimit > 0 {
                 samples.sample(["provider": provider.name], provider.dailyLimit)
             }
+        }
+        writer.family(
+            "provider_calls_this_month", .gauge, "Calls since the first of the month, 00:00 UTC."
+        ) { samples in
+            for provider in providers { samples.sample(["provider": provider.name], provider.callsThisMonth) }
+        }
+        writer.family("provider_monthly_limit", .gauge, "The monthly_limit of calls.") { samples in
+            for provider in providers where provider.monthlyLimit > 0 {
+                samples.sample(["provider": provider.name], provider.monthlyLimit)
+            }
+        }
+        writer.family(
+            "provider_billed_today", .gauge, "Answers since 00:00 UTC, as the vendor counts them."
+        ) { samples in
+            for provider in providers { samples.sample(["provider": provider.name], provider.billedToday) }
+        }
+        writer.family(
+            "provider_billed_this_month", .gauge,
+            "Answers since the first of the month, 00:00 UTC, as the vendor counts them."
+        ) { samples in
+            for provider in providers { samples.sample(["provider": provider.name], provider.billedThisMonth) }
         }
         writer.family(
             "provider_clock_offset_seconds", .gauge, "How far the service's clock is ahead of this machine's.",

@@ -4,7 +4,7 @@
 enum Page {
     /// The value of `Content-Security-Policy`: nothing but the style sheet and the script in the document runs.
     static let policy =
-        "default-src 'none'; style-src 'sha256-ROmfCdUHht8VS/tm+8HqHh/3M8TeNue2EfDGgf2Qccc='; script-src 'sha256-sHktRBFMVHwIkjJK9j9rf14fMIe+fYlWXhiqWBWCbfs='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'sha256-ROmfCdUHht8VS/tm+8HqHh/3M8TeNue2EfDGgf2Qccc='; script-src 'sha256-Y1Nk8eoPQEWjIq5D0G80jfOM+fvt3uFXj8ImJitr49Y='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
     /// The document, with all its parts.
     static let document = ###"""
@@ -331,9 +331,11 @@ enum Page {
                         latencies ? quantile(report.bounds, latencies.counts, 0.5) : "\u2013",
                         latencies ? quantile(report.bounds, latencies.counts, 0.95) : "\u2013",
                         number(provider.calls_today) + limit,
+                        number(provider.calls_this_month) + (provider.monthly_limit > 0 ? ` of ${number(provider.monthly_limit)}` : ""),
+                        provider.billed_this_month > 0 ? number(provider.billed_this_month) : "\u2013",
                     ];
                 });
-                table("providers", ["Name", "State", "Addresses", "#Half within", "#95 % within", "#Calls today"], rows, "There is no provider.");
+                table("providers", ["Name", "State", "Addresses", "#Half within", "#95 % within", "#Calls today", "#This month", "#Billed this month"], rows, "There is no provider.");
             };
 
             const showServers = (report) => {

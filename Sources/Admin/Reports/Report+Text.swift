@@ -139,17 +139,28 @@ extension StatusReport.Provider {
     fileprivate var rows: [[String]] {
         var text = "\(name): \(type) at \(url)"
         if !isAuthenticated { text += ", can be forged or replayed on the path" }
-        if callsToday > 0 {
-            text += "; " + (dailyLimit > 0 ? "\(callsToday) of " : "")
-            text += counted(dailyLimit > 0 ? dailyLimit : callsToday, "call") + " today"
+        if callsThisMonth > 0 {
+            text += "; \(Self.calls(callsToday, of: dailyLimit)) today"
+            text += ", \(Self.calls(callsThisMonth, of: monthlyLimit)) this month"
+            if let callsForecast { text += ", about \(callsForecast) by its end" }
         }
-        if state == .exhausted { text += ": not asked until 00:00 UTC" }
+        if billedThisMonth > 0, billedThisMonth != callsThisMonth {
+            text += "; billed as \(billedToday) today, \(billedThisMonth) this month"
+            if let billedForecast { text += ", about \(billedForecast) by its end" }
+        }
+        if state == .exhausted { text += "; not asked until \(exhaustedUntil)" }
         if state == .disabled { text += "; disabled by its vendor, looked at again in \(retry ?? 0) s" }
         if clockOffset != 0 {
             text += "; its clock is \(clockOffset.magnitude) s \(clockOffset < 0 ? "behind" : "ahead of") ours"
         }
         if state == .refused { text += "; access refused, asked again in \(retry ?? 0) s" }
         return [["provider", text]] + addresses.map { ["", "  " + $0.text] }
+    }
+}
+
+extension StatusReport.Provider {
+    private static func calls(_ count: Int, of limit: Int) -> String {
+        limit > 0 ? "\(count) of \(counted(limit, "call"))" : counted(count, "call")
     }
 }
 

@@ -29,9 +29,19 @@ extension StatusReport {
         package var state = State.used
         /// Seconds until it is queried again; nil while it is used.
         package var retry: Int?
+        /// When an exhausted one is asked again; else empty.
+        package var exhaustedUntil = ""
         /// Calls sent since 00:00 UTC, and the most per day; 0: no limit.
         package var callsToday = 0
         package var dailyLimit = 0
+        /// The same since the first of the month, and what it will be at the month's end; nil while too little is known.
+        package var callsThisMonth = 0
+        package var monthlyLimit = 0
+        package var callsForecast: Int?
+        /// Answers, as the vendor counts them; 0 where it bills none.
+        package var billedToday = 0
+        package var billedThisMonth = 0
+        package var billedForecast: Int?
         /// Seconds by which its clock is ahead of ours, as far as known from its responses.
         package var clockOffset = 0
         package var addresses: [Address] = []
@@ -48,6 +58,13 @@ extension StatusReport {
             case "retry_seconds": retry = try reader.optionalInt()
             case "calls_today": callsToday = try reader.int()
             case "daily_limit": dailyLimit = try reader.int()
+            case "exhausted_until": exhaustedUntil = try reader.string()
+            case "calls_this_month": callsThisMonth = try reader.int()
+            case "monthly_limit": monthlyLimit = try reader.int()
+            case "calls_forecast": callsForecast = try reader.optionalInt()
+            case "billed_today": billedToday = try reader.int()
+            case "billed_this_month": billedThisMonth = try reader.int()
+            case "billed_forecast": billedForecast = try reader.optionalInt()
             case "clock_offset_seconds": clockOffset = try reader.int()
             case "addresses": addresses = try reader.records()
             default: break
@@ -65,6 +82,13 @@ extension StatusReport {
             writer.member("failures", addresses.reduce(0) { $0 + $1.failures })
             writer.member("calls_today", callsToday)
             writer.member("daily_limit", dailyLimit)
+            writer.member("exhausted_until", exhaustedUntil)
+            writer.member("calls_this_month", callsThisMonth)
+            writer.member("monthly_limit", monthlyLimit)
+            writer.member("calls_forecast", callsForecast)
+            writer.member("billed_today", billedToday)
+            writer.member("billed_this_month", billedThisMonth)
+            writer.member("billed_forecast", billedForecast)
             writer.member("clock_offset_seconds", clockOffset)
             writer.member("addresses", records: addresses)
         }

@@ -11,6 +11,8 @@ struct ProviderDescriptor: Sendable {
     var accountExample: (kind: String, text: String)?
     /// Whether each question to the service is billed.
     var isMetered = false
+    /// As how many an answer with addresses is billed, by whether it comes over https, and whether it is encrypted.
+    var unitsOfAnswer: @Sendable (_ isHTTPS: Bool, _ isEncrypted: Bool) -> Int = { _, _ in 1 }
     /// The path of most services of this type, where the URL is the whole address that is asked; nil: the service's own
     /// paths follow it.
     var usualPath: String?

@@ -36,8 +36,10 @@ extension Configuration {
         package var clientSubnet = ClientSubnet.off
         /// Whether type `tencent` encrypts it like the names.
         package var clientSubnetEncrypted = true
-        /// Billable calls a day; 0: no limit.
+        /// Calls a day; 0: no limit.
         package var dailyLimit = 0
+        /// The same in a month.
+        package var monthlyLimit = 0
         /// Whether it may be asked beside another provider that is slow, or only after the others have failed.
         package var hedge = true
         /// From dispatch of one attempt; 10 ms to 10 s.
@@ -54,6 +56,11 @@ extension Configuration {
 
         /// Whether each question is billed: by the type, and by AliDNS where there is an account.
         var isMetered: Bool { type.descriptor.isMetered || type == .dohJSON && !account.isEmpty }
+
+        /// As how many an answer with addresses is billed; 0: the vendor bills none.
+        package var unitsOfAnswer: Int {
+            isMetered ? type.descriptor.unitsOfAnswer(url.scheme == .https, (encryption ?? .plain) != .plain) : 0
+        }
 
         static let settings: [Setting<ProviderEntry>] = [
             Setting("type", \.type, .choice(), default: "required", shapesAnswers: true, "The kind of service."),
@@ -111,7 +118,10 @@ extension Configuration {
                 shapesAnswers: true, "Whether type tencent encrypts the client network."),
             Setting(
                 "daily_limit", \.dailyLimit, .integer(in: 0...Int.max), shapesAnswers: false,
-                "Billable calls a day; 0 for no limit."),
+                "Calls a day; 0 for no limit."),
+            Setting(
+                "monthly_limit", \.monthlyLimit, .integer(in: 0...Int.max), shapesAnswers: false,
+                "Calls a month; 0 for no limit."),
             Setting(
                 "hedge", \.hedge, .boolean, shapesAnswers: false,
                 "Whether it is asked beside another provider that is slow."),

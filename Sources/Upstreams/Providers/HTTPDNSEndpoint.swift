@@ -77,7 +77,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private let account: ProviderAccount
     private let paths: NetworkPaths
     private let loop: EventLoop
-    /// Takes a request that is about to be sent from the day's quota; false if the quota is exhausted.
+    /// Takes a request that is about to be sent from the quota; false if that is exhausted.
     private let permit: HTTPTransfers.Permit
     /// Created by the first request: an address that is never used costs no descriptor.
     private var transfers: HTTPTransfers?
@@ -196,6 +196,7 @@ final class HTTPDNSEndpoint: Endpoint {
             switch format.outcome(of: response, to: attempt.asked) {
             case .results(let results):
                 if !attempt.onNewConnection { account.latencies.add(from: attempt.began, to: loop.now) }
+                account.bill(results)
                 answered(attempt.question.name)
                 attempt.finish(Self.reply(results, attempt.question.types))
             case .failure(.clockSkew(_, let serverTime))

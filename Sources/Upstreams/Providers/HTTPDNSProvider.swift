@@ -51,8 +51,8 @@ package final class HTTPDNSProvider: Provider {
     /// - Parameters:
     ///   - bootstrap: looks up the service's host if no address is configured; must not forward to us.
     ///   - paths: says which addresses are unreachable now, and are therefore not tried.
-    ///   - timeOfDay: seconds since 1970, for signatures and the day's quota.
-    ///   - report: called with events for operators: the service's clock, the day's quota, the results of scheduling
+    ///   - timeOfDay: seconds since 1970, for signatures and the quota.
+    ///   - report: called with events for operators: the service's clock, the quota, the results of scheduling
     ///     calls.
     package init(
         _ settings: HTTPDNSSettings, loop: EventLoop, bootstrap: any Upstream, paths: NetworkPaths = NetworkPaths(),
@@ -67,7 +67,8 @@ package final class HTTPDNSProvider: Provider {
         self.paths = paths
         let account = ProviderAccount(
             provider: settings.name, clock: ProviderClock(isAuthenticated: settings.scheme == .https, timeOfDay),
-            calls: DailyCalls(limit: settings.dailyLimit), report: report)
+            calls: CallQuota(dailyLimit: settings.dailyLimit, monthlyLimit: settings.monthlyLimit),
+            unitsOfAnswer: settings.unitsOfAnswer, report: report)
         self.account = account
         // Over http nothing would verify that a looked-up address is the service's.
         let host = settings.knownAddresses.isEmpty && settings.scheme == .https ? try? Name(settings.host) : nil
@@ -126,24 +127,26 @@ package final class HTTPDNSProvider: Provider {
     /// When a service that its vendor has disabled is asked again; nil while it is enabled.
     package var disabledUntil: Instant? { schedule?.disabledUntil }
 
-    /// Whether the day's quota is exhausted.
-    package var isExhausted: Bool { !account.mayCall }
+    /// Until whose end no call may be made; nil while calls may be.
+    package var exhausted: CallQuota.Period? { account.calls.exhausted(at: account.clock.own) }
 
-    /// The calls of the day so far, and the limit; 0: no limit.
-    package var callsToday: (count: Int, limit: Int) {
-        (account.calls.count(at: account.clock.own), account.calls.limit)
-    }
+    /// The calls of this day and month so far.
+    package var callsToday: CallCount { account.calls.today(at: account.clock.own) }
+    package var callsThisMonth: CallCount { account.calls.thisMonth(at: account.clock.own) }
 
-    /// The calls of the day, to be stored for the next start.
-    package var callRecord: DailyCalls.Record { account.calls.record(at: account.clock.own) }
+    /// What this month will have had at its end; nil while too little is known.
+    package var callForecast: CallCount? { account.calls.forecast(at: account.clock.own) }
 
-    /// Continues counting from a stored record; ignored if it is of an earlier day.
-    package func restoreCalls(_ record: DailyCalls.Record) { account.restore(record) }
+    /// The calls of this day and month, to be stored for the next start.
+    package var callRecord: CallQuota.Record { account.calls.record(at: account.clock.own) }
+
+    /// Continues counting from a stored record; what is of an earlier day or month is ignored.
+    package func restoreCalls(_ record: CallQuota.Record) { account.restore(record) }
 
     /// State to be stored for the next start.
     package enum Learned: Hashable, Sendable {
-        /// The number of calls of the day has increased.
-        case calls(DailyCalls.Record)
+        /// The number of calls has increased.
+        case calls(CallQuota.Record)
         /// Seconds by which the service's clock is ahead of ours.
         case clockOffset(Int64)
         /// The service's addresses, from a look-up of its host or from the service itself.

@@ -50,8 +50,11 @@ package struct HTTPDNSSettings: Sendable {
     /// Suffixes of the names that are sent to it; empty: every name.
     package var names: [Name]
     package var clientSubnet: ReportedNetwork
-    /// The most calls on one day (UTC); 0: no limit.
+    /// The most calls in one day, and in one month (UTC); 0: no limit.
     package var dailyLimit: Int
+    package var monthlyLimit: Int
+    /// As how many an answer with addresses is billed; 0: the vendor bills none.
+    package var unitsOfAnswer: Int
     /// The time-out of one attempt.
     package var timeout: Duration
     /// Whether it may be queried as a hedge for another provider that is slow.
@@ -61,8 +64,8 @@ package struct HTTPDNSSettings: Sendable {
         name: String, format: any ProviderFormat, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
         basePath: String = "", addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil,
         tlsNames: [String] = [], caFile: String = "", pins: [String] = [], proxy: SocketAddress? = nil,
-        names: [Name] = [], clientSubnet: ReportedNetwork = .off, dailyLimit: Int = 0, timeout: Duration = .seconds(1),
-        mayHedge: Bool = true
+        names: [Name] = [], clientSubnet: ReportedNetwork = .off, dailyLimit: Int = 0, monthlyLimit: Int = 0,
+        unitsOfAnswer: Int = 0, timeout: Duration = .seconds(1), mayHedge: Bool = true
     ) {
         self.name = name
         self.format = format
@@ -79,6 +82,8 @@ package struct HTTPDNSSettings: Sendable {
         self.names = names
         self.clientSubnet = clientSubnet
         self.dailyLimit = dailyLimit
+        self.monthlyLimit = monthlyLimit
+        self.unitsOfAnswer = unitsOfAnswer
         self.timeout = timeout
         self.mayHedge = mayHedge
     }

@@ -2,42 +2,62 @@ import DNSResolver
 import HTTPDNS
 import Scheduling
 
-/// State shared by all addresses of a provider: the service's time, the day's quota of calls, and how long its answers took.
+/// State shared by all addresses of a provider: the service's time, the quota of calls, and how long its answers took.
 @Loop
 final class ProviderAccount {
     let clock: ProviderClock
-    private(set) var calls: DailyCalls
+    private(set) var calls: CallQuota
+    /// As how many an answer with addresses is billed; 0: the vendor bills none.
+    let unitsOfAnswer: Int
     /// Of the answers to clients' questions, from the request.
     let latencies = LatencyHistogram()
     private let provider: String
     private let report: @Loop (ResolverEvent) -> Void
 
     init(
-        provider: String, clock: ProviderClock, calls: DailyCalls, report: @escaping @Loop (ResolverEvent) -> Void
+        provider: String, clock: ProviderClock, calls: CallQuota, unitsOfAnswer: Int = 0,
+        report: @escaping @Loop (ResolverEvent) -> Void
     ) {
         self.provider = provider
+        self.unitsOfAnswer = unitsOfAnswer
         self.clock = clock
         self.calls = calls
         self.report = report
     }
 
-    /// Whether the day's quota is not exhausted.
-    var mayCall: Bool { !calls.isExhausted(at: clock.own) }
+    /// Whether no quota is exhausted.
+    var mayCall: Bool { calls.exhausted(at: clock.own) == nil }
 
     /// The reason when no call may be made.
-    var limitText: String { "its daily_limit of \(calls.limit) calls is reached" }
+    var limitText: String {
+        let period = calls.exhausted(at: clock.own) ?? .day
+        return "its \(period.key) of \(calls.limit(period)) calls is reached"
+    }
 
-    /// Counts a request that is about to be sent as `count` calls. Returns false if the quota does not allow it.
-    func take(calls count: Int = 1) -> Bool {
+    /// Counts a request that is about to be sent. Returns false if a quota does not allow it.
+    func take() -> Bool {
         let now = clock.own
-        guard calls.take(count, at: now) else { return false }
+        guard calls.take(at: now) else { return false }
         onChange?()
-        if calls.isExhausted(at: now) { report(.dailyLimitReached(provider: provider, limit: calls.limit)) }
+        if let period = calls.exhausted(at: now) {
+            report(.callLimitReached(provider: provider, period, limit: calls.limit(period)))
+        } else if let period = calls.nearsLimit(at: now) {
+            report(.callLimitNear(provider: provider, period, limit: calls.limit(period)))
+        }
         return true
     }
 
+    /// Counts what a reply is billed.
+    ///
+    /// Stored with the next call.
+    func bill(_ results: ProviderResults) {
+        guard unitsOfAnswer > 0 else { return }
+        let answers = results.addressAnswers
+        if answers > 0 { calls.bill(answers * unitsOfAnswer, at: clock.own) }
+    }
+
     /// Continues from a stored record.
-    func restore(_ record: DailyCalls.Record) { calls.restore(record, at: clock.own) }
+    func restore(_ record: CallQuota.Record) { calls.restore(record, at: clock.own) }
 
     /// Called when a call was counted, and when the service's time was learned.
     var onChange: (@Loop () -> Void)?

@@ -39,7 +39,8 @@ extension HTTPDNSSettings {
             tlsNames: entry.tlsNames.map(\.description),
             caFile: entry.caFile, pins: entry.pins.map(\.description), proxy: proxy,
             names: entry.names,
-            clientSubnet: .init(entry.clientSubnet), dailyLimit: entry.dailyLimit, timeout: entry.timeout,
+            clientSubnet: .init(entry.clientSubnet), dailyLimit: entry.dailyLimit,
+            monthlyLimit: entry.monthlyLimit, unitsOfAnswer: entry.unitsOfAnswer, timeout: entry.timeout,
             mayHedge: entry.hedge)
     }
 }

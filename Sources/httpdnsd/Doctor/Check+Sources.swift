@@ -31,8 +31,8 @@ extension Check {
             case .exhausted:
                 return Finding(
                     "provider.exhausted", .error,
-                    "\(name): the daily_limit of \(provider.dailyLimit) calls is reached, and it is not asked until 00:00 UTC",
-                    mend: "a higher daily_limit, or fewer names in its `names`")
+                    "\(name): its limit of calls is reached, and it is not asked until \(provider.exhaustedUntil)",
+                    mend: "a higher daily_limit or monthly_limit, or fewer names in its `names`")
             case .disabled:
                 return Finding(
                     "provider.disabled", .error, "\(name): the vendor has disabled the service for this account",

@@ -127,7 +127,7 @@ extension HTTPDNSProvider.Learned {
         let present = Int64(time(nil))
         return switch self {
         case .calls(let record):
-            StateRecord(.calls, entry.accountText, value: "\(record.day) \(record.count)", storedAt: present)
+            StateRecord(.calls, entry.accountText, value: record.storedText, storedAt: present)
         case .clockOffset(let seconds):
             StateRecord(.clockOffset, "\(entry.url)", value: "\(seconds)", storedAt: present)
         case .addresses(let addresses):
@@ -141,11 +141,10 @@ extension HTTPDNSProvider.Learned {
     fileprivate init?(_ record: StateRecord, of entry: Configuration.ProviderEntry) {
         switch record.kind {
         case .calls:
-            let value = record.value.split(separator: " ")
-            guard record.name == entry.accountText, value.count == 2, let day = Int64(value[0]),
-                let count = Int(value[1]), count >= 0
-            else { return nil }
-            self = .calls(.init(day: day, count: count))
+            guard record.name == entry.accountText, let calls = CallQuota.Record(storedText: record.value) else {
+                return nil
+            }
+            self = .calls(calls)
         case .clockOffset:
             guard record.name == "\(entry.url)", let seconds = Int64(record.value) else { return nil }
             self = .clockOffset(seconds)

@@ -84,9 +84,16 @@ extension DNSService {
         if let until = configured.upstream.access.nextProbe, until > loop.now {
             (provider.state, provider.retry) = (.refused, (until - loop.now).wholeSeconds)
         }
-        let calls = configured.upstream.callsToday
-        (provider.callsToday, provider.dailyLimit) = (calls.count, calls.limit)
-        if configured.upstream.isExhausted { provider.state = .exhausted }
+        (provider.dailyLimit, provider.monthlyLimit) = (configured.entry.dailyLimit, configured.entry.monthlyLimit)
+        let (today, month) = (configured.upstream.callsToday, configured.upstream.callsThisMonth)
+        (provider.callsToday, provider.billedToday) = (today.calls, today.billed)
+        (provider.callsThisMonth, provider.billedThisMonth) = (month.calls, month.billed)
+        if let forecast = configured.upstream.callForecast {
+            (provider.callsForecast, provider.billedForecast) = (forecast.calls, forecast.billed)
+        }
+        if let period = configured.upstream.exhausted {
+            (provider.state, provider.exhaustedUntil) = (.exhausted, period.end)
+        }
         if let until = configured.upstream.disabledUntil {
             (provider.state, provider.retry) = (.disabled, max(0, (until - loop.now).wholeSeconds))
         }

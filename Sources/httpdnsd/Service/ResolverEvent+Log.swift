@@ -32,10 +32,14 @@ extension LogMessage {
             self.init(.clockDoubted, about: "", text, ["reason": "\(doubt)"])
         case .clockTrusted:
             self.init(.clockTrusted, about: "", text)
-        case .dailyLimitReached(let provider, let limit):
+        case .callLimitNear(let provider, let period, let limit):
+            self.init(
+                .providerLimitNear, about: provider, text,
+                ["provider": "\(provider)", "key": "\(period.key)", "limit": .stringConvertible(limit)])
+        case .callLimitReached(let provider, let period, let limit):
             self.init(
                 .providerLimit, about: provider, text,
-                ["provider": "\(provider)", "limit": .stringConvertible(limit)])
+                ["provider": "\(provider)", "key": "\(period.key)", "limit": .stringConvertible(limit)])
         case .providerRefusedAccess(let provider, let reason, let pause):
             self.init(
                 .providerRefused, about: provider, text,

@@ -10,7 +10,7 @@ struct MonitoringPageTests {
         var status = StatusReport()
         status.cache.file = "/var/lib/httpdnsd/cache.sqlite"
         var provider = StatusReport.Provider()
-        provider.dailyLimit = 1
+        (provider.dailyLimit, provider.monthlyLimit) = (1, 1)
         var address = StatusReport.Address()
         address.responseMilliseconds = 1
         provider.addresses = [address]

@@ -294,6 +294,20 @@ import Testing
         #expect(loaded.warnings.first?.description.contains("which bills each question") == true)
     }
 
+    @Test(arguments: [
+        ("type = \"aliyun\"\naccount = \"1\"", 5),
+        ("type = \"aliyun\"\naccount = \"1\"\nurl = \"http://192.0.2.1\"", 1),
+        (
+            "type = \"aliyun-v2\"\naccount = \"1\"\nsecret = \"00\"\nencryption_key = \"00112233445566778899aabbccddeeff\"",
+            8
+        ),
+        ("type = \"doh\"\nurl = \"https://192.0.2.1/dns-query\"", 0),
+        ("type = \"tencent\"\naccount = \"1\"\nencryption_key = \"0123456789abcdef\"", 1),
+    ])
+    func `an answer is billed as its vendor counts it`(lines: String, units: Int) throws {
+        #expect(try provider(lines).unitsOfAnswer == units)
+    }
+
     @Test func `the warning about the bill names the line of the provider that sends it`() throws {
         let free = "[[provider]]\ntype = \"doh\"\nurl = \"https://192.0.2.1/dns-query\"\n"
         let loaded = try accepted(free + Self.aliDNS + "account = \"1\"\naccess_key_id = \"a\"\nsecret = \"s\"")

@@ -15,6 +15,7 @@ import Testing
         ("provider[].secret_file", { $0.providers[0].secretFile = "/run/secret" }),
         ("provider[].encryption_key", { $0.providers[0].encryptionKey = Secret("another") }),
         ("provider[].daily_limit", { $0.providers[0].dailyLimit = 7 }),
+        ("provider[].monthly_limit", { $0.providers[0].monthlyLimit = 7 }),
         ("provider[].hedge", { $0.providers[0].hedge = false }),
         ("provider[].timeout", { $0.providers[0].timeout = .seconds(2) }),
         ("localdns.timeout", { $0.localDNS.timeout = .seconds(2) }),

@@ -74,12 +74,13 @@ struct HTTPDNSProviderTests {
     private func provider(
         format: any ProviderFormat = PlainFormat(), host: String = "127.0.0.1", scheme: HTTPOrigin.Scheme = .http,
         addresses: [SocketAddress] = [], timeout: Duration = .patience, bootstrap: FakeBootstrap? = nil,
-        limit: Int = 0, paths: NetworkPaths = NetworkPaths(), events: EventList? = nil,
+        limit: Int = 0, units: Int = 0, paths: NetworkPaths = NetworkPaths(), events: EventList? = nil,
         time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
     ) async -> HTTPDNSProvider {
         let settings = HTTPDNSSettings(
             name: "plain", format: format, scheme: scheme, host: host,
-            port: server.address.port, addresses: addresses, dailyLimit: limit, timeout: timeout)
+            port: server.address.port, addresses: addresses, dailyLimit: limit, unitsOfAnswer: units,
+            timeout: timeout)
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
         return await HTTPDNSProvider(
             settings, loop: LoopRunner.shared.loop, bootstrap: bootstrap ?? nobody, paths: paths, timeOfDay: time,
@@ -272,9 +273,27 @@ struct HTTPDNSProviderTests {
         let refused = UpstreamResult.failure(.overloaded("its daily_limit of 3 calls is reached"))
         #expect(results[3...] == [refused, refused] && !results[..<3].contains(refused))
         #expect(server.requests.count == 3)
-        #expect(await events.events == [.dailyLimitReached(provider: "plain", limit: 3)])
+        #expect(await events.events == [.callLimitReached(provider: "plain", .day, limit: 3)])
         #expect(await provider.unavailability == "its daily_limit of 3 calls is reached")
-        #expect(await provider.callsToday == (3, 3))
+        #expect(await provider.callsToday.calls == 3)
+    }
+
+    @Test func `answers with addresses are billed, and neither empty ones nor failures are`() async throws {
+        let provider = await provider(units: 5)
+        _ = try await ask(provider)
+        let (today, month) = await (provider.callsToday, provider.callsThisMonth)
+        // Of A and AAAA the second is empty.
+        #expect(today.calls == 1 && today.billed == 5 && month.billed == 5)
+        server.misbehave(.status(500))
+        _ = try await ask(provider)
+        #expect(await provider.callsToday.billed == 5)
+    }
+
+    @Test func `four fifths of a limit are reported once`() async throws {
+        let events = EventList()
+        let provider = await provider(limit: 10, events: events)
+        for _ in 0..<9 { _ = try await ask(provider) }
+        #expect(await events.events == [.callLimitNear(provider: "plain", .day, limit: 10)])
     }
 
     @Test func `of many calls at once no more are sent than the limit leaves`() async throws {
@@ -291,7 +310,7 @@ struct HTTPDNSProviderTests {
         server.misbehave(.closeBeforeReply, times: 1)
         _ = try await ask(provider)
         #expect(server.requests.count == 3)
-        #expect(await provider.callsToday.count == 3)
+        #expect(await provider.callsToday.calls == 3)
     }
 
     @Test func `a restart on the same day goes on counting`() async throws {
@@ -303,7 +322,7 @@ struct HTTPDNSProviderTests {
         #expect(server.requests.count == 2)
         let nextDay = await provider(limit: 2, time: { 1_700_000_000 + 86_400 })
         await nextDay.restoreCalls(first.callRecord)
-        #expect(await nextDay.callsToday.count == 0)
+        #expect(await nextDay.callsToday.calls == 0)
     }
 
     @Test func `a clock that stays wrong is refused after one more attempt`() async throws {

@@ -40,7 +40,8 @@ struct ProviderClockTests {
     @Test(arguments: [true, false]) @Loop
     func `the time in a reply is evidence against this machine's clock only if it came over https`(isHTTPS: Bool) {
         let account = ProviderAccount(
-            provider: "vendor", clock: clock(isAuthenticated: isHTTPS), calls: DailyCalls(limit: 0), report: { _ in })
+            provider: "vendor", clock: clock(isAuthenticated: isHTTPS), calls: CallQuota(dailyLimit: 0),
+            report: { _ in })
         var dates: [Int64] = []
         account.onDate = { dates.append($0) }
         account.noteTime(of: HTTPResponse(status: 200, date: Self.today))
@@ -50,7 +51,7 @@ struct ProviderClockTests {
     @Test @Loop
     func `a reply that was in an HTTP cache is no evidence against this machine's clock, and one of age 0 is`() {
         let account = ProviderAccount(
-            provider: "vendor", clock: clock(isAuthenticated: true), calls: DailyCalls(limit: 0), report: { _ in })
+            provider: "vendor", clock: clock(isAuthenticated: true), calls: CallQuota(dailyLimit: 0), report: { _ in })
         var dates: [Int64] = []
         account.onDate = { dates.append($0) }
         account.noteTime(of: HTTPResponse(status: 200, age: 100_000, date: Self.today - 100_000))

@@ -60,7 +60,7 @@ struct ScheduledAddressesTests {
         let outcomes = OutcomeList()
         let account = ProviderAccount(
             provider: "vendor", clock: ProviderClock(isAuthenticated: true) { 1_800_000_000 },
-            calls: DailyCalls(limit: 0), report: { _ in })
+            calls: CallQuota(dailyLimit: 0), report: { _ in })
         let addresses = ScheduledAddresses(
             ScheduleSettings(
                 format: NumberedFormat(outcomes: outcomes),

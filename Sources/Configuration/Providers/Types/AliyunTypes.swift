@@ -21,10 +21,17 @@ extension ProviderDescriptor {
 
     private static func aliyun(checkAccount: @escaping Check) -> ProviderDescriptor {
         ProviderDescriptor(
-            accountExample: ("number", "139450"), isMetered: true, regions: [.cn, .hk, .sg, .de, .us],
+            accountExample: ("number", "139450"), isMetered: true, unitsOfAnswer: unitsOfAnswer,
+            regions: [.cn, .hk, .sg, .de, .us],
             addresses: BuiltInAliyun.addresses, namesAddresses: true, startupAddresses: BuiltInAliyun.addresses,
             certificateHosts: { BuiltInAliyun.isAt($0) ? BuiltInAliyun.certificateHosts : [$0] },
             checkAccount: checkAccount)
+    }
+
+    /// One of plain http counts 1, of https 5; encryption adds 2 over http and 3 over https
+    /// (www.alibabacloud.com/help/en/httpdns/latest/billing).
+    @Sendable private static func unitsOfAnswer(isHTTPS: Bool, isEncrypted: Bool) -> Int {
+        isHTTPS ? (isEncrypted ? 8 : 5) : (isEncrypted ? 3 : 1)
     }
 }
 

@@ -1,0 +1,126 @@
+import Scheduling
+
+/// The calls that were sent to a provider today and this month, their limits, and what the vendor bills for them. Days and
+/// months begin at 00:00 UTC.
+package struct CallQuota: Hashable, Sendable {
+    package enum Period: Hashable, Sendable {
+        case day, month
+
+        /// The key of its limit in the configuration.
+        package var key: String { self == .day ? "daily_limit" : "monthly_limit" }
+
+        /// When calls may be made again.
+        package var end: String { self == .day ? "00:00 UTC" : "the first of the next month, 00:00 UTC" }
+    }
+
+    /// The part that outlives a restart.
+    package struct Record: Hashable, Sendable {
+        package var day: CallCount
+        package var month: CallCount
+        /// When counting for this month began, in seconds since 1970; nil: before this was recorded.
+        package var since: Int64?
+
+        package init(day: CallCount, month: CallCount, since: Int64?) {
+            (self.day, self.month, self.since) = (day, month, since)
+        }
+    }
+
+    private static let secondsPerDay: Int64 = 86_400
+    /// The rate of a shorter time says nothing about a month, in seconds.
+    private static let shortest: Int64 = 3_600
+    /// A month, in seconds.
+    private static let longest: Int64 = 31 * secondsPerDay
+
+    /// The most calls of a day, and of a month; 0: no limit.
+    package let dailyLimit: Int
+    package let monthlyLimit: Int
+    private var day: CallCount
+    private var month: CallCount
+    private var since: Int64?
+
+    package init(dailyLimit: Int, monthlyLimit: Int = 0) {
+        (self.dailyLimit, self.monthlyLimit) = (dailyLimit, monthlyLimit)
+        (day, month) = (CallCount(period: .min), CallCount(period: .min))
+    }
+
+    /// The record to store for the next start.
+    ///
+    /// - Parameter time: seconds since 1970.
+    package func record(at time: Int64) -> Record {
+        Record(day: today(at: time), month: thisMonth(at: time), since: since)
+    }
+
+    package func today(at time: Int64) -> CallCount { day.moved(to: Self.day(time)) }
+
+    package func thisMonth(at time: Int64) -> CallCount { month.moved(to: Self.date(time).monthNumber) }
+
+    /// The period until whose end no call may be sent; nil while calls may be. The longer one, if both are exhausted.
+    package func exhausted(at time: Int64) -> Period? {
+        if monthlyLimit > 0, thisMonth(at: time).calls >= monthlyLimit { return .month }
+        return dailyLimit > 0 && today(at: time).calls >= dailyLimit ? .day : nil
+    }
+
+    package func limit(_ period: Period) -> Int { period == .day ? dailyLimit : monthlyLimit }
+
+    /// Counts a call, unless that would exceed a limit.
+    ///
+    /// - Returns: whether it may be sent.
+    package mutating func take(at time: Int64) -> Bool {
+        move(to: time)
+        guard exhausted(at: time) == nil else { return false }
+        day.add(calls: 1)
+        month.add(calls: 1)
+        return true
+    }
+
+    /// The period of which the call that was just taken is the first beyond four fifths of its limit.
+    package func nearsLimit(at time: Int64) -> Period? {
+        if Self.isFirst(thisMonth(at: time).calls, near: monthlyLimit) { return .month }
+        return Self.isFirst(today(at: time).calls, near: dailyLimit) ? .day : nil
+    }
+
+    /// Counts answers as the vendor bills them.
+    package mutating func bill(_ units: Int, at time: Int64) {
+        move(to: time)
+        day.add(billed: units)
+        month.add(billed: units)
+    }
+
+    /// Adds the count from before a restart to the count since.
+    package mutating func restore(_ stored: Record, at time: Int64) {
+        let isOfThisMonth = stored.month.period >= Self.date(time).monthNumber
+        move(to: time)
+        day.add(stored.day)
+        month.add(stored.month)
+        // Of another month, or of a wrong clock, it would make the forecast senseless.
+        if isOfThisMonth, let first = stored.since, (time - Self.longest...time).contains(first) { since = first }
+    }
+
+    /// What this month will have had at its end, if the rest goes on at the mean rate since counting began; nil in the
+    /// first hour.
+    package func forecast(at time: Int64) -> CallCount? {
+        guard let since, month.period == Self.date(time).monthNumber else { return nil }
+        let elapsed = time - since
+        guard elapsed >= Self.shortest else { return nil }
+        let date = Self.date(time)
+        let end = (Self.day(time) + date.daysInMonth - date.day + 1) * Self.secondsPerDay
+        let factor = 1 + Double(end - time) / Double(elapsed)
+        func grown(_ number: Int) -> Int { Int(Double(number) * factor) }
+        return CallCount(period: month.period, calls: grown(month.calls), billed: grown(month.billed))
+    }
+
+    private mutating func move(to time: Int64) {
+        day = today(at: time)
+        let next = thisMonth(at: time)
+        if since == nil || next.period != month.period { since = time }
+        month = next
+    }
+
+    private static func isFirst(_ calls: Int, near limit: Int) -> Bool {
+        limit > 0 && calls == limit - limit / 5
+    }
+
+    private static func day(_ time: Int64) -> Int64 { time.floored(by: secondsPerDay).quotient }
+
+    private static func date(_ time: Int64) -> UTCDate { UTCDate(daysSince1970: day(time)) }
+}

@@ -1,0 +1,171 @@
+import DNSResolver
+import Testing
+
+@Suite
+struct CallQuotaTests {
+    /// 2023-11-14, 00:00 UTC.
+    private static let midnight: Int64 = 1_699_920_000
+    private static let secondsPerDay: Int64 = 86_400
+    /// 2023-12-01, 00:00 UTC.
+    private static let december = midnight + 17 * secondsPerDay
+
+    private static func record(day: Int64, calls: Int, month: Int64 = .min, ofMonth: Int = 0) -> CallQuota.Record {
+        CallQuota.Record(
+            day: CallCount(period: day, calls: calls), month: CallCount(period: month, calls: ofMonth), since: nil)
+    }
+
+    @Test
+    func `no call beyond the limit of a day is let through`() {
+        var calls = CallQuota(dailyLimit: 3)
+        let taken = (0..<5).map { _ in calls.take(at: Self.midnight) }
+        #expect(taken == [true, true, true, false, false])
+        #expect(calls.today(at: Self.midnight).calls == 3 && calls.exhausted(at: Self.midnight) == .day)
+    }
+
+    @Test
+    func `no call beyond the limit of a month is let through until the next month`() {
+        var calls = CallQuota(dailyLimit: 2, monthlyLimit: 3)
+        let days = [0, 0, 0, 1, 1].map { Self.midnight + $0 * Self.secondsPerDay }
+        #expect(days.map { calls.take(at: $0) } == [true, true, false, true, false])
+        #expect(calls.exhausted(at: Self.december - 1) == .month)
+        #expect(calls.exhausted(at: Self.december) == nil)
+        let isTaken = calls.take(at: Self.december)
+        #expect(isTaken && calls.thisMonth(at: Self.december).calls == 1)
+    }
+
+    @Test
+    func `a new day begins at midnight UTC`() {
+        var calls = CallQuota(dailyLimit: 1)
+        #expect(calls.take(at: Self.midnight - 1) == true)
+        #expect(calls.take(at: Self.midnight - 1) == false)
+        #expect(calls.exhausted(at: Self.midnight) == nil)
+        #expect(calls.take(at: Self.midnight) == true)
+    }
+
+    @Test
+    func `a clock that is set back allows no calls again`() {
+        var calls = CallQuota(dailyLimit: 2, monthlyLimit: 3)
+        _ = calls.take(at: Self.december)
+        _ = calls.take(at: Self.december)
+        #expect(calls.take(at: Self.december - Self.secondsPerDay) == false)
+        // And the day to which it was set back ends as any other; the month too.
+        #expect(calls.take(at: Self.december) == true)
+        #expect(calls.thisMonth(at: Self.december).calls == 1)
+    }
+
+    @Test(arguments: [Int.max, Int.max - 1, 1 << 41, -1, .min])
+    func `a count that no day can have stops no calls where there is no limit`(count: Int) {
+        var calls = CallQuota(dailyLimit: 0)
+        for _ in 0..<3 {
+            calls.restore(Self.record(day: .max, calls: count, month: .max, ofMonth: count), at: Self.midnight)
+            #expect(calls.take(at: Self.midnight) == true)
+        }
+        #expect(calls.exhausted(at: Self.midnight) == nil)
+    }
+
+    @Test
+    func `without a limit calls are counted all the same`() {
+        var calls = CallQuota(dailyLimit: 0)
+        for _ in 0..<1_000 { _ = calls.take(at: Self.midnight) }
+        #expect(calls.today(at: Self.midnight).calls == 1_000 && calls.exhausted(at: Self.midnight) == nil)
+    }
+
+    @Test
+    func `what was counted before a restart counts in the same day and month, not in the next`() {
+        var calls = CallQuota(dailyLimit: 2)
+        _ = calls.take(at: Self.midnight)
+        let record = calls.record(at: Self.midnight)
+        func restored(at time: Int64) -> CallQuota {
+            var calls = CallQuota(dailyLimit: 2)
+            calls.restore(record, at: time)
+            return calls
+        }
+        let (today, tomorrow) = (Self.midnight + 86_399, Self.midnight + 86_400)
+        #expect(restored(at: today).today(at: today).calls == 1)
+        #expect(restored(at: tomorrow).today(at: tomorrow).calls == 0)
+        #expect(restored(at: tomorrow).thisMonth(at: tomorrow).calls == 1)
+        #expect(restored(at: Self.december).thisMonth(at: Self.december).calls == 0)
+    }
+
+    @Test
+    func `days before 1970 are days too`() {
+        var calls = CallQuota(dailyLimit: 1)
+        #expect(calls.take(at: -1) == true)
+        #expect(calls.take(at: -86_400) == false)
+        #expect(calls.take(at: 0) == true)
+    }
+
+    @Test
+    func `what an earlier process counted is added to what was counted since, and never lost to a wrong clock`() {
+        var calls = CallQuota(dailyLimit: 10)
+        _ = calls.take(at: Self.midnight)
+        let day = Self.midnight / Self.secondsPerDay
+        calls.restore(Self.record(day: day - 1, calls: 5), at: Self.midnight)
+        #expect(calls.today(at: Self.midnight).calls == 1)
+        calls.restore(Self.record(day: day, calls: 5), at: Self.midnight)
+        #expect(calls.today(at: Self.midnight).calls == 6)
+        // Counted while the clock was far ahead: this affects one day, not all until then.
+        calls.restore(Self.record(day: .max, calls: .max), at: Self.midnight)
+        #expect(calls.exhausted(at: Self.midnight) == .day)
+        #expect(calls.exhausted(at: Self.midnight + Self.secondsPerDay) == nil)
+        #expect(calls.take(at: Self.midnight) == false)
+    }
+
+    @Test
+    func `the first call beyond four fifths of a limit is said, once`() {
+        var calls = CallQuota(dailyLimit: 10, monthlyLimit: 15)
+        var near: [CallQuota.Period?] = []
+        for number in 0..<14 {
+            let time = Self.midnight + (number < 9 ? 0 : Self.secondsPerDay)
+            _ = calls.take(at: time)
+            near.append(calls.nearsLimit(at: time))
+        }
+        #expect(near.firstIndex(of: .day) == 7 && near.lastIndex(of: .day) == 7)
+        #expect(near.firstIndex(of: .month) == 11 && near.lastIndex(of: .month) == 11)
+    }
+
+    @Test
+    func `without limits nothing is near`() {
+        var calls = CallQuota(dailyLimit: 0)
+        _ = calls.take(at: Self.midnight)
+        #expect(calls.nearsLimit(at: Self.midnight) == nil)
+    }
+
+    @Test
+    func `the forecast is for the whole month, from the mean since counting began`() {
+        var calls = CallQuota(dailyLimit: 0)
+        #expect(calls.forecast(at: Self.midnight) == nil)
+        for hour in 0..<48 {
+            _ = calls.take(at: Self.midnight + Int64(hour) * 3_600)
+            calls.bill(5, at: Self.midnight + Int64(hour) * 3_600)
+        }
+        let later = Self.midnight + 2 * Self.secondsPerDay
+        #expect(calls.forecast(at: later)?.calls == 17 * 24)
+        #expect(calls.forecast(at: later)?.billed == 17 * 24 * 5)
+    }
+
+    @Test
+    func `the forecast goes on after a restart, and a senseless beginning is ignored`() {
+        var calls = CallQuota(dailyLimit: 0)
+        for _ in 0..<10 { _ = calls.take(at: Self.midnight) }
+        var record = calls.record(at: Self.midnight)
+        let later = Self.midnight + Self.secondsPerDay
+        for (since, forecast) in [(record.since, 170), (.min, nil), (.max, nil)] as [(Int64?, Int?)] {
+            var restarted = CallQuota(dailyLimit: 0)
+            record.since = since
+            restarted.restore(record, at: later)
+            #expect(restarted.forecast(at: later)?.calls == forecast)
+        }
+    }
+
+    @Test
+    func `what is billed is counted beside the calls, for the day and the month`() {
+        var calls = CallQuota(dailyLimit: 0)
+        _ = calls.take(at: Self.midnight)
+        calls.bill(10, at: Self.midnight)
+        calls.bill(5, at: Self.midnight + Self.secondsPerDay)
+        #expect(calls.today(at: Self.midnight + Self.secondsPerDay).billed == 5)
+        #expect(calls.thisMonth(at: Self.midnight + Self.secondsPerDay).billed == 15)
+        #expect(calls.thisMonth(at: Self.midnight + Self.secondsPerDay).calls == 1)
+    }
+}
