@@ -15,7 +15,10 @@
         ["none", "no answer (SERVFAIL)", "#d55e00"],
     ];
     const interval = 2;
-    const columns = 150;
+    // An hour of steps of 10 seconds, with the one that has not ended.
+    const columns = 360;
+    const ages = 12;
+    const colours = { memory: "#0072b2", half: "#0072b2", most: "#d55e00" };
     const history = [];
     let previous = null;
 
@@ -67,19 +70,26 @@
         return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${number(seconds)} s`;
     };
 
-    // The bound below which a share of the values is, as histograms know it.
-    const quantile = (bounds, counts, share) => {
-        const total = counts.reduce((sum, count) => sum + count, 0);
-        if (total === 0) return "\u2013";
-        let sum = 0;
-        for (let index = 0; index < bounds.length; index += 1) {
-            sum += counts[index];
-            if (sum >= total * share) return span(bounds[index]);
-        }
-        return `> ${span(bounds[bounds.length - 1])}`;
+    const sum = (values) => values.reduce((all, value) => all + value, 0);
+
+    // The bucket in which the value is that a share of all does not exceed; -1 where there is none.
+    const bucket = (counts, share) => {
+        const all = sum(counts);
+        let passed = 0;
+        return all === 0 ? -1 : counts.findIndex((count) => {
+            passed += count;
+            return passed >= all * share;
+        });
     };
 
-    const total = (histogram) => histogram.counts.reduce((sum, count) => sum + count, 0);
+    // Its upper bound, in words.
+    const quantile = (bounds, counts, share) => {
+        const found = bucket(counts, share);
+        if (found < 0) return "\u2013";
+        return found < bounds.length ? span(bounds[found]) : `> ${span(bounds[bounds.length - 1])}`;
+    };
+
+    const total = (histogram) => sum(histogram.counts);
 
     const showState = (report) => {
         const { status } = report;
@@ -108,9 +118,9 @@
 
     const showFigures = (report, rates, seconds) => {
         const { status } = report;
-        const all = report.answers.reduce((sum, each) => sum + total(each), 0);
+        const all = sum(report.answers.map(total));
         const count = (label) => total(report.answers.find((each) => each.label === label));
-        const rate = rates ? rates.reduce((sum, value) => sum + value, 0) / seconds : null;
+        const rate = rates ? sum(rates) / seconds : null;
         const figures = [
             ["Answers a second", rate === null ? "\u2013" : number(rate)],
             ["From memory", percent(count("memory"), all)],
@@ -118,7 +128,7 @@
             ["Past their TTL", percent(count("stale"), all)],
             ["Entries cached", number(status.cache.entries)],
             ["Forged answers found", number(status.forged_checks)],
-            ["Calls today", number(status.providers.reduce((sum, provider) => sum + provider.calls_today, 0))],
+            ["Calls today", number(sum(status.providers.map((provider) => provider.calls_today)))],
         ];
         byId("figures").replaceChildren(...figures.map(([title, value]) => {
             const made = element("div");
@@ -142,32 +152,100 @@
         table("answers", ["Source", "#Since the start", "#Half within", "#95 % within"], rows, "");
     };
 
-    const drawChart = () => {
-        const chart = byId("chart");
-        const sums = history.map((sample) => sample.reduce((sum, value) => sum + value, 0));
+    const answered = (step) => sum(step.answers);
+    const answersOf = (step, label) => step.answers[sources.findIndex(([name]) => name === label)];
+
+    const together = (steps) => ({
+        answers: sources.map((_, index) => sum(steps.map((step) => step.answers[index]))),
+        latencies: steps[0].latencies.map((_, index) => sum(steps.map((step) => step.latencies[index]))),
+    });
+
+    const lately = (seconds) => {
+        const minutes = Math.max(1, Math.round(seconds / 60));
+        return minutes === 1 ? "the last minute" : `the last ${minutes} minutes`;
+    };
+
+    const path = (colour, data) => {
+        const made = document.createElementNS("http://www.w3.org/2000/svg", "path");
+        made.setAttribute("fill", colour);
+        made.setAttribute("d", data);
+        return made;
+    };
+
+    // A path of one rectangle for each column where `place` gives top and height.
+    const columnsPath = (steps, colour, place) => path(colour, steps.map((step, index) => {
+        const found = answered(step) > 0 ? place(step, index) : null;
+        if (!found) return "";
+        const [top, height] = found.map((value) => value.toFixed(2));
+        return `M${columns - steps.length + index} ${top}h0.9v${height}h-0.9z`;
+    }).join(""));
+
+    const drawAnswers = (steps, seconds) => {
+        const sums = steps.map(answered);
         const most = Math.max(1, ...sums);
-        const width = 600 / columns;
-        const bars = [];
-        history.forEach((sample, index) => {
-            let top = 120;
-            sample.forEach((value, source) => {
-                if (value <= 0) return;
-                const height = (value / most) * 116;
-                top -= height;
-                const bar = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-                bar.setAttribute("x", (columns - history.length + index) * width);
-                bar.setAttribute("y", top);
-                bar.setAttribute("width", width * 0.9);
-                bar.setAttribute("height", height);
-                bar.setAttribute("fill", sources[source][2]);
-                bars.push(bar);
-            });
-        });
-        chart.replaceChildren(...bars);
-        const answered = sums.reduce((sum, value) => sum + value, 0);
-        byId("chart-text").textContent = history.length === 0
-            ? "The chart begins when this page is opened."
-            : `${number(answered)} answers in the last ${span(history.length * interval)}; at most ${number(most / interval)} a second.`;
+        const tops = steps.map(() => 120);
+        byId("chart").replaceChildren(...sources.map(([, , colour], source) => columnsPath(steps, colour, (step, index) => {
+            const height = (step.answers[source] / most) * 116;
+            tops[index] -= height;
+            return height > 0 ? [tops[index], height] : null;
+        })));
+        byId("chart-text").textContent = `${number(sum(sums))} answers in ${lately(steps.length * seconds)}; `
+            + `at most ${number(most / seconds)} a second.`;
+    };
+
+    const drawShare = (steps, all) => {
+        const share = (step) => answersOf(step, "memory") / answered(step);
+        byId("share").replaceChildren(columnsPath(steps, colours.memory, (step) => [56 - share(step) * 54, 3]));
+        const least = Math.min(...steps.filter((step) => answered(step) > 0).map(share));
+        byId("share-text").textContent = answered(all) === 0
+            ? "From memory: no answer yet."
+            : `From memory: ${percent(share(all), 1)} of the answers; in the worst 10 seconds ${percent(least, 1)}.`;
+    };
+
+    const drawTimes = (steps, all, bounds) => {
+        const line = (share, colour) => columnsPath(
+            steps, colour, (step) => [54 - (bucket(step.latencies, share) / bounds.length) * 52, 3]);
+        byId("times").replaceChildren(line(0.95, colours.most), line(0.5, colours.half));
+        const key = (colour, text) => {
+            const made = element("span", undefined, "key");
+            made.style.backgroundColor = colour;
+            return [made, text];
+        };
+        byId("times-text").replaceChildren(
+            ...key(colours.half, `Half of the answers within ${quantile(bounds, all.latencies, 0.5)}; `),
+            ...key(colours.most, `95 % within ${quantile(bounds, all.latencies, 0.95)}. Twice the time is one step higher.`));
+    };
+
+    // The same in words: five minutes a row.
+    const showHistory = (steps, seconds, bounds) => {
+        const size = columns / ages;
+        const rows = [];
+        for (let age = 0; age < ages; age += 1) {
+            const part = steps.slice(Math.max(0, steps.length - (age + 1) * size), steps.length - age * size);
+            if (part.length === 0) break;
+            const all = together(part);
+            const minutes = (size * seconds) / 60;
+            rows.push([
+                `${age * minutes} to ${(age + 1) * minutes} minutes ago`, number(answered(all)),
+                percent(answersOf(all, "memory"), answered(all)), percent(answersOf(all, "none"), answered(all)),
+                quantile(bounds, all.latencies, 0.5), quantile(bounds, all.latencies, 0.95),
+            ]);
+        }
+        table("history", ["When", "#Answers", "#From memory", "#No answer", "#Half within", "#95 % within"], rows, "");
+    };
+
+    const showCharts = (report) => {
+        // In the order of the sources here.
+        const order = sources.map(([label]) => report.answers.findIndex((each) => each.label === label));
+        const ordered = (step) => ({ ...step, answers: order.map((place) => step.answers[place]) });
+        history.push(...report.steps.map(ordered));
+        history.splice(0, Math.max(0, history.length - columns + 1));
+        const steps = history.concat([ordered(report.current)]);
+        const all = together(steps);
+        drawAnswers(steps, report.step_seconds);
+        drawShare(steps, all);
+        drawTimes(steps, all, report.bounds);
+        showHistory(steps, report.step_seconds, report.bounds);
     };
 
     const showProviders = (report) => {
@@ -221,14 +299,12 @@
         const seconds = previous ? Math.max(1, report.status.uptime_seconds - previous.uptime) : interval;
         if (previous && report.status.pid === previous.pid) {
             rates = counts.map((count, index) => Math.max(0, count - previous.counts[index]));
-            history.push(rates);
-            if (history.length > columns) history.shift();
         }
         previous = { counts, pid: report.status.pid, uptime: report.status.uptime_seconds };
         showState(report);
         showFigures(report, rates, seconds);
         showAnswers(report);
-        drawChart();
+        showCharts(report);
         showProviders(report);
         showServers(report);
         showForged(report);
@@ -265,7 +341,11 @@
     });
 
     const events = new EventSource("/events");
-    events.addEventListener("open", () => { byId("connection").textContent = "live"; });
+    events.addEventListener("open", () => {
+        byId("connection").textContent = "live";
+        // The first event has all steps that the server holds.
+        history.length = 0;
+    });
     events.addEventListener("error", () => { byId("connection").textContent = "no connection: trying again"; });
     events.addEventListener("message", (event) => show(JSON.parse(event.data)));
 })();

@@ -1,14 +1,14 @@
 "use strict";
 // Opens the monitoring page in a headless Chromium, uses it as a reader does, and prints what is wrong with it.
 //
-//   node page.js URL FOLDER [EXPECTED VERDICT]
+//   node page.js URL FOLDER [EXPECTED VERDICT [WHAT THE CHART SAYS]]
 //
 // Screenshots go to FOLDER: light.png, dark.png, narrow.png. Exit status 0: nothing is wrong. Needs no package: the
 // browser is driven over a pipe by the DevTools protocol.
 const { spawn } = require("node:child_process");
 const { writeFileSync } = require("node:fs");
 
-const [url, folder, verdict = "All is well"] = process.argv.slice(2);
+const [url, folder, verdict = "All is well", said = ""] = process.argv.slice(2);
 const patience = 60_000;
 const problems = [];
 const expect = (isTrue, text) => { if (!isTrue) problems.push(text); };
@@ -125,7 +125,19 @@ const use = async () => {
     expect(await evaluate(`document.querySelectorAll("#answers tr").length`) === 12, "not every source has its row");
     expect(await evaluate(`document.getElementById("providers").textContent.includes("vendor")`), "no provider");
     await until(`document.getElementById("chart-text").textContent.includes("answers in the last")`);
-    if (verdict === "All is well") await until(`document.querySelectorAll("#chart rect").length > 3`);
+    const chart = `document.getElementById("chart-text").textContent`;
+    if (said) {
+        const first = await evaluate(chart);
+        expect(first.includes(said), `the chart says: ${first}`);
+    } else if (verdict === "All is well") {
+        const first = await evaluate(chart);
+        await until(`${chart} !== ${JSON.stringify(first)}`);
+    }
+    for (const id of ["chart", "share", "times"]) {
+        const isDrawn = await evaluate(`[...document.querySelectorAll("#${id} path")].some((path) => path.getAttribute("d"))`);
+        expect(isDrawn || verdict !== "All is well", `nothing is drawn in ${id}`);
+    }
+    expect(await evaluate(`document.querySelectorAll("#history tr").length`) === 2, "the charts are not in the table");
     expect(await evaluate(`document.getElementById("connection").textContent`) === "live", "not live");
     expect(!(await evaluate(`document.body.innerText`)).match(/undefined|NaN|null/), "a value that is none");
 

@@ -58,7 +58,7 @@ package final class ControlServer {
         loop: EventLoop
     ) throws(SystemError) {
         try self.init(
-            on: listener, handler: MonitorAPI(target: target, hostName: hostName, looksUp: looksUp),
+            on: listener, handler: MonitorAPI(target: target, hostName: hostName, looksUp: looksUp, clock: loop),
             loop: loop)
     }
 

@@ -9,6 +9,13 @@ struct MonitorAPI: RequestHandler {
     let hostName: String
     /// Whether names are looked up: only where no other machine can ask.
     let looksUp: Bool
+    /// What was answered before a page is opened.
+    private let history: TrafficHistory
+
+    init(target: any MonitorTarget, hostName: String, looksUp: Bool, clock: any LoopClock) {
+        (self.target, self.hostName, self.looksUp) = (target, hostName, looksUp)
+        history = TrafficHistory(clock: clock) { [weak target] in target?.answers ?? [] }
+    }
 
     func respond(to request: ControlRequest) async -> ControlResponse {
         guard isAllowed(request.host) else {
@@ -51,9 +58,11 @@ struct MonitorAPI: RequestHandler {
         var response = ControlResponse(status: 200, body: "", contentType: "text/event-stream")
         response.fields = [.init(name: "Cache-Control", value: "no-store")]
         // Server-sent events (HTML Living Standard, section 9.2).
-        response.parts = ControlParts(interval: .seconds(2), isPatient: false) { [target] in
+        response.parts = ControlParts(interval: .seconds(2), isPatient: false) {
+            [target, history, reader = HistoryReader(history)] in
             let report = PageReport(
-                status: target.status, traffic: target.traffic, unreadiness: target.unreadiness)
+                status: target.status, traffic: target.traffic, unreadiness: target.unreadiness,
+                steps: reader.take(), current: history.current)
             return "data: \(report.json)\n\n"
         }
         return response

@@ -6,6 +6,8 @@ package import Scheduling
 package protocol MonitorTarget: AnyObject, Sendable {
     var status: StatusReport { get }
     var traffic: TrafficReport { get }
+    /// The answers of the traffic report alone.
+    var answers: [TrafficReport.Latencies] { get }
     /// Why no question can be answered from any source; nil when one may be.
     var unreadiness: String? { get }
     /// Answers a question as that of a client of this machine, and tells how.

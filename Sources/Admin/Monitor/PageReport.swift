@@ -6,6 +6,9 @@ struct PageReport {
     let traffic: TrafficReport
     /// Why no question can be answered from any source; nil when one may be.
     let unreadiness: String?
+    /// The steps that the page does not have yet, and the one that has not ended.
+    let steps: [TrafficHistory.Step]
+    let current: TrafficHistory.Step
 
     var json: String {
         JSONWriter.object { writer in
@@ -18,6 +21,13 @@ struct PageReport {
                     for bound in bounds { writer.integer(Int((bound * 1_000_000).rounded())) }
                 })
             writer.member("answers", array: { Self.write(traffic.answers, to: &$0) })
+            writer.member("step_seconds", TrafficHistory.length.components.seconds)
+            writer.member(
+                "steps",
+                array: { writer in
+                    for step in steps { writer.object { Self.write(step, to: &$0) } }
+                })
+            writer.member("current", object: { Self.write(current, to: &$0) })
             writer.member("providers", array: { Self.write(traffic.providers, to: &$0) })
             writer.member(
                 "refusals",
@@ -30,6 +40,11 @@ struct PageReport {
                     }
                 })
         }
+    }
+
+    private static func write(_ step: TrafficHistory.Step, to writer: inout JSONWriter) {
+        writer.member("answers", array: { writer in for count in step.answers { writer.integer(count) } })
+        writer.member("latencies", array: { writer in for count in step.latencies { writer.integer(count) } })
     }
 
     private static func write(_ latencies: [TrafficReport.Latencies], to writer: inout JSONWriter) {

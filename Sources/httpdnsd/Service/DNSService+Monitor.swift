@@ -23,7 +23,7 @@ extension DNSService: MonitorTarget {
                 transport: count.transport == .udp ? "udp" : "tcp", family: count.isIPv6 ? "ipv6" : "ipv4",
                 code: count.code.description, count: count.count)
         }
-        report.answers = AnswerKind.allCases.map { .init($0.label, HistogramReport(server.latencies($0))) }
+        report.answers = answers
         report.providers = composition.providers.map {
             .init($0.entry.name, HistogramReport($0.upstream.latencies))
         }
@@ -42,6 +42,10 @@ extension DNSService: MonitorTarget {
         let entries = sample.fresh + sample.stale
         if entries > 0 { report.staleShare = Double(sample.stale) / Double(entries) }
         return report
+    }
+
+    var answers: [TrafficReport.Latencies] {
+        AnswerKind.allCases.map { .init($0.label, HistogramReport(server.latencies($0))) }
     }
 
     var unreadiness: String? {

@@ -12,6 +12,7 @@ struct MonitorAPITests {
     private final class FakeTarget: MonitorTarget {
         var status = StatusReport()
         var traffic = TrafficReport()
+        var answers: [TrafficReport.Latencies] { traffic.answers }
         var unreadiness: String?
         private(set) var traced: [Question] = []
 
@@ -29,7 +30,7 @@ struct MonitorAPITests {
         let target = FakeTarget()
         target.status.version = "1.2.3"
         target.unreadiness = unreadiness
-        return await MonitorAPI(target: target, hostName: "node7", looksUp: looksUp).respond(
+        return await MonitorAPI(target: target, hostName: "node7", looksUp: looksUp, clock: ManualClock()).respond(
             to: ControlRequest(
                 method: method, path: path, parameters: parameters, host: host, accept: accept, site: site))
     }

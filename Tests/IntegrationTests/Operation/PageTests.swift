@@ -11,10 +11,14 @@ extension Integration {
             .path
 
         /// What is wrong with the page. `HTTPDNSD_SCREENSHOTS` is a folder where pictures of it stay.
-        private func use(_ url: String, _ directory: TemporaryDirectory, verdict: String) throws -> String {
+        ///
+        /// - Parameter chart: what its chart says at once; empty: that it changes.
+        private func use(
+            _ url: String, _ directory: TemporaryDirectory, verdict: String, chart: String = ""
+        ) throws -> String {
             let folder = ProcessInfo.processInfo.environment["HTTPDNSD_SCREENSHOTS"] ?? directory.path
             let outcome = try ChildProcess.run([
-                "node", Self.folder + "/Tests/Page/page.js", url, folder, verdict,
+                "node", Self.folder + "/Tests/Page/page.js", url, folder, verdict, chart,
             ])
             return outcome.output + outcome.errors
         }
@@ -37,6 +41,20 @@ extension Integration {
             let stage = try ControlStage(control: "http = \"\(target)\"")
             #expect(try stage.run("switch", "off").status == 0)
             #expect(try use("http://" + target, stage.directory, verdict: "It works, with limits") == "")
+        }
+
+        @Test func `its charts show what was answered before it was opened`() throws {
+            let target = "127.0.0.1:\(try FreePort.next())"
+            let stage = try ControlStage(control: "http = \"\(target)\"")
+            for _ in 0..<3 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
+            // Until a step of the history has ended.
+            _ = try ChildProcess.run([
+                "bash", "-c",
+                "until curl --silent --noproxy '*' --max-time 3 http://\(target)/events | grep --quiet '\"steps\":\\[{'; do :; done",
+            ])
+            let problems = try use(
+                "http://" + target, stage.directory, verdict: "All is well", chart: "3 answers in the last minute")
+            #expect(problems == "")
         }
 
         @Test func `the program has the page of the files in Page`() throws {
