@@ -248,6 +248,14 @@
         showHistory(steps, report.step_seconds, report.bounds);
     };
 
+    const showNames = ({ names }) => {
+        byId("names-note").textContent = names
+            ? "In the last 10 to 20 minutes. Counts of rare names may be too high."
+            : "Not shown: the server counts names where log.queries is true and control.http is a loopback address.";
+        byId("names").hidden = !names;
+        table("names", ["Name", "#Queries"], (names ?? []).map((each) => [each.label, number(each.count)]), "None");
+    };
+
     const showProviders = (report) => {
         const rows = report.status.providers.map((provider) => {
             const latencies = report.providers.find((each) => each.label === provider.name);
@@ -305,6 +313,7 @@
         showFigures(report, rates, seconds);
         showAnswers(report);
         showCharts(report);
+        showNames(report);
         showProviders(report);
         showServers(report);
         showForged(report);

@@ -1,14 +1,14 @@
 "use strict";
 // Opens the monitoring page in a headless Chromium, uses it as a reader does, and prints what is wrong with it.
 //
-//   node page.js URL FOLDER [EXPECTED VERDICT [WHAT THE CHART SAYS]]
+//   node page.js URL FOLDER [EXPECTED VERDICT [WHAT THE CHART SAYS [A NAME ASKED FOR]]]
 //
 // Screenshots go to FOLDER: light.png, dark.png, narrow.png. Exit status 0: nothing is wrong. Needs no package: the
 // browser is driven over a pipe by the DevTools protocol.
 const { spawn } = require("node:child_process");
 const { writeFileSync } = require("node:fs");
 
-const [url, folder, verdict = "All is well", said = ""] = process.argv.slice(2);
+const [url, folder, verdict = "All is well", said = "", names = ""] = process.argv.slice(2);
 const patience = 60_000;
 const problems = [];
 const expect = (isTrue, text) => { if (!isTrue) problems.push(text); };
@@ -140,6 +140,15 @@ const use = async () => {
     expect(await evaluate(`document.querySelectorAll("#history tr").length`) === 2, "the charts are not in the table");
     expect(await evaluate(`document.getElementById("connection").textContent`) === "live", "not live");
     expect(!(await evaluate(`document.body.innerText`)).match(/undefined|NaN|null/), "a value that is none");
+
+    // A name is text, whatever it is.
+    if (names) {
+        await until(`document.getElementById("names").textContent.includes(${JSON.stringify(names)})`);
+        expect(await evaluate(`document.querySelectorAll("#names script").length`) === 0, "a name became markup");
+    } else {
+        expect(await evaluate(`document.getElementById("names").hidden`), "names are shown");
+        expect(!(await evaluate(`document.body.innerText`)).includes("example"), "a name is shown");
+    }
 
     // With the keyboard alone: the skip link, the box, a look-up.
     await press("Tab");

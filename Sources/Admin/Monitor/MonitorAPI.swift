@@ -7,7 +7,7 @@ struct MonitorAPI: RequestHandler {
     let target: any MonitorTarget
     /// This machine's own name, by which it may be asked.
     let hostName: String
-    /// Whether names are looked up: only where no other machine can ask.
+    /// Whether names are looked up and shown: only where no other machine can ask.
     let looksUp: Bool
     /// What was answered before a page is opened.
     private let history: TrafficHistory
@@ -59,10 +59,10 @@ struct MonitorAPI: RequestHandler {
         response.fields = [.init(name: "Cache-Control", value: "no-store")]
         // Server-sent events (HTML Living Standard, section 9.2).
         response.parts = ControlParts(interval: .seconds(2), isPatient: false) {
-            [target, history, reader = HistoryReader(history)] in
+            [target, looksUp, history, reader = HistoryReader(history)] in
             let report = PageReport(
                 status: target.status, traffic: target.traffic, unreadiness: target.unreadiness,
-                steps: reader.take(), current: history.current)
+                steps: reader.take(), current: history.current, names: looksUp ? target.hottestNames : nil)
             return "data: \(report.json)\n\n"
         }
         return response

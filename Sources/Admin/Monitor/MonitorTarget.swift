@@ -8,6 +8,8 @@ package protocol MonitorTarget: AnyObject, Sendable {
     var traffic: TrafficReport { get }
     /// The answers of the traffic report alone.
     var answers: [TrafficReport.Latencies] { get }
+    /// The names that are asked for most; nil where names may not be shown.
+    var hottestNames: [TrafficReport.Count]? { get }
     /// Why no question can be answered from any source; nil when one may be.
     var unreadiness: String? { get }
     /// Answers a question as that of a client of this machine, and tells how.

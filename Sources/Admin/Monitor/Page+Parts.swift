@@ -4,7 +4,7 @@
 enum Page {
     /// The value of `Content-Security-Policy`: nothing but the style sheet and the script in the document runs.
     static let policy =
-        "default-src 'none'; style-src 'sha256-3kHaXDw7bpH9G6nFVpoevjxEM7gV1r+Mwm40qXqG3+E='; script-src 'sha256-N2AQmfsEJgA6v9VhOCNk8wCQJJOGg7bnwKj3fv39XOA='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'sha256-ssH1W/RO+C5eifW1fR9z+cMo0wXrXY3EMhd8RyIMkCQ='; script-src 'sha256-6sZrVlxacKiS4XNBCvGzrY45L2IwLCVs8sfj+PlyeN0='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
     /// The document, with all its parts.
     static let document = ###"""
@@ -72,6 +72,7 @@ enum Page {
         svg.low { height: 3.75rem; }
         .note + svg { margin-top: 1rem; }
         summary { cursor: pointer; }
+        [hidden] { display: none; }
         .scroll { overflow-x: auto; }
         table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
         th, td { text-align: left; padding: 0.3rem 0.8rem 0.3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
@@ -128,6 +129,11 @@ enum Page {
         <summary id="history-title">The charts as a table</summary>
         <div class="scroll" tabindex="0" role="region" aria-labelledby="history-title"><table id="history"></table></div>
         </details>
+        </section>
+        <section>
+        <h2 id="names-title">Names asked for most</h2>
+        <p id="names-note" class="note"></p>
+        <div class="scroll" tabindex="0" role="region" aria-labelledby="names-title"><table id="names"></table></div>
         </section>
         <section>
         <h2 id="providers-title">Providers</h2>
@@ -406,6 +412,14 @@ enum Page {
                 showHistory(steps, report.step_seconds, report.bounds);
             };
 
+            const showNames = ({ names }) => {
+                byId("names-note").textContent = names
+                    ? "In the last 10 to 20 minutes. Counts of rare names may be too high."
+                    : "Not shown: the server counts names where log.queries is true and control.http is a loopback address.";
+                byId("names").hidden = !names;
+                table("names", ["Name", "#Queries"], (names ?? []).map((each) => [each.label, number(each.count)]), "None");
+            };
+
             const showProviders = (report) => {
                 const rows = report.status.providers.map((provider) => {
                     const latencies = report.providers.find((each) => each.label === provider.name);
@@ -463,6 +477,7 @@ enum Page {
                 showFigures(report, rates, seconds);
                 showAnswers(report);
                 showCharts(report);
+                showNames(report);
                 showProviders(report);
                 showServers(report);
                 showForged(report);

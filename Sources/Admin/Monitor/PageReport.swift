@@ -9,6 +9,8 @@ struct PageReport {
     /// The steps that the page does not have yet, and the one that has not ended.
     let steps: [TrafficHistory.Step]
     let current: TrafficHistory.Step
+    /// The names that are asked for most; nil where names may not be shown.
+    let names: [TrafficReport.Count]?
 
     var json: String {
         JSONWriter.object { writer in
@@ -29,16 +31,17 @@ struct PageReport {
                 })
             writer.member("current", object: { Self.write(current, to: &$0) })
             writer.member("providers", array: { Self.write(traffic.providers, to: &$0) })
-            writer.member(
-                "refusals",
-                array: { writer in
-                    for each in traffic.refusals {
-                        writer.object {
-                            $0.member("label", each.label)
-                            $0.member("count", each.count)
-                        }
-                    }
-                })
+            writer.member("refusals", array: { Self.write(traffic.refusals, to: &$0) })
+            if let names { writer.member("names", array: { Self.write(names, to: &$0) }) }
+        }
+    }
+
+    private static func write(_ counts: [TrafficReport.Count], to writer: inout JSONWriter) {
+        for each in counts {
+            writer.object {
+                $0.member("label", each.label)
+                $0.member("count", each.count)
+            }
         }
     }
 

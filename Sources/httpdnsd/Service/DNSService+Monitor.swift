@@ -48,6 +48,8 @@ extension DNSService: MonitorTarget {
         AnswerKind.allCases.map { .init($0.label, HistogramReport(server.latencies($0))) }
     }
 
+    var hottestNames: [TrafficReport.Count]? { countsNames ? names.top(at: loop.now) : nil }
+
     var unreadiness: String? {
         if isStopping { return "stopping" }
         let status = status

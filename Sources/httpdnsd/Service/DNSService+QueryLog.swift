@@ -14,6 +14,7 @@ extension DNSService {
         var dropped = 0
         server.feed.receive { [unowned self] query in
             let source = sourceName(of: query)
+            if countsNames, let question = query.question { names.add(question.name, at: loop.now) }
             if isLoggingQueries {
                 let report = report(of: query, source)
                 log.write(.query, "query \(report.summary)", fields(of: report))
@@ -42,6 +43,9 @@ extension DNSService {
         defer { turnFeed() }
         return listeners.add(filter)
     }
+
+    /// Whether the names of queries are counted for the page: where the log has them, and no other machine sees the page.
+    var countsNames: Bool { isLoggingQueries && composition.settings.control.http?.address.isLoopback == true }
 
     private var isLoggingQueries: Bool { composition.settings.log.queries }
 

@@ -63,6 +63,7 @@ extension Configuration {
         keep(\.control.socket, of: old, "control.socket", &changed)
         keep(\.control.group, of: old, "control.group", &changed)
         keep(\.control.mode, of: old, "control.mode", &changed)
+        keep(\.control.http, of: old, "control.http", &changed)
         keep(\.cache.disk.path, of: old, "cache.disk.path", &changed)
         return changed
     }

@@ -39,6 +39,8 @@ final class DNSService {
     let reloadTurn = Turnstile()
     /// Clients of the control API that see the queries.
     let listeners = QueryListeners()
+    /// The names that are asked for most, where they may be shown.
+    var names: HottestNames
     private var routes: RoutePolicy
     var network: NetworkMonitor?
     /// Nil until the network is watched.
@@ -70,6 +72,7 @@ final class DNSService {
         let events = EventLog(log.logger, clock: loop)
         self.events = events
         startedAt = loop.now
+        names = HottestNames(at: loop.now)
         startedTime = Double(Int64(time(nil)))
         paths = NetworkPaths()
         paths.translator = Translation(settings.answers.dns64, found: .none).prefix
@@ -143,6 +146,7 @@ final class DNSService {
         reloads += 1
         log.set(settings.log.style, level: settings.log.threshold)
         turnFeed()
+        if !countsNames { names = HottestNames(at: loop.now) }
         for provider in new.providers { provider.upstream.start() }
         resolver.preresolve()
         new.findLoops(with: resolver.probes)

@@ -12,6 +12,7 @@ struct MonitorAPITests {
     private final class FakeTarget: MonitorTarget {
         var status = StatusReport()
         var traffic = TrafficReport()
+        var hottestNames: [TrafficReport.Count]?
         var answers: [TrafficReport.Latencies] { traffic.answers }
         var unreadiness: String?
         private(set) var traced: [Question] = []
@@ -25,9 +26,11 @@ struct MonitorAPITests {
     @Loop
     private func ask(
         _ path: String, method: String = "GET", host: String? = "127.0.0.1:9053", accept: String? = nil,
-        unreadiness: String? = nil, parameters: [String: String] = [:], site: String? = nil, looksUp: Bool = true
+        unreadiness: String? = nil, parameters: [String: String] = [:], site: String? = nil, looksUp: Bool = true,
+        names: [TrafficReport.Count]? = nil
     ) async -> ControlResponse {
         let target = FakeTarget()
+        target.hottestNames = names
         target.status.version = "1.2.3"
         target.unreadiness = unreadiness
         return await MonitorAPI(target: target, hostName: "node7", looksUp: looksUp, clock: ManualClock()).respond(
@@ -96,6 +99,16 @@ struct MonitorAPITests {
         #expect(response.contentType == "text/event-stream")
         #expect(event.hasPrefix("data: {\"unready\":\"stopping\",\"status\":{") && event.hasSuffix("}\n\n"))
         #expect(event.split(separator: "\n").count == 1)
+    }
+
+    @Test @Loop func `the page gets the names asked for most where they may be shown, and no other machine does`() async
+    {
+        let names = [TrafficReport.Count("<script>\".example", 3)]
+        let shown = await ask("/events", names: names).parts?.next() ?? ""
+        #expect(shown.contains("\"names\":[{\"label\":\"<script>\\\".example\",\"count\":3}]"))
+        #expect(await ask("/events").parts?.next().contains("\"names\"") == false)
+        #expect(await ask("/events", looksUp: false, names: names).parts?.next().contains("\"names\"") == false)
+        #expect(await !ask("/metrics", names: names).body.contains("example"))
     }
 
     @Test @Loop func `a name is looked up for this machine's own page`() async {

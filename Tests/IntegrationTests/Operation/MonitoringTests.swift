@@ -67,6 +67,25 @@ extension Integration {
             #expect(try value(of: "httpdnsd_provider_response_seconds_count{provider=\"vendor\"}") == "1")
         }
 
+        @Test func `the names asked for most are counted while queries are logged, and no metric has them`() throws {
+            let url = "http://127.0.0.1:\(try FreePort.next())"
+            let http = "http = \"\(url.dropFirst("http://".count))\""
+            let stage = try ControlStage(extra: "queries = true\n", control: http)
+            let read = { path in
+                try ChildProcess.run(["curl", "--silent", "--noproxy", "*", "--max-time", "1", url + path]).output
+            }
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+            #expect(try read("/events").contains("\"names\":[{\"label\":\"www.example.com\",\"count\":1}]"))
+            #expect(try !read("/metrics").contains("example"))
+            let file = try String(contentsOfFile: stage.daemon.configurationFile, encoding: .utf8)
+            for isLogged in [false, true] {
+                try stage.rewrite(file.replacing("queries = true", with: "queries = \(isLogged)"))
+                #expect(try stage.run("reload").status == 0)
+                #expect(try read("/events").contains("\"names\":[]") == isLogged)
+                #expect(try !read("/events").contains("www.example.com"))
+            }
+        }
+
         @Test func `queries of clients that are not allowed are counted as refused`() throws {
             let port = try FreePort.next()
             let other = try ControlStage(

@@ -12,13 +12,15 @@ extension Integration {
 
         /// What is wrong with the page. `HTTPDNSD_SCREENSHOTS` is a folder where pictures of it stay.
         ///
-        /// - Parameter chart: what its chart says at once; empty: that it changes.
+        /// - Parameters:
+        ///   - chart: what its chart says at once; empty: that it changes.
+        ///   - name: one that it shows as asked for; empty: that it shows none.
         private func use(
-            _ url: String, _ directory: TemporaryDirectory, verdict: String, chart: String = ""
+            _ url: String, _ directory: TemporaryDirectory, verdict: String, chart: String = "", name: String = ""
         ) throws -> String {
             let folder = ProcessInfo.processInfo.environment["HTTPDNSD_SCREENSHOTS"] ?? directory.path
             let outcome = try ChildProcess.run([
-                "node", Self.folder + "/Tests/Page/page.js", url, folder, verdict, chart,
+                "node", Self.folder + "/Tests/Page/page.js", url, folder, verdict, chart, name,
             ])
             return outcome.output + outcome.errors
         }
@@ -54,6 +56,17 @@ extension Integration {
             ])
             let problems = try use(
                 "http://" + target, stage.directory, verdict: "All is well", chart: "3 answers in the last minute")
+            #expect(problems == "")
+        }
+
+        @Test func `it shows the names asked for most where they are logged, as text whatever they are`() throws {
+            let target = "127.0.0.1:\(try FreePort.next())"
+            let stage = try ControlStage(extra: "queries = true\n", control: "http = \"\(target)\"")
+            for _ in 0..<3 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
+            _ = try stage.ask("<script>alert</script>.example.com")
+            let problems = try use(
+                "http://" + target, stage.directory, verdict: "All is well", chart: "4 answers in the last minute",
+                name: "<script>alert</script>.example.com")
             #expect(problems == "")
         }
 

@@ -130,10 +130,13 @@ extension Integration {
             let port = try FreePort.next()
             try stage.rewrite(
                 Daemon.listenTable([TestAddress("127.0.0.1", port: port)], "udp_threads = 3")
-                    + DaemonConfiguration.aliyun(stage.vendor.url) + DaemonConfiguration.rest(control: stage.socket))
+                    + DaemonConfiguration.aliyun(stage.vendor.url)
+                    + DaemonConfiguration.rest(control: stage.socket, controlLines: "http = \"127.0.0.1:9053\""))
             let reload = try stage.run("reload")
             #expect(reload.status == 0)
-            #expect(reload.errors.contains("listen.addresses") && reload.errors.contains("listen.udp_threads"))
+            for key in ["listen.addresses", "listen.udp_threads", "control.http"] {
+                #expect(reload.errors.contains(key))
+            }
             #expect(reload.errors.contains("next start"))
             #expect(try stage.ask("www.example.com").addresses.count == 2)
         }
