@@ -14,6 +14,9 @@ package struct Configuration: SettingsTable {
     package var limits = LimitSettings()
     package var log = LogSettings()
 
+    /// Where the entries of lists stand, when a file was read.
+    var lines = ListLines()
+
     package init() {}
 
     /// Of all that decides which source answers a name, and how.

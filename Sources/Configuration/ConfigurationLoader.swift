@@ -86,9 +86,10 @@ extension Configuration {
         let reading = Reading(file: file, document: document, environment: environment)
         let configuration = Configuration.read(document, .root, reading)
         for message in UnreadVariables(document, environment: environment).messages { reading.fail(.root, message) }
-        guard let configuration, reading.errors.isEmpty else {
+        guard var configuration, reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
         }
+        configuration.lines = ListLines(reading.lines)
         return LoadedConfiguration(
             configuration: configuration, warnings: Diagnostic.sorted(reading.warnings) + reading.furtherWarnings)
     }

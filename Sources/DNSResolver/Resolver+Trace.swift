@@ -9,8 +9,7 @@ extension Resolver {
     /// Sources are asked, and their answers cached, as for any client.
     package func trace(_ question: Question) async -> (trace: Trace, response: Response) {
         let trace = Trace(clock: clock)
-        let name = question.name.lowercased
-        trace.add(.route, "\(policy.routes.route(for: name)): \(policy.routes.reason(for: name))")
+        trace.add(.route, decision(on: question))
         if !isOn { trace.add(.route, "HTTPDNS is switched off") }
         let client = ClientQuestion(
             question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
@@ -21,6 +20,25 @@ extension Resolver {
         trace.add(.answer, response.traceText(for: question))
         return (trace, response)
     }
+
+    /// What decides about a question, with the place in the configuration.
+    func decision(on question: Question) -> String {
+        let name = question.name.lowercased
+        switch policy.localAnswers.reply(to: question, policy: policy.routes) {
+        case .configured(_, .preset)?:
+            guard case .preset(let entry, let isWildcard)? = policy.localAnswers.presets.rule(for: name) else { break }
+            let rule = RoutingRule.preset(entry, isWildcard: isWildcard)
+            return "answered here: a preset has \(isWildcard ? "*." : "")\(entry)\(place(rule))"
+        case .configured?: return "answered here: answers.prefer excludes \(question.type)"
+        case .answer?: return "answered here: a special-use name"
+        case .refusal?: return "answered here: refused"
+        case nil: break
+        }
+        let (reason, rule) = policy.routes.decision(on: name)
+        return "\(policy.routes.route(for: name)): \(reason)\(rule.map(place) ?? "")"
+    }
+
+    private func place(_ rule: RoutingRule) -> String { placeOfRule(rule).map { " (\($0))" } ?? "" }
 
     /// Notes what the cache has for a question.
     func note(_ cached: AnswerStore.Cached?, _ type: RecordType, _ key: FlightKey, in trace: Trace) {

@@ -19,6 +19,8 @@ package final class Resolver {
     let clock: any LoopClock
     let report: @Loop (ResolverEvent) -> Void
 
+    /// Where the configuration has the entry that decides about a name, for operators; nil where it has none.
+    package var placeOfRule: @Loop (RoutingRule) -> String? = { _ in nil }
     /// How many stale answers were given since the start.
     package private(set) var staleAnswers = 0
     /// How many answers came from `[preset] last_resort`.

@@ -63,8 +63,10 @@ extension Kind {
                     reading.fail(path, "must be a list in brackets, not \(node.kindName)")
                     return nil
                 }
-                let values = reading.entries(nodes).enumerated()
+                let entries = reading.entries(nodes)
+                let values = entries.enumerated()
                     .map { element.read($1, path.appending(entry: $0 + 1), reading) }
+                reading.noteLines(entries.map(\.line), of: path)
                 return values.contains { $0 == nil } ? nil : values.compactMap { $0 }
             },
             write: { "[" + $0.map(element.write).joined(separator: ", ") + "]" })

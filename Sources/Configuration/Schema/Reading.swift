@@ -17,6 +17,9 @@ final class Reading {
     /// Entries of arrays of tables in which every value was left out: they count as not written.
     private(set) var leftOutEntries: [SettingPath] = []
 
+    /// The lines of the entries of each list.
+    private(set) var lines: [SettingPath: LineRuns] = [:]
+
     init(file: String, document: TOMLNode, environment: [String: String]) {
         self.file = file
         self.document = document
@@ -25,6 +28,9 @@ final class Reading {
 
     /// Notes that the file holds this key.
     func noteWritten(_ path: SettingPath) { written.insert(path) }
+
+    /// Notes the lines of a list's entries.
+    func noteLines(_ lines: [Int], of path: SettingPath) { self.lines[path] = LineRuns(lines) }
 
     /// Notes an entry of an array of tables in which every value was left out.
     func noteLeftOut(entry path: SettingPath) { leftOutEntries.append(path) }

@@ -68,7 +68,8 @@ struct HostsFile {
             guard !name.isFixed else { return }
             guard let place = places[name] else {
                 places[name] = entries.count
-                return entries.append(PresetEntry(name: name, isWildcard: false, addresses: [address]))
+                return entries.append(
+                    PresetEntry(name: name, isWildcard: false, line: UInt32(clamping: line), addresses: [address]))
             }
             guard !entries[place].addresses.contains(address) else { return }
             guard entries[place].addresses.count < Self.maximumAddresses else {

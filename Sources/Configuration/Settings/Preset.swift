@@ -105,7 +105,8 @@ extension Kind where Value == [PresetEntry] {
             }
             guard let list else { return nil }
             guard !list.isEmpty else { throw ValueProblem("must have at least one address") }
-            return PresetEntry(name: name, isWildcard: isWildcard, addresses: list)
+            return PresetEntry(
+                name: name, isWildcard: isWildcard, line: UInt32(clamping: node.line), addresses: list)
         } catch {
             reading.fail(path, "\(quoted(key)) \(error.text)")
             return nil

@@ -30,10 +30,21 @@ package struct Presets: Hashable, Sendable {
     /// The addresses of a name in any letter case: its own, else those of the longest wildcard above it.
     package func addresses(of name: Name) -> [IPAddress]? {
         if let own = exact[name] { return own }
+        return wildcard(above: name).flatMap { below[$0] }
+    }
+
+    /// The entry that has the addresses of a name in lower case.
+    func rule(for name: Name) -> RoutingRule? {
+        if exact[name] != nil { return .preset(name, isWildcard: false) }
+        return wildcard(above: name).map { .preset($0, isWildcard: true) }
+    }
+
+    /// The longest one, without its `*.`.
+    private func wildcard(above name: Name) -> Name? {
         guard !below.isEmpty else { return nil }
         var suffix = name.parent
         while let current = suffix {
-            if let found = below[current] { return found }
+            if below[current] != nil { return current }
             suffix = current.parent
         }
         return nil

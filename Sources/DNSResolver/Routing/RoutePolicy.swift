@@ -68,26 +68,33 @@ package struct RoutePolicy: Equatable, Sendable {
         return zone.suffix.name
     }
 
-    /// Why a name in lower case has its route, in words for operators.
-    package func reason(for name: Name) -> String {
-        if let zone = networkZone(of: name), route(for: name) == .bypass {
-            return "\(zone) belongs to the network (route.network_names)"
+    /// Why a name in lower case has its route, in words for operators, and the entry that decides it.
+    func decision(on name: Name) -> (reason: String, rule: RoutingRule?) {
+        let route = route(for: name)
+        if let zone = networkZone(of: name), route == .bypass {
+            return ("\(zone) belongs to the network (route.network_names)", .network(zone))
         }
-        let isUnknown = mode != .localDNSOnly && !lists.providersKnowAll && lists.providerNames.nearest(to: name) == nil
-        guard let rule = lists.rules.nearest(to: name) else {
-            if !lists.protectsUnlisted { return "route.protect lists other names" }
-            if NameSuffix(name).parent?.isRoot ?? true { return "a single label does not leave the network" }
-            if mode == .localDNSOnly { return "no list has it, and LocalDNS alone is asked" }
-            return isUnknown ? "no provider has it among its names" : "no list has it"
-        }
-        let text =
-            switch Route(tag: rule.value) {
-            case .protect: "route.protect has \(rule.suffix.name)"
-            case .bypass: "route.bypass has \(rule.suffix.name)"
-            case .forward(let index): "the suffixes of forward[\(index + 1)] have \(rule.suffix.name)"
-            case .portal: "systems look for a captive portal by \(rule.suffix.name)"
+        guard let entry = lists.rules.nearest(to: name) else { return unlistedDecision(on: name) }
+        let suffix = entry.suffix.name
+        let (text, rule): (String, RoutingRule?) =
+            switch Route(tag: entry.value) {
+            case .protect: ("route.protect has \(suffix)", .protect(suffix))
+            case .bypass: ("route.bypass has \(suffix)", .bypass(suffix))
+            case .forward(let index):
+                ("the suffixes of forward[\(index + 1)] have \(suffix)", .forward(index: index, suffix))
+            case .portal: ("systems look for a captive portal by \(suffix)", nil)
             }
-        return route(for: name).tag == rule.value ? text : text + ", and no provider has it among its names"
+        return (route.tag == entry.value ? text : text + ", and no provider has it among its names", rule)
+    }
+
+    private func unlistedDecision(on name: Name) -> (reason: String, rule: RoutingRule?) {
+        if !lists.protectsUnlisted { return ("route.protect lists other names", nil) }
+        if NameSuffix(name).parent?.isRoot ?? true { return ("a single label does not leave the network", nil) }
+        if mode == .localDNSOnly { return ("no list has it, and LocalDNS alone is asked", nil) }
+        if let suffix = lists.providerNames.nearest(to: name)?.suffix.name {
+            return ("the names of a provider have \(suffix)", .provider(suffix))
+        }
+        return (lists.providersKnowAll ? "no list has it" : "no provider has it among its names", nil)
     }
 
     private func unlistedRoute(for name: Name) -> Route {

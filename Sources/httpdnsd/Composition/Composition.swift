@@ -263,3 +263,20 @@ extension Presets {
         for entry in entries { add(entry.name, isWildcard: entry.isWildcard, addresses: entry.addresses) }
     }
 }
+
+extension Configuration {
+    /// Where an entry that decides about a name was read; nil where no file has it.
+    ///
+    /// - Parameter file: the path of the configuration.
+    func place(of rule: RoutingRule, file: String) -> String? {
+        switch rule {
+        case .protect(let name): place(of: name, in: .protect, file: file)
+        case .bypass(let name): place(of: name, in: .bypass, file: file)
+        case .forward(let index, let name): place(of: name, in: .forward(index), file: file)
+        case .provider(let name): place(of: name, in: .providerNames, file: file)
+        case .network(let name): place(of: name, in: .networkNames, file: file)
+        case .preset(let name, let isWildcard):
+            place(of: name, in: .presets(isWildcard: isWildcard), file: file)
+        }
+    }
+}

@@ -104,6 +104,7 @@ final class DNSService {
         server = Server(
             sockets: sockets, loop: loop, cache: memory, generation: generation, rules: rules, responder: resolver,
             limits: limits, events: events)
+        resolver.placeOfRule = { [unowned self] in composition.settings.place(of: $0, file: self.source.path) }
         tellDiskOfPolicy()
         reportQueries()
         turnFeed()

@@ -128,7 +128,7 @@ import Testing
 }
 
 private func preset() throws -> PresetEntry {
-    PresetEntry(name: try Name("www.example.com"), isWildcard: false, addresses: [.v4(9)])
+    PresetEntry(name: try Name("www.example.com"), isWildcard: false, line: 1, addresses: [.v4(9)])
 }
 
 private func pin() throws -> PublicKeyPin {

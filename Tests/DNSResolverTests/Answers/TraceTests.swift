@@ -74,6 +74,31 @@ struct TraceTests {
         #expect(await trace(machine, name).first == "route: " + text)
     }
 
+    @Test(arguments: [
+        ("localhost", "answered here: a special-use name"),
+        ("static.example", "answered here: a preset has static.example (static.example)"),
+        ("x.wild.example", "answered here: a preset has *.wild.example (*.wild.example)"),
+        ("www.intern.example", "bypass: route.bypass has intern.example (bypass intern.example)"),
+        ("printer.lan", "bypass: lan belongs to the network (route.network_names)"),
+    ])
+    @Loop func `the entry that decides comes with its place in the configuration, if that has it`(
+        name: String, text: String
+    ) async throws {
+        var presets = Presets()
+        presets.add(try Name("static.example"), addresses: [.v4(1)])
+        presets.add(try Name("wild.example"), isWildcard: true, addresses: [.v4(2)])
+        let machine = Machine(
+            policy: RoutePolicy(bypass: [try Name("intern.example")]), local: LocalAnswers(presets: presets))
+        machine.resolver.placeOfRule = { rule in
+            switch rule {
+            case .preset(let name, let isWildcard): isWildcard ? "*.\(name)" : "\(name)"
+            case .bypass(let name): "bypass \(name)"
+            default: nil
+            }
+        }
+        #expect(await trace(machine, name).first == "route: " + text)
+    }
+
     @Test @Loop func `however many addresses are forged, a trace has an end`() async {
         let trace = Trace(clock: ManualClock())
         for number in 0..<1_000 { trace.add(.check, "\(number)") }

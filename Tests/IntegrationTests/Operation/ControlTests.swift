@@ -56,6 +56,27 @@ extension Integration {
             #expect(try stage.run("query", "--trace", "--via", "httpdns", "www.example.com").status == 2)
         }
 
+        @Test func `a traced query names the line of the file that decides, as the file was read`() throws {
+            let stage = try ControlStage(extra: "[route]\nbypass = [\n\"corp.example\",\n]\n")
+            let hosts = try stage.directory.write("\n192.0.2.9 static.example.com\n", to: "hosts")
+            let file = stage.daemon.configurationFile
+            let text = try String(contentsOfFile: file, encoding: .utf8)
+            let line =
+                (text.split(separator: "\n", omittingEmptySubsequences: false).firstIndex {
+                    $0.contains("corp.example")
+                } ?? 0) + 1
+            let first = { name in try stage.run("query", "--trace", name).output.split(separator: "\n")[1] }
+            #expect(
+                try first("www.corp.example").hasSuffix("  bypass: route.bypass has corp.example (\(file):\(line))"))
+            try stage.rewrite("# One line more.\n" + text + "[preset]\nhosts_file = \"\(hosts)\"\n")
+            #expect(try first("www.corp.example").hasSuffix(":\(line))"))
+            #expect(try stage.run("reload").status == 0)
+            #expect(try first("www.corp.example").hasSuffix(":\(line + 1))"))
+            #expect(
+                try first("static.example.com").hasSuffix(
+                    "  answered here: a preset has static.example.com (\(hosts):2)"))
+        }
+
         @Test func `clients that are refused are counted, logged once, and learn why`() throws {
             let stage = try ControlStage(listen: "allow = [\"127.0.0.1\"]")
             let client = try stage.daemon.client(from: "127.0.0.7")
