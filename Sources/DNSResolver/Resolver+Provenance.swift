@@ -2,7 +2,7 @@ package import DNSCache
 package import DNSWire
 import Scheduling
 
-// `dig why.www.example.com CH TXT`: the origin of the answers for www.example.com.
+// `dig why.www.example.com CH TXT`: what decides about www.example.com, and the origin of its answers.
 
 extension Question {
     /// The name that is asked about, in lower case; nil for a question of another kind.
@@ -42,13 +42,17 @@ extension Resolver {
         return store.state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name)) != .unusable
     }
 
-    /// The answer to a question about `subject`: a record for each line.
+    /// The answer to a question about `subject`: a record for each line. Refused to other machines, which need not know
+    /// what this one asks for.
     func explain(_ subject: Name, to client: ClientQuestion) -> LocalAnswers.Reply {
+        guard client.client.isLoopback else {
+            return .refusal(.refused, ExtendedError(.prohibited, "only programs of this machine may ask this"))
+        }
         let lines = explanation(of: subject, for: client)
         return .answer(Answer(answers: lines.map { .chaosText($0, name: client.question.name) }))
     }
 
-    /// One line for each cached answer for `subject`, with the client's DO and CD bits, and for each type that failed
+    /// One line for what decides about `subject`, one for each cached answer, with the client's DO and CD bits, and for each type that failed
     /// since, else one that says that there is none; and one for each detected forgery.
     package func explanation(of subject: Name, for client: ClientQuestion) -> [String] {
         let route = policy.routes.route(for: subject)
@@ -72,6 +76,7 @@ extension Resolver {
             let isLocal = policy.localAnswers.reply(to: question, policy: policy.routes) != nil
             lines = [isLocal ? "state=answered-here" : "route=\(route) state=not-cached"]
         }
+        lines.insert("decision=\(decision(on: Question(name: subject, type: .a)))", at: 0)
         let forged = policy.strategy.answerCheck?.evidence(of: subject) ?? []
         lines += forged.prefix(Self.hijacksShown).map(\.provenanceText)
         return lines

@@ -8,9 +8,9 @@ struct WhyCommand: ParsableCommand {
         commandName: "why",
         abstract: "Says why the running server answers a name as it does.",
         discussion: """
-            A line for each type that is cached: route, source, server, state, age and seconds left; for each type that \
-            failed last, with the reason; and for each forged address that LocalDNS gave. No source is asked. The same as \
-            dig why.NAME CH TXT.
+            A line for what decides about the name, with the line of the configuration; for each type that is cached: \
+            route, source, server, state, age and seconds left; for each type that failed last, with the reason; and for \
+            each forged address that LocalDNS gave. No source is asked. The same as dig @127.0.0.1 why.NAME CH TXT.
             """)
 
     @OptionGroup var control: ControlOptions

@@ -11,18 +11,51 @@ import Testing
 struct ProvenanceTests {
     private typealias Machine = ResolverTests.Machine
 
-    /// The answer to `why.NAME`, one line for each record.
+    /// The answer to `why.NAME`, one line for each record but the first, which says what decides.
     @Loop
     private func why(_ name: String, _ machine: Machine) async -> [String] {
+        Array(lines(ask(name, machine)).dropFirst())
+    }
+
+    @Loop
+    private func ask(_ name: String, _ machine: Machine, from client: IPAddress = .v4(0x7f00_0001)) -> Response? {
         let question = Question(name: (try? Name("why." + name)) ?? .root, type: .txt, class: .chaos)
         let client = ClientQuestion(
             question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
-            client: .v4(0x7f00_0001), arrived: machine.clock.now)
+            client: client, arrived: machine.clock.now)
         var response: Response?
         machine.resolver.respond(to: client) { response = $0 }
+        return response
+    }
+
+    private func lines(_ response: Response?) -> [String] {
         guard case .answer(let packed, _)? = response?.content else { return [] }
+        let question = Question(name: .root, type: .txt, class: .chaos)
         return packed.unpacked(for: question)?.answers.map { String(decoding: $0.rdata.dropFirst(), as: UTF8.self) }
             ?? []
+    }
+
+    @Test(arguments: [
+        ("www.example.com", "decision=protect: no list has it"),
+        ("www.lan.example", "decision=bypass: route.bypass has lan.example (t.toml:7)"),
+        ("localhost", "decision=answered here: a special-use name"),
+    ])
+    @Loop func `first it says what decides about the name, with the line of the file`(
+        name: String, line: String
+    ) async throws {
+        let machine = Machine(policy: RoutePolicy(bypass: [try Name("lan.example")]))
+        machine.resolver.placeOfRule = { _ in "t.toml:7" }
+        #expect(lines(ask(name, machine)).first == line)
+        #expect(machine.vendor.asked.isEmpty && machine.localDNS.asked.isEmpty)
+    }
+
+    @Test(arguments: ["192.0.2.7", "2001:db8::7", "10.0.0.1"])
+    @Loop func `other machines learn nothing of it`(client: String) async throws {
+        let machine = Machine()
+        _ = await machine.ask()
+        let response = ask("www.example.com", machine, from: try #require(IPAddress(client)))
+        #expect(response?.responseCode == .refused && lines(response).isEmpty)
+        #expect(lines(ask("www.example.com", machine, from: .v6(1))).count == 3)
     }
 
     @Test @Loop func `it shows the route, provider, service address, age and what is left`() async {

@@ -125,7 +125,23 @@ extension Integration {
             let dig = try Dig(stage.daemon.address, "why.www.example.com", "TXT", ["-t", "TXT", "-c", "CH", "-q"])
             let address = "\(stage.vendor.address)"
             #expect(dig.text.contains("type=A route=protect source=vendor server=\(address) state=fresh age="))
-            #expect(dig.answers.count == 2)
+            #expect(dig.text.contains("\"decision=protect: no list has it\""))
+            #expect(dig.answers.count == 3)
+        }
+
+        @Test(.requires(.networkNamespaces))
+        func `why.NAME is answered to programs of this machine alone, and asks nothing`() throws {
+            let host = try ClientHost()
+            let stage = try Stage(
+                on: ["127.0.0.1", "10.9.0.1"], listen: "allow = [\"127.0.0.0/8\", \"10.9.0.0/24\"]", inside: host)
+            let ask = { (server: String, namespace: NetworkNamespace) in
+                try namespace.run(["dig", "-r", "@" + server, "+tries=1", "why.www.example.com", "CH", "TXT"])
+            }
+            let own = try ask("127.0.0.1", host.namespace)
+            #expect(own.contains("status: NOERROR") && own.contains("\"route=protect state=not-cached\""))
+            let other = try ask("10.9.0.1", host.neighbour)
+            #expect(other.contains("status: REFUSED") && other.contains("EDE: 18 (Prohibited): (only programs"))
+            #expect(stage.vendor.callCount() == 0 && stage.localDNS.questionCount("www.example.com") == 0)
         }
     }
 }
