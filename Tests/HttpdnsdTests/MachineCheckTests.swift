@@ -54,4 +54,32 @@ struct MachineCheckTests {
         #expect(try Patient([:], text).keys(.authorities) == ["authorities.missing"])
         #expect(try Patient().keys(.authorities) == [])
     }
+
+    @Test(arguments: [
+        ("httpdnsd (enforce)\n", "Permission denied", ["apparmor.enforced"]),
+        ("httpdnsd (complain)\n", "Permission denied", []),
+        ("unconfined\n", "Permission denied", []), ("httpdnsd (enforce)\n", "", []),
+        ("httpdnsd (enforce)\n", "Input/output error", []),
+    ])
+    func `a profile of AppArmor is found where it is enforced and something is denied`(
+        profile: String, error: String, found: [String]
+    ) throws {
+        var status = Self.status
+        status.cache.fileError = error
+        let files = ["proc/77/comm": "httpdnsd\n", "proc/77/attr/current": profile]
+        #expect(try Patient(files, status: status).keys(.appArmor) == found)
+    }
+
+    @Test(arguments: [
+        ("/usr/sbin/named (enforce)\n/usr/bin/httpdnsd (enforce)\n", ["apparmor.enforced"]),
+        ("httpdnsd (enforce)\n", ["apparmor.enforced"]), ("/usr/bin/httpdnsd (complain)\n", []),
+        ("named (enforce)\n", []),
+    ])
+    func `a profile of AppArmor is found where the server does not run`(profiles: String, found: [String]) throws {
+        var patient = try Patient(["sys/kernel/security/apparmor/profiles": profiles])
+        patient.examination.unanswered = patient.examination.served
+        #expect(patient.keys(.appArmor) == found)
+        patient.examination.unanswered = []
+        #expect(patient.keys(.appArmor) == nil)
+    }
 }

@@ -56,6 +56,18 @@ struct SourcesCheckTests {
         #expect(findings.first?.sentence.hasSuffix("at 192.0.2.1:443: Connection refused") == true)
     }
 
+    @Test(arguments: [
+        ("http://192.0.2.1", ["provider.forgeable"]), ("https://192.0.2.1", []), ("http://127.0.0.1:9", []),
+        ("http://[::1]:9", []), ("http://a.example\"\naddresses = [\"192.0.2.1\"] #", ["provider.forgeable"]),
+        ("http://a.example\"\naddresses = [\"127.0.0.1\"] #", []),
+    ])
+    func `a provider that is asked over plain http is found, unless it is on this machine`(
+        url: String, found: [String]
+    ) throws {
+        let text = Patient.configuration.replacing("http://127.0.0.1:9", with: url)
+        #expect(try Patient([:], text).keys(.transport) == found)
+    }
+
     @Test func `one address of a provider that answers is enough`() throws {
         let found = try keys { status in
             var dead = status.providers[0].addresses[0]

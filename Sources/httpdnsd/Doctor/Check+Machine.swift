@@ -91,4 +91,44 @@ extension Check {
                     mend: "`apt install ca-certificates`, or certificate_check = \"off\"")
             }
     }
+
+    static let appArmor = Check(subject: "apparmor", well: "no AppArmor profile is seen in the server's way") {
+        examined in
+        let sign: (profile: String?, text: String)
+        if let process = examined.process, let report = examined.report {
+            guard let denied = report.errors.first(where: { $0.contains("Permission denied") }) else { return [] }
+            let profile = ["apparmor/current", "current"].lazy.compactMap {
+                examined.files.text(of: "\(process)/attr/\($0)")
+            }.first
+            sign = (profile, "the server, which is denied something: \(denied)")
+        } else if examined.report == nil, examined.unanswered == examined.served {
+            // Only root can read it.
+            let profiles = examined.files.text(of: "/sys/kernel/security/apparmor/profiles") ?? ""
+            let isOurs = { (line: Substring) in
+                line.hasPrefix("httpdnsd ") || line.prefix { $0 != " " }.hasSuffix("/httpdnsd")
+            }
+            sign = (
+                profiles.split(separator: "\n").first(where: isOurs).map(String.init), "the server, which does not run"
+            )
+        } else {
+            return nil
+        }
+        guard let words = sign.profile?.split(whereSeparator: \.isWhitespace), words.count == 2,
+            words[1] == "(enforce)"
+        else { return [] }
+        return [
+            Finding(
+                "apparmor.enforced", .warning, "the AppArmor profile \(words[0]) confines \(sign.text)",
+                mend:
+                    "`journalctl -k -g 'apparmor=.DENIED.'` shows what it denies: permit that in the profile, or `aa-complain \(words[0])`"
+            )
+        ]
+    }
+}
+
+extension StatusReport {
+    /// Why files and addresses could not be used last.
+    fileprivate var errors: [String] {
+        [cache.fileError] + providers.flatMap(\.addresses).compactMap(\.lastError)
+    }
 }

@@ -1,5 +1,6 @@
 import Admin
 import Configuration
+import DNSWire
 
 // What the running server says of its sources and of the network.
 
@@ -49,6 +50,16 @@ extension Check {
                         "`curl -v \(provider.url)` from this machine; a firewall must let it out, or http.proxy names a proxy"
                 )
             }
+        }
+    }
+
+    static let transport = Check(subject: "transport", well: "no answer of a provider can be forged on the path") {
+        examined in
+        examined.settings.providers.filter { !$0.isAuthenticated && !$0.isOnThisMachine }.map { provider in
+            Finding(
+                "provider.forgeable", .warning,
+                "provider \(provider.name) is asked over plain http: its answers can be forged or replayed on the path",
+                mend: "https:// in its url; for type tencent the type tencent-https")
         }
     }
 
@@ -139,5 +150,13 @@ extension StatusReport.Provider {
     fileprivate var lastError: String? {
         addresses.filter { $0.lastError != nil }.min { ($0.lastErrorAge ?? .max) < ($1.lastErrorAge ?? .max) }?
             .lastError
+    }
+}
+
+extension Configuration.ProviderEntry {
+    /// Whether what is sent to it leaves no interface.
+    fileprivate var isOnThisMachine: Bool {
+        if case .address(let address) = url.host { return address.isLoopback }
+        return !addresses.isEmpty && addresses.allSatisfy(\.address.isLoopback)
     }
 }

@@ -11,8 +11,8 @@ struct Check: Sendable {
 
     /// All, in the order in which they are shown: what explains the most comes first.
     static let all = [
-        configuration, port, control, programs, lookups, lookupOrder, httpdnsSwitch, providers, localDNS, loop,
-        forgeries, network, clock, diskCache, diskSpace, descriptors, memory, authorities,
+        configuration, port, control, programs, lookups, lookupOrder, httpdnsSwitch, providers, transport, localDNS,
+        loop, forgeries, network, clock, diskCache, diskSpace, descriptors, memory, authorities, appArmor,
     ]
 
     /// One that looks at what the running server reports.

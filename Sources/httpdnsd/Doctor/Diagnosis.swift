@@ -24,6 +24,9 @@ struct Diagnosis {
 
     var isWell: Bool { outcomes.allSatisfy { $0.findings?.isEmpty ?? true } }
 
+    /// Whether something keeps names from being answered, or from being answered by this server.
+    var hasErrors: Bool { outcomes.contains { $0.findings?.contains { $0.severity == .error } ?? false } }
+
     /// A line for each check or finding, one for each remedy, and one for the checks that cannot be made.
     var text: String {
         var rows: [[String]] = []
@@ -31,7 +34,7 @@ struct Diagnosis {
             guard let findings else { continue }
             if findings.isEmpty { rows.append(["ok", check.subject, check.well]) }
             for (index, finding) in findings.enumerated() {
-                rows.append(["!", check.subject, finding.sentence])
+                rows.append([finding.severity == .error ? "!" : "~", check.subject, finding.sentence])
                 let isRepeated = findings.dropFirst(index + 1).first?.remedy == finding.remedy
                 if !isRepeated { rows.append(["", "", "  " + finding.remedy]) }
             }
@@ -70,7 +73,7 @@ extension Finding {
     /// For a check that did not end in time.
     fileprivate static var late: Finding {
         Finding(
-            "check.late", .warning, "this check did not end in time: a file system or a program hangs",
+            "check.late", .error, "this check did not end in time: a file system or a program hangs",
             mend: "`mount` shows file systems of other machines; try again")
     }
 

@@ -1,7 +1,7 @@
 /// Something that is wrong on this machine or in its network, and what mends it.
 struct Finding: Equatable, Sendable {
     enum Severity: String {
-        /// Names are not answered, or not by this server.
+        /// Names are not answered, or not by this server; or a hanging machine keeps that from being known.
         case error
         /// Names are answered; a protection or a reserve is missing.
         case warning

@@ -128,6 +128,27 @@ extension Integration {
             #expect(!status.contains("unrelated names"))
         }
 
+        @Test func `HTTPDNS fails: one certificate at the addresses of different sites shows in status and doctor`()
+            throws
+        {
+            let stage = try CertificateStage([.otherName])
+            stage.cutHTTPDNS()
+            let client = try stage.daemon.client()
+            let end = ContinuousClock.now + .patience
+            var status = ""
+            while !status.contains("unrelated names show one certificate"), ContinuousClock.now < end {
+                for (name, address) in [
+                    ("www.example.com", Kind.otherName.address), ("www.example.net", Kind.secondAddress),
+                ] {
+                    stage.localDNS.behave(.lie([address]))
+                    _ = try client.ask(name, RecordType.a)
+                }
+                status = try stage.run("status").output
+            }
+            #expect(status.contains("unrelated names show one certificate"))
+            #expect(try stage.run("doctor", "--json").output.contains("\"key\":\"network.intercepted\""))
+        }
+
         @Test(arguments: [false, true])
         func `HTTPDNS fails: of 150 names at once none gets an address with another certificate`(listed: Bool) throws {
             let stage = try CertificateStage([.otherName], listed: listed)

@@ -28,7 +28,9 @@ extension Integration {
 
         @Test func `why says where an answer is from, and how a question failed`() throws {
             let stage = try ControlStage()
-            #expect(try stage.run("why", "www.example.com").output == "decision=protect: no list has it\nroute=protect state=not-cached\n")
+            #expect(
+                try stage.run("why", "www.example.com").output
+                    == "decision=protect: no list has it\nroute=protect state=not-cached\n")
             #expect(try stage.ask("www.example.com").addresses.count == 2)
             #expect(try stage.run("why", "www.example.com").output.contains("\ntype=A route=protect source=vendor "))
             stage.vendor.misbehave(.status(500))

@@ -7,65 +7,7 @@ extension Integration {
     /// `httpdnsd doctor`, on a machine of its own with one fault each.
     @Suite(.serialized, .requires(.networkNamespaces))
     struct DoctorTests {
-        /// A machine whose programs ask its server, between a fake vendor and a fake LocalDNS.
-        private struct Machine {
-            let host: ClientHost
-            let vendor: FakeHTTPDNS
-            let localDNS: FakeLocalDNS
-            let directory: TemporaryDirectory
-            let file: String
-            private(set) var daemon: Daemon?
-
-            /// - Parameters:
-            ///   - extra: more tables of the configuration.
-            ///   - secret: what the vendor demands; nil: nothing.
-            ///   - own: what the server has, if the vendor demands one.
-            ///   - names: the names of the provider, a line of its table.
-            ///   - disk: the path of the cache on disk.
-            ///   - wrapper: a command that executes the server.
-            ///   - runs: whether the server is started.
-            init(
-                _ extra: String = "", secret: String? = nil, own: String = "another secret of the account",
-                names: String = "names = [\"example.com\"]", disk: String = "",
-                wrapper: [String] = [], runs: Bool = true
-            ) throws {
-                (host, directory) = (try ClientHost(), try TemporaryDirectory())
-                (vendor, localDNS) = try host.namespace.inside {
-                    (try FakeHTTPDNS(Stage.zone, secret: secret), try FakeLocalDNS(FakeZone()))
-                }
-                let tables =
-                    DaemonConfiguration.aliyun(
-                        vendor.url, secret: secret == nil ? "" : own,
-                        names)
-                    + DaemonConfiguration.rest(localDNS: localDNS.address, control: directory.path + "/control.sock")
-                    .replacing("path = \"\"", with: "path = \"\(disk)\"") + extra
-                file = try directory.write(
-                    Daemon.listenTable([TestAddress("127.0.0.1", port: 53)]) + tables, to: "httpdnsd.toml")
-                guard runs else { return }
-                daemon = try Daemon(tables, port: 53, wrapper: wrapper, namespace: host.namespace)
-            }
-
-            /// Asks the server for a name.
-            func ask(_ name: String = "www.example.com") throws {
-                _ = try host.namespace.inside { try daemon?.client().ask(name) }
-            }
-
-            func doctor(
-                _ options: String..., resolvConf: String = ClientHost.resolvConf
-            ) throws -> ChildProcess.Outcome {
-                try host.run([Daemon.executable, "doctor", "--config", file] + options, resolvConf: resolvConf)
-            }
-
-            /// The keys of what is found.
-            func keys(resolvConf: String = ClientHost.resolvConf) throws -> [String] {
-                let text = try doctor("--json", resolvConf: resolvConf).output
-                let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
-                let checks = object?["checks"] as? [[String: Any]] ?? []
-                return checks.flatMap { check in
-                    (check["findings"] as? [[String: Any]] ?? []).compactMap { $0["key"] as? String }
-                }
-            }
-        }
+        private typealias Machine = DoctorMachine
 
         @Test func `of a machine that is well every line says so, and the status is 0`() throws {
             let machine = try Machine()
@@ -86,8 +28,16 @@ extension Integration {
             #expect(outcome.output.contains("`systemctl enable --now httpdnsd`"))
         }
 
-        @Test func `a warning of the configuration is found`() throws {
-            #expect(try Machine(names: "").keys() == ["config.warning"])
+        @Test func `a warning of the configuration is found, and the status is 0 as names are answered`() throws {
+            let machine = try Machine(names: "")
+            #expect(try machine.keys() == ["config.warning"])
+            let outcome = try machine.doctor()
+            #expect(outcome.status == 0 && outcome.output.contains("~   config"), "\(outcome.output)")
+        }
+
+        @Test func `a provider that is asked over plain http is found`() throws {
+            let provider = DaemonConfiguration.doh("http://10.9.0.2:9", "names = [\"example.org\"]")
+            #expect(try Machine(provider).keys() == ["provider.forgeable"])
         }
 
         @Test func `the program that holds the port is named`() throws {
@@ -157,9 +107,8 @@ extension Integration {
         @Test func `LocalDNS that sends our own queries back is found`() throws {
             let machine = try Machine(runs: false)
             let loop = try ForwardingServer.dnsmasq(on: machine.host)
+            try machine.rewrite("\(machine.localDNS.address)", "\(loop.address)")
             let text = machine.directory.read("httpdnsd.toml")
-                .replacing("\(machine.localDNS.address)", with: "\(loop.address)")
-            try machine.directory.write(text, to: "httpdnsd.toml")
             let head = Daemon.listenTable([TestAddress("127.0.0.1", port: 53)])
             let daemon = try Daemon(String(text.dropFirst(head.count)), port: 53, namespace: machine.host.namespace)
             #expect(daemon.waitForLog { $0.contains("sends our own questions back to us") })
@@ -184,9 +133,7 @@ extension Integration {
         @Test func `an nsswitch.conf without DNS is found`() throws {
             let machine = try Machine()
             let order = try machine.directory.write("hosts: files\n", to: "nsswitch.conf")
-            let script = "mount --bind \(order) /etc/nsswitch.conf && exec \"$@\""
-            let command = [Daemon.executable, "doctor", "--config", machine.file]
-            let outcome = try machine.host.run(["sh", "-c", script, "sh"] + command)
+            let outcome = try machine.doctor(within: Machine.after("mount --bind \(order) /etc/nsswitch.conf"))
             #expect(outcome.status == 1)
             #expect(outcome.output.contains("!   nsswitch     the line hosts: of /etc/nsswitch.conf has no `dns`"))
         }
@@ -211,15 +158,72 @@ extension Integration {
             let machine = try Machine(runs: false)
             let disk = machine.directory.path + "/disk"
             try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-            let text = machine.directory.read("httpdnsd.toml")
-            try machine.directory.write(
-                text.replacing("path = \"\"", with: "path = \"\(disk)/cache.db\""), to: "httpdnsd.toml")
-            // Seen by this command alone.
-            let script =
-                "mount -t tmpfs -o size=1m none \(disk) && head -c 1000k /dev/zero >\(disk)/full && exec \"$@\""
-            let command = [Daemon.executable, "doctor", "--config", machine.file]
-            let outcome = try machine.host.run(["sh", "-c", script, "sh"] + command)
+            try machine.rewrite("path = \"\"", "path = \"\(disk)/cache.db\"")
+            let fill = Machine.after(
+                "mount -t tmpfs -o size=1m none \(disk) && head -c 1000k /dev/zero >\(disk)/full")
+            let outcome = try machine.doctor(within: fill)
             #expect(outcome.output.contains("the file system of \(disk) has 2 % left"), "\(outcome.output)")
+        }
+
+        @Test func `a disk that is mounted read-only is found`() throws {
+            let machine = try Machine()
+            // In /tmp it would not outlast a restart, which is a warning of its own.
+            try machine.rewrite("path = \"\"", "path = \"/mnt/cache.db\"")
+            for (option, found) in [("rw", []), ("ro", ["disk.readonly"])] {
+                let mount = Machine.after("mount -t tmpfs -o size=1m,\(option) none /mnt")
+                #expect(try machine.keys(within: mount) == found)
+            }
+        }
+
+        @Test func `an address that no interface has is found`() throws {
+            let machine = try Machine()
+            try machine.rewrite("[\"127.0.0.1:53\"]", "[\"127.0.0.1:53\", \"192.0.2.77:53\"]")
+            #expect(try machine.keys() == ["listen.absent"])
+            #expect(try machine.doctor().output.contains("no interface of this machine has 192.0.2.77:53"))
+        }
+
+        @Test func `a control socket that is gone is found while the server answers`() throws {
+            let machine = try Machine()
+            try FileManager.default.removeItem(atPath: machine.directory.path + "/control.sock")
+            #expect(try machine.keys() == ["control.silent"])
+        }
+
+        @Test(.requires(.otherUser))
+        func `a port is not called free where only root sees what holds it`() throws {
+            let machine = try Machine(runs: false)
+            let holder = try machine.host.namespace.inside {
+                try TestSocket.listener(TestAddress("127.0.0.1", port: 53))
+            }
+            // Where any user may read it.
+            let executable = machine.directory.path + "/httpdnsd"
+            try FileManager.default.copyItem(atPath: Daemon.executable, toPath: executable)
+            let doctor = [executable, "doctor", "--config", machine.file]
+            let other = try machine.host.run(
+                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + doctor)
+            #expect(other.status == 1)
+            #expect(
+                other.output.contains("127.0.0.1:53 does not answer, and only root may see what program holds it"),
+                "\(other.output)\(other.errors)")
+            #expect(try machine.keys() == ["port.held"])
+            withExtendedLifetime(holder) {}
+        }
+
+        @Test func `a provider that has had its calls of the day is found`() throws {
+            let machine = try Machine(names: "names = [\"example.com\"]\ndaily_limit = 1")
+            for name in ["www.example.com", "four.example.com"] { try machine.ask(name) }
+            #expect(try machine.keys() == ["provider.exhausted"])
+        }
+
+        @Test func `programs that ask systemd-resolved, which asks other servers, are found`() throws {
+            let machine = try Machine()
+            let run = "mount -t tmpfs none /run && mkdir -p /run/systemd/resolve"
+            let stub = run + " && echo 'nameserver 192.0.2.53' >/run/systemd/resolve/resolv.conf"
+            let keys = try machine.keys(resolvConf: "nameserver 127.0.0.53\n", within: Machine.after(stub))
+            #expect(keys == ["resolver.elsewhere"])
+            let order = try machine.directory.write("hosts: files resolve [!UNAVAIL=return] dns\n", to: "order")
+            let service =
+                run + " && touch /run/systemd/resolve/io.systemd.Resolve && mount --bind \(order) /etc/nsswitch.conf"
+            #expect(try machine.keys(within: Machine.after(service)) == ["nsswitch.resolved"])
         }
 
         @Test func `a cache on disk that cannot be used is found`() throws {

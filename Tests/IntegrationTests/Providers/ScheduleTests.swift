@@ -109,6 +109,8 @@ extension Integration {
             #expect(try daemon.dig("www.example.com").addresses == ["198.51.100.1"])
             #expect(startup.service.callCount() == 0)
             #expect(try status().contains("disabled by its vendor, looked at again in 86"))
+            let doctor = try Daemon.run(["doctor", "--json", "--config", daemon.configurationFile])
+            #expect(doctor.status == 1 && doctor.output.contains("\"key\":\"provider.disabled\""), "\(doctor.output)")
         }
 
         @Test func `a startup address without the service's certificate names nothing`() throws {

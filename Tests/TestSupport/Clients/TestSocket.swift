@@ -16,7 +16,7 @@ package final class TestSocket: Sendable {
     }
 
     /// A listening TCP socket.
-    static func listener(_ address: TestAddress, backlog: Int32 = 4_096) throws -> TestSocket {
+    package static func listener(_ address: TestAddress, backlog: Int32 = 4_096) throws -> TestSocket {
         let socket = try open(address, SOCK_STREAM)
         try socket.set(SOL_SOCKET, SO_REUSEADDR, 1)
         try socket.bind(address)

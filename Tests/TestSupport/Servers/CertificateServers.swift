@@ -26,6 +26,9 @@ package final class CertificateServers: Sendable {
         /// The address on which it listens.
         package var address: String { "127.0.77.\(rawValue + 1)" }
 
+        /// Another address with the server of `otherName`.
+        package static let secondAddress = "127.0.77.100"
+
         /// The kinds whose certificate is wrong.
         package static let forgers: [Kind] = [.otherName, .selfSigned, .commonName, .forged]
     }
@@ -47,7 +50,7 @@ package final class CertificateServers: Sendable {
     package init(subject: String = "leaf") throws {
         let certificates = try TestCertificates()
         self.certificates = certificates
-        let port = try FreePort.next(on: Kind.allCases.map(\.address))
+        let port = try FreePort.next(on: Kind.allCases.map(\.address) + [Kind.secondAddress])
         self.port = port
         silent = try TestSocket.listener(TestAddress(Kind.silent.address, port: port))
         let leaves: [(Kind, TestCertificates.Leaf)] = [
@@ -64,6 +67,7 @@ package final class CertificateServers: Sendable {
             """
             server {
               listen \(kind.address):\(port) ssl;
+              \(kind == .otherName ? "listen \(Kind.secondAddress):\(port) ssl;" : "")
               ssl_certificate \(leaf.certificate);
               ssl_certificate_key \(leaf.key);
             }

@@ -1,0 +1,73 @@
+import Foundation
+import TestSupport
+
+/// A machine whose programs ask its server, between a fake vendor and a fake LocalDNS.
+struct DoctorMachine {
+    let host: ClientHost
+    let vendor: FakeHTTPDNS
+    let localDNS: FakeLocalDNS
+    let directory: TemporaryDirectory
+    let file: String
+    private(set) var daemon: Daemon?
+
+    /// - Parameters:
+    ///   - extra: more tables of the configuration.
+    ///   - secret: what the vendor demands; nil: nothing.
+    ///   - own: what the server has, if the vendor demands one.
+    ///   - names: the names of the provider, a line of its table.
+    ///   - disk: the path of the cache on disk.
+    ///   - wrapper: a command that executes the server.
+    ///   - runs: whether the server is started.
+    init(
+        _ extra: String = "", secret: String? = nil, own: String = "another secret of the account",
+        names: String = "names = [\"example.com\"]", disk: String = "",
+        wrapper: [String] = [], runs: Bool = true
+    ) throws {
+        (host, directory) = (try ClientHost(), try TemporaryDirectory())
+        (vendor, localDNS) = try host.namespace.inside {
+            (try FakeHTTPDNS(Stage.zone, secret: secret), try FakeLocalDNS(FakeZone()))
+        }
+        let tables =
+            DaemonConfiguration.aliyun(
+                vendor.url, secret: secret == nil ? "" : own,
+                names)
+            + DaemonConfiguration.rest(localDNS: localDNS.address, control: directory.path + "/control.sock")
+            .replacing("path = \"\"", with: "path = \"\(disk)\"") + extra
+        file = try directory.write(
+            Daemon.listenTable([TestAddress("127.0.0.1", port: 53)]) + tables, to: "httpdnsd.toml")
+        guard runs else { return }
+        daemon = try Daemon(tables, port: 53, wrapper: wrapper, namespace: host.namespace)
+    }
+
+    /// Asks the server for a name.
+    func ask(_ name: String = "www.example.com") throws {
+        _ = try host.namespace.inside { try daemon?.client().ask(name) }
+    }
+
+    func doctor(
+        _ options: String..., resolvConf: String = ClientHost.resolvConf, within wrapper: [String] = []
+    ) throws -> ChildProcess.Outcome {
+        let command = wrapper + [Daemon.executable, "doctor", "--config", file] + options
+        return try host.run(command, resolvConf: resolvConf)
+    }
+
+    /// A wrapper that first runs a script, which may change the machine for the command alone.
+    static func after(_ script: String) -> [String] { ["sh", "-c", script + " && exec \"$@\"", "sh"] }
+
+    /// Changes the file that `doctor` reads.
+    func rewrite(_ text: String, _ other: String) throws {
+        try directory.write(directory.read("httpdnsd.toml").replacing(text, with: other), to: "httpdnsd.toml")
+    }
+
+    /// The keys of what is found.
+    func keys(
+        resolvConf: String = ClientHost.resolvConf, within wrapper: [String] = []
+    ) throws -> [String] {
+        let text = try doctor("--json", resolvConf: resolvConf, within: wrapper).output
+        let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+        let checks = object?["checks"] as? [[String: Any]] ?? []
+        return checks.flatMap { check in
+            (check["findings"] as? [[String: Any]] ?? []).compactMap { $0["key"] as? String }
+        }
+    }
+}
