@@ -25,6 +25,9 @@ let package = Package(
         // C libraries of the distribution, and Linux calls that the Glibc module lacks.
         .target(name: "CLinux"),
         .target(name: "CPrefetch"),
+        .target(
+            name: "CDnstap", exclude: ["dnstap.proto"],
+            linkerSettings: [.linkedLibrary("fstrm"), .linkedLibrary("protobuf-c")]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
@@ -61,7 +64,7 @@ let package = Package(
         .target(
             name: "DNSServer",
             dependencies: [
-                "CLinux", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform", "Scheduling",
+                "CDnstap", "CLinux", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform", "Scheduling",
             ],
             swiftSettings: strict),
         .target(

@@ -41,9 +41,12 @@ package final class Server: Sendable {
     /// - Parameters:
     ///   - sockets: from `ServerSockets.bind`; the server closes them.
     ///   - responder: asked for what the cache cannot answer.
+    ///   - dnstap: has all queries and responses, if any; made for the producers that `sockets` has.
     package init(
         sockets: ServerSockets, loop: EventLoop, cache: MemoryCache, generation: PolicyGeneration,
-        rules: SharedClientRules, responder: any QueryResponder, limits: ServerLimits = ServerLimits(), events: EventLog
+        rules: SharedClientRules, responder: any QueryResponder, limits: ServerLimits = ServerLimits(),
+        dnstap: Dnstap? = nil,
+        events: EventLog
     ) {
         self.loop = loop
         self.limits = limits
@@ -51,7 +54,7 @@ package final class Server: Sendable {
         self.events = events
         self.rules = rules
         rules.refused.report(to: events, clock: loop)
-        let feed = QueryFeed(on: loop)
+        let feed = QueryFeed(on: loop, dnstap: dnstap)
         self.feed = feed
         let memory = MemoryReturn(clock: loop)
         let pending = PendingQueries(
@@ -118,8 +121,10 @@ package final class Server: Sendable {
         do {
             for listener in listeners { try listener.start() }
             for (index, thread) in threads.enumerated() {
-                try thread.start("udp-\(index)", handler: handler, misses: misses, refusals: refusals, feed: feed) {
-                    [self] in
+                try thread.start(
+                    "udp-\(index)", handler: handler, misses: misses, refusals: refusals, feed: feed,
+                    producer: QueryFeed.producer(ofThread: index)
+                ) { [self] in
                     Loop.spawn { [self] in threadDrained() }
                 }
                 posting += 1

@@ -15,6 +15,9 @@ package struct ServerSockets: Sendable {
     /// The listen addresses, in the order given, with the actual ports.
     package var addresses: [SocketAddress] { tcp.map(\.address) }
 
+    /// How many threads add messages to dnstap: those over UDP, and the loop.
+    package var dnstapProducers: Int { 1 + udp.reduce(0) { $0 + $1.receivers.count } }
+
     /// Attempts at finding a port that is free over both UDP and TCP, for port 0.
     private static let attempts = 16
 

@@ -76,6 +76,9 @@ package enum LogKind: String, CaseIterable, Sendable {
     // MARK: The log itself
     case logDropped = "log.dropped"
     case logQueriesDropped = "log.queries_dropped"
+    case dnstapUnavailable = "dnstap.unavailable"
+    case dnstapConnected = "dnstap.connected"
+    case dnstapDropped = "dnstap.dropped"
 
     package var level: Logger.Level {
         switch self {
@@ -86,7 +89,7 @@ package enum LogKind: String, CaseIterable, Sendable {
             .networkNAT64,
             .clockTrusted,
             .answerStale,
-            .answerPreset, .diskBack:
+            .answerPreset, .diskBack, .dnstapConnected:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket,
             .startMonitor,
@@ -99,7 +102,7 @@ package enum LogKind: String, CaseIterable, Sendable {
             .resolverRewritten,
             .diskUnavailable, .answerFailed,
             .clientRefused, .limitQueries,
-            .limitConnections, .logDropped, .logQueriesDropped:
+            .limitConnections, .logDropped, .logQueriesDropped, .dnstapUnavailable, .dnstapDropped:
             .warning
         case .startAuthorities, .reloadRefused, .providerCertificateRefused, .providerRefused, .diskQuarantined:
             .error

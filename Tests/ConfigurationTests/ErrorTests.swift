@@ -9,7 +9,7 @@ import Testing
 
     @Test func `an unknown key that resembles nothing is reported with the keys known there`() {
         let text = minimal + "[log]\nzzzzzz = 1\n"
-        #expect(errors(text) == ["t.toml:5: log.zzzzzz: unknown key; known here: level, format, queries"])
+        #expect(errors(text) == ["t.toml:5: log.zzzzzz: unknown key; known here: level, format, queries, dnstap"])
     }
 
     @Test func `an unknown table is reported`() {
@@ -154,6 +154,9 @@ import Testing
         ("[preset.always]\n\"a.*.x\" = [\"192.0.2.1\"]", "may have its * only at the start"),
         ("[preset.always]\n\"x\" = []", "preset.always.x: \"x\" must have at least one address"),
         ("[control]\nhttp = \"9090\"", "control.http: \"9090\" is not an address and port"),
+        ("[log]\ndnstap = \"/run/tap.sock\"", "log.dnstap: \"/run/tap.sock\" is not a collector"),
+        ("[log]\ndnstap = \"unix:tap.sock\"", "log.dnstap: \"unix:tap.sock\" is not a collector"),
+        ("[log]\ndnstap = \"tcp:127.0.0.1\"", "log.dnstap: \"tcp:127.0.0.1\" is not a collector"),
         ("[control]\nmode = \"0777\"", "control.mode: \"0777\" is not one of \"0600\", \"0660\", \"0666\""),
         ("[control]\ngroup = \"a b\"", "control.group: \"a b\" must be up to 32 letters, digits, dots, - and _"),
         (

@@ -87,4 +87,5 @@ let everyKey = #"""
     level = "info"
     format = "text"                              # text json
     queries = false
+    dnstap = ""                                  # unix: or tcp:
     """#

@@ -7,6 +7,7 @@ enum Metrics {
         writeCache(status.cache, traffic, to: &writer)
         writeProviders(status.providers, traffic, to: &writer)
         writeNetwork(status, traffic, to: &writer)
+        if let dnstap = status.dnstap { write(dnstap, to: &writer) }
         return writer.finish()
     }
 
@@ -158,6 +159,16 @@ enum Metrics {
                 }
             }
         }
+    }
+
+    private static func write(_ dnstap: StatusReport.Dnstap, to writer: inout MetricsWriter) {
+        writer.family(
+            "dnstap_up", .gauge, "1 while the dnstap collector is connected.",
+            value: dnstap.state == "connected" ? 1 : 0)
+        writer.family("dnstap_sent", .counter, "Messages sent to the dnstap collector.", value: Double(dnstap.sent))
+        writer.family(
+            "dnstap_dropped", .counter, "Messages for the dnstap collector that were dropped.",
+            value: Double(dnstap.dropped))
     }
 
     private static func writeNetwork(

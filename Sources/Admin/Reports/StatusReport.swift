@@ -38,6 +38,8 @@ package struct StatusReport: JSONRecord {
     /// The prefix by which IPv6 addresses are made of IPv4 addresses; empty: none are.
     package var nat64 = ""
     package var cache = Cache()
+    /// Nil when there is no collector of dnstap.
+    package var dnstap: Dnstap?
     /// Questions under way upstream, and clients that wait for them.
     package var flights = 0
     package var waiters = 0
@@ -93,6 +95,7 @@ package struct StatusReport: JSONRecord {
         case "resolver": resolver = try reader.string()
         case "nat64": nat64 = try reader.string()
         case "cache": cache = try Cache(from: &reader)
+        case "dnstap": dnstap = try Dnstap(from: &reader)
         case "flights": flights = try reader.int()
         case "waiters": waiters = try reader.int()
         case "queries": queries = try reader.int()
@@ -131,6 +134,7 @@ package struct StatusReport: JSONRecord {
         writer.member("resolver", resolver)
         writer.member("nat64", nat64)
         writer.member("cache", object: { cache.write(to: &$0) })
+        if let dnstap { writer.member("dnstap", object: { dnstap.write(to: &$0) }) }
         writer.member("flights", flights)
         writer.member("waiters", waiters)
         writer.member("queries", queries)

@@ -15,6 +15,8 @@ extension Configuration {
         package var format = LogFormat.text
         /// Whether every query is logged.
         package var queries = false
+        /// Nil: none.
+        package var dnstap: DnstapCollector?
 
         package init() {}
 
@@ -23,6 +25,9 @@ extension Configuration {
             Setting(
                 "format", \.format, .choice(), shapesAnswers: false, "Lines for people or JSON objects for programs."),
             Setting("queries", \.queries, .boolean, shapesAnswers: false, "Whether every query is logged."),
+            Setting(
+                "dnstap", \.dnstap, .optional(.dnstap), shapesAnswers: false,
+                "A dnstap collector that is sent every query and response; empty for none."),
         ]
     }
 }

@@ -61,13 +61,13 @@ final class PendingQueries: PendingQueryOwner {
             let asked = Question(query, in: message.span)
         else { return }
         let pending = PendingQuery(
-            message: message, query: query, question: asked, client: client.ip, path: path, arrived: arrived, of: self)
+            message: message, query: query, question: asked, client: client, path: path, arrived: arrived, of: self)
         if case .datagram(let datagram) = path {
             let identity = DatagramIdentity(query, message, from: client, to: datagram)
             guard datagrams.insert(identity).inserted else { return }
             pending.identity = identity
         }
-        let network = ClientNetwork(pending.client)
+        let network = ClientNetwork(client.ip)
         guard !holdings.isFull || makeRoom(for: network) else {
             if let identity = pending.identity { datagrams.remove(identity) }
             return send(Response(.failure(.serverFailure), extendedError: QueryHandler.overloaded), to: pending)
@@ -75,7 +75,7 @@ final class PendingQueries: PendingQueryOwner {
         add(pending, for: network)
         let question = ClientQuestion(
             question: asked, key: QueryKey(query, in: message.span),
-            dnssecOK: query.dnssecOK, checkingDisabled: query.checkingDisabled, client: pending.client,
+            dnssecOK: query.dnssecOK, checkingDisabled: query.checkingDisabled, client: client.ip,
             hidesNetwork: query.hidesNetwork(in: message.span), arrived: arrived)
         begin(pending, question)
     }
@@ -108,12 +108,14 @@ final class PendingQueries: PendingQueryOwner {
     }
 
     private func send(_ response: Response, to pending: PendingQuery) {
-        pending.reply(response, limits, outbox)
+        let reply = pending.reply(response, limits, outbox)
         counters.add(
             UInt8(truncatingIfNeeded: response.responseCode.rawValue),
-            to: .init(pending.path.transport, isIPv6: pending.client.recordType == .aaaa))
+            to: .init(pending.path.transport, isIPv6: pending.client.family == .ipv6))
         times.add(response.kind, from: pending.arrived, to: clock.now)
-        if feed.isWanted { feed.tell(pending.answered(with: response, at: clock.now)) }
+        guard feed.isWanted else { return }
+        feed.add(response: reply, to: pending.client, pending.path.transport, arrived: pending.arrived)
+        feed.tell(pending.answered(with: response, at: clock.now))
     }
 
     private func begin(_ pending: PendingQuery, _ question: ClientQuestion) {

@@ -22,7 +22,7 @@ final class PendingQuery: Sendable {
     private let query: Query
     private let question: Question
     let arrived: Instant
-    let client: IPAddress
+    let client: SocketAddress
     let path: ReplyPath
     /// The set of waiting queries to which it belongs.
     let owner: any PendingQueryOwner
@@ -34,7 +34,7 @@ final class PendingQuery: Sendable {
     var guardTimer: LoopTimer?
 
     init(
-        message: [UInt8], query: Query, question: Question, client: IPAddress, path: ReplyPath, arrived: Instant,
+        message: [UInt8], query: Query, question: Question, client: SocketAddress, path: ReplyPath, arrived: Instant,
         of owner: any PendingQueryOwner
     ) {
         self.message =
@@ -48,23 +48,24 @@ final class PendingQuery: Sendable {
         self.owner = owner
     }
 
-    /// Composes the response and sends it, over UDP by way of `outbox`.
-    func reply(_ response: Response, _ limits: ServerLimits, _ outbox: ReplyOutbox) {
+    /// Composes the response and sends it, over UDP by way of `outbox`. Returns it.
+    func reply(_ response: Response, _ limits: ServerLimits, _ outbox: ReplyOutbox) -> ArraySlice<UInt8> {
         switch path {
         case .datagram(let path):
             let limit = query.udpLimit
             // `@Sendable`, and so not isolated to the loop: else the runtime would check at each call that it runs on
             // the loop.
-            outbox.add(by: path, limit: limit) { @Sendable output in
+            return outbox.add(by: path, limit: limit) { @Sendable output in
                 compose(response, limit: limit, keepalive: nil, into: &output)
             }
         case .connection(let connection):
             let keepalive = query.hasKeepalive ? limits.keepalive : nil
             let limit = MessageBuilder.maximumLength
-            connection.send(
-                [UInt8](capacity: limit) { @Sendable output in
-                    compose(response, limit: limit, keepalive: keepalive, into: &output)
-                })
+            let reply = [UInt8](capacity: limit) { @Sendable output in
+                compose(response, limit: limit, keepalive: keepalive, into: &output)
+            }
+            connection.send(reply)
+            return reply[...]
         }
     }
 
@@ -81,7 +82,7 @@ final class PendingQuery: Sendable {
     /// - Parameter now: read once in a turn of the loop, and so perhaps before the query arrived.
     func answered(with response: Response, at now: Instant) -> AnsweredQuery {
         AnsweredQuery(
-            client: client, transport: path.transport, question: question, responseCode: response.responseCode,
+            client: client.ip, transport: path.transport, question: question, responseCode: response.responseCode,
             origin: response.origin, isStale: response.isStale, took: max(.zero, now - arrived))
     }
 

@@ -1,26 +1,43 @@
+import DNSWire
 import Platform
 import Scheduling
 import Synchronization
 
-/// Passes every answered query to a handler, while queries are logged or have listeners.
+/// Passes every answered query to a handler, while queries are logged or have listeners, and all messages to dnstap.
 ///
 /// Off, it costs reading a flag for each batch of datagrams. On, UDP threads pass their queries to the loop through a
 /// mailbox; queries that do not fit are left out and counted, since answering has priority.
 package final class QueryFeed: Sendable {
     /// Queries on their way from the UDP threads to the loop: what the loop logs in a few milliseconds.
     private static let capacity = 1_024
+    /// The loop's number for dnstap.
+    private static let loop = 0
 
+    /// Whether queries are for the handler, and whether they are for anything.
     private let isOn = Atomic<Bool>(false)
+    private let hasUse: Atomic<Bool>
+    /// Nil when there is no collector.
+    let dnstap: Dnstap?
     private let mailbox: Mailbox<AnsweredQuery>
     @Loop private var handler: (@Loop (AnsweredQuery) -> Void)?
 
-    init(on loop: EventLoop) { mailbox = Mailbox(capacity: Self.capacity, on: loop) }
+    init(on loop: EventLoop, dnstap: Dnstap? = nil) {
+        mailbox = Mailbox(capacity: Self.capacity, on: loop)
+        self.dnstap = dnstap
+        hasUse = Atomic(dnstap != nil)
+    }
 
-    /// Turns the feed on or off.
-    package func turn(on isOn: Bool) { self.isOn.store(isOn, ordering: .relaxed) }
+    /// Passes queries to the handler, or no more.
+    package func turn(on isOn: Bool) {
+        self.isOn.store(isOn, ordering: .relaxed)
+        hasUse.store(isOn || dnstap != nil, ordering: .relaxed)
+    }
+
+    /// Whether the handler or dnstap wants queries.
+    var isWanted: Bool { hasUse.load(ordering: .relaxed) }
 
     /// Whether queries are to be posted.
-    var isWanted: Bool { isOn.load(ordering: .relaxed) }
+    var isHandled: Bool { isOn.load(ordering: .relaxed) }
 
     /// Sets the handler that receives the queries. Called once.
     ///
@@ -42,5 +59,27 @@ package final class QueryFeed: Sendable {
 
     /// Passes a query to the handler; called on the loop.
     @Loop
-    func tell(_ query: AnsweredQuery) { handler?(query) }
+    func tell(_ query: AnsweredQuery) { if isHandled { handler?(query) } }
+
+    /// Adds a query over TCP to dnstap, and its response if it has one already.
+    @Loop
+    func add(query: [UInt8], response: [UInt8]?, from client: SocketAddress, arrived: Instant) {
+        guard let dnstap, Query.read(query.span) != nil else { return }
+        let exchange = Dnstap.Exchange(client: client, transport: .tcp, queried: Dnstap.TimeOfDay()[arrived])
+        dnstap.add(query: query.span, exchange, by: Self.loop)
+        if let response { add(response: response[...], to: client, .tcp, arrived: arrived) }
+    }
+
+    /// Adds a response of the loop to dnstap.
+    @Loop
+    func add(response: ArraySlice<UInt8>, to client: SocketAddress, _ transport: Transport, arrived: Instant) {
+        guard let dnstap else { return }
+        let time = Dnstap.TimeOfDay()
+        dnstap.add(
+            response: response.span, .init(client: client, transport: transport, queried: time[arrived]),
+            at: time[.bootTime], by: Self.loop)
+    }
+
+    /// The number of a UDP thread for dnstap.
+    static func producer(ofThread index: Int) -> Int { loop + 1 + index }
 }

@@ -149,16 +149,20 @@ final class TCPConnections: TCPConnectionOwner {
                 counters.add(reply[3], to: row)
                 if counters.answers(of: row) > answers { times.add(.memory, from: began, to: .bootTime) }
             }
-            if feed.isWanted { tell(of: message, reply, connection.peer.ip) }
+            if feed.isWanted { tell(of: message, reply, connection.peer) }
             return (reply, false)
         case .ignore: return (nil, false)
-        case .miss: return (nil, true)
+        case .miss:
+            if feed.isWanted { feed.add(query: message, response: nil, from: connection.peer, arrived: loop.now) }
+            return (nil, true)
         }
     }
 
-    private func tell(of message: [UInt8], _ reply: [UInt8], _ client: IPAddress) {
+    private func tell(of message: [UInt8], _ reply: [UInt8], _ client: SocketAddress) {
+        feed.add(query: message, response: reply, from: client, arrived: loop.now)
+        guard feed.isHandled else { return }
         let answered = AnsweredQuery(
-            message.span, reply: reply.span, client: client, transport: .tcp, took: .zero)
+            message.span, reply: reply.span, client: client.ip, transport: .tcp, took: .zero)
         if let answered { feed.tell(answered) }
     }
 
@@ -167,11 +171,12 @@ final class TCPConnections: TCPConnectionOwner {
             message: message, client: connection.peer, path: .connection(connection), arrived: loop.now)
         guard !misses.post(query) else { return }
         refusals.refuseOverTCP()
-        connection.send(
-            [UInt8](capacity: MessageBuilder.maximumLength) { output in
-                _ = handler.reject(
-                    message.span, with: .serverFailure, error: QueryHandler.overloaded, over: .tcp, into: &output)
-            })
+        let reply = [UInt8](capacity: MessageBuilder.maximumLength) { output in
+            _ = handler.reject(
+                message.span, with: .serverFailure, error: QueryHandler.overloaded, over: .tcp, into: &output)
+        }
+        connection.send(reply)
+        if feed.isWanted { feed.add(response: reply[...], to: connection.peer, .tcp, arrived: query.arrived) }
     }
 
     /// Stops reading from all connections; each closes when its last response was received.

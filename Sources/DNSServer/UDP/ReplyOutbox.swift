@@ -24,7 +24,10 @@ final class ReplyOutbox: Sendable {
     /// - Parameters:
     ///   - limit: its maximum length in bytes.
     ///   - write: appends the response.
-    func add(by path: DatagramPath, limit: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
+    /// - Returns: the response.
+    func add(
+        by path: DatagramPath, limit: Int, _ write: (inout OutputSpan<UInt8>) -> Void
+    ) -> ArraySlice<UInt8> {
         if socket !== path.socket || replies.count == Int(CLINUX_LATE_MAX) { flush() }
         if replies.isEmpty { Loop.spawn { [self] in flush() } }
         socket = path.socket
@@ -34,6 +37,7 @@ final class ReplyOutbox: Sendable {
             clinux_late_reply(
                 offset: UInt32(truncatingIfNeeded: start), length: UInt32(truncatingIfNeeded: bytes.count - start),
                 origin: path.origin))
+        return bytes[start...]
     }
 
     /// Sends the waiting responses now.

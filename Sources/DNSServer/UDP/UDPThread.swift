@@ -56,11 +56,13 @@ final class UDPThread: Sendable {
 
     /// Starts to answer.
     ///
-    /// - Parameter drained: called on the thread when it has posted its last miss, after `drain`, `leave` or `stop`.
+    /// - Parameters:
+    ///   - producer: its number for dnstap.
+    ///   - drained: called on the thread when it has posted its last miss, after `drain`, `leave` or `stop`.
     /// - Throws: when there is no memory or the limit of threads is reached.
     func start(
         _ name: String, handler: QueryHandler, misses: Mailbox<MissedQuery>, refusals: RefusalLimit, feed: QueryFeed,
-        drained: @escaping @Sendable () -> Void
+        producer: Int, drained: @escaping @Sendable () -> Void
     ) throws(SystemError) {
         guard let batch = clinux_batch_new(Self.batchSize, Self.longestQuery, EDNS.defaultPayloadSize) else {
             throw SystemError(code: ENOMEM, operation: "allocate datagram buffers")
@@ -73,7 +75,7 @@ final class UDPThread: Sendable {
                 defer { prepared.deallocate() }
                 var service = UDPService(
                     socket: socket, lateReplies: lateReplies, batch: buffers, handler: handler, misses: misses,
-                    refusals: refusals, feed: feed, counters: counters, hitTimes: hitTimes,
+                    refusals: refusals, feed: feed, producer: producer, counters: counters, hitTimes: hitTimes,
                     row: .init(.udp, isIPv6: socket.address.family == .ipv6), prepared: prepared)
                 service.serveEarly()
                 repeat {
@@ -155,6 +157,7 @@ private struct UDPService {
     let misses: Mailbox<MissedQuery>
     let refusals: RefusalLimit
     let feed: QueryFeed
+    let producer: Int
     let counters: ResponseCounters
     let hitTimes: LatencyHistogram
     let row: ResponseCounters.Row
@@ -167,8 +170,8 @@ private struct UDPService {
     var updated: UDPService {
         UDPService(
             socket: socket, lateReplies: lateReplies, batch: batch, handler: handler.updated, misses: misses,
-            refusals: refusals, feed: feed, counters: counters, hitTimes: hitTimes, row: row, prepared: prepared,
-            takesMisses: takesMisses)
+            refusals: refusals, feed: feed, producer: producer, counters: counters, hitTimes: hitTimes, row: row,
+            prepared: prepared, takesMisses: takesMisses)
     }
 
     /// Waits for datagrams. Returns how many were received, or a negated error number.
@@ -268,7 +271,10 @@ private struct UDPService {
     /// Reports the queries answered on this thread to the feed; the responses are still in their slots.
     @inline(never)
     private func tell(of slots: UnsafeMutablePointer<clinux_slot>, _ count: Int32, since arrived: Instant) {
-        let took = Instant.bootTime - arrived
+        let now = Instant.bootTime
+        if let dnstap = feed.dnstap { add(slots, count, from: arrived, to: now, in: dnstap) }
+        guard feed.isHandled else { return }
+        let took = now - arrived
         for index in 0..<Int(count) {
             let slot = slots[index]
             guard slot.out_length > 0, let client = IPAddress(slots + index), let question = slot.in,
@@ -279,6 +285,27 @@ private struct UDPService {
                 reply: unsafe Span(_unsafeStart: UnsafePointer(reply), count: Int(slot.out_length)), client: client,
                 transport: .udp, took: took)
             if let answered { feed.post(answered) }
+        }
+    }
+
+    /// Adds the queries of a batch, also those that the loop is to answer, and the responses of this thread.
+    private func add(
+        _ slots: UnsafeMutablePointer<clinux_slot>, _ count: Int32, from arrived: Instant, to now: Instant,
+        in dnstap: Dnstap
+    ) {
+        let time = Dnstap.TimeOfDay()
+        let (queried, responded) = (time[arrived], time[now])
+        for index in 0..<Int(count) {
+            let slot = slots[index]
+            guard let client = SocketAddress(slots + index), let bytes = slot.in, let reply = slot.out else { continue }
+            let query = unsafe Span(_unsafeStart: UnsafePointer(bytes), count: Int(slot.in_length))
+            guard Query.read(query) != nil else { continue }
+            let exchange = Dnstap.Exchange(client: client, transport: .udp, queried: queried)
+            dnstap.add(query: query, exchange, by: producer)
+            guard slot.out_length > 0 else { continue }
+            dnstap.add(
+                response: unsafe Span(_unsafeStart: UnsafePointer(reply), count: Int(slot.out_length)), exchange,
+                at: responded, by: producer)
         }
     }
 

@@ -65,6 +65,7 @@ extension Configuration {
         keep(\.control.mode, of: old, "control.mode", &changed)
         keep(\.control.http, of: old, "control.http", &changed)
         keep(\.cache.disk.path, of: old, "cache.disk.path", &changed)
+        keep(\.log.dnstap, of: old, "log.dnstap", &changed)
         return changed
     }
 

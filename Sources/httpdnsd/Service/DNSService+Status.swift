@@ -43,6 +43,7 @@ extension DNSService {
         status.resolver = machineResolver.rawValue
         status.nat64 = translation.prefix?.description ?? ""
         status.cache = cache
+        status.dnstap = dnstapStatus
         (status.flights, status.waiters) = resolver.load
         (status.queries, status.connections) = server.load
         status.refused = server.refusedQueries.access

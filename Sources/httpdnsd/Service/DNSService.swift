@@ -37,6 +37,8 @@ final class DNSService {
     let log: LogOutput
     let events: EventLog
     let reloadTurn = Turnstile()
+    /// Nil when there is no collector.
+    let dnstap: Dnstap?
     /// Clients of the control API that see the queries.
     let listeners = QueryListeners()
     /// The names that are asked for most, where they may be shown.
@@ -101,13 +103,15 @@ final class DNSService {
         limits.connections = descriptors.connections
         limits.pending = budget.queries
         limits.buffered = budget.buffered
+        dnstap = Self.dnstap(settings, producers: sockets.dnstapProducers, events: events)
         server = Server(
             sockets: sockets, loop: loop, cache: memory, generation: generation, rules: rules, responder: resolver,
-            limits: limits, events: events)
+            limits: limits, dnstap: dnstap, events: events)
         resolver.placeOfRule = { [unowned self] in composition.settings.place(of: $0, file: self.source.path) }
         tellDiskOfPolicy()
         reportQueries()
         turnFeed()
+        watchDnstap()
         keepWhatIsLearned()
         // A clock that was never set is heard of at once.
         _ = composition.timeOfDay.doubt

@@ -111,6 +111,7 @@ final class RunningServer {
             // Nothing is answered any more: the loop may wait.
             service.disk?.stop()
         }
+        service.dnstap?.stop()
         service.events.finish()
     }
 

@@ -9,6 +9,7 @@ struct MonitoringPageTests {
     private var text: String {
         var status = StatusReport()
         status.cache.file = "/var/lib/httpdnsd/cache.sqlite"
+        status.dnstap = StatusReport.Dnstap()
         var provider = StatusReport.Provider()
         (provider.dailyLimit, provider.monthlyLimit) = (1, 1)
         var address = StatusReport.Address()

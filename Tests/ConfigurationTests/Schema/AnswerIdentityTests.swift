@@ -36,6 +36,7 @@ import Testing
         ("http.proxy", { $0.http.proxy = AddressAndPort("192.0.2.8:3128") }),
         ("limits.memory", { $0.limits.memory = 1 << 30 }), ("log.level", { $0.log.level = .error }),
         ("log.format", { $0.log.format = .json }), ("log.queries", { $0.log.queries = true }),
+        ("log.dnstap", { $0.log.dnstap = .unix("/s") }),
     ]
 
     private let shaping: [Change] = [

@@ -154,6 +154,14 @@ package final class ChildProcess: Sendable {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, ends[0].writing, 1)
         posix_spawn_file_actions_adddup2(&actions, ends[1].writing, 2)
+        // None is blocked, although a test may run on a thread of Dispatch, which blocks them all.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         // Out of the way first: a number may be among those that they are to have.
         let copies = descriptors.map { fcntl($0, F_DUPFD_CLOEXEC, 3 + Int32(descriptors.count)) }
         defer { for copy in copies { close(copy) } }
@@ -166,7 +174,7 @@ package final class ChildProcess: Sendable {
         var envp: [UnsafeMutablePointer<CChar>?] = variables.map { strdup($0) } + [nil]
         defer { for pointer in argv + envp { free(pointer) } }
         var pid: pid_t = 0
-        let result = posix_spawnp(&pid, words[0], &actions, nil, &argv, &envp)
+        let result = posix_spawnp(&pid, words[0], &actions, &attributes, &argv, &envp)
         guard result == 0 else {
             for end in ends { close(end.reading) }
             throw TestFailure("cannot start \(words[0]): \(String(cString: strerror(result)))")

@@ -1,0 +1,132 @@
+import CDnstap
+import CLinux
+import DNSWire
+import Glibc
+package import Platform
+import Scheduling
+
+/// Sends every query of clients and every response to a collector of dnstap (https://dnstap.info), in the background.
+///
+/// Each producer, a UDP thread or the loop, has a queue of its own, so that none waits for another or for the collector:
+/// what has no room there is dropped and counted. A thread of libfstrm sends at once when half a queue is used, else within
+/// two seconds.
+package final class Dnstap: Sendable {
+    /// Where the collector listens.
+    package enum Collector: Hashable, Sendable, CustomStringConvertible {
+        /// An absolute path of at most 107 bytes.
+        case unix(String)
+        case tcp(SocketAddress)
+
+        package var description: String {
+            switch self {
+            case .unix(let path): "unix:\(path)"
+            case .tcp(let address): "tcp:\(address)"
+            }
+        }
+    }
+
+    package enum State: Equatable {
+        /// Before the first attempt has ended.
+        case connecting
+        case connected
+        /// Tried again every second.
+        case unavailable(reason: String)
+    }
+
+    /// The circumstances of a query and its response.
+    struct Exchange {
+        let client: SocketAddress
+        let transport: Transport
+        /// When the query came, in nanoseconds since 1970.
+        let queried: UInt64
+    }
+
+    package let collector: Collector
+    // Its functions may be called from any thread.
+    private nonisolated(unsafe) let tap: OpaquePointer
+
+    /// Begins to connect.
+    ///
+    /// - Parameters:
+    ///   - identity: this machine, in every frame.
+    ///   - version: this program with its version, likewise.
+    ///   - producers: how many threads add messages.
+    /// - Throws: when there is no memory or descriptor.
+    package init(
+        to collector: Collector, identity: String, version: String, producers: Int
+    ) throws(SystemError) {
+        self.collector = collector
+        let count = UInt32(clamping: producers)
+        let opened =
+            switch collector {
+            case .unix(let path): cdnstap_open(path, nil, 0, identity, version, count)
+            case .tcp(let address):
+                address.withSockaddr { cdnstap_open(nil, $0, $1, identity, version, count) }
+            }
+        guard let opened else { throw SystemError(code: ENOMEM, operation: "send to dnstap at \(collector)") }
+        tap = opened
+    }
+
+    deinit { cdnstap_free(tap) }
+
+    package var state: State {
+        switch cdnstap_state(tap) {
+        case 1: .connected
+        case 0: .connecting
+        case let code: .unavailable(reason: String(cString: strerror(-code)))
+        }
+    }
+
+    /// Messages since the start: those that the collector was sent, and those dropped.
+    package var counts: (sent: Int, dropped: Int) {
+        (Int(clamping: cdnstap_sent(tap)), Int(clamping: cdnstap_dropped(tap)))
+    }
+
+    /// Sends what is queued, as far as the collector takes it within a quarter of a second, and ends. Blocks. No thread but
+    /// the caller's may add any more.
+    package func stop() { cdnstap_stop(tap) }
+
+    /// Adds a query.
+    ///
+    /// - Parameter producer: the caller's number.
+    func add(query: Span<UInt8>, _ exchange: Exchange, by producer: Int) {
+        add(query, exchange, responded: nil, by: producer)
+    }
+
+    /// Adds a response.
+    ///
+    /// - Parameter responded: when it was sent, in nanoseconds since 1970.
+    func add(response: Span<UInt8>, _ exchange: Exchange, at responded: UInt64, by producer: Int) {
+        add(response, exchange, responded: responded, by: producer)
+    }
+
+    private func add(_ message: Span<UInt8>, _ exchange: Exchange, responded: UInt64?, by producer: Int) {
+        message.withUnsafeBufferPointer { bytes in
+            var added = cdnstap_message()
+            (added.bytes, added.length) = (bytes.baseAddress, bytes.count)
+            (added.address_high, added.address_low) = (exchange.client.high, exchange.client.low)
+            added.port = exchange.client.port
+            added.is_ipv6 = exchange.client.family == .ipv6 ? 1 : 0
+            added.is_tcp = exchange.transport == .tcp ? 1 : 0
+            added.is_response = responded == nil ? 0 : 1
+            (added.queried, added.responded) = (exchange.queried, responded ?? 0)
+            cdnstap_add(tap, UInt32(clamping: producer), &added)
+        }
+    }
+
+    /// The time of day of instants, as it is now.
+    struct TimeOfDay {
+        /// Nanoseconds between the origin of instants and 1970.
+        private let origin: Int64
+
+        init() {
+            var time = timespec()
+            clock_gettime(CLOCK_REALTIME, &time)
+            let now = Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+            origin = now &- Instant.bootTime.nanoseconds
+        }
+
+        /// In nanoseconds since 1970.
+        subscript(instant: Instant) -> UInt64 { UInt64(clamping: origin &+ instant.nanoseconds) }
+    }
+}

@@ -1,0 +1,87 @@
+import Admin
+import Configuration
+import DNSServer
+import Logging
+import Logs
+import Platform
+import Scheduling
+
+/// The collector of dnstap.
+extension DNSService {
+    /// How often it is looked whether it takes messages.
+    private static let dnstapInterval: Duration = .seconds(1)
+
+    /// Begins to connect to the collector; nil when none is configured, or there is no memory or descriptor for it: DNS is
+    /// served all the same.
+    static func dnstap(_ settings: Configuration, producers: Int, events: EventLog) -> Dnstap? {
+        guard let collector = settings.log.dnstap else { return nil }
+        do throws(SystemError) {
+            return try Dnstap(
+                to: Dnstap.Collector(collector), identity: hostName(), version: "httpdnsd \(Release.version)",
+                producers: producers)
+        } catch {
+            events.report(LogMessage(.dnstapUnavailable, about: "", "\(error)", ["collector": "\(collector)"]))
+            return nil
+        }
+    }
+
+    /// Logs whenever the collector comes or goes, and when messages are dropped although it is there.
+    func watchDnstap(since last: Dnstap.State = .connecting, dropped: Int = 0) {
+        guard let dnstap else { return }
+        _ = loop.schedule(after: Self.dnstapInterval) { [weak self] in
+            guard let self else { return }
+            let (state, count) = (dnstap.state, dnstap.counts.dropped)
+            if state != last { tell(of: state, of: dnstap.collector) }
+            if count > dropped, state == .connected, last == .connected {
+                events.report(
+                    LogMessage(
+                        .dnstapDropped, about: "",
+                        "the dnstap collector \(dnstap.collector) takes messages too slowly: \(count) since the start were dropped",
+                        ["collector": "\(dnstap.collector)", "dropped": .stringConvertible(count)]))
+            }
+            watchDnstap(since: state, dropped: count)
+        }
+    }
+
+    private func tell(of state: Dnstap.State, of collector: Dnstap.Collector) {
+        switch state {
+        case .connecting: break
+        case .connected:
+            events.report(
+                LogMessage(
+                    .dnstapConnected, about: "", "the dnstap collector \(collector) is connected",
+                    ["collector": "\(collector)"]))
+        case .unavailable(let reason):
+            events.report(
+                LogMessage(
+                    .dnstapUnavailable, about: "",
+                    "the dnstap collector \(collector) cannot be reached: \(reason); messages are dropped, and it is tried again every second",
+                    ["collector": "\(collector)", "reason": "\(reason)"]))
+        }
+    }
+
+    var dnstapStatus: StatusReport.Dnstap? {
+        dnstap.map { dnstap in
+            var report = StatusReport.Dnstap()
+            report.collector = dnstap.collector.description
+            switch dnstap.state {
+            case .connecting: report.state = "connecting"
+            case .connected: report.state = "connected"
+            case .unavailable(let reason): (report.state, report.error) = ("unavailable", reason)
+            }
+            (report.sent, report.dropped) = dnstap.counts
+            return report
+        }
+    }
+}
+
+extension Dnstap.Collector {
+    /// An interface that does not exist is none.
+    fileprivate init(_ collector: DnstapCollector) {
+        switch collector {
+        case .unix(let path): self = .unix(path)
+        case .tcp(let endpoint):
+            self = .tcp(SocketAddress(endpoint) ?? SocketAddress(endpoint.address, port: endpoint.port))
+        }
+    }
+}

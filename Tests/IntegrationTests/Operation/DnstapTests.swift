@@ -1,0 +1,182 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension Integration {
+    /// `[log] dnstap`: every query and response, sent to a collector.
+    @Suite(.serialized)
+    struct DnstapTests {
+        private let directory: TemporaryDirectory
+        private let socket: String
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            socket = directory.path + "/tap.sock"
+        }
+
+        private func collector(_ file: String = "frames") throws -> DnstapCollector {
+            try DnstapCollector("-u", socket, writing: "\(directory.path)/\(file)")
+        }
+
+        /// A daemon that sends to `target`; nil: to the socket.
+        private func stage(_ target: String? = nil, listen: String = "") throws -> ControlStage {
+            // The last table is [log].
+            try ControlStage(extra: "dnstap = \"\(target ?? "unix:" + socket)\"\n", listen: listen)
+        }
+
+        /// A number of the status, or its text in quotes.
+        private func status(_ stage: ControlStage, _ key: String) throws -> String {
+            let tap = try stage.json("status")["dnstap"] as? [String: Any]
+            return tap?[key].map { "\($0)" } ?? ""
+        }
+
+        /// Waits until a number of the status is at least this.
+        private func wait(_ stage: ControlStage, _ key: String, _ least: Int) throws -> Bool {
+            let watch = Stopwatch()
+            while watch.fair < .patience {
+                if let number = Int(try status(stage, key)), number >= least { return true }
+            }
+            return false
+        }
+
+        private func waitForConnection(_ stage: ControlStage, count: Int = 1) -> Bool {
+            stage.daemon.waitForLog { $0.components(separatedBy: "\(socket) is connected").count > count }
+        }
+
+        @Test func `every query and response is sent: hits, misses and refusals, over UDP and TCP`() throws {
+            let collector = try collector()
+            let stage = try stage(listen: "allow = [\"127.0.0.1/32\"]")
+            #expect(waitForConnection(stage))
+            for _ in 0..<2 { _ = try stage.ask("www.example.com") }
+            #expect(try stage.daemon.client(from: "127.0.0.9").ask("no.example").rcode == ResponseCode.refused)
+            let connection = try stage.daemon.tcpClient()
+            for _ in 0..<2 { _ = try connection.ask(.query("four.example.com")) }
+            #expect(try wait(stage, "sent", 10))
+            #expect(try status(stage, "dropped") == "0" && status(stage, "state") == "connected")
+            func pairs(_ text: String, _ count: Int) -> [String] {
+                ["CQ", "CR"].flatMap { Array(repeating: "\($0) \(text)", count: count) }
+            }
+            let expected =
+                pairs("127.0.0.1 UDP \"www.example.com.\" IN A", 2) + pairs("127.0.0.9 UDP \"no.example.\" IN A", 1)
+                + pairs("127.0.0.1 TCP \"four.example.com.\" IN A", 2)
+            #expect(try collector.messages() == expected.sorted())
+        }
+
+        @Test func `a message has its bytes, the client's port, its times, this machine and this program`() throws {
+            let collector = try collector()
+            let stage = try stage()
+            #expect(waitForConnection(stage))
+            let client = try stage.daemon.client()
+            let before = Date().timeIntervalSince1970
+            let reply = try client.ask("www.example.com")
+            #expect(try wait(stage, "sent", 2))
+            let text = try collector.received("-y")
+            let records = text.components(separatedBy: "---\n").filter { !$0.isEmpty }
+            let query = try #require(records.first { $0.contains("type: CLIENT_QUERY") })
+            let response = try #require(records.first { $0.contains("type: CLIENT_RESPONSE") })
+            for record in [query, response] {
+                #expect(record.contains("query_port: \(client.localAddress.port)\n"))
+                #expect(record.contains("id: \(reply.id)\n"))
+                #expect(record.contains("version: \"httpdnsd ") && !record.contains("identity: \"\""))
+            }
+            #expect(query.contains(";; flags: rd ;") && !query.contains("192.0.2.1"))
+            #expect(response.contains("IN\tA\t192.0.2.1\n") && response.contains("IN\tA\t192.0.2.2\n"))
+            func time(_ record: String, _ key: String) throws -> Double {
+                let line = try #require(record.split(separator: "\n").first { $0.contains("  \(key): ") })
+                let format = DateFormatter()
+                format.timeZone = TimeZone(identifier: "UTC")
+                format.dateFormat = "yyyy-MM-dd HH:mm:ss.SSSSSS"
+                return try #require(format.date(from: String(line.suffix(26)))).timeIntervalSince1970
+            }
+            let (asked, answered) = (try time(query, "query_time"), try time(response, "response_time"))
+            #expect(asked > before - 1 && asked <= answered && answered < before + 30)
+            #expect(abs(try time(response, "query_time") - asked) < 0.001)
+        }
+
+        @Test func `a collector that has stopped delays no answer: what it does not take is dropped and counted`()
+            throws
+        {
+            let collector = try collector()
+            let stage = try stage()
+            #expect(waitForConnection(stage))
+            #expect(try stage.ask("four.example.com").rcode == ResponseCode.noError)
+            collector.signal(SIGSTOP)
+            let lookups = try BulkClient(stage.daemon.addresses[0]).ask(
+                Array(repeating: .init("four.example.com", RecordType.a), count: 30_000))
+            #expect(lookups.allSatisfy { $0.reply?.rcode == ResponseCode.noError && $0.time < .seconds(1) })
+            #expect(try wait(stage, "dropped", 1))
+            let dropped = try #require(Int(try status(stage, "dropped")))
+            #expect(stage.daemon.waitForLog { $0.contains("takes messages too slowly") })
+            collector.signal(SIGCONT)
+            #expect(try wait(stage, "sent", 60_002 - dropped))
+            #expect(try collector.messages().count == 60_002 - dropped)
+        }
+
+        @Test func `the server stops in time although the collector has stopped`() throws {
+            let collector = try collector()
+            let stage = try stage()
+            #expect(waitForConnection(stage))
+            collector.signal(SIGSTOP)
+            _ = try BulkClient(stage.daemon.addresses[0]).ask(
+                Array(repeating: .init("four.example.com", RecordType.a), count: 10_000))
+            let watch = Stopwatch()
+            #expect(try stage.daemon.stop() == 0)
+            #expect(watch.fair < .seconds(5))
+        }
+
+        @Test func `what is queued when the server stops is still sent`() throws {
+            let collector = try collector()
+            let stage = try stage()
+            #expect(waitForConnection(stage))
+            _ = try stage.ask("four.example.com")
+            #expect(try stage.daemon.stop() == 0)
+            #expect(try collector.messages().count == 2)
+        }
+
+        @Test func `without a collector DNS is served; it gets messages once it is there, and when it comes back`()
+            throws
+        {
+            let stage = try stage()
+            #expect(stage.daemon.waitForLog { $0.contains("\(socket) cannot be reached: No such file or directory") })
+            #expect(try stage.ask("www.example.com").rcode == ResponseCode.noError)
+            #expect(try wait(stage, "dropped", 2))
+            for round in 1...2 {
+                let collector = try collector("frames\(round)")
+                let before = try #require(Int(try status(stage, "sent")))
+                let watch = Stopwatch()
+                var count = 0
+                // The server learns that a collector has gone from what it does not take.
+                repeat {
+                    count += 2
+                    _ = try stage.ask("four.example.com")
+                } while try Int(status(stage, "sent")) == before && watch.fair < .patience
+                let received = try collector.messages()
+                #expect(!received.isEmpty && received.count <= count, "round \(round)")
+                #expect(received.allSatisfy { $0.contains("four.example.com") })
+            }
+            #expect(waitForConnection(stage))
+        }
+
+        @Test func `a collector is reached over TCP too`() throws {
+            let port = try FreePort.next()
+            let collector = try DnstapCollector(
+                "-a", "127.0.0.1", "-p", "\(port)", writing: directory.path + "/frames")
+            let stage = try stage("tcp:127.0.0.1:\(port)")
+            #expect(stage.daemon.waitForLog { $0.contains("tcp:127.0.0.1:\(port) is connected") })
+            _ = try stage.ask("www.example.com")
+            #expect(try wait(stage, "sent", 2))
+            #expect(try collector.messages().count == 2)
+        }
+
+        @Test func `a reload that names another collector says that it needs a restart`() throws {
+            let stage = try ControlStage()
+            try stage.rewrite(extra: "dnstap = \"unix:\(socket)\"\n")
+            let outcome = try stage.run("reload")
+            #expect(outcome.status == 0 && (outcome.output + outcome.errors).contains("log.dnstap"))
+            #expect(
+                stage.daemon.waitForLog { $0.contains("log.dnstap has changed: it takes effect at the next start") })
+            #expect(try stage.json("status")["dnstap"] == nil)
+        }
+    }
+}
