@@ -103,11 +103,13 @@ private final class Target: ControlTarget {
         return TraceReport()
     }
 
+    var querySources: [String] { ["cache", "aliyun", "-"] }
+
     func listen(for filter: QueryFilter) -> QueryListener? {
         reads += 1
         precondition(filter.suffix == filter.suffix?.lowercased, "a name with capital letters")
         precondition(filter.slower.map { (.zero ... .seconds(60)).contains($0) } ?? true, "slower than \(filter)")
-        return QueryListener(filter)
+        return QueryListener(filter, clock: StillClock())
     }
 
     func flush(_ what: AnswerRemoval) async -> FlushReport {
@@ -145,4 +147,14 @@ private final class Target: ControlTarget {
         changes += 1
         return ReloadReport()
     }
+}
+
+/// A clock on which no time passes.
+@Loop
+private final class StillClock: LoopClock {
+    let now = Instant(nanoseconds: 0)
+
+    nonisolated init() {}
+
+    func schedule(at instant: Instant, _ body: @escaping @Loop () -> Void) -> LoopTimer { LoopTimer(body) }
 }

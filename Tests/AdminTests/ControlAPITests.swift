@@ -101,6 +101,12 @@ struct ControlAPITests {
         #expect(reply.target.calls.allSatisfy { $0.hasPrefix("list") })
     }
 
+    @Test @Loop func `a source that no query has is refused with those that there are`() async {
+        let reply = await ask("GET", "/v1/queries", ["source": "aliyn"])
+        #expect(reply.status == 400 && reply.target.calls.isEmpty)
+        #expect(reply.body.contains(#"source: there is no \"aliyn\", but: cache, aliyun, -"#))
+    }
+
     @Test @Loop func `queries are shown to four clients, to a fifth only once one of them has gone`() async {
         let target = FakeTarget()
         func listen() async -> ControlResponse {
@@ -161,7 +167,8 @@ struct ControlAPITests {
     private final class FakeTarget: ControlTarget {
         var calls: [String] = []
         var reloadErrors: [String] = []
-        let listeners = QueryListeners()
+        let listeners = QueryListeners(clock: ManualClock())
+        let querySources = ["cache", "aliyun", "-"]
 
         nonisolated init() {}
 

@@ -73,15 +73,17 @@ struct QueryListenerTests {
     }
 
     @Test func `the object is one line that a command reads back`() throws {
-        for report in [report("a\\010b.example"), QueryReport(dropped: 7)] {
+        for report in [report("a\\010b.example"), QueryReport(dropped: 7), QueryReport(ended: "x")] {
             #expect(!report.json.contains("\n"))
             #expect(try QueryReport(json: Array(report.json.utf8)) == report)
         }
         #expect(QueryReport(dropped: 7).json == "{\"dropped\":7}")
     }
 
+    private let clock = ManualClock()
+
     @Test @Loop func `each listener is sent what it wants, made once for all`() throws {
-        let listeners = QueryListeners()
+        let listeners = QueryListeners(clock: clock)
         var filter = QueryFilter()
         filter.source = "stale"
         let (all, other) = (try #require(listeners.add(QueryFilter())), try #require(listeners.add(QueryFilter())))
@@ -97,7 +99,7 @@ struct QueryListenerTests {
     }
 
     @Test @Loop func `a listener that does not read loses queries, and learns how many and where`() throws {
-        let listeners = QueryListeners()
+        let listeners = QueryListeners(clock: clock)
         let listener = try #require(listeners.add(QueryFilter()))
         let line = report("www.example.com").json
         let room = QueryListener.limit / (line.utf8.count + 1) + 1
@@ -110,14 +112,57 @@ struct QueryListenerTests {
         }
         #expect(made == room, "what is left out costs nothing")
         listeners.missed(3)
-        let lines = listener.take().split(separator: "\n")
+        let lines = try #require(listener.take()).split(separator: "\n")
         #expect(lines.count == room + 1 && lines.last == "{\"dropped\":503}")
         listeners.add(nil, from: Self.client, source: "cache", took: .zero) { report("www.example.com") }
         #expect(listener.take() == line + "\n")
     }
 
+    /// A query of which everything wants a line.
+    @Loop
+    private func query(_ listeners: QueryListeners) {
+        listeners.add(nil, from: Self.client, source: "cache", took: .zero) { report("www.example.com") }
+    }
+
+    @Test @Loop
+    func `a listener that reads nothing for 10 s while queries are left out loses its place, and learns it`()
+        async throws
+    {
+        let listeners = QueryListeners(clock: clock)
+        let paused = try (0..<QueryListeners.limit).map { _ in try #require(listeners.add(QueryFilter())) }
+        query(listeners)
+        listeners.missed(5)
+        await clock.advance(by: QueryListener.patience - .milliseconds(1))
+        #expect(listeners.add(QueryFilter()) == nil)
+        await clock.advance(by: .milliseconds(1))
+        let next = try #require(listeners.add(QueryFilter()))
+        query(listeners)
+        let ended = "{\"ended\":\"nothing was read for 10 s\"}\n"
+        for listener in paused {
+            #expect(listener.take() == report("www.example.com").json + "\n{\"dropped\":5}\n" + ended)
+            #expect(listener.take() == nil)
+        }
+        #expect(next.take() == report("www.example.com").json + "\n")
+        #expect(QueryReport(ended: "x").text == "(the server ends this list: x)")
+    }
+
+    @Test @Loop func `a listener that reads slowly, or to which nothing comes, keeps listening`() async throws {
+        let listeners = QueryListeners(clock: clock)
+        let (slow, quiet) = (try #require(listeners.add(QueryFilter())), try #require(listeners.add(QueryFilter())))
+        for _ in 0..<5 {
+            listeners.missed(1)
+            await clock.advance(by: QueryListener.patience / 2)
+            slow.wasRead()
+            #expect(quiet.take() == "{\"dropped\":1}\n")
+        }
+        #expect(slow.take() == "{\"dropped\":5}\n")
+        await clock.advance(by: QueryListener.patience * 10)
+        query(listeners)
+        #expect(slow.take() == report("www.example.com").json + "\n" && quiet.take() != nil)
+    }
+
     @Test @Loop func `a listener that nothing refers to is one no more`() throws {
-        let listeners = QueryListeners()
+        let listeners = QueryListeners(clock: clock)
         var listener = listeners.add(QueryFilter())
         #expect(listener != nil && !listeners.isEmpty)
         listener = nil

@@ -93,7 +93,14 @@ struct ControlAPI: RequestHandler {
         let parameters = try request.allow(parameters: ["suffix", "client", "source", "slower_ms"])
         var filter = QueryFilter()
         filter.suffix = try parameters["suffix"].map { text throws(Fault) in try Self.name(text, "suffix") }
-        filter.source = parameters["source"]
+        if let source = parameters["source"] {
+            let known = target.querySources
+            // A misspelt one would show nothing, as if nothing were asked.
+            guard known.contains(source) else {
+                throw Fault(400, "source: there is no \"\(source)\", but: \(known.joined(separator: ", "))")
+            }
+            filter.source = source
+        }
         if let text = parameters["client"] {
             guard let network = AddressPrefix(text) else {
                 throw Fault(400, "client: not an address, or a network such as 192.0.2.0/24")
@@ -111,7 +118,9 @@ struct ControlAPI: RequestHandler {
             throw Fault(503, "\(QueryListeners.limit) clients are shown queries already, and no more can be")
         }
         var response = ControlResponse(status: 200, body: "", contentType: "application/x-ndjson")
-        response.parts = ControlParts(interval: .milliseconds(100), isPatient: true) { listener.take() }
+        response.parts = ControlParts(
+            interval: .milliseconds(100), isPatient: true, wasRead: { listener.wasRead() }
+        ) { listener.take() }
         return response
     }
 

@@ -58,6 +58,8 @@ struct ControlParts: Sendable {
     let interval: Duration
     /// Whether the connection stays for as long as the client reads nothing. Else it is closed as a silent one is.
     let isPatient: Bool
-    /// Makes the next part; empty: there is nothing to send.
-    let next: @Loop @Sendable () -> String
+    /// Called when the client has read a part of one.
+    var wasRead: @Loop @Sendable () -> Void = {}
+    /// Makes the next part; empty: there is nothing to send; nil: there are no more.
+    let next: @Loop @Sendable () -> String?
 }

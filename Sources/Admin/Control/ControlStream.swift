@@ -2,7 +2,7 @@ import CMicrohttpd
 import Glibc
 import Scheduling
 
-/// A response without an end: a part at once and one at each interval, unless the client has yet to read the one before.
+/// A response whose end is not known: a part at once and one at each interval, unless the client has yet to read the one before.
 /// The library holds a reference until the connection has closed.
 @Loop
 final class ControlStream {
@@ -23,7 +23,7 @@ final class ControlStream {
         self.connection = connection
         self.clock = clock
         self.run = run
-        waiting = Array(parts.next().utf8)
+        waiting = Array((parts.next() ?? "").utf8)
         setTimer()
     }
 
@@ -38,7 +38,11 @@ final class ControlStream {
         }
         setTimer()
         guard waiting.isEmpty else { return }
-        waiting = Array(parts.next().utf8)
+        guard let part = parts.next() else {
+            end()
+            return run()
+        }
+        waiting = Array(part.utf8)
         guard !waiting.isEmpty else { return }
         resume()
         run()
@@ -69,10 +73,12 @@ final class ControlStream {
         let count = min(buffer.count, waiting.count)
         buffer.copyBytes(from: waiting.prefix(count))
         waiting.removeFirst(count)
+        parts.wasRead()
         return count
     }
 
-    /// Ends the response: the client has gone, or the server stops, and may not while a connection rests.
+    /// Ends the response: there are no more parts, the client has gone, or the server stops, and may not while a connection
+    /// rests.
     func end() {
         isEnded = true
         close()

@@ -25,6 +25,9 @@ package protocol ControlTarget: AnyObject, Sendable {
     /// Answers a question as that of a client of this machine, and tells how.
     func trace(_ question: Question) async -> TraceReport
 
+    /// What the source of a query can be.
+    var querySources: [String] { get }
+
     /// Begins to pass the answered queries on, for as long as the listener is referenced. Returns nil when there are as many
     /// listeners as may be.
     func listen(for filter: QueryFilter) -> QueryListener?

@@ -7,17 +7,18 @@ package final class QueryListeners {
     /// The most at once.
     nonisolated static let limit = 4
 
+    private let clock: any LoopClock
     private var listeners: [Weak<QueryListener>] = []
 
-    package nonisolated init() {}
+    package nonisolated init(clock: any LoopClock) { self.clock = clock }
 
     package var isEmpty: Bool { listeners.allSatisfy { $0.object == nil } }
 
     /// Adds a listener; nil when there are as many as may be.
     package func add(_ filter: QueryFilter) -> QueryListener? {
-        listeners.removeAll { $0.object == nil }
+        removeStalled()
         guard listeners.count < Self.limit else { return nil }
-        let listener = QueryListener(filter)
+        let listener = QueryListener(filter, clock: clock)
         listeners.append(Weak(object: listener))
         return listener
     }
@@ -30,6 +31,7 @@ package final class QueryListeners {
     package func add(
         _ name: Name?, from client: IPAddress, source: String, took: Duration, _ report: () -> QueryReport
     ) {
+        removeStalled()
         var line: String?
         for case let listener? in listeners.map(\.object) {
             guard listener.filter.matches(name, from: client, source, took: took) else { continue }
@@ -43,6 +45,17 @@ package final class QueryListeners {
 
     /// Counts queries that never came here, so that it is not known which listeners want them.
     package func missed(_ count: Int) {
+        removeStalled()
         for listener in listeners { listener.object?.missed(count) }
+    }
+
+    /// Removes those that have gone, and takes their places away from those that read nothing.
+    private func removeStalled() {
+        listeners.removeAll { listener in
+            guard let listener = listener.object else { return true }
+            guard listener.hasStalled else { return false }
+            listener.end()
+            return true
+        }
     }
 }

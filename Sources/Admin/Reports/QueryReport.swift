@@ -1,7 +1,7 @@
 package import HTTPDNS
 package import Platform
 
-/// One answered query, or in its place how many are missing.
+/// One answered query, or in its place how many are missing, or that there are no more.
 package struct QueryReport: JSONRecord {
     /// When it was answered, such as `2026-08-01T12:34:56.789Z`.
     package var time = ""
@@ -22,10 +22,14 @@ package struct QueryReport: JSONRecord {
     package var microseconds: Int64 = 0
     /// How many queries are missing here, because they came faster than they were read; 0 for a query.
     package var dropped = 0
+    /// Why the server ends the list here; empty: it does not.
+    package var ended = ""
 
     package init() {}
 
     init(dropped: Int) { self.dropped = dropped }
+
+    init(ended: String) { self.ended = ended }
 
     package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
         switch key {
@@ -39,12 +43,14 @@ package struct QueryReport: JSONRecord {
         case "source": source = try reader.string()
         case "microseconds": microseconds = try reader.integer()
         case "dropped": dropped = try reader.int()
+        case "ended": ended = try reader.string()
         default: break
         }
     }
 
     package func write(to writer: inout JSONWriter) {
         guard dropped == 0 else { return writer.member("dropped", dropped) }
+        guard ended.isEmpty else { return writer.member("ended", ended) }
         writer.member("time", time)
         writer.member("client", client)
         writer.member("transport", transport)
@@ -66,6 +72,7 @@ package struct QueryReport: JSONRecord {
 
     /// A line for people.
     package var text: String {
-        dropped == 0 ? "\(time) \(summary)" : "(\(dropped) queries are missing: they came faster than they were read)"
+        if dropped > 0 { return "(\(dropped) queries are missing: they came faster than they were read)" }
+        return ended.isEmpty ? "\(time) \(summary)" : "(the server ends this list: \(ended))"
     }
 }

@@ -16,7 +16,7 @@ struct TailCommand: ParsableCommand {
 
             Who asks what is personal data: show no more of it than you need.
 
-            Exit status 1 when the server ends.
+            Exit status 1 when the server ends, or ends this because nothing was read for 10 s while queries were left out.
             """)
 
     @OptionGroup var control: ControlOptions
@@ -53,14 +53,16 @@ struct TailCommand: ParsableCommand {
         let milliseconds = slower.flatMap { Configuration.duration(of: $0) }.map { "\(Int($0 / .milliseconds(1)))" }
         let filters = [("suffix", suffix), ("client", client), ("source", source), ("slower_ms", milliseconds)]
         var isRead = true
+        var reason = "it stops, or closed the longest idle of too many connections"
         let isJSON = control.json
         try control.follow("/v1/queries", filters.compactMap { key, value in value.map { (key, $0) } }) { line in
-            let text: [UInt8] = isJSON ? line : (try? QueryReport(json: line)).map { Array($0.text.utf8) } ?? []
-            isRead = Self.write(text + [UInt8(ascii: "\n")])
+            let report = try? QueryReport(json: line)
+            if let report, !report.ended.isEmpty { reason = report.ended }
+            isRead = Self.write((isJSON ? line : Array((report?.text ?? "").utf8)) + [UInt8(ascii: "\n")])
             return isRead
         }
         guard isRead else { return }
-        printError("the server has ended the stream: it stops, or closed the longest idle of too many connections")
+        printError("the server has ended the stream: \(reason)")
         throw ExitStatus.no.exitCode
     }
 

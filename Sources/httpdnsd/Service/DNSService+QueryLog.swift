@@ -6,6 +6,7 @@ import DNSWire
 import Logging
 import Logs
 import Platform
+import Upstreams
 
 extension DNSService {
     /// Logs every query that the server tells of, where that is configured, and passes it to the listeners. Once.
@@ -46,6 +47,11 @@ extension DNSService {
 
     /// Whether the names of queries are counted for the page: where the log has them, and no other machine sees the page.
     var countsNames: Bool { isLoggingQueries && composition.settings.control.http?.address.isLoopback == true }
+
+    var querySources: [String] {
+        ["cache", "stale", "localdns", "forward", "rule", "preset", "-"] + composition.providers.map(\.entry.name)
+            + composition.forwarders.map(\.name)
+    }
 
     private var isLoggingQueries: Bool { composition.settings.log.queries }
 

@@ -40,7 +40,7 @@ final class DNSService {
     /// Nil when there is no collector.
     let dnstap: Dnstap?
     /// Clients of the control API that see the queries.
-    let listeners = QueryListeners()
+    let listeners: QueryListeners
     /// The names that are asked for most, where they may be shown.
     var names: HottestNames
     private var routes: RoutePolicy
@@ -73,6 +73,7 @@ final class DNSService {
         self.loop = loop
         let events = EventLog(log.logger, clock: loop)
         self.events = events
+        listeners = QueryListeners(clock: loop)
         startedAt = loop.now
         names = HottestNames(at: loop.now)
         startedTime = Double(Int64(time(nil)))

@@ -48,6 +48,10 @@ extension Integration {
             #expect(shown.allSatisfy { $0["client"] as? String == "127.0.0.9" && $0["microseconds"] is Int })
             #expect(try stage.run("tail", "--slower", "fast").status == 2)
             #expect(try stage.run("tail", "--client", "a.example").status == 2)
+            let misspelt = try stage.run("tail", "--source", "vendr")
+            #expect(
+                misspelt.status == 2 && misspelt.errors.contains("there is no \"vendr\", but: cache, stale, localdns,"))
+            #expect(misspelt.errors.contains("vendor"))
         }
 
         @Test func `it ends by Ctrl-C and with the server, which does not wait for it`() throws {
@@ -72,6 +76,26 @@ extension Integration {
             var last = try? tail(stage)
             while last == nil, watch.fair < .patience { last = try? tail(stage) }
             #expect(last != nil)
+        }
+
+        @Test func `those that read nothing lose their places to others, and say so when they read on`() throws {
+            let stage = try ControlStage()
+            let paused = try (0..<4).map { _ in try tail(stage, "four.example.com", asking: "four.example.com") }
+            for command in paused { command.signal(SIGSTOP) }
+            let watch = Stopwatch()
+            var last: ChildProcess?
+            while last == nil, watch.fair < .patience {
+                _ = try BulkClient(stage.daemon.addresses[0]).ask(
+                    Array(repeating: .init("four.example.com", RecordType.a), count: 10_000))
+                last = try? tail(stage)
+            }
+            #expect(last != nil)
+            for command in paused {
+                command.signal(SIGCONT)
+                let outcome = try command.finish(within: .patience)
+                #expect(outcome.status == 1 && outcome.errors.contains("ended the stream: nothing was read for 10 s"))
+                #expect(outcome.output.hasSuffix("(the server ends this list: nothing was read for 10 s)\n"))
+            }
         }
 
         @Test func `one that does not read loses queries, learns how many, and slows no query`() throws {
