@@ -32,6 +32,8 @@ package enum ResolverEvent: Hashable, Sendable {
     case serviceDisabled(provider: String)
     /// A disabled service is asked again.
     case serviceEnabled(provider: String)
+    /// The servers of LocalDNS are to be found on this machine, and none is there.
+    case serversMissing(upstream: String, reason: String)
     /// A server of LocalDNS, or of a `forward` entry, did not answer a probe, and is in backoff: the others are
     /// asked before it.
     case serverSilent(upstream: String, server: String, reason: String)
@@ -90,6 +92,8 @@ extension ResolverEvent: CustomStringConvertible {
             "\(provider): the vendor has disabled the service for this account: not asked, and looked at again in a day"
         case .serviceEnabled(let provider):
             "\(provider): the vendor has enabled the service again"
+        case .serversMissing(_, let reason):
+            "localdns.servers: \(reason)"
         case .serverSilent(let upstream, let server, let reason):
             "\(upstream): \(server) does not answer, others are asked before it: \(reason)"
         case .serverRecovered(let upstream, let server):

@@ -41,7 +41,8 @@ struct Composition {
     private let numbers: SourceTags.Numbers
     private let limit: LocalDNSChannelLimit
     private let loop: EventLoop
-    private let report: @Loop (ResolverEvent) -> Void
+    /// Logs what the resolver and the sources report.
+    let report: @Loop (ResolverEvent) -> Void
 
     /// - Parameters:
     ///   - old: what is replaced.
@@ -60,7 +61,7 @@ struct Composition {
         self.limit = limit
         let localDNS =
             old.flatMap { $0.settings.localDNS.asksLike(settings.localDNS) ? $0.localDNS : nil }
-            ?? Self.localDNS(settings, limit: limit, paths: paths, loop: loop, events: events)
+            ?? Self.localDNS(settings, limit: limit, paths: paths, loop: loop, report: report)
         self.localDNS = localDNS
         let timeOfDay =
             old?.timeOfDay
@@ -114,19 +115,20 @@ struct Composition {
     }
 
     private static func localDNS(
-        _ settings: Configuration, limit: LocalDNSChannelLimit, paths: NetworkPaths, loop: EventLoop, events: EventLog
+        _ settings: Configuration, limit: LocalDNSChannelLimit, paths: NetworkPaths, loop: EventLoop,
+        report: @escaping @Loop (ResolverEvent) -> Void
     ) -> LocalDNS {
         var known: [[LocalDNSServer]] = []
         if case .groups(let groups) = settings.localDNS.servers { known = groups.map { $0.map { LocalDNSServer($0) } } }
         let localDNS = LocalDNS(
             groups: known, timeout: settings.localDNS.timeout, limit: limit, paths: paths, loop: loop,
-            report: { events.report(LogMessage($0)) })
+            report: report)
         localDNS.findServers = {
             do throws(LocalDNSServersError) {
                 return try Self.localDNSServers(settings).flatMap(\.self)
             } catch {
                 // At boot the network may not be there yet; the providers may be all the same.
-                events.report(LogMessage(.localDNSNoServers, about: "", "localdns.servers: \(error)"))
+                report(.serversMissing(upstream: "localdns", reason: "\(error)"))
                 return []
             }
         }

@@ -95,9 +95,8 @@ final class DNSService {
         routes = policy.routes
         store.rotatesAddresses = settings.answers.rotate
         store.archive = disk
-        resolver = Resolver(policy: policy, store: store, clock: loop, flightLimit: budget.flights) {
-            events.report(LogMessage($0))
-        }
+        resolver = Resolver(
+            policy: policy, store: store, clock: loop, flightLimit: budget.flights, report: composition.report)
         rules = SharedClientRules(ClientRules(settings, policy))
         for provider in composition.providers { provider.upstream.start() }
         var limits = ServerLimits()

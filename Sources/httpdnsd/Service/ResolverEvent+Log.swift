@@ -62,6 +62,9 @@ extension LogMessage {
             self.init(.providerDisabled, about: provider, text, ["provider": "\(provider)"])
         case .serviceEnabled(let provider):
             self.init(.providerEnabled, about: provider, text, ["provider": "\(provider)"])
+        case .serversMissing(let upstream, let reason):
+            self.init(
+                .localDNSNoServers, about: upstream, text, ["upstream": "\(upstream)", "reason": "\(reason)"])
         case .serverSilent(let upstream, let server, let reason):
             self.init(
                 .localDNSServerSilent, about: "\(upstream) \(server)", text,

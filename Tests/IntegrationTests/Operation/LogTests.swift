@@ -52,6 +52,26 @@ extension Integration {
             #expect(backoff.first?["address"] as? String == "127.0.0.1:\(port)")
         }
 
+        @Test func `that this machine names no server of LocalDNS is an event with its reason`() throws {
+            let directory = try TemporaryDirectory()
+            let lists = try directory.write("", to: "resolv.conf")
+            let configuration = DaemonConfiguration.rest(resolvConf: lists) + Self.json
+            // Without the lists of this machine's own programs.
+            let wrapper = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"]
+            let daemon = try Daemon(
+                configuration.replacingOccurrences(of: "servers = [\"127.0.0.1:9\"]", with: "servers = \"auto\"")
+                    + DaemonConfiguration.doh("https://192.0.2.1"), wrapper: wrapper)
+            // A name of the network, for which LocalDNS is asked.
+            #expect(try daemon.client().ask("printer.lan").rcode == ResponseCode.nxDomain)
+            #expect(daemon.waitForLog { $0.contains("localdns.no_servers") })
+            #expect(try daemon.stop() == 0)
+            let line = try #require(
+                try objects(daemon.errors).first { $0["event"] as? String == "localdns.no_servers" })
+            let reason = try #require(line["reason"] as? String)
+            #expect(line["upstream"] as? String == "localdns" && line["level"] as? String == "warning")
+            #expect(line["message"] as? String == "localdns.servers: \(reason)")
+        }
+
         @Test func `the log of queries has a line for each, hits too`() throws {
             let stage = try Stage(
                 localDNS: FakeZone("x.corp.example", a: ["198.51.100.7"]),
