@@ -123,7 +123,7 @@ package final class Server: Sendable {
             for (index, thread) in threads.enumerated() {
                 try thread.start(
                     "udp-\(index)", handler: handler, misses: misses, refusals: refusals, feed: feed,
-                    producer: QueryFeed.producer(ofThread: index)
+                    producer: index
                 ) { [self] in
                     Loop.spawn { [self] in threadDrained() }
                 }

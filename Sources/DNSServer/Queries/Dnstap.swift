@@ -42,6 +42,8 @@ package final class Dnstap: Sendable {
     }
 
     package let collector: Collector
+    /// The producer whose messages are taken off after those of the others: the loop's responses after the queries.
+    let last: Int
     // Its functions may be called from any thread.
     private nonisolated(unsafe) let tap: OpaquePointer
 
@@ -50,12 +52,13 @@ package final class Dnstap: Sendable {
     /// - Parameters:
     ///   - identity: this machine, in every frame.
     ///   - version: this program with its version, likewise.
-    ///   - producers: how many threads add messages.
+    ///   - producers: how many threads add messages: those over UDP by their numbers, and the loop as the last.
     /// - Throws: when there is no memory or descriptor.
     package init(
         to collector: Collector, identity: String, version: String, producers: Int
     ) throws(SystemError) {
         self.collector = collector
+        last = max(0, producers - 1)
         let count = UInt32(clamping: producers)
         let opened =
             switch collector {

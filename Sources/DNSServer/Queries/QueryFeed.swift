@@ -10,8 +10,6 @@ import Synchronization
 package final class QueryFeed: Sendable {
     /// Queries on their way from the UDP threads to the loop: what the loop logs in a few milliseconds.
     private static let capacity = 1_024
-    /// The loop's number for dnstap.
-    private static let loop = 0
 
     /// Whether queries are for the handler, and whether they are for anything.
     private let isOn = Atomic<Bool>(false)
@@ -66,7 +64,7 @@ package final class QueryFeed: Sendable {
     func add(query: [UInt8], response: [UInt8]?, from client: SocketAddress, arrived: Instant) {
         guard let dnstap, Query.read(query.span) != nil else { return }
         let exchange = Dnstap.Exchange(client: client, transport: .tcp, queried: Dnstap.TimeOfDay()[arrived])
-        dnstap.add(query: query.span, exchange, by: Self.loop)
+        dnstap.add(query: query.span, exchange, by: dnstap.last)
         if let response { add(response: response[...], to: client, .tcp, arrived: arrived) }
     }
 
@@ -77,9 +75,6 @@ package final class QueryFeed: Sendable {
         let time = Dnstap.TimeOfDay()
         dnstap.add(
             response: response.span, .init(client: client, transport: transport, queried: time[arrived]),
-            at: time[.bootTime], by: Self.loop)
+            at: time[.bootTime], by: dnstap.last)
     }
-
-    /// The number of a UDP thread for dnstap.
-    static func producer(ofThread index: Int) -> Int { loop + 1 + index }
 }

@@ -75,6 +75,7 @@ extension Integration {
             let records = text.components(separatedBy: "---\n").filter { !$0.isEmpty }
             let query = try #require(records.first { $0.contains("type: CLIENT_QUERY") })
             let response = try #require(records.first { $0.contains("type: CLIENT_RESPONSE") })
+            #expect(records.first == query, "taken off first")
             for record in [query, response] {
                 #expect(record.contains("query_port: \(client.localAddress.port)\n"))
                 #expect(record.contains("id: \(reply.id)\n"))
