@@ -33,7 +33,7 @@ private func check(_ response: ControlResponse, to request: ControlRequest, _ ta
     precondition(target.reads + target.changes <= 1, "one request did several things")
     if let parts = response.parts {
         precondition(response.status == 200 && request.method == "GET", "a stream of what was refused")
-        return precondition(parts.next().isEmpty, "queries out of nothing")
+        return precondition(parts.next() == "", "queries out of nothing")
     }
     precondition(response.body.last == "\n", "no end of the line")
     guard let report = try? FaultReport(json: Array(response.body.utf8)) else { preconditionFailure("not one object") }
