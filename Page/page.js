@@ -17,6 +17,8 @@
     const interval = 2;
     // An hour of steps of 10 seconds, with the one that has not ended.
     const columns = 360;
+    // A chart is at least this wide: ten minutes.
+    const narrowest = 60;
     const ages = 12;
     const colours = { memory: "#0072b2", half: "#0072b2", most: "#d55e00" };
     const history = [];
@@ -172,19 +174,26 @@
         return made;
     };
 
+    const width = (steps) => Math.max(narrowest, steps.length);
+
+    const draw = (id, steps, height, paths) => {
+        byId(id).setAttribute("viewBox", `0 0 ${width(steps)} ${height}`);
+        byId(id).replaceChildren(...paths);
+    };
+
     // A path of one rectangle for each column where `place` gives top and height.
     const columnsPath = (steps, colour, place) => path(colour, steps.map((step, index) => {
         const found = answered(step) > 0 ? place(step, index) : null;
         if (!found) return "";
         const [top, height] = found.map((value) => value.toFixed(2));
-        return `M${columns - steps.length + index} ${top}h0.9v${height}h-0.9z`;
+        return `M${width(steps) - steps.length + index} ${top}h0.9v${height}h-0.9z`;
     }).join(""));
 
     const drawAnswers = (steps, seconds) => {
         const sums = steps.map(answered);
         const most = Math.max(1, ...sums);
         const tops = steps.map(() => 120);
-        byId("chart").replaceChildren(...sources.map(([, , colour], source) => columnsPath(steps, colour, (step, index) => {
+        draw("chart", steps, 120, sources.map(([, , colour], source) => columnsPath(steps, colour, (step, index) => {
             const height = (step.answers[source] / most) * 116;
             tops[index] -= height;
             return height > 0 ? [tops[index], height] : null;
@@ -195,7 +204,7 @@
 
     const drawShare = (steps, all) => {
         const share = (step) => answersOf(step, "memory") / answered(step);
-        byId("share").replaceChildren(columnsPath(steps, colours.memory, (step) => [56 - share(step) * 54, 3]));
+        draw("share", steps, 60, [columnsPath(steps, colours.memory, (step) => [56 - share(step) * 54, 3])]);
         const least = Math.min(...steps.filter((step) => answered(step) > 0).map(share));
         byId("share-text").textContent = answered(all) === 0
             ? "From memory: no answer yet."
@@ -205,7 +214,7 @@
     const drawTimes = (steps, all, bounds) => {
         const line = (share, colour) => columnsPath(
             steps, colour, (step) => [54 - (bucket(step.latencies, share) / bounds.length) * 52, 3]);
-        byId("times").replaceChildren(line(0.95, colours.most), line(0.5, colours.half));
+        draw("times", steps, 60, [line(0.95, colours.most), line(0.5, colours.half)]);
         const key = (colour, text) => {
             const made = element("span", undefined, "key");
             made.style.backgroundColor = colour;
@@ -221,8 +230,9 @@
         const size = columns / ages;
         const rows = [];
         for (let age = 0; age < ages; age += 1) {
-            const part = steps.slice(Math.max(0, steps.length - (age + 1) * size), steps.length - age * size);
-            if (part.length === 0) break;
+            const end = steps.length - age * size;
+            if (end <= 0) break;
+            const part = steps.slice(Math.max(0, end - size), end);
             const all = together(part);
             const minutes = (size * seconds) / 60;
             rows.push([

@@ -4,7 +4,7 @@
 enum Page {
     /// The value of `Content-Security-Policy`: nothing but the style sheet and the script in the document runs.
     static let policy =
-        "default-src 'none'; style-src 'sha256-ssH1W/RO+C5eifW1fR9z+cMo0wXrXY3EMhd8RyIMkCQ='; script-src 'sha256-6sZrVlxacKiS4XNBCvGzrY45L2IwLCVs8sfj+PlyeN0='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'sha256-ssH1W/RO+C5eifW1fR9z+cMo0wXrXY3EMhd8RyIMkCQ='; script-src 'sha256-LcMITp70LJGoPM34DrwV+k1I4mqz8at4DTMaz0gB4RY='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
     /// The document, with all its parts.
     static let document = ###"""
@@ -115,15 +115,15 @@ enum Page {
         <dl id="figures" class="figures"></dl>
         <section>
         <h2 id="answers-title">Answers by source</h2>
-        <svg id="chart" viewBox="0 0 360 120" preserveAspectRatio="none" role="img" aria-labelledby="chart-text"></svg>
+        <svg id="chart" preserveAspectRatio="none" role="img" aria-labelledby="chart-text"></svg>
         <p id="chart-text" class="note"></p>
         <div class="scroll" tabindex="0" role="region" aria-labelledby="answers-title"><table id="answers"></table></div>
         </section>
         <section>
-        <h2>The last hour</h2>
-        <svg id="share" class="low" viewBox="0 0 360 60" preserveAspectRatio="none" role="img" aria-labelledby="share-text"></svg>
+        <h2>Answers from memory, and times</h2>
+        <svg id="share" class="low" preserveAspectRatio="none" role="img" aria-labelledby="share-text"></svg>
         <p id="share-text" class="note"></p>
-        <svg id="times" class="low" viewBox="0 0 360 60" preserveAspectRatio="none" role="img" aria-labelledby="times-text"></svg>
+        <svg id="times" class="low" preserveAspectRatio="none" role="img" aria-labelledby="times-text"></svg>
         <p id="times-text" class="note"></p>
         <details>
         <summary id="history-title">The charts as a table</summary>
@@ -181,6 +181,8 @@ enum Page {
             const interval = 2;
             // An hour of steps of 10 seconds, with the one that has not ended.
             const columns = 360;
+            // A chart is at least this wide: ten minutes.
+            const narrowest = 60;
             const ages = 12;
             const colours = { memory: "#0072b2", half: "#0072b2", most: "#d55e00" };
             const history = [];
@@ -336,19 +338,26 @@ enum Page {
                 return made;
             };
 
+            const width = (steps) => Math.max(narrowest, steps.length);
+
+            const draw = (id, steps, height, paths) => {
+                byId(id).setAttribute("viewBox", `0 0 ${width(steps)} ${height}`);
+                byId(id).replaceChildren(...paths);
+            };
+
             // A path of one rectangle for each column where `place` gives top and height.
             const columnsPath = (steps, colour, place) => path(colour, steps.map((step, index) => {
                 const found = answered(step) > 0 ? place(step, index) : null;
                 if (!found) return "";
                 const [top, height] = found.map((value) => value.toFixed(2));
-                return `M${columns - steps.length + index} ${top}h0.9v${height}h-0.9z`;
+                return `M${width(steps) - steps.length + index} ${top}h0.9v${height}h-0.9z`;
             }).join(""));
 
             const drawAnswers = (steps, seconds) => {
                 const sums = steps.map(answered);
                 const most = Math.max(1, ...sums);
                 const tops = steps.map(() => 120);
-                byId("chart").replaceChildren(...sources.map(([, , colour], source) => columnsPath(steps, colour, (step, index) => {
+                draw("chart", steps, 120, sources.map(([, , colour], source) => columnsPath(steps, colour, (step, index) => {
                     const height = (step.answers[source] / most) * 116;
                     tops[index] -= height;
                     return height > 0 ? [tops[index], height] : null;
@@ -359,7 +368,7 @@ enum Page {
 
             const drawShare = (steps, all) => {
                 const share = (step) => answersOf(step, "memory") / answered(step);
-                byId("share").replaceChildren(columnsPath(steps, colours.memory, (step) => [56 - share(step) * 54, 3]));
+                draw("share", steps, 60, [columnsPath(steps, colours.memory, (step) => [56 - share(step) * 54, 3])]);
                 const least = Math.min(...steps.filter((step) => answered(step) > 0).map(share));
                 byId("share-text").textContent = answered(all) === 0
                     ? "From memory: no answer yet."
@@ -369,7 +378,7 @@ enum Page {
             const drawTimes = (steps, all, bounds) => {
                 const line = (share, colour) => columnsPath(
                     steps, colour, (step) => [54 - (bucket(step.latencies, share) / bounds.length) * 52, 3]);
-                byId("times").replaceChildren(line(0.95, colours.most), line(0.5, colours.half));
+                draw("times", steps, 60, [line(0.95, colours.most), line(0.5, colours.half)]);
                 const key = (colour, text) => {
                     const made = element("span", undefined, "key");
                     made.style.backgroundColor = colour;
@@ -385,8 +394,9 @@ enum Page {
                 const size = columns / ages;
                 const rows = [];
                 for (let age = 0; age < ages; age += 1) {
-                    const part = steps.slice(Math.max(0, steps.length - (age + 1) * size), steps.length - age * size);
-                    if (part.length === 0) break;
+                    const end = steps.length - age * size;
+                    if (end <= 0) break;
+                    const part = steps.slice(Math.max(0, end - size), end);
                     const all = together(part);
                     const minutes = (size * seconds) / 60;
                     rows.push([
