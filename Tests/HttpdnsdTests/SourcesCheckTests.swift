@@ -56,6 +56,16 @@ struct SourcesCheckTests {
         #expect(findings.first?.sentence.hasSuffix("at 192.0.2.1:443: Connection refused") == true)
     }
 
+    @Test func `a provider that shows a wrong certificate is found as such, with the address to look at`() throws {
+        var status = Self.well
+        status.providers[0].addresses[0].state = .inBackoff
+        status.providers[0].addresses[0].lastError = "the certificate is self-signed"
+        let findings = try #require(Check.providers.findings(Patient(status: status).examination))
+        #expect(findings.map(\.key) == ["provider.untrusted"])
+        #expect(findings.first?.sentence.contains("at 192.0.2.1:443: the certificate is self-signed") == true)
+        #expect(findings.first?.remedy.contains("openssl s_client -connect 192.0.2.1:443") == true)
+    }
+
     @Test(arguments: [
         ("http://192.0.2.1", ["provider.forgeable"]), ("https://192.0.2.1", []), ("http://127.0.0.1:9", []),
         ("http://[::1]:9", []), ("http://a.example\"\naddresses = [\"192.0.2.1\"] #", ["provider.forgeable"]),

@@ -43,6 +43,14 @@ extension Check {
                     return nil
                 }
                 let addresses = provider.addresses.map(\.address).joined(separator: ", ")
+                if let address = provider.addresses.first(where: { $0.lastError?.contains("certificate") == true }) {
+                    return Finding(
+                        "provider.untrusted", .error,
+                        "\(name) shows no valid certificate at \(addresses): \(address.lastError ?? "")",
+                        mend:
+                            "`openssl s_client -connect \(address.address) </dev/null` shows whose it is: that of a network that intercepts TLS, or of an authority that ca_file should name"
+                    )
+                }
                 return Finding(
                     "provider.unreachable", .error,
                     "\(name) cannot be reached at \(addresses)\(provider.lastError.map { ": \($0)" } ?? "")",

@@ -343,7 +343,7 @@ struct HTTPDNSProviderTests {
     @Test func `the port connected to may differ from the port in the URL`() async throws {
         let settings = HTTPDNSSettings(
             name: "plain", format: PlainFormat(), scheme: .http, host: "service.example",
-            addresses: [SocketAddress(.v4(0x7f00_0001), port: server.address.port)])
+            addresses: [SocketAddress(.v4(0x7f00_0001), port: server.address.port)], timeout: .patience)
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
         let provider = await HTTPDNSProvider(
             settings, loop: LoopRunner.shared.loop, bootstrap: nobody, timeOfDay: { 1_700_000_000 })
