@@ -36,6 +36,8 @@ let package = Package(
         .systemLibrary(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
+        // Without its pkg-config file, of which SwiftPM takes no flag and says so at each build.
+        .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
 
         // Pure cores.
         .target(name: "Scheduling", swiftSettings: pure),
@@ -58,7 +60,7 @@ let package = Package(
             name: "Upstreams",
             dependencies: [
                 "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CLinux", "CCurl", "CNghttp2",
-                "CCares", "COpenSSL",
+                "CCares", "COpenSSL", "CHiredis",
             ],
             swiftSettings: strict),
         .target(
