@@ -64,6 +64,12 @@ package enum LogKind: String, CaseIterable, Sendable {
     case diskQuarantined = "disk.quarantined"
     case diskLoaded = "disk.loaded"
 
+    // MARK: The shared cache
+    case sharedUnavailable = "shared.unavailable"
+    case sharedBack = "shared.back"
+    case sharedRefused = "shared.refused"
+    case sharedDamaged = "shared.damaged"
+
     // MARK: Questions
     case answerFailed = "answer.failed"
     case answerStale = "answer.stale"
@@ -89,7 +95,7 @@ package enum LogKind: String, CaseIterable, Sendable {
             .networkNAT64,
             .clockTrusted,
             .answerStale,
-            .answerPreset, .diskBack, .dnstapConnected:
+            .answerPreset, .diskBack, .sharedBack, .dnstapConnected:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket,
             .startMonitor,
@@ -100,7 +106,7 @@ package enum LogKind: String, CaseIterable, Sendable {
             .localDNSNoServers, .localDNSServerSilent,
             .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkIntercepted, .networkUnwatched,
             .resolverRewritten,
-            .diskUnavailable, .answerFailed,
+            .diskUnavailable, .sharedUnavailable, .sharedRefused, .sharedDamaged, .answerFailed,
             .clientRefused, .limitQueries,
             .limitConnections, .logDropped, .logQueriesDropped, .dnstapUnavailable, .dnstapDropped:
             .warning

@@ -58,6 +58,14 @@ let everyKey = #"""
     [cache.disk]
     path = "/var/lib/httpdnsd/cache.sqlite"      # empty: no disk cache
     flush_interval = "1s"
+    [cache.shared]
+    url = ""                                     # a Redis; empty: nothing is shared
+    key = ""
+    key_file = ""
+    prefix = "httpdnsd:"
+    timeout = "50ms"
+    lease = true
+    ca_file = ""
 
     [preset]
     always = { }                                 # "www.example.com" = ["192.0.2.1", "2001:db8::1"]

@@ -62,6 +62,8 @@ import Testing
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         try "secret\n".write(to: directory.appending(path: "aliyun"), atomically: true, encoding: .utf8)
+        let key = (credentials["FLEET_KEY"] ?? "") + "\n"
+        try key.write(to: directory.appending(path: "fleet-key"), atomically: true, encoding: .utf8)
         let environment = credentials.merging(["CREDENTIALS_DIRECTORY": directory.path]) { $1 }
         for entry in entries {
             let name = entry.path.split(separator: ".").last ?? ""

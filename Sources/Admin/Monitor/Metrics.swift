@@ -5,6 +5,7 @@ enum Metrics {
         writeServer(status, traffic, to: &writer)
         writeTraffic(status, traffic, to: &writer)
         writeCache(status.cache, traffic, to: &writer)
+        writeShared(status.shared, to: &writer)
         writeProviders(status.providers, traffic, to: &writer)
         writeNetwork(status, traffic, to: &writer)
         if let dnstap = status.dnstap { write(dnstap, to: &writer) }
@@ -90,6 +91,26 @@ enum Metrics {
             "disk_up", .gauge, "1 while the cache file is in use.", value: cache.fileError.isEmpty ? 1 : 0)
         writer.family("disk_loaded_answers", .counter, "Answers read from the file.", value: Double(cache.loaded))
         writer.family("disk_written_answers", .counter, "Answers written to the file.", value: Double(cache.written))
+    }
+
+    private static func writeShared(_ shared: StatusReport.SharedCache, to writer: inout MetricsWriter) {
+        guard !shared.address.isEmpty else { return }
+        writer.family(
+            "shared_up", .gauge, "1 while the shared cache is not in backoff.", value: shared.state == .used ? 1 : 0)
+        writer.family("shared_lookups", .counter, "Look-ups in the shared cache, by their result.") { samples in
+            samples.sample(["result": "hit"], shared.hits)
+            samples.sample(["result": "miss"], shared.misses)
+            samples.sample(["result": "timeout"], shared.timeouts)
+            samples.sample(["result": "skipped"], shared.skipped)
+        }
+        writer.family(
+            "shared_waits", .counter, "Look-ups that waited while another server asked.", value: Double(shared.waits))
+        writer.family(
+            "shared_waits_served", .counter, "Those of them that had its answer.", value: Double(shared.served))
+        writer.family("shared_written_answers", .counter, "Answers written there.", value: Double(shared.written))
+        writer.family("shared_refused_writes", .counter, "Writes that were refused.", value: Double(shared.refused))
+        writer.family(
+            "shared_damaged_values", .counter, "Values there that are no answers.", value: Double(shared.damaged))
     }
 
     private static func writeProviders(

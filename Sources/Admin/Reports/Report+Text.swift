@@ -59,10 +59,13 @@ extension StatusReport {
                 "\(counted(cache.entries, "answer")), \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(counted(cache.hits, "hit")), \(counted(cache.misses, "miss", "misses")), \(cache.stale) served stale, \(cache.refreshes) prefetched",
             ],
             ["disk", cache.fileText],
+        ]
+        if !shared.address.isEmpty { rows.append(["shared", shared.text]) }
+        rows += [
             [
                 "now",
                 "\(counted(flights, "flight")), \(counted(waiters, "waiter")), \(counted(queries, "query", "queries")), \(counted(connections, "TCP connection"))",
-            ],
+            ]
         ]
         if let dnstap { rows.append(["dnstap", dnstap.text]) }
         if refused > 0 {

@@ -40,6 +40,7 @@ package struct StatusReport: JSONRecord {
     package var cache = Cache()
     /// Nil when there is no collector of dnstap.
     package var dnstap: Dnstap?
+    package var shared = SharedCache()
     /// Questions under way upstream, and clients that wait for them.
     package var flights = 0
     package var waiters = 0
@@ -96,6 +97,7 @@ package struct StatusReport: JSONRecord {
         case "nat64": nat64 = try reader.string()
         case "cache": cache = try Cache(from: &reader)
         case "dnstap": dnstap = try Dnstap(from: &reader)
+        case "shared_cache": shared = try SharedCache(from: &reader)
         case "flights": flights = try reader.int()
         case "waiters": waiters = try reader.int()
         case "queries": queries = try reader.int()
@@ -135,6 +137,7 @@ package struct StatusReport: JSONRecord {
         writer.member("nat64", nat64)
         writer.member("cache", object: { cache.write(to: &$0) })
         if let dnstap { writer.member("dnstap", object: { dnstap.write(to: &$0) }) }
+        writer.member("shared_cache", object: { shared.write(to: &$0) })
         writer.member("flights", flights)
         writer.member("waiters", waiters)
         writer.member("queries", queries)

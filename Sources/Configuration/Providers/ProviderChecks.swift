@@ -1,9 +1,6 @@
 import HTTPDNS
 
 extension Configuration.ProviderEntry {
-    /// The most bytes of a file that holds a secret.
-    private static let maximumSecretFile = 4096
-
     /// Fills in what the type has built in, and checks what depends on several keys.
     mutating func completeProvider(at path: SettingPath, _ reading: Reading) {
         let typePath = path.appending(key: "type")
@@ -30,14 +27,7 @@ extension Configuration.ProviderEntry {
             return reading.fail(place, "must not be written together with secret: leave out one of them")
         }
         do throws(FileProblem) {
-            var bytes = try wholeFile(secretFile, limit: Self.maximumSecretFile)
-            if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
-            if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
-            guard !bytes.isEmpty else { throw FileProblem(text: "is empty") }
-            guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
-                throw FileProblem(text: "does not hold text")
-            }
-            secret = Secret(text)
+            secret = try Secret(file: secretFile)
         } catch {
             // Without the path: it may come from the environment.
             reading.fail(place, "the file \(error.text)")

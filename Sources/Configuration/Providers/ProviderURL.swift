@@ -44,7 +44,7 @@ package struct ProviderURL: Hashable, Sendable {
         self.init(scheme, host, port: port, path: path)
     }
 
-    private static func hostAndPort(_ authority: Substring) throws(ValueProblem) -> (ProviderHost, UInt16?) {
+    static func hostAndPort(_ authority: Substring) throws(ValueProblem) -> (ProviderHost, UInt16?) {
         var hostText = authority
         var portText: Substring?
         if authority.hasPrefix("[") {

@@ -12,6 +12,7 @@ extension Configuration {
         package var prefetch = true
         package var stale = Stale()
         package var disk = Disk()
+        package var shared = SharedCache()
 
         package init() {}
 
@@ -31,6 +32,7 @@ extension Configuration {
                 "Whether popular answers are refreshed shortly before they expire."),
             Setting("stale", \.stale, .table, shapesAnswers: false, "Answers past their TTL."),
             Setting("disk", \.disk, .table, shapesAnswers: false, "Answers stored over a restart."),
+            Setting("shared", \.shared, .table, shapesAnswers: false, "Answers that several servers share."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {

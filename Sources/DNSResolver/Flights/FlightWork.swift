@@ -238,7 +238,8 @@ final class FlightWork: FlightRun {
         let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
         return store.keep(
             policy.consistent(answer, for: key), for: key, type, found.source, found.server,
-            longest: found.isDenied && !isUnverified ? AnswerStore.provisionalLifetime : .max, isFallback: isFallback,
+            longest: found.isDenied && !isUnverified ? AnswerStore.provisionalLifetime : found.sharedFor ?? .max,
+            isFallback: isFallback,
             isGiven: isGiven)
     }
 

@@ -11,11 +11,15 @@ final class Runner: Cancellable {
         let localDNS: any Upstream
         /// Nil: answers of LocalDNS are taken unchecked.
         let answerCheck: AnswerCheck?
+        /// Nil: no answers are shared.
+        let shared: (any SharedAnswers)?
         let clock: any LoopClock
 
         init(
-            providers: ProviderSet, localDNS: any Upstream, answerCheck: AnswerCheck?, clock: any LoopClock
+            providers: ProviderSet, localDNS: any Upstream, answerCheck: AnswerCheck?, shared: (any SharedAnswers)?,
+            clock: any LoopClock
         ) {
+            self.shared = shared
             self.providers = providers
             self.localDNS = localDNS
             self.answerCheck = answerCheck
@@ -23,15 +27,17 @@ final class Runner: Cancellable {
         }
     }
 
-    private let key: FlightKey
+    let key: FlightKey
     /// The indices of the providers that may be asked, best first.
-    private let eligible: [Int]
-    private let slots: Slots
-    private let sources: Sources
+    let eligible: [Int]
+    let slots: Slots
+    let sources: Sources
     private let settle: @Loop (SourcedResult) -> Void
     /// Nil once the run is over.
     private var done: (@Loop () -> Void)?
     private var requests: ProviderRequests?
+    /// The look-up among shared answers, until the run is over; nil: there is none.
+    var sharing: (any SharedLookup)?
     private var lookUps: [any Cancellable] = []
     /// When the second source is asked; nil: it was.
     private var secondDue: Instant?
@@ -76,7 +82,7 @@ final class Runner: Cancellable {
     // MARK: Steps
 
     /// Reports what is settled, and starts the second source as soon as it is needed.
-    private func goOn() {
+    func goOn() {
         tell()
         guard done != nil else { return }
         if secondDue != nil, slots.needSecond {
@@ -90,7 +96,10 @@ final class Runner: Cancellable {
 
     private func tell() {
         slots.forEach { slot in
-            if done != nil, let result = slot.takeResult() { settle(result) }
+            if done != nil, let result = slot.takeResult() {
+                if sharing != nil { share(result) }
+                settle(result)
+            }
         }
     }
 
@@ -132,6 +141,8 @@ final class Runner: Cancellable {
         timer = nil
         requests?.cancel()
         requests = nil
+        sharing?.cancel()
+        sharing = nil
         for lookUp in lookUps { lookUp.cancel() }
         lookUps = []
     }
@@ -150,6 +161,10 @@ final class Runner: Cancellable {
                 rules.isServiceBinding
                     ? .indeterminateEmpty(ttl: nil) : .failure(.unusable("no provider for this name and type")))
         }
+        if sources.shared == nil || !lookUpShared() { beginRequests() }
+    }
+
+    func beginRequests() {
         let requests = ProviderRequests(key, slots, of: eligible, in: sources.providers, until: rules.lastStart) {
             [self] in goOn()
         }

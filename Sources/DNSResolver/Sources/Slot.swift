@@ -114,6 +114,14 @@ final class Slot {
         }
     }
 
+    /// Adds an answer of a provider that another server has shared. The slot awaits the providers.
+    func add(_ result: UpstreamResult, sharedAs found: SharedAnswer, _ rules: SourceRules) {
+        guard case .answer(let answer) = result else { return }
+        var shared = SourcedResult(type, result, .provider(index: found.provider), found.server)
+        shared.sharedFor = found.remaining
+        answered(shared, isDenial: rules.mayBeLocal && answer.responseCode == .nameError, rules)
+    }
+
     /// The provider of its empty response has answered addresses of the other family: the response then holds for this
     /// one.
     func confirmEmpty(_ empty: EmptyFamily, name: Name, _ rules: SourceRules) {

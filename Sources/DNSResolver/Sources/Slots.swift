@@ -60,6 +60,15 @@ struct Slots {
         return isProviderOver
     }
 
+    /// Adds an answer of a provider that another server has shared.
+    ///
+    /// - Parameter result: of it, what may be used here.
+    func add(_ result: UpstreamResult, sharedAs found: SharedAnswer) {
+        forEach { slot in
+            if slot.type == found.type, slot.awaitsProviders { slot.add(result, sharedAs: found, rules) }
+        }
+    }
+
     /// A provider that has answered addresses of one family knows the name: its empty response holds for the other one.
     func confirmEmpty(of name: Name, by knowing: [Int]) {
         forEach { slot in

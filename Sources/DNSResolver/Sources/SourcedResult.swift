@@ -14,6 +14,8 @@ package struct SourcedResult: Sendable {
     /// The last indeterminate empty response of a provider, where none has answered or denied the name; nil: there was
     /// none.
     var empty: EmptyFamily?
+    /// Seconds for which an answer from the shared cache may be used at most; nil: it is not from there.
+    var sharedFor: UInt32?
 
     init(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
         self.type = type
@@ -27,6 +29,7 @@ package struct SourcedResult: Sendable {
         var changed = SourcedResult(type, result, source ?? self.source, server)
         changed.isDenied = isDenied
         changed.empty = empty
+        changed.sharedFor = sharedFor
         return changed
     }
 }

@@ -14,16 +14,18 @@ package final class Strategy {
     /// - Parameters:
     ///   - forwarders: one for each `[[forward]]` entry, in order.
     ///   - answerCheck: checks LocalDNS's answers to protected names; nil: they are not checked.
+    ///   - shared: looked at before a provider is asked for a protected name; nil: nothing is shared.
     ///   - guardsServiceBindings: false passes HTTPS and SVCB on like any other type.
     package nonisolated init(
         mode: Mode, providers: ProviderSet, localDNS: any Upstream, forwarders: [any Upstream],
-        answerCheck: AnswerCheck? = nil, guardsServiceBindings: Bool = true, clock: any LoopClock
+        answerCheck: AnswerCheck? = nil, shared: (any SharedAnswers)? = nil, guardsServiceBindings: Bool = true,
+        clock: any LoopClock
     ) {
         self.guardsServiceBindings = guardsServiceBindings
         self.mode = mode
         self.forwarders = forwarders
         sources = Runner.Sources(
-            providers: providers, localDNS: localDNS, answerCheck: answerCheck, clock: clock)
+            providers: providers, localDNS: localDNS, answerCheck: answerCheck, shared: shared, clock: clock)
     }
 
     private nonisolated var providers: ProviderSet { sources.providers }

@@ -24,7 +24,7 @@ package enum TextDecoding {
 
     /// Base64 with the standard alphabet and padding (RFC 4648 section 4); line ends are ignored, as in MIME. Nil for
     /// anything else.
-    static func base64(_ text: String) -> [UInt8]? {
+    package static func base64(_ text: String) -> [UInt8]? {
         var bytes: [UInt8] = []
         var (bits, count, padding): (UInt32, Int, Int) = (0, 0, 0)
         for byte in text.utf8 {

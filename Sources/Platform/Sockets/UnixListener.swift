@@ -150,6 +150,22 @@ func unixDatagramSocket(at path: String, owner: String) throws(SystemError) -> D
     return descriptor
 }
 
+extension Descriptor {
+    /// A stream socket connected to the one at `path`, non-blocking and closed on exec.
+    ///
+    /// - Parameter path: at most 107 bytes.
+    package static func connected(toUnixSocket path: String) throws(SystemError) -> Descriptor {
+        let operation = "connect to \(path)"
+        guard var address = sockaddr_un(path: path) else { throw SystemError(code: ENAMETOOLONG, operation: operation) }
+        let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        guard number >= 0 else { throw .last(operation) }
+        let descriptor = Descriptor(owning: number)
+        // A Unix socket is connected at once, or not at all.
+        guard address.with({ connect(number, $0, $1) }) == 0 else { throw .last(operation) }
+        return descriptor
+    }
+}
+
 extension sockaddr_un {
     /// Nil for a path that is empty or too long.
     fileprivate init?(path: String) {

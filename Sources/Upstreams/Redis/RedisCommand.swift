@@ -19,3 +19,8 @@ struct RedisCommand: Equatable, Sendable {
         return Array(UnsafeRawBufferPointer(start: command, count: Int(length)))
     }
 }
+
+extension RedisCommand {
+    /// For logs; never with an argument, which may be a secret.
+    var name: String { String(decoding: arguments.first ?? [], as: UTF8.self) }
+}

@@ -45,8 +45,11 @@ final class TLSChannel {
     ///   - host: a name, or an address as text, for which no SNI is sent (RFC 6066 section 3).
     ///   - session: of an earlier connection to the same host. Ignored if made under other trust anchors: a resumption
     ///     presents no certificate.
+    ///   - offersHTTP: whether HTTP/2 and HTTP/1.1 are offered by ALPN; else nothing is.
     /// - Throws: `UpstreamFailure.network` without memory, `UpstreamFailure.unusable` for a host that is no name.
-    init(_ authorities: TLSAuthorities, host: String, session: TLSSession?) throws(UpstreamFailure) {
+    init(
+        _ authorities: TLSAuthorities, host: String, session: TLSSession?, offersHTTP: Bool = true
+    ) throws(UpstreamFailure) {
         defer { ERR_clear_error() }
         guard let context = SSL_CTX_new(TLS_client_method()) else { throw .network("no memory for TLS") }
         // Each connection holds its own reference.
@@ -55,7 +58,8 @@ final class TLSChannel {
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_SEND_FRAGMENT, Self.sentRecordSize, nil)
         guard copenssl_set_versions(context) == 1,
-            SSL_CTX_set_alpn_protos(context, Self.offeredProtocols, UInt32(Self.offeredProtocols.count)) == 0
+            !offersHTTP
+                || SSL_CTX_set_alpn_protos(context, Self.offeredProtocols, UInt32(Self.offeredProtocols.count)) == 0
         else { throw .network("no memory for TLS") }
         guard let connection = SSL_new(context) else { throw .network("no memory for TLS") }
         guard let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem()) else {

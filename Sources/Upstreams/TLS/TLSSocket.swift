@@ -55,12 +55,15 @@ final class TLSSocket {
     /// - Parameters:
     ///   - host: the index of the name in `origin.hosts`.
     ///   - session: of an earlier connection under that name.
+    ///   - offersHTTP: whether HTTP is offered by ALPN.
     /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
     ///   `UpstreamFailure.network` without a route.
-    init(to origin: HTTPOrigin, host: Int, resuming session: TLSSession?, at now: Instant) throws(UpstreamFailure) {
+    init(
+        to origin: HTTPOrigin, host: Int, resuming session: TLSSession?, at now: Instant, offersHTTP: Bool = true
+    ) throws(UpstreamFailure) {
         self.origin = origin
         let authorities = try TLSAuthorities.read(origin.caFile, at: now)
-        tls = try TLSChannel(authorities, host: origin.hosts[host], session: session)
+        tls = try TLSChannel(authorities, host: origin.hosts[host], session: session, offersHTTP: offersHTTP)
         descriptor = try HTTPSocket.connect(to: origin)
     }
 

@@ -36,6 +36,8 @@ struct Composition {
     let checks: AddressChecks
     /// Whether certificates can be judged by this machine's clock.
     let timeOfDay: TimeOfDay
+    /// Nil: no answers are shared.
+    let shared: SharedCache?
     /// The numbers of these sources in the cache.
     let sources: SourceTags
     private let numbers: SourceTags.Numbers
@@ -100,6 +102,9 @@ struct Composition {
             return ConfiguredProvider(entry, upstream)
         }
         (sources, numbers) = Self.number(settings, providers, replacing: old)
+        shared = Self.shared(
+            settings, providers, replacing: old, timeOfDay, bootstrap: localDNS, paths: paths, loop: loop,
+            events: events)
     }
 
     private static func checks(
@@ -240,6 +245,8 @@ struct Composition {
             mode: mode, providers: set, localDNS: localDNS, forwarders: forwarders,
             answerCheck: AnswerCheck(
                 rule: CertificateRule(settings.localDNS), check: checks, timeOfDay: timeOfDay, clock: loop),
+            // A provider that is asked alone shall answer itself.
+            shared: onlyProvider == nil ? shared : nil,
             guardsServiceBindings: settings.answers.httpsRecords == .protect, clock: loop)
     }
 

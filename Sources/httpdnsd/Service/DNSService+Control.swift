@@ -4,6 +4,7 @@ import DNSResolver
 import DNSWire
 import Logs
 import Platform
+import Upstreams
 import Scheduling
 
 /// What the control API asks and tells.
@@ -48,7 +49,11 @@ extension DNSService: ControlTarget {
         return report
     }
 
-    func flush(_ what: AnswerRemoval) async -> FlushReport { FlushReport(removed: await store.remove(what)) }
+    func flush(_ what: AnswerRemoval) async -> FlushReport {
+        // Else the next question would bring the same answer back.
+        if case .name(let name) = what { composition.shared?.remove(name) }
+        return FlushReport(removed: await store.remove(what))
+    }
 
     private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {
         let source = composition.sources.source(of: cached.entry.source)

@@ -102,6 +102,7 @@ extension Composition {
         if !hasOtherServers { localDNS.networkChanged() }
         for forwarder in forwarders { forwarder.networkChanged() }
         for provider in providers { provider.upstream.networkChanged() }
+        shared?.store.networkChanged()
         // The same address may lead elsewhere now.
         checks.forgetAll()
     }

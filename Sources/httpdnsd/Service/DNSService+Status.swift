@@ -44,6 +44,7 @@ extension DNSService {
         status.nat64 = translation.prefix?.description ?? ""
         status.cache = cache
         status.dnstap = dnstapStatus
+        status.shared = shared
         (status.flights, status.waiters) = resolver.load
         (status.queries, status.connections) = server.load
         status.refused = server.refusedQueries.access
@@ -74,6 +75,22 @@ extension DNSService {
             cache.written = status.written
         }
         return cache
+    }
+
+    private var shared: StatusReport.SharedCache {
+        var report = StatusReport.SharedCache()
+        guard let store = composition.shared?.store else { return report }
+        report.address = store.name
+        if let backoff = store.backoff {
+            (report.state, report.retry) = state(backoffUntil: backoff.nextProbe)
+            report.error = backoff.reason
+        }
+        let counters = store.counters
+        (report.hits, report.misses) = (counters.hits, counters.misses)
+        (report.timeouts, report.skipped) = (counters.timeouts, counters.skipped)
+        (report.waits, report.served) = (counters.waits, counters.served)
+        (report.written, report.refused, report.damaged) = (counters.written, counters.refused, counters.damaged)
+        return report
     }
 
     private func provider(_ configured: Composition.ConfiguredProvider) -> StatusReport.Provider {

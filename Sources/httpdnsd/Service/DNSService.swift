@@ -99,6 +99,7 @@ final class DNSService {
             policy: policy, store: store, clock: loop, flightLimit: budget.flights, report: composition.report)
         rules = SharedClientRules(ClientRules(settings, policy))
         for provider in composition.providers { provider.upstream.start() }
+        composition.shared?.store.start()
         var limits = ServerLimits()
         limits.connections = descriptors.connections
         limits.pending = budget.queries
@@ -145,6 +146,8 @@ final class DNSService {
         store.rotatesAddresses = settings.answers.rotate
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
         composition = new
+        old.closeShared(unlessUsedBy: new)
+        new.shared?.store.start()
         routes = policy.routes
         tellDiskOfPolicy()
         keepWhatIsLearned()

@@ -1,0 +1,37 @@
+// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
+// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
+//
+// Any bytes as a value in Redis, and as what is in a sealed one: a value that was not sealed with the key is never an
+// answer; what is read of the contents is the same when it is written and read again, and its age makes no TTL longer.
+
+import DNSResolver
+import DNSWire
+
+@testable import Upstreams
+
+private let keys = SharedKeys(secret: [UInt8](repeating: 1, count: 32))
+
+private func question() -> SharedQuestion? {
+    guard let name = try? Name("www.example.com") else { return nil }
+    let key = FlightKey(
+        name: name, type: .a, route: .protect(explicit: true), dnssecOK: false, checkingDisabled: false)
+    return SharedQuestion(key, .a, policy: [UInt8](repeating: 7, count: 16))
+}
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzSealedAnswer(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let input = Array(UnsafeRawBufferPointer(start: data, count: count))
+    guard let keys, let question = question() else { return 0 }
+    precondition(SealedAnswer(input, for: question, by: keys) == nil, "a value is accepted that was not sealed")
+    guard let answer = SealedAnswer(contents: input, for: question) else { return 0 }
+    let again = SealedAnswer(contents: answer.contents(for: question), for: question)
+    precondition(again == answer, "written and read again it is another answer")
+    for now in [Int64.min, -1, 0, 1_800_000_000, .max, answer.received, answer.received &+ 60] {
+        guard let shared = answer.shared(as: .a, at: now) else { continue }
+        precondition(shared.remaining <= answer.lifetime, "it is fresher than it was")
+        let pairs = zip(shared.answer.answers, answer.answer.answers)
+        precondition(pairs.allSatisfy { $0.ttl <= $1.ttl }, "a TTL is longer than it was")
+    }
+    return 0
+}

@@ -1,0 +1,79 @@
+package import HTTPDNS
+
+extension StatusReport {
+    /// The state of the cache that several servers share.
+    package struct SharedCache: JSONRecord {
+        /// Where it is; empty: nothing is shared.
+        package var address = ""
+        package var state = State.used
+        /// Seconds until it is probed; nil while it is used.
+        package var retry: Int?
+        /// Why it is in backoff.
+        package var error = ""
+        /// Look-ups that found what was asked for, that did not, that had no reply in time, and that were not made since it
+        /// was in backoff.
+        package var hits = 0
+        package var misses = 0
+        package var timeouts = 0
+        package var skipped = 0
+        /// Look-ups that waited while another server asked, and those that then had its answer.
+        package var waits = 0
+        package var served = 0
+        /// Answers written, and refused.
+        package var written = 0
+        package var refused = 0
+        /// Values that are no answers.
+        package var damaged = 0
+
+        package init() {}
+
+        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+            switch key {
+            case "address": address = try reader.string()
+            case "state": state = State(rawValue: try reader.string()) ?? .used
+            case "retry_seconds": retry = try reader.optionalInt()
+            case "error": error = try reader.string()
+            case "hits": hits = try reader.int()
+            case "misses": misses = try reader.int()
+            case "timeouts": timeouts = try reader.int()
+            case "skipped": skipped = try reader.int()
+            case "waits": waits = try reader.int()
+            case "served": served = try reader.int()
+            case "written": written = try reader.int()
+            case "refused": refused = try reader.int()
+            case "damaged": damaged = try reader.int()
+            default: break
+            }
+        }
+
+        package func write(to writer: inout JSONWriter) {
+            writer.member("address", address)
+            writer.member("state", state.rawValue)
+            writer.member("retry_seconds", retry)
+            writer.member("error", error)
+            writer.member("hits", hits)
+            writer.member("misses", misses)
+            writer.member("timeouts", timeouts)
+            writer.member("skipped", skipped)
+            writer.member("waits", waits)
+            writer.member("served", served)
+            writer.member("written", written)
+            writer.member("refused", refused)
+            writer.member("damaged", damaged)
+        }
+
+        /// One line.
+        var text: String {
+            var state = "\(address), \(state.rawValue)"
+            if let retry { state += " for \(retry) s" }
+            if !error.isEmpty { state += " (\(error))" }
+            var text =
+                "\(state): \(counted(hits, "hit")), \(counted(misses, "miss", "misses")), \(timeouts) without a reply"
+            text += ", \(skipped) not looked up; \(waits) waited for another server, \(served) had its answer"
+            text += "; \(written) written"
+            if refused > 0 { text += ", \(refused) refused" }
+            if damaged > 0 { text += ", \(counted(damaged, "DAMAGED value"))" }
+            return text
+        }
+    }
+}

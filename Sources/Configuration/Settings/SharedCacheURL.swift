@@ -1,0 +1,129 @@
+package import HTTPDNS
+
+/// Where the shared cache is: a Redis over TCP, over TLS, or behind a Unix socket, with user, password and database.
+package struct SharedCacheURL: Hashable, Sendable {
+    package enum Place: Hashable, Sendable {
+        case host(ProviderHost, port: UInt16, usesTLS: Bool)
+        /// Absolute, at most 107 bytes.
+        case path(String)
+    }
+
+    /// The port of Redis.
+    package static let defaultPort: UInt16 = 6_379
+
+    package var place: Place
+    /// Empty: the server's default user.
+    package var user: String
+    package var password: Secret?
+    /// 0 to 65535; servers have 16 databases.
+    package var database: Int
+
+    /// Reads `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, the same with `rediss` for TLS, and
+    /// `unix:[//USER:PASSWORD@]/PATH[?database=NUMBER]`; user and password percent-encoded.
+    ///
+    /// The error's text holds no part of the URL, which holds a password.
+    package init(_ text: String) throws(ValueProblem) {
+        self = text.hasPrefix("unix:") ? try Self.socket(text.dropFirst("unix:".count)) : try Self.host(text)
+    }
+
+    private init(_ place: Place, user: String, password: Secret?, database: Int) {
+        self.place = place
+        self.user = user
+        self.password = password
+        self.database = database
+    }
+
+    private static func host(_ text: String) throws(ValueProblem) -> SharedCacheURL {
+        guard let mark = text.firstRange(of: "://"),
+            ["redis", "rediss"].contains(text[..<mark.lowerBound].lowercased())
+        else { throw ValueProblem("must begin with redis://, rediss:// (for TLS) or unix:/") }
+        let usesTLS = text[..<mark.lowerBound].lowercased() == "rediss"
+        let rest = text[mark.upperBound...]
+        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        let (user, password, hostAndPort) = try account(authority)
+        let (host, port) = try ProviderURL.hostAndPort(hostAndPort)
+        var path = rest[authority.endIndex...]
+        if path.hasPrefix("/") { path = path.dropFirst() }
+        return SharedCacheURL(
+            .host(host, port: port ?? defaultPort, usesTLS: usesTLS), user: user, password: password,
+            database: try database(path))
+    }
+
+    private static func socket(_ text: Substring) throws(ValueProblem) -> SharedCacheURL {
+        var rest = text
+        var (user, password): (String, Secret?) = ("", nil)
+        if rest.hasPrefix("//") {
+            rest = rest.dropFirst(2)
+            if let mark = rest.lastIndex(of: "@") {
+                (user, password, _) = try account(rest[...mark])
+                rest = rest[rest.index(after: mark)...]
+            }
+        }
+        let path = String(rest.prefix { $0 != "?" })
+        let query = rest.dropFirst(path.count)
+        guard path.hasPrefix("/"), path.utf8.count <= 107, path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
+            throw ValueProblem(
+                "must name the socket by an absolute path of at most 107 characters, as in unix:/run/redis/redis.sock")
+        }
+        guard query.isEmpty || query.hasPrefix("?database=") else {
+            throw ValueProblem("must end behind the path, or with ?database=NUMBER")
+        }
+        return SharedCacheURL(
+            .path(path), user: user, password: password, database: try database(query.dropFirst("?database=".count)))
+    }
+
+    /// Takes `USER:PASSWORD@` off the front; a user or a password alone is one.
+    private static func account(
+        _ authority: Substring
+    ) throws(ValueProblem) -> (user: String, password: Secret?, rest: Substring) {
+        guard let mark = authority.lastIndex(of: "@") else { return ("", nil, authority) }
+        let account = authority[..<mark]
+        let rest = authority[authority.index(after: mark)...]
+        guard let colon = account.firstIndex(of: ":") else {
+            throw ValueProblem(
+                "must have a password behind the user, as in redis://user:password@host, or redis://:password@host")
+        }
+        let user = try decoded(account[..<colon])
+        let password = try decoded(account[account.index(after: colon)...])
+        guard !password.isEmpty else { throw ValueProblem("has an empty password: leave out everything up to the @") }
+        return (user, Secret(password), rest)
+    }
+
+    private static func database(_ text: Substring) throws(ValueProblem) -> Int {
+        guard !text.isEmpty else { return 0 }
+        guard let number = UInt16(text), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw ValueProblem("must end with the number of the database, 0 to 65535, or before it")
+        }
+        return Int(number)
+    }
+
+    /// Percent-encoding undone (RFC 3986 section 2.1).
+    private static func decoded(_ text: Substring) throws(ValueProblem) -> String {
+        let problem = ValueProblem("has a % in user or password that must be written as %25")
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let code = TextDecoding.hexadecimal(String(decoding: rest.prefix(2), as: UTF8.self)), code.count == 1
+            else { throw problem }
+            bytes += code
+            rest = rest.dropFirst(2)
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw problem }
+        return text
+    }
+}
+
+extension Kind where Value == SharedCacheURL? {
+    /// Never repeated in an error, because it holds a password.
+    static var sharedCacheURL: Kind {
+        .text(
+            "URL", range: "redis rediss unix", expected: "a URL in quotes such as \"redis://192.0.2.1:6379\"",
+            isShown: false,
+            parse: { text throws(ValueProblem) in text.isEmpty ? nil : try SharedCacheURL(text) },
+            write: { _ in "\"\"" })
+    }
+}

@@ -1,0 +1,182 @@
+import DNSResolver
+import DNSWire
+import Platform
+import Scheduling
+
+/// The way to a Redis: finds its addresses, holds one connection, and sends nothing for a while when that fails.
+///
+/// Nothing is connected, looked up or probed but when a command is to be sent: an idle server stays idle.
+@Loop
+final class RedisLink {
+    /// The first and the longest backoff after a failure.
+    private nonisolated static let pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(30))
+    /// How long a probe may take: no question waits for it.
+    private nonisolated static let probeTimeout: Duration = .seconds(2)
+
+    enum Event: Equatable {
+        /// A backoff begins.
+        case failed(String)
+        /// A probe was answered: it ends.
+        case recovered
+    }
+
+    private let settings: RedisSettings
+    private let loop: EventLoop
+    private let paths: NetworkPaths
+    /// Looks up the host; nil for an address or a path.
+    private let lookup: HostAddresses?
+    private var addresses: [SocketAddress] = []
+    /// The index of the address that is tried next.
+    private var next = 0
+    private var connection: RedisConnection?
+    /// Where it leads; nil: to no address.
+    private var place: SocketAddress?
+    private(set) var backoff = Backoff(RedisLink.pauses)
+    private var probes = 0
+    private var probeTimer: LoopTimer?
+    private var isShut = false
+    /// Why it last failed; empty: it has not since it last worked.
+    private(set) var lastFailure = ""
+    private let report: @Loop (Event) -> Void
+    /// Called with what is published on the connection.
+    var onPublished: (@Loop (RedisReply) -> Void)?
+    /// Called when a connection has ended, for whatever reason.
+    var onEnd: (@Loop () -> Void)?
+
+    /// - Parameter bootstrap: looks up the host; must not forward to us.
+    init(
+        _ settings: RedisSettings, loop: EventLoop, bootstrap: any Upstream, paths: NetworkPaths,
+        report: @escaping @Loop (Event) -> Void
+    ) {
+        self.settings = settings
+        self.loop = loop
+        self.paths = paths
+        self.report = report
+        guard case .host(let host, let port, _) = settings.place else {
+            lookup = nil
+            return
+        }
+        if let address = IPAddress(host) {
+            lookup = nil
+            addresses = [SocketAddress(address, port: port)]
+        } else {
+            lookup = (try? Name(host)).map {
+                HostAddresses(host: $0.lowercased, upstream: bootstrap, clock: loop)
+            }
+            lookup?.onChange = { [weak self] found in self?.take(found.map { SocketAddress($0, port: port) }) }
+        }
+    }
+
+    /// The host has other addresses: a connection to one that is not among them ends, since another server may be the
+    /// master now.
+    private func take(_ found: [SocketAddress]) {
+        addresses = paths.routedFirst(found)
+        next = 0
+        if let place, !found.contains(place) { close() }
+    }
+
+    /// Begins the look-up of the host, and connects.
+    func start() {
+        lookup?.refreshIfDue()
+        _ = usable()
+    }
+
+    /// The connection to send commands on; nil while there is none: no address is known, or it is in backoff. Begins the
+    /// probe that is due.
+    func usable() -> RedisConnection? {
+        guard !isShut else { return nil }
+        lookup?.refreshIfDue()
+        guard backoff.isActive else { return connection ?? connect() }
+        if backoff.isDue(at: loop.now, isUrgent: false) { probe() }
+        return nil
+    }
+
+    private func connect() -> RedisConnection? {
+        var address: SocketAddress?
+        if case .host = settings.place {
+            guard !addresses.isEmpty else { return nil }
+            address = addresses[next % addresses.count]
+        }
+        do throws(UpstreamFailure) {
+            let made = try RedisConnection(
+                settings, at: address, on: loop, paths: paths,
+                publish: { [weak self] in self?.onPublished?($0) },
+                end: { [weak self] in self?.ended($0, hasFailed: $1) })
+            (connection, place) = (made, address)
+            return made
+        } catch {
+            failed("\(error)")
+            return nil
+        }
+    }
+
+    /// Connects, and asks for a sign of life.
+    private func probe() {
+        close()
+        probes += 1
+        let number = probes
+        backoff.probeBegan(number)
+        guard let connection = connect() else { return endProbe() }
+        probeTimer = loop.schedule(after: Self.probeTimeout) { [weak self] in self?.failed("no reply to a probe") }
+        _ = connection.send(RedisCommand("PING")) { [weak self] reply in
+            guard let self, let reply, backoff.isProbing else { return }
+            if let refusal = reply.refusal { return failed("it refuses PING: \(refusal)") }
+            endProbe()
+            backoff.succeeded()
+            lastFailure = ""
+            report(.recovered)
+        }
+    }
+
+    private func endProbe() {
+        probeTimer?.cancel()
+        probeTimer = nil
+        backoff.probeEnded(probes)
+    }
+
+    private func ended(_ reason: String, hasFailed: Bool) {
+        connection = nil
+        onEnd?()
+        if hasFailed { failed(reason) }
+    }
+
+    /// Begins a backoff: the server gave no reply in time, or the connection failed.
+    func failed(_ reason: String) {
+        let isNew = !backoff.isActive
+        endProbe()
+        close()
+        next &+= 1
+        lookup?.addressFailed()
+        backoff.failed(at: loop.now)
+        lastFailure = reason
+        if isNew { report(.failed(reason)) }
+    }
+
+    /// Looks up the host again soon: the server at this address may not be the master any more.
+    func doubtAddress() {
+        lookup?.addressFailed()
+        lookup?.refreshIfDue()
+    }
+
+    /// Called when the network has changed: what failed may work now.
+    func networkChanged() {
+        endProbe()
+        close()
+        backoff.succeeded()
+        lookup?.lookAgain()
+    }
+
+    /// Ends the connection; no other is made.
+    func shutDown() {
+        isShut = true
+        endProbe()
+        close()
+    }
+
+    /// Ends the connection; the next command makes another.
+    private func close() {
+        guard let old = connection.take() else { return }
+        old.close()
+        onEnd?()
+    }
+}

@@ -1,0 +1,80 @@
+import Configuration
+import DNSCache
+import DNSResolver
+import Glibc
+import Logging
+import Logs
+import Platform
+import Scheduling
+import Upstreams
+
+// The cache that several servers share.
+
+extension Composition {
+    /// The shared cache of a configuration; nil when none is wanted. What is connected stays so over a reload that changes
+    /// nothing of it.
+    static func shared(
+        _ settings: Configuration, _ providers: [ConfiguredProvider], replacing old: Composition?,
+        _ timeOfDay: TimeOfDay,
+        bootstrap: LocalDNS, paths: NetworkPaths, loop: EventLoop, events: EventLog
+    ) -> SharedCache? {
+        guard let wanted = SharedStoreSettings(settings.cache.shared) else { return nil }
+        let same = old?.shared.flatMap { $0.store.settings == wanted && old?.localDNS === bootstrap ? $0.store : nil }
+        let made =
+            same
+            ?? SharedStore(
+                wanted, loop: loop, bootstrap: bootstrap, paths: paths, hasTime: { timeOfDay.doubt == nil },
+                timeOfDay: { Int64(time(nil)) }, report: { events.report(LogMessage($0)) })
+        guard let store = made else { return nil }
+        // The order counts: an answer names its provider by its place.
+        let policy = providers.map { $0.entry.answerIdentity.text } + [settings.answers.answerIdentity.text]
+        return SharedCache(
+            store, policy: policy.joined(separator: "\n"), freshness: FreshnessPolicy(settings.cache))
+    }
+
+    /// Ends the connections of a shared cache that `new` does not use any more.
+    func closeShared(unlessUsedBy new: Composition) {
+        if let shared, shared.store !== new.shared?.store { shared.store.close() }
+    }
+}
+
+extension SharedStoreSettings {
+    /// Nil when nothing is shared.
+    fileprivate init?(_ shared: Configuration.SharedCache) {
+        guard let url = shared.url, let key = shared.key else { return nil }
+        let place: RedisSettings.Place =
+            switch url.place {
+            case .host(let host, let port, let usesTLS): .host(host.description, port: port, usesTLS: usesTLS)
+            case .path(let path): .path(path)
+            }
+        self.init(
+            redis: RedisSettings(
+                place: place, user: url.user, password: url.password, database: url.database, caFile: shared.caFile,
+                timeout: shared.timeout),
+            key: key, prefix: shared.prefix, takesTurns: shared.lease)
+    }
+}
+
+extension LogMessage {
+    fileprivate init(_ event: SharedStoreEvent) {
+        switch event {
+        case .unavailable(let place, let reason):
+            self.init(
+                .sharedUnavailable, about: place,
+                "the shared cache at \(place) is in backoff, and providers are asked instead: \(reason)",
+                ["address": "\(place)", "reason": "\(reason)"])
+        case .available(let place):
+            self.init(
+                .sharedBack, about: place, "the shared cache at \(place) answers again", ["address": "\(place)"])
+        case .refused(let place, let reason):
+            self.init(
+                .sharedRefused, about: place, "the shared cache at \(place) takes no answers: \(reason)",
+                ["address": "\(place)", "reason": "\(reason)"])
+        case .damaged(let place):
+            self.init(
+                .sharedDamaged, about: place,
+                "a value of the shared cache at \(place) is no answer: it was sealed under another cache.shared.key, or changed",
+                ["address": "\(place)"])
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import TestSupport
+
+/// Daemons that share answers in one Redis, with one vendor over https, and one LocalDNS.
+struct FleetStage {
+    static let secret = String(repeating: "5a", count: 32)
+
+    let certificates: TestCertificates
+    let vendor: FakeHTTPDNS
+    let localDNS: FakeLocalDNS
+    private let front: Nginx
+
+    /// - Parameter zone: the vendor's.
+    init(_ zone: FakeZone = Self.zone(), localDNS localZone: FakeZone = FakeZone()) throws {
+        certificates = try TestCertificates()
+        vendor = try FakeHTTPDNS(zone)
+        localDNS = try FakeLocalDNS(localZone)
+        front = try Nginx(certificates.leaf(addresses: ["127.0.0.1"]), backend: vendor, answersItself: false)
+    }
+
+    /// Names of the vendor: `www.example.com`, and all below `many.example.com`.
+    static func zone(ttl: UInt32 = 600) -> FakeZone {
+        FakeZone([
+            "www.example.com": .init(a: ["192.0.2.1"], aaaa: ["2001:db8::1"], ttl: ttl),
+            "other.example.com": .init(a: ["192.0.2.9"], aaaa: ["2001:db8::9"], ttl: ttl),
+            "*.many.example.com": .init(a: ["192.0.2.2"], aaaa: ["2001:db8::2"], ttl: ttl),
+        ])
+    }
+
+    func certificate() throws -> (leaf: TestCertificates.Leaf, authority: String) {
+        (try certificates.leaf(addresses: ["127.0.0.1"]), certificates.authority)
+    }
+
+    /// Starts a daemon.
+    ///
+    /// - Parameters:
+    ///   - url: of the Redis.
+    ///   - lines: more lines of `[cache.shared]`; the time-out there is long, for busy machines.
+    ///   - encrypted: whether the vendor is asked over https.
+    ///   - control: the path of its control socket.
+    func daemon(
+        _ url: String, secret: String = Self.secret, lines: String = "timeout = \"500ms\"", encrypted: Bool = true,
+        control: String = ""
+    ) throws -> Daemon {
+        let provider =
+            encrypted
+            ? DaemonConfiguration.aliyun(front.url, "ca_file = \"\(certificates.authority)\"")
+            : DaemonConfiguration.aliyun(vendor.url)
+        let caFile = url.hasPrefix("rediss") ? "ca_file = \"\(certificates.authority)\"" : ""
+        return try Daemon(
+            provider + DaemonConfiguration.rest(localDNS: localDNS.address, control: control) + """
+                [cache.shared]
+                url = "\(url)"
+                key = "\(secret)"
+                \(caFile)
+                \(lines)
+
+                """)
+    }
+}

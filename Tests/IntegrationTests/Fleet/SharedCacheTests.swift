@@ -1,0 +1,187 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension Integration {
+    /// Answers that daemons share in a Redis.
+    @Suite(.serialized)
+    struct SharedCacheTests {
+        enum Way: CaseIterable {
+            case plain, password, tls, tlsWithPassword, unixSocket
+        }
+
+        @Test(arguments: Way.allCases)
+        func `what one daemon was answered, another has without a call`(way: Way) throws {
+            let stage = try FleetStage()
+            let redis = try RedisServer(
+                password: way == .password || way == .tlsWithPassword ? "s3cret" : "",
+                tls: way == .tls || way == .tlsWithPassword ? stage.certificate() : nil)
+            let url = way == .unixSocket ? "unix:\(redis.socket)" : redis.url
+            let (first, second) = (try stage.daemon(url), try stage.daemon(url))
+            #expect(try first.client().ask("www.example.com").addresses == ["192.0.2.1"])
+            #expect(try redis.waitForAnswers(2))
+            #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.1"])
+            #expect(try second.client().ask("www.example.com", RecordType.aaaa).addresses == ["2001:db8::1"])
+            #expect(stage.vendor.callCount() == 1)
+        }
+
+        @Test func `a denial is shared, and a name of which the vendor says nothing is not`() throws {
+            let stage = try FleetStage()
+            let redis = try RedisServer()
+            let daemons = try (0..<2).map { _ in try stage.daemon(redis.url) }
+            for daemon in daemons { #expect(try daemon.client().ask("none.example.org").addresses == []) }
+            #expect(try redis.names.isEmpty)
+        }
+
+        @Test func `an answer from a daemon has the rest of its TTL in another`() throws {
+            let stage = try FleetStage(FleetStage.zone(ttl: 20))
+            let redis = try RedisServer()
+            let (first, second) = (try stage.daemon(redis.url), try stage.daemon(redis.url))
+            _ = try first.client().ask("www.example.com")
+            #expect(try redis.waitForAnswers(2))
+            // A second of Redis's own clock has passed once the value has less than 19 s left.
+            let name = try #require(try redis.names.first)
+            while try Int(redis.run("PTTL", name)) ?? 0 > 18_500 {}
+            let shared = try second.client().ask("www.example.com")
+            #expect(shared.answers.allSatisfy { $0.ttl <= 19 })
+            #expect(stage.vendor.callCount() == 1)
+        }
+
+        @Test func `ten daemons that are asked for one cold name at once make one call`() throws {
+            let stage = try FleetStage()
+            let redis = try RedisServer()
+            let daemons = try (0..<10).map { _ in try stage.daemon(redis.url) }
+            stage.vendor.misbehave(.delay(.milliseconds(100)))
+            let clients = try daemons.flatMap { daemon in
+                try (0..<10).flatMap { _ in
+                    try [RecordType.a, RecordType.aaaa].map { (try daemon.client(), $0) }
+                }
+            }
+            for (client, type) in clients { try client.send(.query("www.example.com", type)) }
+            for (client, type) in clients {
+                let addresses = try client.receive().message.addresses
+                #expect(addresses == [type == RecordType.a ? "192.0.2.1" : "2001:db8::1"])
+            }
+            #expect(stage.vendor.callCount() == 1)
+        }
+
+        @Test func `a daemon that dies while it has the turn costs another one no more than 300 ms`() throws {
+            let stage = try FleetStage()
+            let redis = try RedisServer()
+            let (first, second) = (try stage.daemon(redis.url), try stage.daemon(redis.url))
+            stage.vendor.misbehave(.hang)
+            try first.client().send(.query("www.example.com", RecordType.a))
+            #expect(stage.vendor.waitForCalls(1))
+            first.signal(SIGKILL)
+            stage.vendor.misbehave(nil)
+            let start = ContinuousClock.now
+            #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.1"])
+            let took = ContinuousClock.now - start
+            #expect(took >= .milliseconds(290) && took < .milliseconds(1_500), "\(took)")
+        }
+
+        @Test func `without a lease each daemon asks for itself`() throws {
+            let stage = try FleetStage()
+            let redis = try RedisServer()
+            let lines = "timeout = \"500ms\"\nlease = false"
+            let (first, second) = (try stage.daemon(redis.url, lines: lines), try stage.daemon(redis.url, lines: lines))
+            stage.vendor.misbehave(.hang)
+            try first.client().send(.query("www.example.com", RecordType.a))
+            #expect(stage.vendor.waitForCalls(1))
+            try second.client().send(.query("www.example.com", RecordType.a))
+            #expect(stage.vendor.waitForCalls(2))
+            #expect(try redis.run("DBSIZE") == "0")
+        }
+
+        @Test func `an answer that came over plain http is not shared, for it may be forged`() throws {
+            let stage = try FleetStage()
+            let redis = try RedisServer()
+            let daemon = try stage.daemon(redis.url, encrypted: false)
+            #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1"])
+            #expect(try redis.run("DBSIZE") == "0")
+        }
+
+        @Test func `an answer of LocalDNS is not shared`() throws {
+            let stage = try FleetStage(localDNS: FakeZone("www.example.com", a: ["198.51.100.1"]))
+            let redis = try RedisServer()
+            let daemon = try stage.daemon(redis.url)
+            stage.vendor.misbehave(.closeBeforeReply)
+            #expect(try daemon.client().ask("www.example.com").addresses == ["198.51.100.1"])
+            #expect(try redis.names.isEmpty)
+        }
+
+        @Test func `a daemon with another secret makes nothing of the answers, and finds none under its names`() throws
+        {
+            let stage = try FleetStage()
+            let redis = try RedisServer()
+            let first = try stage.daemon(redis.url)
+            let second = try stage.daemon(redis.url, secret: String(repeating: "c3", count: 32))
+            for daemon in [first, second] { _ = try daemon.client().ask("www.example.com") }
+            #expect(try redis.waitForAnswers(4))
+            #expect(stage.vendor.callCount() == 2)
+        }
+
+        // MARK: Others that can write to Redis
+
+        @Test func `random bytes in place of every value are no answers, and the vendor is asked`() throws {
+            let stage = try FleetStage()
+            let redis = try RedisServer()
+            let (first, second) = (try stage.daemon(redis.url), try stage.daemon(redis.url))
+            _ = try first.client().ask("www.example.com")
+            #expect(try redis.waitForAnswers(2))
+            for name in try redis.names {
+                try redis.run("SET", name, String(UInt64.random(in: 0...(.max)), radix: 36))
+            }
+            #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.1"])
+            #expect(stage.vendor.callCount() == 2)
+            #expect(second.waitForLog { $0.contains("is no answer") })
+        }
+
+        @Test func `the values of two names that change places are no answers`() throws {
+            let stage = try FleetStage()
+            let redis = try RedisServer()
+            let (first, second) = (try stage.daemon(redis.url), try stage.daemon(redis.url))
+            _ = try first.client().ask("www.example.com")
+            #expect(try redis.waitForAnswers(2))
+            let names = try redis.names
+            try redis.run("RENAME", names[0], "aside")
+            try redis.run("RENAME", names[1], names[0])
+            try redis.run("RENAME", "aside", names[1])
+            #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.1"])
+            #expect(stage.vendor.callCount() == 2)
+        }
+
+        @Test func `a value put back after its TTL is no answer`() throws {
+            let stage = try FleetStage(FleetStage.zone(ttl: 2))
+            let redis = try RedisServer()
+            let (first, second) = (try stage.daemon(redis.url), try stage.daemon(redis.url))
+            _ = try first.client().ask("www.example.com")
+            #expect(try redis.waitForAnswers(2))
+            let names = try redis.names
+            for name in names {
+                try redis.run("COPY", name, name + ".copy")
+                try redis.run("PERSIST", name + ".copy")
+            }
+            while try names.contains(where: { try redis.run("EXISTS", $0) == "1" }) {}
+            for name in names { try redis.run("RENAME", name + ".copy", name) }
+            stage.vendor.zone = FakeZone("www.example.com", a: ["192.0.2.77"], ttl: 600)
+            #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.77"])
+        }
+
+        // MARK: What operators do
+
+        @Test func `a name that is flushed on one daemon is flushed for all that have not asked yet`() throws {
+            let stage = try FleetStage()
+            let redis = try RedisServer()
+            let control = try TemporaryDirectory()
+            let first = try stage.daemon(redis.url, control: control.path + "/control.sock")
+            _ = try first.client().ask("www.example.com")
+            #expect(try redis.waitForAnswers(2))
+            let flushed = try Daemon.run([
+                "cache", "flush", "www.example.com", "--socket", control.path + "/control.sock",
+            ])
+            #expect(flushed.status == 0, "\(flushed.errors)")
+            #expect(try redis.waitForAnswers(0))
+        }
+    }
+}
