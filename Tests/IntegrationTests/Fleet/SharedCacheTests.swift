@@ -170,6 +170,33 @@ extension Integration {
 
         // MARK: What operators do
 
+        @Test func `the Redis of the page serves a fleet under a name, as a user that may do nothing else`() throws {
+            let page = try String(
+                contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
+                    .appending(path: "../../../Documentation/Fleet.md"), encoding: .utf8)
+            let start = try #require(page.firstRange(of: "<<'EOF'\n")).upperBound
+            let end = try #require(page[start...].firstRange(of: "EOF\n")).lowerBound
+            let name = "redis.example.com"
+            let stage = try FleetStage(localDNS: FakeZone(name, a: ["127.0.0.1"]))
+            let redis = try RedisServer(
+                configuration: String(page[start..<end]), password: "CHANGE-ME",
+                tls: (stage.certificates.leaf(names: [name]), stage.certificates.authority))
+            let url = "rediss://httpdnsd:CHANGE-ME@\(name):\(redis.address.port)/0"
+            let (first, second) = (try stage.daemon(url), try stage.daemon(url))
+            // Its host is looked up when a question first needs it: the answer to that one is not shared.
+            var number = 0
+            while true {
+                number += 1
+                let calls = stage.vendor.callCount()
+                let name = "n\(number).many.example.com"
+                for daemon in [first, second] { #expect(try daemon.client().ask(name).addresses == ["192.0.2.2"]) }
+                if stage.vendor.callCount() == calls + 1 { break }
+                guard number < 200 else { throw TestFailure("nothing is shared: \(first.errors)") }
+            }
+            #expect(!first.errors.contains("takes no answers"))
+            #expect(!first.errors.contains("is in backoff"))
+        }
+
         @Test func `a name that is flushed on one daemon is flushed for all that have not asked yet`() throws {
             let stage = try FleetStage()
             let redis = try RedisServer()

@@ -41,6 +41,24 @@ package final class RedisServer: Sendable {
         }
     }
 
+    /// Starts it by a configuration file, whose paths below `/etc/redis` are made those of `tls` and the port a free one.
+    package init(
+        configuration: String, password: String, tls: (leaf: TestCertificates.Leaf, authority: String)
+    ) throws {
+        let address = try TestAddress("127.0.0.1", port: FreePort.next())
+        let directory = try TemporaryDirectory()
+        (self.address, self.directory, self.password, authority) = (address, directory, password, tls.authority)
+        socket = directory.path + "/redis.sock"
+        let text = configuration.replacing("/etc/redis/redis.pem", with: tls.leaf.certificate)
+            .replacing("/etc/redis/redis.key", with: tls.leaf.key).replacing("/etc/redis/ca.pem", with: tls.authority)
+            .replacing("tls-port 6379", with: "tls-port \(address.port)")
+        process = try ChildProcess(
+            ["redis-server", directory.write(text, to: "redis.conf"), "--dir", directory.path, "--unixsocket", socket])
+        guard process.waitForOutput(.patience, { output, _ in output.contains("Ready to accept connections") }) else {
+            throw TestFailure("redis-server did not start: \(process.output)\(process.errors)")
+        }
+    }
+
     /// The URL for a daemon, with the password.
     package var url: String {
         let account = password.isEmpty ? "" : ":\(password)@"

@@ -1,0 +1,217 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+/// Answers that several servers share, before a provider is asked, on a clock that the test moves.
+@Suite(.onLoop)
+struct SharedAnswersTests {
+    /// A shared cache that replies after a time.
+    @Loop
+    final class Shared: SharedAnswers {
+        @Loop
+        final class Lookup: SharedLookup {
+            let owner: Shared
+            fileprivate var timer: LoopTimer?
+
+            fileprivate init(_ owner: Shared) { self.owner = owner }
+
+            func share(_ answer: Answer, _ type: RecordType, of provider: Int, from server: String) {
+                owner.written.append((type, provider))
+            }
+
+            func cancel() {
+                timer?.cancel()
+                owner.ended += 1
+            }
+        }
+
+        let clock: ManualClock
+        var answers: [SharedAnswer] = []
+        var delay = Duration.milliseconds(1)
+        var isAway = false
+        var asked: [[RecordType]] = []
+        var written: [(type: RecordType, provider: Int)] = []
+        var ended = 0
+
+        init(_ clock: ManualClock) { self.clock = clock }
+
+        func begin(
+            _ key: FlightKey, _ types: [RecordType], done: @escaping @Loop ([SharedAnswer]) -> Void
+        ) -> (any SharedLookup)? {
+            guard !isAway else { return nil }
+            asked.append(types)
+            let lookup = Lookup(self)
+            lookup.timer = clock.schedule(after: delay) { [self] in done(answers) }
+            return lookup
+        }
+    }
+
+    /// One provider, a LocalDNS, a shared cache, and the results of one flight.
+    @Loop
+    final class Network {
+        let clock = ManualClock()
+        let shared: Shared
+        let vendor: FakeUpstream
+        let localDNS: FakeUpstream
+        var mode = Mode.httpdnsFirst
+        var isAuthenticated = true
+        var filter = AddressFilter()
+        var results: [RecordType: SourcedResult] = [:]
+
+        init() {
+            shared = Shared(clock)
+            vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
+            localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
+        }
+
+        func fly(
+            _ types: [RecordType] = [.a, .aaaa], route: Route = .protect(explicit: false), mayBeLocal: Bool = false,
+            for time: Duration = .milliseconds(10)
+        ) async throws {
+            let provider = FakeProvider("vendor", addresses: [vendor], isAuthenticated: isAuthenticated)
+            let set = ProviderSet(providers: [provider], filter: filter, clock: clock) { _ in }
+            let strategy = Strategy(
+                mode: mode, providers: set, localDNS: localDNS, forwarders: [], shared: shared, clock: clock)
+            let key = FlightKey(
+                name: try Name("www.example.com"), type: types[0], route: route, dnssecOK: false,
+                checkingDisabled: false)
+            Loop.spawn {
+                await strategy.run(key, types, mayBeLocal: mayBeLocal) { self.results[$0.type] = $0 }
+            }
+            await clock.advance(by: time)
+        }
+
+        func addresses(_ type: RecordType) -> [String] {
+            guard case .answer(let answer)? = results[type]?.result else { return [] }
+            return answer.addresses.map(\.description)
+        }
+
+        func share(_ type: RecordType, _ address: String, provider: Int = 0) throws {
+            let address = try #require(IPAddress(address))
+            let answer = Answer(name: try Name("www.example.com"), addresses: [address], ttl: 60)
+            shared.answers.append(
+                SharedAnswer(type: type, answer: answer, remaining: 60, provider: provider, server: "203.0.113.1:443"))
+        }
+    }
+
+    @Test @Loop func `an answer that is found is the provider's, which is not asked`() async throws {
+        let network = Network()
+        try network.share(.a, "192.0.2.7")
+        try network.share(.aaaa, "2001:db8::7")
+        try await network.fly()
+        #expect(network.addresses(.a) == ["192.0.2.7"] && network.addresses(.aaaa) == ["2001:db8::7"])
+        #expect(network.results[.a]?.source == .provider(index: 0))
+        #expect(network.vendor.asked.isEmpty)
+        #expect(network.shared.written.isEmpty, "it is not written again")
+        #expect(network.shared.ended == 1)
+    }
+
+    @Test @Loop func `the provider is asked for what is missing, and that is shared`() async throws {
+        let network = Network()
+        try network.share(.a, "192.0.2.7")
+        try await network.fly()
+        #expect(network.addresses(.a) == ["192.0.2.7"] && network.addresses(.aaaa) == ["2001:db8::1"])
+        #expect(network.vendor.asked.map(\.types) == [[.aaaa]])
+        #expect(network.shared.written.map(\.type) == [.aaaa])
+    }
+
+    @Test @Loop func `where nothing can be looked up, the provider is asked at once`() async throws {
+        let network = Network()
+        network.shared.isAway = true
+        try await network.fly(for: .zero)
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
+    @Test @Loop func `an answer over plain http is neither looked up nor shared`() async throws {
+        let network = Network()
+        network.isAuthenticated = false
+        try await network.fly()
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+        #expect(network.shared.asked.isEmpty && network.shared.written.isEmpty)
+    }
+
+    @Test(arguments: [Route.bypass, .portal]) @Loop
+    func `only names that go to the providers are looked up`(route: Route) async throws {
+        let network = Network()
+        try await network.fly(route: route, for: .seconds(3))
+        #expect(network.shared.asked.isEmpty)
+    }
+
+    @Test @Loop func `an answer of a provider that may not be asked is not taken`() async throws {
+        let network = Network()
+        try network.share(.a, "192.0.2.7", provider: 5)
+        try await network.fly([.a])
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
+    @Test @Loop func `an address that no answer may hold is not taken, and the provider is asked`() async throws {
+        let network = Network()
+        let bogus = try #require(AddressPrefix("192.0.2.7"))
+        network.filter = AddressFilter(bogus: [bogus])
+        try network.share(.a, "192.0.2.7")
+        try await network.fly([.a])
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
+    @Test @Loop func `while a look-up takes its time, LocalDNS is asked as fallback when it is due`() async throws {
+        let network = Network()
+        network.shared.delay = .seconds(1)
+        try await network.fly(for: .milliseconds(499))
+        #expect(network.localDNS.asked.isEmpty && network.vendor.asked.isEmpty)
+        await network.clock.advance(by: .milliseconds(2))
+        #expect(network.localDNS.asked.count == 2)
+        await network.clock.advance(by: .seconds(1))
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
+    @Test @Loop func `an answer of LocalDNS is not shared`() async throws {
+        let network = Network()
+        network.vendor.behaviour = .failure(.network("down"))
+        try await network.fly(for: .seconds(3))
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+        #expect(network.shared.written.isEmpty)
+        #expect(network.shared.ended == 1, "the turn to ask is given back")
+    }
+
+    @Test @Loop func `a denial of a name that may be local waits for LocalDNS, and is not shared`() async throws {
+        let network = Network()
+        let denial = Answer.negative(.nameError, name: try Name("www.example.com"), ttl: 60)
+        network.shared.answers = [
+            SharedAnswer(type: .a, answer: denial, remaining: 60, provider: 0, server: "")
+        ]
+        try await network.fly([.a], mayBeLocal: true, for: .seconds(3))
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+        #expect(network.shared.written.isEmpty)
+    }
+
+    @Test @Loop func `an answer lives no longer than it has left, whatever TTLs are raised to`() async throws {
+        let clock = ManualClock()
+        let shared = Shared(clock)
+        let name = try Name("www.example.com")
+        let answer = Answer(name: name, addresses: [.v4(0xc000_0207)], ttl: 7)
+        shared.answers = [SharedAnswer(type: .a, answer: answer, remaining: 7, provider: 0, server: "")]
+        let vendor = FakeUpstream("vendor", .addresses("192.0.2.1"), clock: clock)
+        let set = ProviderSet(providers: [FakeProvider("vendor", addresses: [vendor])], clock: clock) { _ in }
+        let strategy = Strategy(
+            mode: .httpdnsFirst, providers: set, localDNS: vendor, forwarders: [], shared: shared, clock: clock)
+        let policy = ResolverPolicy(
+            localAnswers: LocalAnswers(), routes: RoutePolicy(), strategy: strategy,
+            sources: SourceTags(forwards: 0, providers: 1))
+        let freshness = FreshnessPolicy(minTTL: .seconds(600))
+        let memory = MemoryCache(memory: 1 << 20, policy: freshness)
+        let store = AnswerStore(
+            memory: memory, freshness: freshness, generation: PolicyGeneration(), sources: policy.sources,
+            badAddresses: BadAddresses(clock: clock), clock: clock)
+        let resolver = Resolver(policy: policy, store: store, clock: clock) { _ in }
+        let question = Question(name: name, type: .a)
+        let key = QueryKey(question, dnssecOK: false, checkingDisabled: false)
+        resolver.respond(
+            to: ClientQuestion(question: question, key: key, client: .v4(0x7f00_0001), arrived: clock.now)
+        ) { _ in }
+        await clock.advance(by: .milliseconds(10))
+        #expect(memory.entry(for: key)?.lifetime == 7)
+    }
+}
