@@ -106,7 +106,8 @@ import Testing
             "CLIENT_SUBNET": "192.0.2.0/24", "DAILY_LIMIT": "100000", "NAMES": "example.com", "2_PROVIDER": "aliyun",
             "2_REGION": "sg", "2_ACCOUNT": "139451", "2_DAILY_LIMIT": "5", "2_NAMES": "example.com",
             "LOCALDNS": "192.0.2.53", "PREFER": "ipv4", "PROXY": "http://192.0.2.8:3128", "MEMORY": "256MiB",
-            "LOG_FORMAT": "json", "MONITOR": "0.0.0.0:9053", "MODE": "httpdns-first",
+            "SHARED_URL": "rediss://h", "SHARED_KEY": String(repeating: "5a", count: 32), "SHARED_PREFIX": "p:",
+            "SHARED_CA_FILE": "/ca.pem", "LOG_FORMAT": "json", "MONITOR": "0.0.0.0:9053", "MODE": "httpdns-first",
         ]
         let loaded = try loaded(Dictionary(uniqueKeysWithValues: environment.map { ("HTTPDNSD_\($0)", $1) }))
         let configuration = loaded.configuration
@@ -117,6 +118,10 @@ import Testing
         #expect(first.tlsNames.map(\.description) == ["a.example", "b.example"])
         #expect(configuration.answers.prefer == .ipv4 && configuration.http.proxy != nil)
         #expect(configuration.limits.memory == 256 << 20 && configuration.log.format == .json)
+        #expect(
+            configuration.cache.shared.url?.place == .host(try #require(ProviderHost("h")), port: 6_379, usesTLS: true))
+        #expect(configuration.cache.shared.key != nil && configuration.cache.shared.prefix == "p:")
+        #expect(configuration.cache.shared.caFile == "/ca.pem")
         #expect(configuration.control.http?.description == "0.0.0.0:9053")
     }
 

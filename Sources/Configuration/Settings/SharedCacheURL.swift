@@ -8,6 +8,14 @@ package struct SharedCacheURL: Hashable, Sendable {
         case path(String)
     }
 
+    /// Where it is, without user and password.
+    package var placeText: String {
+        switch place {
+        case .host(let host, let port, let usesTLS): "\(host), port \(port)\(usesTLS ? ", by TLS" : "")"
+        case .path(let path): path
+        }
+    }
+
     /// The port of Redis.
     package static let defaultPort: UInt16 = 6_379
 

@@ -63,6 +63,9 @@ struct CheckReport {
         let disk = settings.cache.disk.path
         lines.append(
             ("cache", "\(settings.cache.memory >> 20) MiB of memory, \(disk.isEmpty ? "no file" : "and \(disk)")"))
+        if let shared = settings.cache.shared.url {
+            lines.append(("shared", "with other servers in \(shared.placeText)"))
+        }
         let presets = presets.filter { $0.count > 0 }
         if !presets.isEmpty {
             lines.append(("preset", "names: " + presets.map { "\($0.count) \($0.text)" }.joined(separator: ", ")))
@@ -109,6 +112,7 @@ struct CheckReport {
                 object: { writer in
                     writer.member("memory", settings.cache.memory)
                     writer.member("file", settings.cache.disk.path.isEmpty ? nil : settings.cache.disk.path)
+                    writer.member("shared", settings.cache.shared.url?.placeText)
                 })
             writer.member(
                 "presets",

@@ -170,7 +170,15 @@ extension Configuration {
     var remarks: [String] {
         unreadableAuthorities.map { provider, file in
             "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
-        } + [unverifiableLocalDNS, missingLocalDNS, missingGroup].compactMap { $0 }
+        } + [unreadableSharedAuthority, unverifiableLocalDNS, missingLocalDNS, missingGroup].compactMap { $0 }
+    }
+
+    /// What is said when the certificate of the shared cache cannot be checked; nil when all is well.
+    private var unreadableSharedAuthority: String? {
+        let file = cache.shared.caFile.isEmpty ? HTTPOrigin.defaultCAFile : cache.shared.caFile
+        guard case .host(_, _, usesTLS: true)? = cache.shared.url?.place, access(file, R_OK) != 0 else { return nil }
+        return
+            "\(file): cannot be read, and the certificate of cache.shared.url is checked with it: install ca-certificates or set cache.shared.ca_file"
     }
 
     /// What is said while the network has no resolver but ourselves; nil when it has one.

@@ -25,7 +25,7 @@ extension Integration {
             #expect(stage.vendor.callCount() == 1)
         }
 
-        @Test func `a denial is shared, and a name of which the vendor says nothing is not`() throws {
+        @Test func `a name of which the vendor says nothing is not shared`() throws {
             let stage = try FleetStage()
             let redis = try RedisServer()
             let daemons = try (0..<2).map { _ in try stage.daemon(redis.url) }
