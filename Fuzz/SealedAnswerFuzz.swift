@@ -9,8 +9,6 @@ import DNSWire
 
 @testable import Upstreams
 
-private let keys = SharedKeys(secret: [UInt8](repeating: 1, count: 32))
-
 private func question() -> SharedQuestion? {
     guard let name = try? Name("www.example.com") else { return nil }
     let key = FlightKey(
@@ -22,8 +20,10 @@ private func question() -> SharedQuestion? {
 @_cdecl("LLVMFuzzerTestOneInput")
 func fuzzSealedAnswer(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = Array(UnsafeRawBufferPointer(start: data, count: count))
-    guard let keys, let question = question() else { return 0 }
-    precondition(SealedAnswer(input, for: question, by: keys) == nil, "a value is accepted that was not sealed")
+    guard let question = question(),
+        let place = SharedKeys(secret: [UInt8](repeating: 1, count: 32))?.place(of: question)
+    else { return 0 }
+    precondition(SealedAnswer(input, for: place) == nil, "a value is accepted that was not sealed")
     guard let answer = SealedAnswer(contents: input, for: question) else { return 0 }
     let again = SealedAnswer(contents: answer.contents(for: question), for: question)
     precondition(again == answer, "written and read again it is another answer")

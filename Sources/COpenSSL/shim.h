@@ -2,6 +2,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
@@ -40,4 +41,25 @@ static inline const char *copenssl_last_reason(void) {
     unsigned long error = ERR_peek_last_error();
     ERR_clear_error();
     return error == 0 ? NULL : ERR_reason_error_string(error);
+}
+
+// HMAC-SHA512 under a key, for any number of digests; NULL where the library cannot do it.
+static inline EVP_MAC_CTX *copenssl_hmac_create(const unsigned char *key, size_t length) {
+    EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    if (!mac) return NULL;
+    EVP_MAC_CTX *context = EVP_MAC_CTX_new(mac);
+    EVP_MAC_free(mac);
+    char digest[] = "SHA512";
+    OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0), OSSL_PARAM_construct_end()};
+    if (context && EVP_MAC_init(context, key, length, parameters) == 1) return context;
+    EVP_MAC_CTX_free(context);
+    return NULL;
+}
+
+// Writes the 64 bytes of a digest; 1 unless the library fails.
+static inline int copenssl_hmac(EVP_MAC_CTX *context, const unsigned char *bytes, size_t count, unsigned char *code) {
+    size_t length = 0;
+    return EVP_MAC_init(context, NULL, 0, NULL) == 1 && EVP_MAC_update(context, bytes, count) == 1
+        && EVP_MAC_final(context, code, &length, 64) == 1 && length == 64;
 }

@@ -16,8 +16,11 @@ final class RedisConnection {
     /// For each command without a reply; those before `first` have theirs.
     private var awaited: [Completion] = []
     private var first = 0
-    /// What is sent once the connection is made; nil once it is.
-    private var unsent: [UInt8]? = []
+    /// What is sent once the connection is made, and after that at the end of each turn: commands of many questions leave
+    /// together.
+    private var unsent: [UInt8] = []
+    private var isFlushDue = false
+    private let loop: EventLoop
     /// Called with what is published. Nil once closed.
     private var publish: (@Loop (RedisReply) -> Void)?
     /// Whether commands may be sent: the connection is made.
@@ -41,6 +44,7 @@ final class RedisConnection {
         self.reader = reader
         self.publish = publish
         self.end = end
+        self.loop = loop
         socket = try Self.socket(settings, at: address, now: loop.now, paths: paths)
         try socket.watch(on: loop) { [self] in serve($0) }
         for command in settings.greeting {
@@ -88,19 +92,15 @@ final class RedisConnection {
     ///
     /// - Returns: false when it cannot be sent.
     func sendWithoutReply(_ command: RedisCommand) -> Bool {
-        guard end != nil, (unsent?.count ?? socket.unsentCount) < Self.mostUnsent, let bytes = command.encoded else {
+        guard end != nil, unsent.count + socket.unsentCount < Self.mostUnsent, let bytes = command.encoded else {
             return false
         }
-        guard unsent == nil else {
-            unsent?.append(contentsOf: bytes)
-            return true
+        unsent += bytes
+        if isReady, !isFlushDue {
+            isFlushDue = true
+            loop.atTurnEnd { [self] in flush() }
         }
-        do {
-            try socket.write(bytes)
-            return true
-        } catch {
-            return false
-        }
+        return true
     }
 
     /// Whether a command has no reply yet.
@@ -122,9 +122,11 @@ final class RedisConnection {
     }
 
     private func flush() {
-        guard isReady, let bytes = unsent.take() else { return }
+        isFlushDue = false
+        guard isReady, end != nil, !unsent.isEmpty else { return }
         do {
-            try socket.write(bytes)
+            try socket.write(unsent)
+            unsent.removeAll(keepingCapacity: true)
         } catch {
             fail("\(error)")
         }

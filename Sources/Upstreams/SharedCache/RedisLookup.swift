@@ -17,7 +17,7 @@ final class RedisLookup: SharedLookup {
 
     /// One type: its name in Redis, and the answer once it is found.
     private struct Part {
-        let question: SharedQuestion
+        let place: SharedPlace
         let name: [UInt8]
         var answer: SharedAnswer?
     }
@@ -56,8 +56,8 @@ final class RedisLookup: SharedLookup {
         self.freshness = freshness
         parts = []
         for question in questions {
-            guard let name = store.name(of: question) else { return nil }
-            parts.append(Part(question: question, name: name))
+            guard let place = store.keys.place(of: question) else { return nil }
+            parts.append(Part(place: place, name: store.name(of: place)))
         }
         self.done = done
         guard read() else { return nil }
@@ -90,8 +90,9 @@ final class RedisLookup: SharedLookup {
         // The connection has ended.
         guard let reply else { return finish() }
         if case .bytes(let value) = reply {
-            if let sealed = SealedAnswer(value, for: parts[index].question, by: store.keys) {
-                parts[index].answer = sealed.shared(as: parts[index].question.question.type, at: store.timeOfDay())
+            if let sealed = SealedAnswer(value, for: parts[index].place) {
+                parts[index].answer = sealed.shared(
+                    as: parts[index].place.question.question.type, at: store.timeOfDay())
             } else {
                 store.foundDamage()
             }
@@ -179,15 +180,15 @@ final class RedisLookup: SharedLookup {
     private var isCancelled = false
 
     func share(_ answer: Answer, _ type: RecordType, of provider: Int, from server: String) {
-        guard let part = parts.first(where: { $0.question.question.type == type }), store.hasTime(),
+        guard let part = parts.first(where: { $0.place.question.question.type == type }), store.hasTime(),
             let provider = UInt8(exactly: provider),
             answer.responseCode == .noError || answer.responseCode == .nameError
         else { return }
-        let normalized = freshness.normalized(answer, for: part.question.question)
+        let normalized = freshness.normalized(answer, for: part.place.question.question)
         let lifetime = freshness.lifetime(of: normalized, for: type)
         let sealed = SealedAnswer(
             answer: normalized, received: store.timeOfDay(), lifetime: lifetime, provider: provider, server: server)
-        guard lifetime > 0, let value = sealed.sealed(for: part.question, by: store.keys) else { return }
+        guard lifetime > 0, let value = sealed.sealed(for: part.place) else { return }
         store.write(value, to: part.name, for: lifetime)
     }
 

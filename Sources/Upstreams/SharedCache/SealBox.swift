@@ -1,7 +1,8 @@
 import COpenSSL
 
-/// AES-256-GCM (NIST SP 800-38D) by libcrypto: nonce, ciphertext and tag in one value.
-enum SealBox {
+/// AES-256-GCM (NIST SP 800-38D) by libcrypto: nonce, ciphertext and tag in one value. One context for all.
+final class SealBox {
+    static let keyLength = 32
     static let nonceLength = 12
     private static let tagLength = 16
     /// Bytes by which a sealed text is longer than the text.
@@ -12,51 +13,84 @@ enum SealBox {
         case seal = 1
     }
 
+    /// Owned.
+    private let context: OpaquePointer
+    private let cipher: OpaquePointer
+
     /// Nil where the library cannot do it.
+    init?() {
+        guard let cipher = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil) else {
+            ERR_clear_error()
+            return nil
+        }
+        guard let context = EVP_CIPHER_CTX_new() else {
+            EVP_CIPHER_free(cipher)
+            return nil
+        }
+        self.cipher = cipher
+        self.context = context
+    }
+
+    deinit {
+        EVP_CIPHER_CTX_free(context)
+        EVP_CIPHER_free(cipher)
+    }
+
+    /// Nil where the library fails.
     ///
     /// - Parameters:
-    ///   - key: 32 bytes.
+    ///   - key: `keyLength` bytes.
     ///   - associated: what must be the same when the box is opened.
-    static func seal(_ text: [UInt8], key: [UInt8], associated: [UInt8]) -> [UInt8]? {
-        guard let nonce = OpenSSLCrypto().randomBytes(nonceLength) else { return nil }
-        var tag = [UInt8](repeating: 0, count: tagLength)
+    func seal(_ text: [UInt8], key: [UInt8], associated: [UInt8]) -> [UInt8]? {
+        guard let nonce = OpenSSLCrypto().randomBytes(Self.nonceLength) else { return nil }
+        var tag = [UInt8](repeating: 0, count: Self.tagLength)
         return run(.seal, text, key, nonce, associated, &tag).map { nonce + $0 + tag }
     }
 
     /// Nil unless `box` was sealed by this key, with these associated data.
-    static func open(_ box: [UInt8], key: [UInt8], associated: [UInt8]) -> [UInt8]? {
-        guard box.count >= overhead else { return nil }
-        var tag = Array(box.suffix(tagLength))
+    func open(_ box: [UInt8], key: [UInt8], associated: [UInt8]) -> [UInt8]? {
+        guard box.count >= Self.overhead else { return nil }
+        var tag = Array(box.suffix(Self.tagLength))
         return run(
-            .open, Array(box[nonceLength..<(box.count - tagLength)]), key, Array(box.prefix(nonceLength)), associated,
-            &tag)
+            .open, Array(box[Self.nonceLength..<(box.count - Self.tagLength)]), key,
+            Array(box.prefix(Self.nonceLength)), associated, &tag)
     }
 
-    private static func run(
+    private func run(
         _ direction: Direction, _ text: [UInt8], _ key: [UInt8], _ nonce: [UInt8], _ associated: [UInt8],
         _ tag: inout [UInt8]
     ) -> [UInt8]? {
-        // An error left in the queue would be taken for one of the next TLS call.
-        defer { ERR_clear_error() }
-        guard key.count == 32, let context = EVP_CIPHER_CTX_new() else { return nil }
-        defer { EVP_CIPHER_CTX_free(context) }
+        guard key.count == Self.keyLength, nonce.count == Self.nonceLength,
+            let output = transformed(direction, text, key, nonce, associated, &tag)
+        else {
+            // An error left in the queue would be taken for one of the next TLS call.
+            ERR_clear_error()
+            return nil
+        }
+        return output
+    }
+
+    private func transformed(
+        _ direction: Direction, _ text: [UInt8], _ key: [UInt8], _ nonce: [UInt8], _ associated: [UInt8],
+        _ tag: inout [UInt8]
+    ) -> [UInt8]? {
         var length: Int32 = 0
-        var output = [UInt8](repeating: 0, count: text.count + tagLength)
-        var last = [UInt8](repeating: 0, count: tagLength)
-        guard EVP_CipherInit_ex2(context, EVP_aes_256_gcm(), key, nonce, direction.rawValue, nil) == 1,
+        var output = [UInt8](repeating: 0, count: text.count + Self.tagLength)
+        var last = [UInt8](repeating: 0, count: Self.tagLength)
+        guard EVP_CipherInit_ex2(context, cipher, key, nonce, direction.rawValue, nil) == 1,
             EVP_CipherUpdate(context, nil, &length, associated, Int32(clamping: associated.count)) == 1,
             EVP_CipherUpdate(context, &output, &length, text, Int32(clamping: text.count)) == 1,
             Int(length) == text.count
         else { return nil }
         let control = direction == .open ? EVP_CTRL_AEAD_SET_TAG : EVP_CTRL_AEAD_GET_TAG
         if direction == .open {
-            guard EVP_CIPHER_CTX_ctrl(context, control, Int32(tagLength), &tag) == 1 else { return nil }
+            guard EVP_CIPHER_CTX_ctrl(context, control, Int32(Self.tagLength), &tag) == 1 else { return nil }
         }
         guard EVP_CipherFinal_ex(context, &last, &length) == 1, length == 0 else { return nil }
         if direction == .seal {
-            guard EVP_CIPHER_CTX_ctrl(context, control, Int32(tagLength), &tag) == 1 else { return nil }
+            guard EVP_CIPHER_CTX_ctrl(context, control, Int32(Self.tagLength), &tag) == 1 else { return nil }
         }
-        output.removeLast(tagLength)
+        output.removeLast(Self.tagLength)
         return output
     }
 }

@@ -29,20 +29,17 @@ struct SealedAnswer: Equatable {
     let server: String
 
     /// The value; nil for what is not shared: it is too long, or the library cannot seal.
-    func sealed(for question: SharedQuestion, by keys: SharedKeys) -> [UInt8]? {
-        guard let key = keys.sealingKey(for: question),
-            let box = SealBox.seal(contents(for: question), key: key, associated: question.bytes),
-            box.count < Self.longest
-        else { return nil }
+    func sealed(for place: SharedPlace) -> [UInt8]? {
+        guard let box = place.seal(contents(for: place.question)), box.count < Self.longest else { return nil }
         return [Self.version] + box
     }
 
     /// Nil for a value that was not sealed for this question by the fleet's secret.
-    init?(_ value: [UInt8], for question: SharedQuestion, by keys: SharedKeys) {
-        guard value.first == Self.version, value.count <= Self.longest, let key = keys.sealingKey(for: question),
-            let contents = SealBox.open(Array(value.dropFirst()), key: key, associated: question.bytes)
+    init?(_ value: [UInt8], for place: SharedPlace) {
+        guard value.first == Self.version, value.count <= Self.longest,
+            let contents = place.open(Array(value.dropFirst()))
         else { return nil }
-        self.init(contents: contents, for: question)
+        self.init(contents: contents, for: place.question)
     }
 
     init(answer: Answer, received: Int64, lifetime: UInt32, provider: UInt8, server: String) {

@@ -6,29 +6,44 @@ import HTTPDNS
 /// one key 2^32 of them would be the limit (NIST SP 800-38D section 8.3). And a name in Redis that is a keyed digest: of
 /// one length whatever the question, equal for no two, and nothing that a reader of Redis could tell a name by, or the
 /// network of the clients that asked for it.
-struct SharedKeys: Sendable {
+final class SharedKeys {
     /// Bytes of the secret.
     static let length = 32
-    /// Bytes of the digest in a name.
+    /// Bytes of the digest in a name, and of a key: different parts of one digest.
     private static let nameLength = 16
 
-    private let secret: [UInt8]
+    private let digest: KeyedDigest
+    private let box: SealBox
 
-    /// Nil unless the secret has `length` bytes.
+    /// Nil unless the secret has `length` bytes, and where the library cannot seal.
     init?(secret: [UInt8]) {
-        guard secret.count == Self.length else { return nil }
-        self.secret = secret
+        guard secret.count == Self.length, let digest = KeyedDigest(key: secret), let box = SealBox() else {
+            return nil
+        }
+        self.digest = digest
+        self.box = box
     }
 
-    /// The name of the question's value; nil without HMAC-SHA256 in the library.
-    func name(of question: SharedQuestion) -> [UInt8]? {
-        digest("name", question).map { Array(TextEncoding.hexadecimal($0.prefix(Self.nameLength)).utf8) }
+    /// A question with its name in Redis and the key of its answers; nil where the library fails.
+    func place(of question: SharedQuestion) -> SharedPlace? {
+        guard let digest = digest.digest(of: question.bytes) else { return nil }
+        return SharedPlace(
+            question: question, name: Array(TextEncoding.hexadecimal(digest.prefix(Self.nameLength)).utf8),
+            key: Array(digest.suffix(SealBox.keyLength)), box: box)
     }
+}
 
-    /// The key of 256 bits that seals answers to the question.
-    func sealingKey(for question: SharedQuestion) -> [UInt8]? { digest("seal", question) }
+/// Where the answers to a question are, and how they are sealed.
+struct SharedPlace {
+    let question: SharedQuestion
+    /// 32 characters.
+    let name: [UInt8]
+    fileprivate let key: [UInt8]
+    fileprivate let box: SealBox
 
-    private func digest(_ purpose: String, _ question: SharedQuestion) -> [UInt8]? {
-        OpenSSLCrypto().hmacSHA256(Array("httpdnsd \(purpose) ".utf8) + question.bytes, key: secret)
-    }
+    /// Nil where the library fails.
+    func seal(_ text: [UInt8]) -> [UInt8]? { box.seal(text, key: key, associated: question.bytes) }
+
+    /// Nil for what was not sealed for this place.
+    func open(_ sealed: [UInt8]) -> [UInt8]? { box.open(sealed, key: key, associated: question.bytes) }
 }

@@ -63,6 +63,7 @@ package final class SharedStore {
 
     package nonisolated let settings: SharedStoreSettings
     let keys: SharedKeys
+    private let prefix: [UInt8]
     let loop: EventLoop
     let link: RedisLink
     let leases: LeaseWatch
@@ -89,6 +90,7 @@ package final class SharedStore {
         }
         self.settings = settings
         self.keys = keys
+        prefix = Array(settings.prefix.utf8)
         self.loop = loop
         self.hasTime = hasTime
         self.timeOfDay = timeOfDay
@@ -126,10 +128,8 @@ package final class SharedStore {
         leases.close()
     }
 
-    /// The name of a question's value in Redis; nil without HMAC in the library.
-    func name(of question: SharedQuestion) -> [UInt8]? {
-        keys.name(of: question).map { Array(settings.prefix.utf8) + $0 }
-    }
+    /// The name in Redis of what is at a place.
+    func name(of place: SharedPlace) -> [UInt8] { prefix + place.name }
 
     /// Writes a sealed answer, without waiting for the reply.
     func write(_ value: [UInt8], to name: [UInt8], for lifetime: UInt32) {
@@ -159,7 +159,7 @@ package final class SharedStore {
 
     /// Removes the answers to a question.
     func remove(_ question: SharedQuestion) {
-        guard let name = name(of: question) else { return }
-        _ = link.usable()?.send(RedisCommand("DEL", name)) { _ in }
+        guard let place = keys.place(of: question) else { return }
+        _ = link.usable()?.send(RedisCommand("DEL", name(of: place))) { _ in }
     }
 }
