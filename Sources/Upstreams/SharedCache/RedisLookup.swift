@@ -44,6 +44,8 @@ final class RedisLookup: SharedLookup {
     private var waiter: LeaseWatch.Waiter?
     /// Whether the turn to ask is ours.
     private var hasTurn = false
+    /// Whether an answer was written.
+    private var hasShared = false
     /// Nil once called, and after `cancel()`.
     private var done: (@Loop ([SharedAnswer]) -> Void)?
 
@@ -190,6 +192,7 @@ final class RedisLookup: SharedLookup {
             answer: normalized, received: store.timeOfDay(), lifetime: lifetime, provider: provider, server: server)
         guard lifetime > 0, let value = sealed.sealed(for: part.place) else { return }
         store.write(value, to: part.name, for: lifetime)
+        hasShared = true
     }
 
     func cancel() {
@@ -204,7 +207,11 @@ final class RedisLookup: SharedLookup {
     private func giveTurnBack() {
         hasTurn = false
         guard let connection = store.link.usable() else { return }
-        _ = connection.send(RedisCommand("DEL", turnName)) { _ in }
+        // A look-up that has found no answer just before there was one asks for the turn within its time-out: it shall not get
+        // it, but find the answer.
+        let end = Array("\(Int(store.settings.redis.timeout / .milliseconds(1)))".utf8)
+        let command = hasShared ? RedisCommand("PEXPIRE", turnName, end) : RedisCommand("DEL", turnName)
+        _ = connection.send(command) { _ in }
         _ = connection.send(RedisCommand("PUBLISH", channel, [])) { _ in }
     }
 }

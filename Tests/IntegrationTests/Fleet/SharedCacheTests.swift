@@ -197,13 +197,15 @@ extension Integration {
             #expect(!first.errors.contains("is in backoff"))
         }
 
-        @Test func `a name that is flushed on one daemon is flushed for all that have not asked yet`() throws {
+        @Test func `status says what was shared, and a name that is flushed on one daemon is flushed for all`() throws {
             let stage = try FleetStage()
             let redis = try RedisServer()
             let control = try TemporaryDirectory()
             let first = try stage.daemon(redis.url, control: control.path + "/control.sock")
             _ = try first.client().ask("www.example.com")
             #expect(try redis.waitForAnswers(2))
+            let status = try Daemon.run(["status", "--socket", control.path + "/control.sock"]).output
+            #expect(status.contains("\(redis.address), used: 0 hits, 1 miss"), "\(status)")
             let flushed = try Daemon.run([
                 "cache", "flush", "www.example.com", "--socket", control.path + "/control.sock",
             ])
