@@ -9,6 +9,7 @@ package struct Configuration: SettingsTable {
     package var cache = CacheSettings()
     package var preset = Preset()
     package var answers = AnswerSettings()
+    package var policy = PolicySettings()
     package var control = ControlSettings()
     package var http = HTTPSettings()
     package var limits = LimitSettings()
@@ -31,6 +32,8 @@ package struct Configuration: SettingsTable {
         Setting("cache", \.cache, .table, shapesAnswers: false, "Cached answers."),
         Setting("preset", \.preset, .table, shapesAnswers: false, "Static addresses."),
         Setting("answers", \.answers, .table, shapesAnswers: true, "What answers may hold."),
+        Setting(
+            "policy", \.policy, .table, shapesAnswers: false, "A document for many machines, signed by an operator."),
         Setting("control", \.control, .table, shapesAnswers: false, "How a running server is queried and controlled."),
         Setting("http", \.http, .table, shapesAnswers: false, "How HTTP requests leave."),
         Setting("limits", \.limits, .table, shapesAnswers: false, "What the server may use."),
@@ -44,5 +47,6 @@ package struct Configuration: SettingsTable {
         checkSuffixes(reading)
         checkProtection(reading)
         checkBilling(reading)
+        checkPolicy(reading)
     }
 }

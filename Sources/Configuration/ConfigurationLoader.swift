@@ -58,7 +58,8 @@ extension Configuration {
         return configuration
     }
 
-    private static func document(_ bytes: [UInt8], file: String) throws(ConfigurationError) -> TOMLNode {
+    /// The tree of a text; `file` only begins the message.
+    static func document(_ bytes: [UInt8], file: String) throws(ConfigurationError) -> TOMLNode {
         do throws(SyntaxProblem) {
             return try TOMLReader.read(bytes)
         } catch {

@@ -82,6 +82,14 @@ let everyKey = #"""
     private_names = []                           # may have them in any case
     dns64 = "auto"                               # auto off, or a prefix such as "64:ff9b::/96"
 
+    [policy]
+    url = ""                                     # https or file; empty: none
+    public_key = []                              # one, or two for rotation
+    interval = "5m"
+    on_expiry = "drop"                           # drop keep
+    labels = []
+    ca_file = ""
+
     [control]
     socket = "/run/httpdnsd/control.sock"
     group = ""

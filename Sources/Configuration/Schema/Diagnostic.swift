@@ -38,6 +38,8 @@ extension Diagnostic: CustomStringConvertible {
 /// Everything that is wrong with a configuration file, sorted by line; at least one entry.
 package struct ConfigurationError: Error, Hashable, Sendable {
     package var diagnostics: [Diagnostic]
+
+    package init(diagnostics: [Diagnostic]) { self.diagnostics = diagnostics }
 }
 
 extension ConfigurationError: CustomStringConvertible {

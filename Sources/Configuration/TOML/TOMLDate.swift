@@ -1,3 +1,5 @@
+import HTTPDNS
+
 /// A date, a time or both, as TOML 1.0 takes them from RFC 3339: `1979-05-27`, `07:32:00.5`, `1979-05-27T07:32:00Z`.
 struct TOMLDate {
     private var rest: ArraySlice<UInt8>
@@ -10,6 +12,21 @@ struct TOMLDate {
         if date.rest.isEmpty { return true }
         guard date.take("Tt "), date.time() else { return false }
         return date.rest.isEmpty || date.zone() && date.rest.isEmpty
+    }
+
+    /// Seconds since 1970 of a date and time in UTC, such as `1979-05-27T07:32:00Z`; nil for any other valid text.
+    ///
+    /// - Parameter text: a valid one.
+    static func seconds(_ text: String) -> Int64? {
+        var date = TOMLDate(rest: Array(text.utf8)[...])
+        guard date.day(), date.take("Tt "), date.time(), date.take("Zz"), date.rest.isEmpty else { return nil }
+        // Each number has its place in such a text.
+        let digits = Array(text.utf8)
+        func number(_ place: Int, _ count: Int) -> Int64 {
+            digits[place..<(place + count)].reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+        }
+        return HTTPDate.daysBefore(number(0, 4), number(5, 2), number(8, 2)) * 86_400
+            + number(11, 2) * 3_600 + number(14, 2) * 60 + number(17, 2)
     }
 
     private mutating func day() -> Bool {

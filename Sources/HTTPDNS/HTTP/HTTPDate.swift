@@ -43,7 +43,7 @@ package enum HTTPDate {
     }
 
     /// Days from 1970-01-01 to a date of the Gregorian calendar, computed with years that begin in March.
-    private static func daysBefore(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+    package static func daysBefore(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let years = month > 2 ? year : year - 1
         let days = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
         return years * 365 + years / 4 - years / 100 + years / 400 + days - 719_468

@@ -1,0 +1,96 @@
+/// `[document]` of a signed policy: what it is, for which machines, and what has no key in the configuration.
+package struct PolicyDocument: SettingsTable {
+    /// Whether HTTPDNS is used.
+    package enum Switch: String, Hashable, Sendable, CaseIterable {
+        /// As on each machine.
+        case on
+        /// Names go to LocalDNS, whatever `httpdnsd switch` says.
+        case off
+    }
+
+    /// A list of the configuration that a policy may replace instead of adding to it.
+    package enum List: String, Hashable, Sendable, CaseIterable {
+        case protect = "route.protect"
+        case bypass = "route.bypass"
+        case always = "preset.always"
+        case lastResort = "preset.last_resort"
+        case bogus = "answers.bogus"
+    }
+
+    /// 1 or more; a machine takes no document with a lower one than it has had.
+    package var serial = 0
+    /// From then on it is not taken, and dropped where it is in force; seconds since 1970.
+    package var expires: Int64 = 0
+    /// In percent of all machines, 1 to 100.
+    package var share = 100
+    /// The machine must have one of them; empty: all machines.
+    package var labels: [String] = []
+    package var `switch` = Switch.on
+    /// Names of providers that are asked first, in this order.
+    package var providerOrder: [String] = []
+    package var replace: [List] = []
+
+    package init() {}
+
+    static let settings: [Setting<PolicyDocument>] = [
+        Setting(
+            "serial", \.serial, .integer(in: 1...Int.max), default: "required", shapesAnswers: false,
+            "Higher than that of the document before."),
+        Setting(
+            "expires", \.expires, .timeOfDay, default: "required", shapesAnswers: false,
+            "From then on it is not in force."),
+        Setting(
+            "share", \.share, .integer(in: 1...100), shapesAnswers: false, "For this share of all machines, in percent."
+        ),
+        Setting(
+            "labels", \.labels, .labels, shapesAnswers: false, "For machines that have one of these in policy.labels."),
+        Setting("switch", \.switch, .choice(), shapesAnswers: false, "Whether HTTPDNS is used."),
+        Setting(
+            "provider_order", \.providerOrder, .list(of: .identifier("name", maximumLength: 32), "list of names"),
+            shapesAnswers: false, "Providers that are asked first."),
+        Setting(
+            "replace", \.replace, .list(of: .choice(), "list of keys"), shapesAnswers: false,
+            "Lists that replace those of the configuration; others are added to them."),
+    ]
+
+    mutating func finish(at path: SettingPath, _ reading: Reading) {
+        for (key, example) in [("serial", "serial = 1"), ("expires", "expires = 2030-01-31T00:00:00Z")] {
+            let place = path.appending(key: key)
+            guard !reading.written.contains(place), !reading.isMisspelt(place) else { continue }
+            reading.fail(place, "is missing; write \(example)")
+        }
+    }
+
+    /// Whether it is for a machine.
+    ///
+    /// - Parameters:
+    ///   - percentile: 0 to 99, the machine's place among all.
+    ///   - labels: those of the machine.
+    package func isFor(percentile: Int, labels: [String]) -> Bool {
+        percentile < share && (self.labels.isEmpty || self.labels.contains { labels.contains($0) })
+    }
+}
+
+extension Kind where Value == [String] {
+    static var labels: Kind { .list(of: .identifier("label", maximumLength: 32), "list of labels") }
+}
+
+extension Kind where Value == Int64 {
+    /// A date and time in UTC, seconds since 1970.
+    fileprivate static var timeOfDay: Kind {
+        Kind(
+            type: "date and time",
+            read: { node, path, reading in
+                let expected = "must be a date and time in UTC without quotes, such as 2030-01-31T00:00:00Z"
+                guard case .date(let text) = node.value else {
+                    reading.fail(path, "\(expected), not \(node.kindName)")
+                    return nil
+                }
+                guard let seconds = TOMLDate.seconds(text) else {
+                    reading.fail(path, "\(expected), not \(text)")
+                    return nil
+                }
+                return seconds
+            }, write: { String($0) })
+    }
+}

@@ -1,0 +1,105 @@
+/// A policy that an operator has signed once for many machines: lists, presets and the switch.
+///
+/// Its text has the schema of the configuration and a `[document]` table. What only a machine's own file may say has no
+/// place in it: providers and their secrets, listeners, paths, and the policy's own key and URL.
+package struct SignedPolicy: Equatable, Sendable {
+    package let document: PolicyDocument
+    /// Its lists; everything else has its default.
+    let lists: Configuration
+
+    /// What it may hold beside `document`, by table.
+    private static let allowed = [
+        "route": ["protect", "bypass"], "preset": ["always", "last_resort"], "answers": ["bogus"],
+    ]
+
+    /// Whether a signature of `text` is of `key`.
+    package typealias Check = @Sendable (_ text: ArraySlice<UInt8>, _ signature: [UInt8], _ key: PolicyKey) -> Bool
+
+    /// Verifies a signed file, and only then reads it.
+    ///
+    /// - Parameters:
+    ///   - file: begins every message.
+    ///   - keys: those that are trusted.
+    /// - Throws: all errors of the file together.
+    package static func open(
+        _ bytes: [UInt8], file: String, keys: [PolicyKey], check: Check
+    ) throws(ConfigurationError) -> SignedPolicy {
+        let envelope: PolicyEnvelope
+        do throws(ValueProblem) {
+            envelope = try PolicyEnvelope(bytes)
+        } catch {
+            throw ConfigurationError(diagnostics: [Diagnostic(file: file, line: 1, message: error.text)])
+        }
+        // Each trusted key is tried: the identifier is not signed, and only names the key to people.
+        guard keys.contains(where: { check(envelope.text, envelope.signature, $0) }) else {
+            let trusted = keys.map { quoted($0.id) }.joined(separator: ", ")
+            let why =
+                keys.contains { $0.id == envelope.keyID }
+                ? "was changed after it was signed with the key \(quoted(envelope.keyID))"
+                : "is signed with the key \(quoted(envelope.keyID)), and policy.public_key trusts \(trusted)"
+            throw ConfigurationError(diagnostics: [Diagnostic(file: file, line: 1, message: why)])
+        }
+        // With its first line, a comment, so that lines are those of the file.
+        return try parse(bytes, file: file)
+    }
+
+    /// Reads a text, signed or not, and verifies nothing.
+    package static func parse(_ bytes: [UInt8], file: String) throws(ConfigurationError) -> SignedPolicy {
+        guard bytes.count <= PolicyEnvelope.maximumSize else {
+            let message = "is larger than \(SizeText.write(PolicyEnvelope.maximumSize))"
+            throw ConfigurationError(diagnostics: [Diagnostic(file: file, message: message)])
+        }
+        let tree = try Configuration.document(bytes, file: file)
+        // Without variables: it means the same on all machines.
+        let reading = Reading(file: file, document: tree, environment: [:])
+        let document = readDocument(tree, reading)
+        refuseOthers(tree, reading)
+        var lists = Configuration()
+        if reading.errors.isEmpty, case .table(let root) = tree.value {
+            for setting in Configuration.settings {
+                guard allowed[setting.name] != nil, let node = root[setting.name] else { continue }
+                setting.read(node, SettingPath.root.appending(key: setting.name), reading, &lists)
+            }
+        }
+        guard let document, reading.errors.isEmpty else {
+            throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
+        }
+        return SignedPolicy(document: document, lists: lists)
+    }
+
+    private static func readDocument(_ tree: TOMLNode, _ reading: Reading) -> PolicyDocument? {
+        let path = SettingPath.root.appending(key: "document")
+        guard case .table(let root) = tree.value, let node = root["document"] else {
+            reading.fail(path, "is missing: a policy begins with [document] and its serial and expires")
+            return nil
+        }
+        return PolicyDocument.read(node, path, reading)
+    }
+
+    /// Reports every key that has no place in a policy.
+    private static func refuseOthers(_ tree: TOMLNode, _ reading: Reading) {
+        guard case .table(let root) = tree.value else { return }
+        for (name, node) in root.pairs where name != "document" {
+            let path = SettingPath.root.appending(key: name)
+            guard let keys = allowed[name], case .table(let table) = node.value else {
+                refuse(path, name, known: ["document"] + allowed.keys.sorted(), reading)
+                continue
+            }
+            for (key, _) in table.pairs where !keys.contains(key) {
+                refuse(path.appending(key: key), key, known: keys, reading)
+            }
+        }
+    }
+
+    private static func refuse(_ path: SettingPath, _ key: String, known: [String], _ reading: Reading) {
+        let place = path.schemaPath
+        guard
+            Schema.keys.contains(where: {
+                $0.path == place || $0.path.hasPrefix(place + ".") || $0.path.hasPrefix(place + "[]")
+            })
+        else { return reading.failUnknown(path, key, known: known) }
+        let lists = PolicyDocument.List.allCases.map(\.rawValue).joined(separator: ", ")
+        reading.fail(
+            path, "cannot be in a signed policy, only in a machine's own file; a policy holds document, \(lists)")
+    }
+}

@@ -1,0 +1,48 @@
+import Configuration
+import Testing
+
+/// `[policy]` of the configuration file.
+@Suite struct PolicySettingsTests {
+    private let key = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+
+    private func policyErrors(_ lines: String) -> [String] { errors(minimal + "[policy]\n" + lines) }
+
+    @Test(arguments: [
+        ("https://policy.example.com/a", "https://policy.example.com/a"),
+        ("file:///etc/a.policy", "file:///etc/a.policy"),
+        ("/etc/a.policy", "file:///etc/a.policy"),
+    ])
+    func `a URL is https or a file`(text: String, description: String) throws {
+        let loaded = try accepted(minimal + "[policy]\nurl = \"\(text)\"\npublic_key = [\"\(key)\"]")
+        #expect(loaded.configuration.policy.url?.description == description)
+        #expect(!loaded.warnings.contains { $0.key == "policy.url" })
+    }
+
+    @Test(arguments: ["http://policy.example.com/a", "ftp://x/", "policy.example.com", "file:a", "https://"])
+    func `another URL is refused with what would be right`(text: String) {
+        let errors = policyErrors("url = \"\(text)\"\npublic_key = [\"\(key)\"]")
+        #expect(errors.count == 1 && errors[0].hasPrefix("t.toml:5: policy.url: "), "\(errors)")
+    }
+
+    @Test func `a URL without a key is refused`() {
+        let errors = policyErrors("url = \"/etc/a.policy\"")
+        #expect(errors.count == 1 && errors[0].contains("policy.public_key: is missing"), "\(errors)")
+    }
+
+    @Test func `a key of the wrong length is refused with its length`() {
+        let errors = policyErrors("public_key = [\"AAAA\"]")
+        #expect(errors.count == 1 && errors[0].contains("has 3 bytes, and an Ed25519 public key has 32"), "\(errors)")
+        #expect(policyErrors("public_key = [\"not a key\"]").count == 1)
+    }
+
+    @Test func `two keys are trusted at once, and not three`() throws {
+        _ = try accepted(minimal + "[policy]\npublic_key = [\"\(key)\", \"\(key)\"]")
+        #expect(policyErrors("public_key = [\"\(key)\", \"\(key)\", \"\(key)\"]").count == 1)
+    }
+
+    @Test func `without a file on disk a warning says that it is not stored`() throws {
+        let loaded = try accepted(
+            minimal + "[cache.disk]\npath = \"\"\n[policy]\nurl = \"/etc/a.policy\"\npublic_key = [\"\(key)\"]")
+        #expect(loaded.warnings.contains { $0.key == "policy.url" })
+    }
+}
