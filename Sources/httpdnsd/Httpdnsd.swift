@@ -15,7 +15,7 @@ struct Httpdnsd: ParsableCommand {
         subcommands: [
             ServeCommand.self, CheckCommand.self, QueryCommand.self, StatusCommand.self, WhyCommand.self,
             TailCommand.self, CacheCommand.self, SwitchCommand.self, BadIPCommand.self, ReloadCommand.self,
-            DoctorCommand.self, HealthcheckCommand.self, ResolverCommand.self,
+            PolicyCommand.self, DoctorCommand.self, HealthcheckCommand.self, ResolverCommand.self,
         ],
         defaultSubcommand: ServeCommand.self)
 

@@ -1,0 +1,175 @@
+import ArgumentParser
+import Configuration
+import Glibc
+import HTTPDNS
+import Platform
+
+/// `httpdnsd policy`: documents that an operator signs for many machines.
+struct PolicyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "policy",
+        abstract: "Makes keys, signs policies for many machines, and shows the one in force.",
+        discussion: """
+            A policy is a text in TOML: [document] with serial and expires, and any of route.protect, route.bypass, \
+            preset.always, preset.last_resort and answers.bogus. Documentation/Policy.md has the whole procedure.
+            """,
+        subcommands: [Keygen.self, Sign.self, Verify.self])
+
+    /// Reads a file; prints why not, and leaves with status 1.
+    fileprivate static func read(_ path: String) throws -> [UInt8] {
+        do throws(SystemError) {
+            return try readFile(path, limit: PolicyEnvelope.maximumSize + 1)
+        } catch {
+            printError("\(path): cannot be read: \(error.reason)")
+            throw ExitStatus.no.exitCode
+        }
+    }
+
+    /// What a policy says, a line each.
+    fileprivate static func text(of policy: SignedPolicy) -> String {
+        let document = policy.document
+        let changes = policy.changes.isEmpty ? ["changes nothing"] : policy.changes
+        return (["serial \(document.serial), expires \(document.expiryText)"] + changes).joined(separator: "\n  ")
+    }
+}
+
+extension PolicyDocument {
+    /// Such as `2030-01-31T00:00:00Z`.
+    var expiryText: String { UTCTime(milliseconds: expires * 1_000).description.replacing(".000Z", with: "Z") }
+}
+
+extension PolicyCommand {
+    /// `httpdnsd policy keygen FILE`
+    struct Keygen: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "keygen",
+            abstract: "Makes a key that signs policies, and prints its public key for policy.public_key.",
+            discussion: "The file is readable by its owner alone (mode 0600). One that is there is never overwritten.")
+
+        @Argument(help: "Where the private key is stored; it never leaves the machine on which policies are signed.")
+        var file: String
+
+        func run() throws {
+            do throws(SystemError) {
+                print(try PolicySecretKey.make(file).publicKey)
+            } catch {
+                printError("\(error)")
+                throw ExitStatus.no.exitCode
+            }
+        }
+    }
+
+    /// `httpdnsd policy sign FILE`
+    struct Sign: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "sign",
+            abstract: "Checks a policy and signs it: prints the file that machines fetch.",
+            discussion: """
+                The text is checked as machines will, and one with a mistake is not signed. A file that is signed already \
+                is signed again.
+                """)
+
+        @Argument(help: "The policy.", completion: .file())
+        var file: String
+
+        @Option(help: .init("The private key, as `policy keygen` made it.", valueName: "file"), completion: .file())
+        var key: String
+
+        @Option(
+            help: .init("Write the signed policy here, in one step, instead of printing it.", valueName: "file"),
+            completion: .file())
+        var output: String?
+
+        func run() throws {
+            let text = PolicyEnvelope.text(of: try PolicyCommand.read(file))
+            let policy: SignedPolicy
+            let key: PolicySecretKey
+            do {
+                policy = try SignedPolicy.parse(Array(text), file: file)
+                key = try PolicySecretKey.read(self.key)
+            } catch let error as ConfigurationError {
+                for diagnostic in error.diagnostics { printError("\(diagnostic)") }
+                throw ExitStatus.no.exitCode
+            } catch let fault as PolicyFault {
+                printError(fault.text)
+                throw ExitStatus.no.exitCode
+            }
+            guard policy.document.expires > Int64(time(nil)) else {
+                printError("\(file): document.expires is over, so that no machine would take it: write a later one")
+                throw ExitStatus.no.exitCode
+            }
+            guard let signed = key.signed(text), signed.count <= PolicyEnvelope.maximumSize else {
+                printError("\(file): cannot be signed: too large, or libcrypto has no Ed25519")
+                throw ExitStatus.no.exitCode
+            }
+            if let output { try write(signed, to: output) } else { print(signed) }
+            printError("signed with the key \(key.publicKey.id): \(PolicyCommand.text(of: policy))")
+        }
+
+        private func write(_ bytes: [UInt8], to path: String) throws {
+            do throws(SystemError) {
+                try replaceFile(path, bytes, mode: 0o644)
+            } catch {
+                printError("\(error)")
+                throw ExitStatus.no.exitCode
+            }
+        }
+
+        private func print(_ bytes: [UInt8]) {
+            Swift.print(String(decoding: bytes, as: UTF8.self), terminator: "")
+        }
+    }
+
+    /// `httpdnsd policy verify FILE`
+    struct Verify: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "verify",
+            abstract: "Says whether machines would take a signed policy, and what it would change.",
+            discussion: """
+                By the keys of the configuration's policy.public_key, or those that are named. Exit status 1: it would be \
+                refused.
+                """)
+
+        @OptionGroup var configuration: ConfigurationFile
+
+        @Argument(help: "The signed policy.", completion: .file())
+        var file: String
+
+        @Option(
+            name: .customLong("public-key"),
+            help: .init("Trust this key instead of the configuration's; may be repeated.", valueName: "key"))
+        var keys: [String] = []
+
+        func validate() throws {
+            for text in keys where PolicyKey(text) == nil {
+                throw ValidationError("--public-key \(text): not the 44 characters that `policy keygen` prints")
+            }
+        }
+
+        func run() throws {
+            let bytes = try PolicyCommand.read(file)
+            do throws(ConfigurationError) {
+                let policy = try SignedPolicy.open(
+                    bytes, file: file, keys: try trusted(), check: PolicyKey.check)
+                print("\(file) is good: \(PolicyCommand.text(of: policy))")
+                guard policy.document.expires <= Int64(time(nil)) else { return }
+                throw ConfigurationError(
+                    diagnostics: [Diagnostic(file: file, message: "has expired: no machine takes it")])
+            } catch {
+                for diagnostic in error.diagnostics { printError("\(diagnostic)") }
+                throw ExitStatus.no.exitCode
+            }
+        }
+
+        private func trusted() throws(ConfigurationError) -> [PolicyKey] {
+            if !keys.isEmpty { return keys.compactMap { PolicyKey($0) } }
+            let path = configuration.path
+            let found = try Configuration.loadTables(["policy"], path: path, configuration.variables).policy.keys
+            guard found.isEmpty else { return found }
+            throw ConfigurationError(
+                diagnostics: [
+                    Diagnostic(file: path, key: "policy.public_key", message: "is empty: name one with --public-key")
+                ])
+        }
+    }
+}

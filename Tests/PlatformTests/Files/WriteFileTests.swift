@@ -1,0 +1,48 @@
+import Glibc
+import Platform
+import TestSupport
+import Testing
+
+@Suite struct WriteFileTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func mode(_ path: String) -> mode_t {
+        var status = stat()
+        return stat(path, &status) == 0 ? status.st_mode & 0o777 : 0
+    }
+
+    @Test func `a new file has its bytes, and its mode whatever the umask is`() throws {
+        let path = directory.path + "/a"
+        try createFile(path, [1, 2, 3], mode: 0o640)
+        #expect(try readFile(path, limit: 9) == [1, 2, 3])
+        #expect(mode(path) == 0o640)
+    }
+
+    @Test func `what is there already is not overwritten, nor followed`() throws {
+        let (path, link) = (directory.path + "/a", directory.path + "/link")
+        try createFile(path, [1], mode: 0o600)
+        #expect(symlink(path, link) == 0)
+        for taken in [path, link] {
+            let error = #expect(throws: SystemError.self) { try createFile(taken, [2], mode: 0o600) }
+            #expect(error?.code == EEXIST)
+        }
+        #expect(try readFile(path, limit: 9) == [1])
+    }
+
+    @Test func `a file takes the place of another, whatever an earlier attempt has left`() throws {
+        let path = directory.path + "/a"
+        _ = try directory.write("rest", to: "a.new")
+        for bytes in [[UInt8(1)], [2, 3]] {
+            try replaceFile(path, bytes, mode: 0o600)
+            #expect(try readFile(path, limit: 9) == bytes)
+        }
+        #expect(access(path + ".new", F_OK) != 0)
+    }
+
+    @Test func `a folder that is not there is an error that names the file`() {
+        let error = #expect(throws: SystemError.self) { try replaceFile("/nowhere/a", [1], mode: 0o600) }
+        #expect(error?.description == "make /nowhere/a.new: No such file or directory")
+    }
+}
