@@ -26,6 +26,12 @@ package enum LogKind: String, CaseIterable, Sendable {
     case switchOn = "switch.on"
     case switchOff = "switch.off"
 
+    // MARK: The signed policy
+    case policyTaken = "policy.taken"
+    case policyRefused = "policy.refused"
+    case policyUnavailable = "policy.unavailable"
+    case policyExpired = "policy.expired"
+
     // MARK: Upstreams
     case providerBackoff = "provider.backoff"
     case providerAddressBack = "provider.address_back"
@@ -89,7 +95,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     package var level: Logger.Level {
         switch self {
         case .startMemory, .startSandbox, .startSocketsAdopted, .query, .diskLoaded, .providerAddresses: .info
-        case .stop, .startSocketsClosed, .reloadTaken, .switchOn, .switchOff, .providerAddressBack,
+        case .stop, .startSocketsClosed, .reloadTaken, .switchOn, .switchOff, .policyTaken, .providerAddressBack,
             .providerCertificateAccepted,
             .providerAccepted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged,
             .networkNAT64,
@@ -100,7 +106,7 @@ package enum LogKind: String, CaseIterable, Sendable {
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket,
             .startMonitor,
             .startNotReplaced, .serviceManager,
-            .reloadRestartNeeded,
+            .reloadRestartNeeded, .policyUnavailable, .policyExpired,
             .providerBackoff, .providerClock, .providerLimitNear, .providerLimit, .providerAddressesUnavailable,
             .providerDisabled,
             .localDNSNoServers, .localDNSServerSilent,
@@ -110,7 +116,8 @@ package enum LogKind: String, CaseIterable, Sendable {
             .clientRefused, .limitQueries,
             .limitConnections, .logDropped, .logQueriesDropped, .dnstapUnavailable, .dnstapDropped:
             .warning
-        case .startAuthorities, .reloadRefused, .providerCertificateRefused, .providerRefused, .diskQuarantined:
+        case .startAuthorities, .reloadRefused, .policyRefused, .providerCertificateRefused, .providerRefused,
+            .diskQuarantined:
             .error
         case .startFailed: .critical
         }

@@ -25,6 +25,11 @@ struct ReportTests {
         status.providers = [provider]
         status.localDNS = [.init(address: "192.0.2.53:53", state: .probeDue, retry: nil)]
         status.forwards = [.init(suffixes: ["corp.example"], servers: status.localDNS)]
+        status.policy.url = "https://policy.example.com/a"
+        (status.policy.serial, status.policy.expires) = (7, "2030-01-31T00:00:00Z")
+        (status.policy.state, status.policy.changes) = (.inForce, ["switches HTTPDNS off"])
+        (status.policy.switchesOff, status.policy.fetchAge) = (true, 61)
+        status.policy.problem = "no answer in time"
         status.cache.entries = 7
         status.refused = 12
         (status.networkChanges, status.networkChangeAge) = (3, 12)
@@ -36,6 +41,10 @@ struct ReportTests {
         #expect(status.json.contains("\"network_changes\":3"))
         #expect(status.text.contains("refused   12 queries of clients that are not in listen.allow"))
         #expect(status.text.contains("listen    127.0.0.1:53, [::1]:53 (not on this machine yet)\n"))
+        #expect(status.text.contains("policy    serial 7, expires 2030-01-31T00:00:00Z: in force\n"))
+        #expect(status.text.contains("fetched 1 min 1 s ago from https://policy.example.com/a"), "\(status.text)")
+        #expect(status.text.contains("PROBLEM: no answer in time"))
+        #expect(status.text.contains("switch    OFF by the signed policy"))
         #expect(status.text.contains("nat64     64:ff9b::/96 stands for IPv4 addresses"))
         #expect(status.text.contains("clock     this machine's is before this version was released"))
         #expect(status.isCutOff && status.text.contains("LocalDNS gives 10.0.0.1 for unrelated names"))

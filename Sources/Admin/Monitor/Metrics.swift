@@ -36,6 +36,13 @@ enum Metrics {
             "policy_generation", .gauge, "The generation of the policy; a raise makes questions be decided again.",
             value: Double(status.generation))
         writer.family(
+            "signed_policy_serial", .gauge, "The serial of the signed policy in force; 0: none.",
+            value: Double(status.policy.serialInForce))
+        writer.family(
+            "signed_policy_fetch_age_seconds", .gauge,
+            "Seconds since the signed policy was last fetched, changed or not; -1: not yet.", unit: "seconds",
+            value: Double(status.policy.fetchAge ?? -1))
+        writer.family(
             "httpdns_enabled", .gauge, "1 while HTTPDNS is in use, 0 after `switch off`.", value: status.isOn ? 1 : 0)
         writer.family(
             "clock_doubted", .gauge, "1 while there is evidence that this machine's clock is wrong.",

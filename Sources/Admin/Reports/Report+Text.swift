@@ -18,8 +18,14 @@ extension StatusReport {
                         + (adopted.contains($0) ? " (sockets passed on)" : "")
                 }.joined(separator: ", "),
             ],
-            ["switch", isOn ? "on, mode \(mode)" : Self.off(isStored: !cache.file.isEmpty)],
+            [
+                "switch",
+                policy.switchesOff
+                    ? "OFF by the signed policy: names go to LocalDNS"
+                    : isOn ? "on, mode \(mode)" : Self.off(isStored: !cache.file.isEmpty),
+            ],
         ]
+        if !policy.url.isEmpty { rows += policy.rows }
         rows += providers.flatMap(\.rows)
         rows += localDNS.enumerated().map { [$0 == 0 ? "localdns" : "", $1.text] }
         if localDNS.isEmpty { rows.append(["localdns", "no server known yet"]) }

@@ -15,6 +15,8 @@ package struct StatusReport: JSONRecord {
     /// Whether HTTPDNS is used.
     package var isOn = true
     package var mode = ""
+    /// The signed policy.
+    package var policy = Policy()
     package var listen: [String] = []
     /// Those of `listen` that no interface of the machine has.
     package var absent: [String] = []
@@ -82,6 +84,7 @@ package struct StatusReport: JSONRecord {
         case "generation": generation = try reader.int()
         case "switch": isOn = try reader.string() == "on"
         case "mode": mode = try reader.string()
+        case "policy": policy = try Policy(from: &reader)
         case "listen": listen = try reader.strings()
         case "listen_absent": absent = try reader.strings()
         case "listen_adopted": adopted = try reader.strings()
@@ -122,6 +125,7 @@ package struct StatusReport: JSONRecord {
         writer.member("generation", generation)
         writer.member("switch", isOn ? "on" : "off")
         writer.member("mode", mode)
+        writer.member("policy", object: { policy.write(to: &$0) })
         writer.member("listen", strings: listen)
         writer.member("listen_absent", strings: absent)
         writer.member("listen_adopted", strings: adopted)

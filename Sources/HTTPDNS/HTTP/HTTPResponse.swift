@@ -8,20 +8,23 @@ package struct HTTPResponse: Hashable, Sendable {
     package var retryAfter: UInt32?
     /// The `Date` header, in seconds since 1970.
     package var date: Int64?
-    /// At most 64 KiB; the transport enforces it.
+    /// The `ETag` header, of a document only.
+    package var entityTag: String?
+    /// At most 64 KiB, of a document 4 MiB; the transport enforces it.
     package var body: [UInt8]
     /// The time from the request to the first byte of its response; nil: not measured.
     package var timeToFirstByte: Duration?
 
     package init(
         status: Int, contentType: String? = nil, age: UInt32? = nil, retryAfter: UInt32? = nil, date: Int64? = nil,
-        body: [UInt8] = [], timeToFirstByte: Duration? = nil
+        entityTag: String? = nil, body: [UInt8] = [], timeToFirstByte: Duration? = nil
     ) {
         self.status = status
         self.contentType = contentType
         self.age = age
         self.retryAfter = retryAfter
         self.date = date
+        self.entityTag = entityTag
         self.body = body
         self.timeToFirstByte = timeToFirstByte
     }

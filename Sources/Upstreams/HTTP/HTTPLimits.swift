@@ -15,6 +15,10 @@ package enum HTTPLimits {
     static let refusals = 8
     /// The most bytes of a reply's body.
     package static let body = 65_536
+    /// The same of a document, such as a signed policy.
+    static let document = 4 << 20
+    /// The longest entity tag that is sent back.
+    static let entityTag = 256
     /// Bytes of the buffer that libcurl allocates to receive each transfer; longer bodies come in parts. Most replies
     /// fit, and the allocator reuses a block of this size at once.
     static let buffer = 1_024

@@ -34,6 +34,8 @@ package struct HTTPOrigin: Hashable, Sendable {
     /// An HTTP proxy through which connections are tunnelled (`CONNECT`, RFC 9110 section 9.3.6), also those of plain
     /// http; nil: none.
     package var proxy: SocketAddress?
+    /// Whether its replies are documents: longer than those to queries, and with an entity tag.
+    package var hasDocuments = false
     /// Connected to in place of `address`, where the network translates that; nil: `address` itself.
     package var translated: IPAddress?
 
@@ -51,6 +53,9 @@ package struct HTTPOrigin: Hashable, Sendable {
         self.pins = pins
         self.proxy = proxy
     }
+
+    /// The most bytes of a reply's body.
+    var bodyLimit: Int { hasDocuments ? HTTPLimits.document : HTTPLimits.body }
 
     /// Where connections lead first, to which a route is needed: the proxy, or the address.
     var nextHop: IPAddress { proxy?.ip ?? translated ?? address }

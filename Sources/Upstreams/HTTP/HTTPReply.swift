@@ -15,8 +15,14 @@ final class HTTPReply {
     private(set) var date: Int64?
     /// The `Retry-After` field in seconds from now.
     private(set) var retryAfter: UInt32?
+    /// The `ETag` field (RFC 9110 section 8.8.3), of a document only.
+    private(set) var entityTag: String?
+    private let isDocument: Bool
     private var headerSize = 0
     private var isHeaderComplete = false
+
+    /// - Parameter isDocument: whether the body may be as long as a document.
+    init(isDocument: Bool = false) { self.isDocument = isDocument }
 
     /// Clears everything for the next reply.
     func reset() {
@@ -30,11 +36,12 @@ final class HTTPReply {
         age = nil
         date = nil
         retryAfter = nil
+        entityTag = nil
     }
 
     /// - Returns: whether the body is still within its limit.
     func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool {
-        guard body.count + part.count <= HTTPLimits.body else { return false }
+        guard body.count + part.count <= (isDocument ? HTTPLimits.document : HTTPLimits.body) else { return false }
         body.append(contentsOf: part)
         return true
     }
@@ -78,6 +85,8 @@ final class HTTPReply {
             if age == nil, Self.isEqual(name, "age") { age = Self.seconds(Self.trimmed(value)) }
         case UInt8(ascii: "d"):
             if date == nil, Self.isEqual(name, "date") { date = Self.date(Self.trimmed(value)) }
+        case UInt8(ascii: "e") where isDocument:
+            if entityTag == nil, Self.isEqual(name, "etag") { entityTag = Self.tag(Self.trimmed(value)) }
         case UInt8(ascii: "r"):
             if retryAfter == nil, Self.isEqual(name, "retry-after") { retryAfter = Self.wait(Self.trimmed(value)) }
         default: break
@@ -107,6 +116,14 @@ final class HTTPReply {
         while start < end, value[start] <= 0x20 { start += 1 }
         while end > start, value[end - 1] <= 0x20 { end -= 1 }
         return UnsafeRawBufferPointer(rebasing: value[start..<end])
+    }
+
+    /// An entity tag that can be sent back; nil for any other text.
+    private static func tag(_ text: UnsafeRawBufferPointer) -> String? {
+        guard (1...HTTPLimits.entityTag).contains(text.count), text.allSatisfy({ (0x20...0x7e).contains($0) }) else {
+            return nil
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Seconds to wait, given as seconds or as a date (RFC 9110 section 10.2.3); nil if invalid or not in the future.

@@ -7,7 +7,7 @@ import Scheduling
 final class HTTPHandle {
     private let easy: CurlEasy
     private let origin: HTTPOrigin
-    private let reply = HTTPReply()
+    private let reply: HTTPReply
     private unowned let sockets: HTTPSockets
     /// The request that it carries.
     private(set) var transfer: HTTPTransfer?
@@ -26,6 +26,7 @@ final class HTTPHandle {
         _ origin: HTTPOrigin, sockets: HTTPSockets, share: borrowing CurlShare, connectTo: borrowing CurlList
     ) throws(CurlError) {
         easy = try CurlEasy()
+        reply = HTTPReply(isDocument: origin.hasDocuments)
         headers = try CurlList([])
         self.origin = origin
         self.sockets = sockets
@@ -65,7 +66,7 @@ final class HTTPHandle {
         try easy.set(CURLOPT_TCP_KEEPALIVE, 1)
         try easy.set(CURLOPT_TCP_KEEPIDLE, HTTPLimits.keepAliveIdle)
         try easy.set(CURLOPT_TCP_KEEPINTVL, HTTPLimits.keepAliveInterval)
-        try easy.set(CURLOPT_MAXFILESIZE, HTTPLimits.body)
+        try easy.set(CURLOPT_MAXFILESIZE, origin.bodyLimit)
         try easy.set(CURLOPT_BUFFERSIZE, HTTPLimits.buffer)
     }
 
@@ -154,7 +155,7 @@ final class HTTPHandle {
     var response: HTTPResponse {
         HTTPResponse(
             status: easy.long(CURLINFO_RESPONSE_CODE) ?? 0, contentType: reply.contentType, age: reply.age,
-            retryAfter: reply.retryAfter, date: reply.date, body: reply.body,
+            retryAfter: reply.retryAfter, date: reply.date, entityTag: reply.entityTag, body: reply.body,
             timeToFirstByte: timeToFirstByte)
     }
 

@@ -117,7 +117,9 @@ final class HTTP2Connection: HTTPCarrier {
     private func send(_ transfer: HTTPTransfer, on session: HTTP2Session, hasWaited: Bool) throws(UpstreamFailure) {
         guard transfer.isPermitted || transfer.permit?() ?? true else { throw .cancelled }
         transfer.isPermitted = false
-        let stream = HTTP2Stream(transfer.request, repliesBefore: session.replies, hasWaited: hasWaited, at: loop.now)
+        let stream = HTTP2Stream(
+            transfer.request, isDocument: origin.hasDocuments, repliesBefore: session.replies, hasWaited: hasWaited,
+            at: loop.now)
         try session.open(stream, path: origin.target(of: transfer.request))
         stream.index = exchanges.count
         transfer.slot = stream.index
@@ -215,7 +217,7 @@ final class HTTP2Connection: HTTPCarrier {
         guard isHTTP2 else { throw .lacksHTTP2 }
         let session: HTTP2Session
         do {
-            session = try HTTP2Session(authority: origin.authority(host: host))
+            session = try HTTP2Session(authority: origin.authority(host: host), bodyLimit: origin.bodyLimit)
         } catch {
             throw broken(error)
         }

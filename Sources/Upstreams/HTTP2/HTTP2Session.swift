@@ -11,11 +11,6 @@ final class HTTP2Session {
     /// A stream that has ended, and its error code (RFC 9113 section 7), 0 for none.
     typealias Ended = (stream: HTTP2Stream, code: UInt32)
 
-    /// The flow-control window of a stream, in bytes. It is never updated: it is one byte more than the limit of a
-    /// body, so that when a body is found too long no more of it is in transit.
-    private static let streamWindow = UInt32(HTTPLimits.body + 1)
-    /// The flow-control window of the connection, in bytes: the windows of all streams.
-    private static let window = Int32(HTTPLimits.streams) * Int32(streamWindow)
     /// The most frames that may wait to be sent: more than all requests need. Above that the other end does not read.
     private static let queueLimit = 1_024
 
@@ -34,9 +29,16 @@ final class HTTP2Session {
     /// When the bytes being processed were received.
     fileprivate var now = Instant(nanoseconds: 0)
 
-    /// - Parameter authority: host and port as in a URL.
+    /// - Parameters:
+    ///   - authority: host and port as in a URL.
+    ///   - bodyLimit: the most bytes of a reply's body, at most `HTTPLimits.document`.
     /// - Throws: `UpstreamFailure.network` without memory.
-    init(authority: String) throws(UpstreamFailure) {
+    init(authority: String, bodyLimit: Int = HTTPLimits.body) throws(UpstreamFailure) {
+        // A stream's flow-control window is never updated: it is one byte more than the limit of a body, so that when a
+        // body is found too long no more of it is in transit.
+        let streamWindow = UInt32(bodyLimit + 1)
+        // The connection's is the windows of all streams.
+        let window = Int32(HTTPLimits.streams) * Int32(streamWindow)
         fields.add(":scheme", "https")
         fields.add(":authority", authority)
         fixedFields = fields.count
@@ -61,13 +63,13 @@ final class HTTP2Session {
         let settings = [
             nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0),
             nghttp2_settings_entry(
-                settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), value: Self.streamWindow),
+                settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), value: streamWindow),
             nghttp2_settings_entry(
                 settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue), value: UInt32(HTTPLimits.header)),
         ]
         let none = UInt8(NGHTTP2_FLAG_NONE.rawValue)
         guard nghttp2_submit_settings(session, none, settings, settings.count) == 0,
-            nghttp2_session_set_local_window_size(session, none, 0, Self.window) == 0
+            nghttp2_session_set_local_window_size(session, none, 0, window) == 0
         else { throw Self.noMemory }
     }
 

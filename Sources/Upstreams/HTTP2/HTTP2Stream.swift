@@ -9,7 +9,7 @@ final class HTTP2Stream {
     /// Its index among its connection's streams.
     var index = 0
     let request: HTTPRequest
-    let reply = HTTPReply()
+    let reply: HTTPReply
     /// The number of replies on the connection when the request was sent.
     let repliesBefore: Int
     /// Whether the request waited until the connection was ready, which had carried none before.
@@ -25,8 +25,11 @@ final class HTTP2Stream {
     /// Why the reply cannot be used, found before its end.
     private(set) var failure: UpstreamFailure?
 
-    init(_ request: HTTPRequest, repliesBefore: Int, hasWaited: Bool, at now: Instant) {
+    init(
+        _ request: HTTPRequest, isDocument: Bool = false, repliesBefore: Int, hasWaited: Bool, at now: Instant
+    ) {
         self.request = request
+        reply = HTTPReply(isDocument: isDocument)
         self.repliesBefore = repliesBefore
         self.hasWaited = hasWaited
         sent = now
@@ -80,6 +83,7 @@ final class HTTP2Stream {
     var response: HTTPResponse {
         HTTPResponse(
             status: status, contentType: reply.contentType, age: reply.age, retryAfter: reply.retryAfter,
-            date: reply.date, body: reply.body, timeToFirstByte: firstByte.map { $0 - sent })
+            date: reply.date, entityTag: reply.entityTag, body: reply.body, timeToFirstByte: firstByte.map { $0 - sent }
+        )
     }
 }

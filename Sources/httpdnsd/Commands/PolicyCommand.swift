@@ -1,3 +1,4 @@
+import Admin
 import ArgumentParser
 import Configuration
 import Glibc
@@ -13,7 +14,7 @@ struct PolicyCommand: ParsableCommand {
             A policy is a text in TOML: [document] with serial and expires, and any of route.protect, route.bypass, \
             preset.always, preset.last_resort and answers.bogus. Documentation/Policy.md has the whole procedure.
             """,
-        subcommands: [Keygen.self, Sign.self, Verify.self])
+        subcommands: [Keygen.self, Sign.self, Verify.self, Show.self])
 
     /// Reads a file; prints why not, and leaves with status 1.
     fileprivate static func read(_ path: String) throws -> [UInt8] {
@@ -170,6 +171,24 @@ extension PolicyCommand {
                 diagnostics: [
                     Diagnostic(file: path, key: "policy.public_key", message: "is empty: name one with --public-key")
                 ])
+        }
+    }
+}
+
+extension PolicyCommand {
+    /// `httpdnsd policy show`
+    struct Show: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "show",
+            abstract: "Shows the policy in force in the running server, what it changes, and how its fetches go.")
+
+        @OptionGroup var control: ControlOptions
+
+        func run() throws {
+            let policy = try control.perform { client throws(ControlError) in
+                try client.get("/v1/status", as: StatusReport.self)
+            }.report.policy
+            print(control.json ? policy.json : policy.text)
         }
     }
 }

@@ -26,9 +26,11 @@ struct SwitchCommand: ParsableCommand {
             try client.post("/v1/switch", as: SwitchReport.self) { $0.member("switch", state.rawValue) }
         }
         control.show(reply) { report in
-            report.isOn
-                ? "HTTPDNS is on"
-                : "HTTPDNS is off, until it is switched on: names go to LocalDNS"
+            report.isOffByPolicy
+                ? "HTTPDNS is off by the signed policy, whatever this machine's own switch is (httpdnsd policy show)"
+                : report.isOn
+                    ? "HTTPDNS is on"
+                    : "HTTPDNS is off, until it is switched on: names go to LocalDNS"
         }
     }
 }

@@ -94,7 +94,9 @@ extension DNSService: ControlTarget {
             )
         }
         keepSwitch()
-        return SwitchReport(isOn: resolver.isOn, generation: Int(generation.current))
+        return SwitchReport(
+            isOn: resolver.isOn && !policy.switchesOff, isOffByPolicy: policy.switchesOff,
+            generation: Int(generation.current))
     }
 
     func handOver() async -> HandoverReport? { await onHandover?() }

@@ -22,6 +22,9 @@ extension DNSService {
             takeTranslation()
         }
         discoverPrefix()
+        policy.start(
+            fetchingBy: { [unowned self] in PolicyFetcher($0, base, composition.localDNS, paths: paths, loop: loop) },
+            onChange: { [unowned self] in await takePolicy() })
     }
 
     /// Starts again with everything that another network makes doubtful.
@@ -38,6 +41,7 @@ extension DNSService {
         discoverPrefix()
         tellDiskOfPolicy()
         Loop.spawn { [resolver] in await resolver.refreshHot() }
+        policy.networkChanged()
         networkChanges.count += 1
         networkChanges.last = loop.now
         tell(of: signs)

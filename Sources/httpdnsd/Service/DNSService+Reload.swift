@@ -15,17 +15,19 @@ extension DNSService {
         var report = ReloadReport()
         do {
             // On a thread of its own: the loop never waits for a disk.
-            let source = source
-            let (loaded, remarks) = try await NamedThread.run("reload") {
+            let (source, policy) = (source, policy)
+            let (loaded, remarks, stored) = try await NamedThread.run("reload") {
                 Result { () throws(ConfigurationRefusal) in
                     let loaded = try source.check()
-                    return (loaded, remarks: loaded.configuration.remarks)
+                    return (
+                        loaded, remarks: loaded.configuration.remarks, stored: policy.stored(by: loaded.configuration)
+                    )
                 }
             }.get()
             var settings = loaded.configuration
             report.restartNeeded = settings.keepStartSettings(of: composition.settings)
             report.warnings = loaded.warnings.map(\.description) + remarks
-            await replaceConfiguration(with: settings)
+            await take(settings, stored: stored)
             // The old lists.
             returnFreeMemory()
         } catch let refusal as ConfigurationRefusal {

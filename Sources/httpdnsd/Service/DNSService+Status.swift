@@ -19,7 +19,8 @@ extension DNSService {
         status.configuration = source.path
         status.reloads = reloads
         status.generation = Int(generation.current)
-        status.isOn = resolver.isOn
+        status.isOn = resolver.isOn && !policy.switchesOff
+        status.policy = policy.report
         status.mode = composition.settings.route.mode.rawValue
         status.listen = server.addresses.map(\.description)
         status.absent = server.addresses.filter { !$0.isOnThisMachine }.map(\.description)

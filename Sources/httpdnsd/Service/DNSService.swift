@@ -29,6 +29,9 @@ final class DNSService {
     /// Where no carrier is.
     let paths: NetworkPaths
     private(set) var composition: Composition
+    /// As the file has it, before the signed policy.
+    private(set) var base: Configuration
+    let policy: PolicyKeeper
     /// How often the configuration was read again and taken.
     private(set) var reloads = 0
     /// Where the configuration is read again.
@@ -74,6 +77,9 @@ final class DNSService {
         let events = EventLog(log.logger, clock: loop)
         self.events = events
         listeners = QueryListeners(clock: loop)
+        base = settings
+        policy = PolicyKeeper(settings, loop: loop, events: events)
+        let settings = policy.inForce?.applied(to: settings) ?? settings
         startedAt = loop.now
         names = HottestNames(at: loop.now)
         startedTime = Double(Int64(time(nil)))
@@ -126,10 +132,31 @@ final class DNSService {
         return routes
     }
 
+    /// Serves by a configuration that was read again, and the signed policy.
+    ///
+    /// - Parameter stored: the stored policy, by the keys of `settings`.
+    func take(_ settings: Configuration, stored: SignedPolicy?) async {
+        base = settings
+        reloads += 1
+        policy.take(settings, stored: stored)
+        await putInForce()
+        policy.resume()
+    }
+
+    /// Serves by the signed policy, after that has changed.
+    func takePolicy() async { await reloadTurn.pass { await self.putInForce() } }
+
+    private func putInForce() async {
+        guard let policy = policy.inForce else { return await replaceConfiguration(with: base) }
+        // On a thread of its own: lists are long.
+        let merged = try? await NamedThread.run("policy") { [base] in policy.applied(to: base) }
+        await replaceConfiguration(with: merged ?? policy.applied(to: base))
+    }
+
     /// Serves by another configuration from now on; flights under way end by the old one, for the clients that wait already.
     ///
     /// Listen addresses, threads and the user stay as they are, whatever `settings` says.
-    func replaceConfiguration(with settings: Configuration) async {
+    private func replaceConfiguration(with settings: Configuration) async {
         let old = composition
         let new = Composition(settings, replacing: old, paths: paths, loop: loop, events: events)
         if new.localDNS === old.localDNS { new.readLocalDNSAgain() }
@@ -151,7 +178,6 @@ final class DNSService {
         routes = policy.routes
         tellDiskOfPolicy()
         keepWhatIsLearned()
-        reloads += 1
         log.set(settings.log.style, level: settings.log.threshold)
         turnFeed()
         if !countsNames { names = HottestNames(at: loop.now) }

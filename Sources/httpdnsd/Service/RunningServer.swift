@@ -96,6 +96,7 @@ final class RunningServer {
         }
         tell(.stopping)
         service.isStopping = true
+        service.policy.stop()
         watchdog?.stop()
         stopControl()
         listener?.removeFile()

@@ -1,0 +1,89 @@
+package import DNSResolver
+package import DNSWire
+package import HTTPDNS
+package import Platform
+package import Scheduling
+
+/// A document at an https URL, fetched again from time to time.
+///
+/// Its host is looked up as that of a provider is, through LocalDNS: a forged address has no valid certificate.
+@Loop
+package final class WebDocument {
+    /// The time-out at one address: a long document over a slow line.
+    private nonisolated static let timeout: Duration = .seconds(20)
+
+    private let origin: HTTPOrigin
+    private let path: String
+    private let paths: NetworkPaths
+    private let loop: EventLoop
+    /// Nil when the host is an address.
+    private let lookup: HostAddresses?
+    /// The one that answered last is the first.
+    private var addresses: [IPAddress] = []
+
+    /// - Parameters:
+    ///   - host: a name, or an address as text.
+    ///   - caFile: trust anchors (PEM); empty: the system's.
+    ///   - bootstrap: looks up the host; must not forward to us.
+    package init(
+        host: String, port: UInt16, path: String, caFile: String, proxy: SocketAddress?, bootstrap: any Upstream,
+        paths: NetworkPaths, loop: EventLoop
+    ) {
+        // The address is put in for each request.
+        var origin = HTTPOrigin(
+            scheme: .https, address: .v4(0), port: port, hosts: [host], caFile: caFile, proxy: proxy)
+        origin.hasDocuments = true
+        self.origin = origin
+        self.path = path.isEmpty ? "/" : path
+        self.paths = paths
+        self.loop = loop
+        let address = IPAddress(host)
+        addresses = address.map { [$0] } ?? []
+        lookup =
+            address == nil
+            ? (try? Name(host)).map { HostAddresses(host: $0.lowercased, upstream: bootstrap, clock: loop) } : nil
+        lookup?.onChange = { [weak self] in self?.addresses = $0 }
+        _ = curlIsReady
+    }
+
+    /// Fetches it from the first address that answers.
+    ///
+    /// - Parameter tag: the entity tag of the document that is there already: then the status is 304, without a body.
+    package func fetch(unless tag: String?) async -> Result<HTTPResponse, UpstreamFailure> {
+        if let lookup {
+            lookup.refreshIfDue()
+            await lookup.lookedUp(until: loop.now + HostAddresses.timeout)
+        }
+        var failure = UpstreamFailure.network("\(origin.hosts[0]): LocalDNS has no address of it")
+        for address in addresses {
+            switch await get(tag, at: address) {
+            case .success(let response):
+                addresses = [address] + addresses.filter { $0 != address }
+                return .success(response)
+            case .failure(let reason): failure = reason
+            }
+        }
+        lookup?.addressFailed()
+        return .failure(failure)
+    }
+
+    /// On a connection of its own.
+    private func get(_ tag: String?, at address: IPAddress) async -> Result<HTTPResponse, UpstreamFailure> {
+        var origin = origin
+        origin.address = address
+        origin = origin.reached(by: paths)
+        if let reason = paths.unreachableReason(for: origin.nextHop) { return .failure(.network(reason)) }
+        do throws(UpstreamFailure) {
+            let transfers = try HTTPTransfers(origin, loop: loop)
+            let request = HTTPRequest(target: path, headers: tag.map { [["If-None-Match", $0]] } ?? [])
+            let result = await withCheckedContinuation { continuation in
+                _ = transfers.begin(request, timeout: Self.timeout, deadline: loop.now + Self.timeout) {
+                    continuation.resume(returning: $0)
+                }
+            }
+            return withExtendedLifetime(transfers) { result }
+        } catch {
+            return .failure(error)
+        }
+    }
+}

@@ -1,0 +1,291 @@
+import Admin
+import Configuration
+import Glibc
+import Logging
+import Logs
+import Platform
+import Scheduling
+
+/// The signed policy of this machine: fetched, verified, stored beside the cache, and in force until it expires.
+///
+/// Whatever fails leaves in force what is.
+@Loop
+final class PolicyKeeper {
+    /// The longest time between two looks at the clock: it may be set meanwhile.
+    private static let longestWait: Duration = .seconds(3_600)
+
+    private let loop: EventLoop
+    private let events: EventLog
+    private var settings: Configuration
+    /// The document that was taken last, in force or not.
+    private var present: SignedPolicy?
+    /// The serial that was in force when it was last looked at; nil: none.
+    private var lastSerial: Int?
+    /// Whether its expiry was reported.
+    private var hasReportedExpiry = false
+    /// The entity tag of a document that needs no second look.
+    private var tag: String?
+    private var fetcher: PolicyFetcher?
+    private var makeFetcher: (@Loop (PolicyLocation) -> PolicyFetcher)?
+    private var onChange: (@Loop () async -> Void)?
+    private var fetchTimer: LoopTimer?
+    private var expiryTimer: LoopTimer?
+    /// Raised when the settings change: a fetch under way is of no use then.
+    private var round = 0
+    private var isFetching = false
+    private var lastFetch: Instant?
+    private var problem = ""
+
+    /// Takes up the stored policy: it is in force before the network is.
+    init(_ settings: Configuration, loop: EventLoop, events: EventLog) {
+        self.loop = loop
+        self.events = events
+        self.settings = settings
+        present = stored(by: settings)
+        lastSerial = inForce?.document.serial
+        if let lastSerial { events.logger.log(.policyTaken, "the stored policy with serial \(lastSerial) is in force") }
+    }
+
+    /// The policy that is in force now; nil: none.
+    var inForce: SignedPolicy? {
+        guard let present, isForMachine(present), settings.policy.onExpiry == .keep || !isExpired(present) else {
+            return nil
+        }
+        return present
+    }
+
+    /// Whether it switches HTTPDNS off.
+    var switchesOff: Bool { inForce?.document.switch == .off }
+
+    private func isExpired(_ policy: SignedPolicy) -> Bool { policy.document.expires <= Int64(time(nil)) }
+
+    private func isForMachine(_ policy: SignedPolicy) -> Bool {
+        policy.document.isFor(percentile: PolicyMachine.percentile, labels: settings.policy.labels)
+    }
+
+    // MARK: The stored policy
+
+    /// The path of the stored policy; nil: it is not stored.
+    private nonisolated static func path(_ settings: Configuration) -> String? {
+        settings.cache.disk.path.isEmpty ? nil : settings.cache.disk.path + ".policy"
+    }
+
+    /// The stored policy, verified by the keys of `settings`. Reads a file.
+    nonisolated func stored(by settings: Configuration) -> SignedPolicy? {
+        guard settings.policy.url != nil, let path = Self.path(settings),
+            let bytes = try? readFile(path, limit: PolicyEnvelope.maximumSize + 1)
+        else { return nil }
+        do throws(ConfigurationError) {
+            return try SignedPolicy.open(bytes, file: path, keys: settings.policy.keys, check: PolicyKey.check)
+        } catch {
+            events.logger.log(.policyRefused, "\(error.diagnostics[0]); the stored policy is not used")
+            return nil
+        }
+    }
+
+    private nonisolated static func store(_ bytes: [UInt8], _ path: String) -> SystemError? {
+        do throws(SystemError) {
+            try replaceFile(path, bytes, mode: 0o600)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Stops fetching until `resume`, and goes on by other settings.
+    ///
+    /// - Parameter stored: the stored policy, by their keys.
+    func take(_ settings: Configuration, stored: SignedPolicy?) {
+        let old = self.settings
+        self.settings = settings
+        defer { lastSerial = inForce?.document.serial }
+        if settings.policy != old.policy {
+            // One that could not be stored is known in memory alone.
+            present = settings.policy.keys == old.policy.keys && settings.policy.url != nil ? present ?? stored : stored
+            problem = ""
+        }
+        round += 1
+        isFetching = false
+        tag = nil
+        fetcher = nil
+        fetchTimer?.cancel()
+    }
+
+    /// Fetches by the new settings, once they are in force: the host may be looked up elsewhere now.
+    func resume() {
+        fetch()
+        watchExpiry()
+    }
+
+    // MARK: Fetching
+
+    /// Fetches from now on, at once and then at intervals.
+    ///
+    /// - Parameters:
+    ///   - makeFetcher: for `policy.url`, by the configuration in force.
+    ///   - onChange: called when another policy, or none, is in force.
+    func start(
+        fetchingBy makeFetcher: @escaping @Loop (PolicyLocation) -> PolicyFetcher,
+        onChange: @escaping @Loop () async -> Void
+    ) {
+        self.makeFetcher = makeFetcher
+        self.onChange = onChange
+        resume()
+    }
+
+    /// Fetches no more.
+    func stop() {
+        makeFetcher = nil
+        round += 1
+        for timer in [fetchTimer, expiryTimer] { timer?.cancel() }
+    }
+
+    /// Fetches at once if the last fetch failed: at the start of a machine its network comes later.
+    func networkChanged() {
+        if lastFetch == nil || !problem.isEmpty { fetch() }
+    }
+
+    private func fetch() {
+        fetchTimer?.cancel()
+        guard let url = settings.policy.url, let makeFetcher, !isFetching else { return }
+        let fetcher = fetcher ?? makeFetcher(url)
+        self.fetcher = fetcher
+        isFetching = true
+        Loop.spawn { [self, round] in
+            let fetched = await fetcher.fetch(unless: tag)
+            guard round == self.round else { return }
+            await received(fetched, from: "\(url)", round)
+            guard round == self.round else { return }
+            isFetching = false
+            // Earlier by chance, so that many machines do not ask at once, and never later.
+            let part = Double.random(in: 0.9...1)
+            fetchTimer = loop.schedule(after: settings.policy.interval * part) { [weak self] in self?.fetch() }
+        }
+    }
+
+    private func received(_ fetched: PolicyFetcher.Fetched, from url: String, _ round: Int) async {
+        switch fetched {
+        case .failed(let reason):
+            problem = "\(url): \(reason)"
+            events.report(LogMessage(.policyUnavailable, about: url, "\(problem); what is in force stays"))
+        case .unchanged: lastFetch = loop.now
+        case .document(let bytes, let tag):
+            lastFetch = loop.now
+            await judge(bytes, tag, from: url, round)
+        }
+    }
+
+    /// What came of a document.
+    private enum Verdict {
+        case decided(PolicyDecision, SignedPolicy)
+        case invalid([Diagnostic])
+        case noThread(String)
+    }
+
+    private func judge(_ bytes: [UInt8], _ tag: String?, from url: String, _ round: Int) async {
+        let verdict = await verdict(bytes, url)
+        guard round == self.round else { return }
+        switch verdict {
+        case .decided(.take, let policy): await take(policy, bytes, tag, from: url)
+        case .decided(.same, _): (problem, self.tag) = ("", tag)
+        case .decided(.elsewhere, let policy):
+            (problem, self.tag) = ("", tag)
+            problem = "serial \(policy.document.serial) is for other machines, by its share or labels"
+        case .decided(.refuse(let reason), _): refuse("\(url) \(reason)", url)
+        case .invalid(let diagnostics):
+            let more = diagnostics.count > 1 ? " (and \(diagnostics.count - 1) more)" : ""
+            refuse("\(diagnostics[0])\(more)", url)
+        case .noThread(let reason): problem = reason
+        }
+    }
+
+    /// On a thread of its own: the document may be long.
+    private func verdict(_ bytes: [UInt8], _ url: String) async -> Verdict {
+        let (keys, present, labels) = (settings.policy.keys, present, settings.policy.labels)
+        do throws(SystemError) {
+            return try await NamedThread.run("policy") {
+                do throws(ConfigurationError) {
+                    let policy = try SignedPolicy.open(bytes, file: url, keys: keys, check: PolicyKey.check)
+                    let isFor = policy.document.isFor(percentile: PolicyMachine.percentile, labels: labels)
+                    let now = Int64(time(nil))
+                    return .decided(PolicyDecision(on: policy, after: present, now: now, isForMachine: isFor), policy)
+                } catch {
+                    return .invalid(error.diagnostics)
+                }
+            }
+        } catch {
+            return .noThread("\(error)")
+        }
+    }
+
+    private func refuse(_ text: String, _ url: String) {
+        problem = text
+        events.report(LogMessage(.policyRefused, about: url, "\(text); what is in force stays"))
+    }
+
+    private func take(_ policy: SignedPolicy, _ bytes: [UInt8], _ tag: String?, from url: String) async {
+        (problem, self.tag) = ("", tag)
+        present = policy
+        hasReportedExpiry = false
+        let serial = policy.document.serial
+        lastSerial = serial
+        if let path = Self.path(settings) {
+            let failure = try? await NamedThread.run("policy") { Self.store(bytes, path) }
+            if let failure {
+                problem = "\(failure): a restart does not find the policy"
+                events.report(LogMessage(.policyUnavailable, about: path, problem))
+            }
+        }
+        await onChange?()
+        let changes = policy.changes.isEmpty ? "it changes nothing" : policy.changes.joined(separator: ", ")
+        events.logger.log(.policyTaken, "\(url) is taken: serial \(serial) \(changes)", ["serial": "\(serial)"])
+        watchExpiry()
+    }
+
+    // MARK: Expiry
+
+    private func watchExpiry() {
+        expiryTimer?.cancel()
+        guard makeFetcher != nil, let present else { return }
+        if isExpired(present) { return expired(present) }
+        let left = min(present.document.expires - Int64(time(nil)), Self.longestWait.components.seconds)
+        expiryTimer = loop.schedule(after: .seconds(max(1, left))) { [weak self] in self?.watchExpiry() }
+    }
+
+    private func expired(_ policy: SignedPolicy) {
+        guard !hasReportedExpiry else { return }
+        hasReportedExpiry = true
+        let stays = settings.policy.onExpiry == .keep
+        events.logger.log(
+            .policyExpired,
+            "the policy with serial \(policy.document.serial) has expired, and "
+                + (stays ? "stays in force until there is another" : "the configuration file alone is in force"))
+        guard !stays, lastSerial != nil else { return }
+        lastSerial = nil
+        Loop.spawn { [onChange] in await onChange?() }
+    }
+
+    // MARK: The report
+
+    var report: StatusReport.Policy {
+        var report = StatusReport.Policy()
+        guard let url = settings.policy.url else { return report }
+        report.url = "\(url)"
+        report.problem = problem
+        report.fetchAge = lastFetch.map { Int((loop.now - $0).components.seconds) }
+        guard let present else { return report }
+        report.serial = present.document.serial
+        report.expires = present.document.expiryText
+        report.changes = present.changes
+        report.switchesOff = switchesOff
+        report.state =
+            if !isForMachine(present) {
+                .elsewhere
+            } else if isExpired(present) {
+                settings.policy.onExpiry == .keep ? .overdue : .expired
+            } else {
+                .inForce
+            }
+        return report
+    }
+}

@@ -1,0 +1,225 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension Integration {
+    /// The signed policy in running daemons.
+    @Suite(.serialized)
+    struct PolicyTests {
+        private let signer: PolicySigner
+        private let vendor: FakeHTTPDNS
+        private let localDNS: FakeLocalDNS
+        private let directory: TemporaryDirectory
+
+        /// Vendor and LocalDNS have different addresses for one name: so it shows which is asked.
+        init() throws {
+            signer = try PolicySigner()
+            directory = try TemporaryDirectory()
+            vendor = try FakeHTTPDNS(FakeZone("www.example.com", a: ["192.0.2.1"]))
+            localDNS = try FakeLocalDNS(
+                FakeZone([
+                    "www.example.com": .init(a: ["198.51.100.7"]), "policy.example.net": .init(a: ["127.0.0.1"]),
+                ]))
+        }
+
+        private static let ofVendor = ["192.0.2.1"]
+        private static let ofLocalDNS = ["198.51.100.7"]
+        private static let off = "switch = \"off\"\n"
+        private static let bypass = "[route]\nbypass = [\"example.com\"]\n"
+
+        /// - Parameter disk: the name of the cache's file.
+        private func configuration(
+            _ url: String, _ lines: String = "", key: String? = nil, disk: String = "cache.sqlite"
+        ) -> String {
+            DaemonConfiguration.aliyun(vendor.url)
+                + DaemonConfiguration.rest(localDNS: localDNS.address, control: "\(directory.path)/\(disk).sock")
+                .replacing("[cache.disk]\npath = \"\"", with: "[cache.disk]\npath = \"\(directory.path)/\(disk)\"")
+                    + """
+                    [policy]
+                    url = "\(url)"
+                    public_key = ["\(key ?? signer.publicKey)"]
+                    interval = "1s"
+                    \(lines)
+
+                    """
+        }
+
+        private func publish(serial: Int, _ lines: String = "", to path: String) throws {
+            try signer.sign(PolicySigner.text(serial: serial, lines), to: path)
+        }
+
+        private var file: String { directory.path + "/fleet.policy" }
+
+        private func waitUntil(_ daemon: Daemon, answers addresses: [String]) throws -> Bool {
+            let deadline = ContinuousClock.now + .patience
+            while try daemon.client().ask("www.example.com").addresses != addresses {
+                guard ContinuousClock.now < deadline else { return false }
+                Thread.sleep(forTimeInterval: 0.01)
+            }
+            return true
+        }
+
+        private func show(disk: String = "cache.sqlite") throws -> String {
+            try Daemon.run(["policy", "show", "--socket", "\(directory.path)/\(disk).sock"]).output
+        }
+
+        @Test(arguments: [true, false])
+        func `a policy over https is in force, and an unchanged one is not sent again`(http2: Bool) throws {
+            let certificates = try TestCertificates()
+            let site = try PolicySite(try certificates.leaf(names: ["policy.example.net"]), http2: http2)
+            // Longer than any reply of a provider.
+            let names = (0..<20_000).map { "\"name\($0).example.org\"" }.joined(separator: ", ")
+            try publish(
+                serial: 1, "[route]\nbypass = [\"example.com\", \(names)]\n", to: site.path("fleet.policy"))
+            let daemon = try Daemon(
+                configuration(
+                    "https://policy.example.net:\(site.address.port)/fleet.policy",
+                    "ca_file = \"\(certificates.authority)\""))
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") }, "\(daemon.errors)")
+            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
+            #expect(site.waitFor(2, status: 304), "\(site.statuses)")
+            #expect(site.statuses.count { $0 == 200 } == 1)
+            #expect(try show().contains("in force"))
+            // Looked up through LocalDNS, and never through ourselves.
+            #expect(vendor.callCount("policy.example.net") == 0)
+        }
+
+        @Test func `a server without the right certificate is not asked for it, and the log says so`() throws {
+            let site = try PolicySite(try TestCertificates().leaf(addresses: ["127.0.0.1"]))
+            try publish(serial: 1, Self.bypass, to: site.path("fleet.policy"))
+            let daemon = try Daemon(configuration("https://\(site.address)/fleet.policy"))
+            #expect(daemon.waitForLog { $0.contains("what is in force stays") })
+            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofVendor)
+            #expect(site.statuses.isEmpty)
+        }
+
+        @Test func `a policy of another key stays out, and an honest one after it is taken`() throws {
+            let other = try PolicySigner()
+            try other.sign(PolicySigner.text(serial: 9, Self.bypass), to: file)
+            let daemon = try Daemon(configuration("file://\(file)"))
+            #expect(daemon.waitForLog { $0.contains("is signed with the key \"\(other.publicKey.prefix(8))\"") })
+            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofVendor)
+            try publish(serial: 1, Self.bypass, to: file)
+            #expect(try waitUntil(daemon, answers: Self.ofLocalDNS))
+        }
+
+        @Test func `an older policy that is sent again stays out`() throws {
+            try publish(serial: 1, to: file)
+            let old = try Data(contentsOf: URL(filePath: file))
+            let daemon = try Daemon(configuration(file))
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
+            try publish(serial: 2, Self.bypass, to: file)
+            #expect(try waitUntil(daemon, answers: Self.ofLocalDNS))
+            try old.write(to: URL(filePath: file), options: .atomic)
+            #expect(daemon.waitForLog { $0.contains("has the serial 1, and this machine has had 2") })
+            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
+            #expect(try show().contains("PROBLEM"))
+        }
+
+        @Test func `after a restart without network the last policy is in force with the first answer`() throws {
+            try publish(serial: 4, Self.bypass, to: file)
+            let first = try Daemon(configuration(file))
+            #expect(first.waitForLog { $0.contains("is taken: serial 4") })
+            try first.stop()
+            try FileManager.default.removeItem(atPath: file)
+            let second = try Daemon(configuration(file))
+            #expect(try second.client().ask("www.example.com").addresses == Self.ofLocalDNS)
+            #expect(vendor.callCount() == 0)
+            #expect(second.waitForLog { $0.contains("the stored policy with serial 4 is in force") })
+            // It has not been fetched, and an older one is still older.
+            try publish(serial: 3, to: file)
+            #expect(second.waitForLog { $0.contains("has the serial 3, and this machine has had 4") })
+        }
+
+        @Test func `a stored policy that was altered is not used`() throws {
+            try publish(serial: 4, Self.bypass, to: file)
+            let first = try Daemon(configuration(file))
+            #expect(first.waitForLog { $0.contains("is taken: serial 4") })
+            try first.stop()
+            try FileManager.default.removeItem(atPath: file)
+            let stored = directory.path + "/cache.sqlite.policy"
+            let altered = try String(contentsOfFile: stored, encoding: .utf8).replacing(
+                "serial = 4", with: "serial = 5")
+            try altered.write(toFile: stored, atomically: true, encoding: .utf8)
+            let second = try Daemon(configuration(file))
+            #expect(second.waitForLog { $0.contains("the stored policy is not used") })
+            #expect(try second.client().ask("www.example.com").addresses == Self.ofVendor)
+        }
+
+        @Test func `the switch is thrown on ten daemons within an interval, and reverted as fast`() throws {
+            try publish(serial: 1, to: file)
+            let daemons = try (0..<10).map { try Daemon(configuration(file, disk: "\($0).sqlite")) }
+            for daemon in daemons {
+                #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
+                #expect(try daemon.client().ask("www.example.com").addresses == Self.ofVendor)
+            }
+            for (serial, lines, addresses) in [(2, Self.off, Self.ofLocalDNS), (3, "", Self.ofVendor)] {
+                try publish(serial: serial, lines, to: file)
+                for daemon in daemons { #expect(try waitUntil(daemon, answers: addresses)) }
+            }
+            for daemon in daemons {
+                let lines = daemon.errors.split(separator: "\n").filter { $0.contains("is taken: serial") }
+                #expect(lines.count == 3)
+            }
+        }
+
+        @Test func `the policy's switch is said by status, and the machine's own does not overrule it`() throws {
+            try publish(serial: 1, Self.off, to: file)
+            let daemon = try Daemon(configuration(file))
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
+            let socket = "\(directory.path)/cache.sqlite.sock"
+            #expect(try Daemon.run(["status", "--socket", socket]).output.contains("OFF by the signed policy"))
+            let on = try Daemon.run(["switch", "on", "--socket", socket])
+            #expect(on.output.contains("off by the signed policy"))
+            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
+        }
+
+        @Test func `a document that changes nothing leaves the generation and what is cached`() throws {
+            try publish(serial: 1, to: file)
+            let daemon = try Daemon(configuration(file))
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
+            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofVendor)
+            let before = try generation()
+            try publish(serial: 2, to: file)
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 2") })
+            #expect(try generation() == before)
+            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofVendor)
+            #expect(vendor.callCount("www.example.com") == 1)
+        }
+
+        private func generation() throws -> Int? {
+            let output = try Daemon.run(["status", "--json", "--socket", "\(directory.path)/cache.sqlite.sock"]).output
+            return (try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any])?["generation"] as? Int
+        }
+
+        @Test func `a reload of the machine's file leaves the policy in force`() throws {
+            try publish(serial: 1, Self.bypass, to: file)
+            let daemon = try Daemon(configuration(file))
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
+            #expect(try Daemon.run(["reload", "--socket", "\(directory.path)/cache.sqlite.sock"]).status == 0)
+            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
+        }
+
+        @Test(arguments: [("drop", ofVendor), ("keep", ofLocalDNS)])
+        func `an expired policy is dropped or stays, as the machine's file says`(
+            choice: String, addresses: [String]
+        ) throws {
+            let expiry = Date(timeIntervalSinceNow: 4).ISO8601Format()
+            try signer.sign("[document]\nserial = 1\nexpires = \(expiry)\n\(Self.bypass)", to: file)
+            let daemon = try Daemon(configuration(file, "on_expiry = \"\(choice)\""))
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") }, "\(daemon.errors)")
+            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
+            #expect(daemon.waitForLog { $0.contains("serial 1 has expired") })
+            #expect(try waitUntil(daemon, answers: addresses))
+            #expect(try show().contains("EXPIRED"))
+        }
+
+        @Test func `a policy for a label is for the machines that have it`() throws {
+            try publish(serial: 1, "labels = [\"canary\"]\n" + Self.bypass, to: file)
+            let canary = try Daemon(configuration(file, "labels = [\"canary\"]", disk: "a.sqlite"))
+            let other = try Daemon(configuration(file, disk: "b.sqlite"))
+            #expect(try waitUntil(canary, answers: Self.ofLocalDNS))
+            #expect(try other.client().ask("www.example.com").addresses == Self.ofVendor)
+        }
+    }
+}
