@@ -5,7 +5,7 @@
 package struct SignedPolicy: Equatable, Sendable {
     package let document: PolicyDocument
     /// Its lists; everything else has its default.
-    let lists: Configuration
+    package let lists: Configuration
 
     /// What it may hold beside `document`, by table.
     private static let allowed = [
@@ -64,6 +64,7 @@ package struct SignedPolicy: Equatable, Sendable {
         guard let document, reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
         }
+        lists.lines = ListLines(reading.lines)
         return SignedPolicy(document: document, lists: lists)
     }
 

@@ -1,5 +1,6 @@
 import Admin
 import Configuration
+import DNSResolver
 import Glibc
 import Logging
 import Logs
@@ -56,6 +57,11 @@ final class PolicyKeeper {
 
     /// Whether it switches HTTPDNS off.
     var switchesOff: Bool { inForce?.document.switch == .off }
+
+    /// Where an entry of its lists stands that decides about a name; nil for any other.
+    func place(of rule: RoutingRule) -> String? {
+        inForce?.lists.place(of: rule, file: settings.policy.url.map { "\($0)" } ?? "")
+    }
 
     private func isExpired(_ policy: SignedPolicy) -> Bool { policy.document.expires <= Int64(time(nil)) }
 

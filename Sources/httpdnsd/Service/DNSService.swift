@@ -114,7 +114,10 @@ final class DNSService {
         server = Server(
             sockets: sockets, loop: loop, cache: memory, generation: generation, rules: rules, responder: resolver,
             limits: limits, dnstap: dnstap, events: events)
-        resolver.placeOfRule = { [unowned self] in composition.settings.place(of: $0, file: self.source.path) }
+        // Not of what is in force of both: lists that were merged have other places.
+        resolver.placeOfRule = { [unowned self] in
+            self.policy.place(of: $0) ?? base.place(of: $0, file: self.source.path)
+        }
         tellDiskOfPolicy()
         reportQueries()
         turnFeed()

@@ -214,6 +214,14 @@ extension Integration {
             #expect(try show().contains("EXPIRED"))
         }
 
+        @Test func `why names the line of the policy that decides`() throws {
+            try publish(serial: 1, Self.bypass, to: file)
+            let daemon = try Daemon(configuration(file))
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
+            let why = try Daemon.run(["why", "www.example.com", "--socket", "\(directory.path)/cache.sqlite.sock"])
+            #expect(why.output.contains("file://\(file):6"), "\(why.output)")
+        }
+
         @Test func `a policy for a label is for the machines that have it`() throws {
             try publish(serial: 1, "labels = [\"canary\"]\n" + Self.bypass, to: file)
             let canary = try Daemon(configuration(file, "labels = [\"canary\"]", disk: "a.sqlite"))
