@@ -1,11 +1,11 @@
-package import Glibc
+import Glibc
 
 /// Makes a file, and writes it through to the disk.
 ///
 /// - Parameter mode: its permission bits, whatever the umask is.
 /// - Throws: `EEXIST` when something is at the path already, a link included. Of a file that cannot be written whole
 ///   nothing is left.
-package func createFile(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(SystemError) {
+package func createFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
     let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
     guard number >= 0 else { throw .last("make \(path)") }
     let file = Descriptor(owning: number)
@@ -29,7 +29,7 @@ package func createFile(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(S
 /// a power cut. Beside it a file that ends in `.new` is made.
 ///
 /// - Parameter mode: its permission bits.
-package func replaceFile(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(SystemError) {
+package func replaceFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
     let new = path + ".new"
     // Of an earlier attempt that was cut short.
     unlink(new)

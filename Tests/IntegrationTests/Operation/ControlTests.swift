@@ -406,7 +406,8 @@ extension Integration {
             #expect(outcome.errors.isEmpty, "\(outcome.errors)")
             for word in [
                 "serve", "check", "query", "status", "cache list", "cache show", "cache flush", "switch on",
-                "badip add", "policy sign", "tail", "reload", "doctor", "healthcheck", "SIGHUP", "/run/httpdnsd/control.sock",
+                "badip add", "policy sign", "tail", "reload", "doctor", "healthcheck", "SIGHUP",
+                "/run/httpdnsd/control.sock",
                 "/etc/httpdnsd/httpdnsd.toml",
             ] {
                 #expect(outcome.output.contains(word), "\(word)")
