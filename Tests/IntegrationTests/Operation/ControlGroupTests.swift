@@ -46,7 +46,7 @@ extension Integration {
         @Test(.requires(.otherUser)) func `with mode 0666 every user of the machine uses the socket`() throws {
             let stage = try ControlStage(control: "mode = \"0666\"")
             #expect(try status(stage.socket, group: 65_534).status == 0)
-            #expect(stage.daemon.errors.contains("control.mode"))
+            #expect(stage.daemon.waitForLog { $0.contains("control.mode") })
         }
 
         @Test func `check warns of a group that is not here, and serve goes on without the socket`() throws {

@@ -120,7 +120,7 @@ extension Integration {
             let path = directory.path + "/control.sock"
             let first = try ControlStage(socket: path)
             let second = try ControlStage(socket: path)
-            #expect(second.daemon.errors.contains("another httpdnsd that is running listens there"))
+            #expect(second.daemon.waitForLog { $0.contains("another httpdnsd that is running listens there") })
             #expect(try second.ask("www.example.com").addresses.count == 2)
             #expect(try second.daemon.stop() == 0)
             #expect(try Daemon.run(["status", "--socket", path]).output.contains("process \(first.daemon.pid)"))

@@ -226,7 +226,10 @@ extension Integration {
                 DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.route(bypass: ["local.example"])
                     + DaemonConfiguration.rest(localDNS: localDNS.address),
                 wrapper: ["prlimit", "--nofile=128:128"])
-            #expect(daemon.errors.contains("only 128 descriptors may be open, so clients may have 32 TCP connections"))
+            #expect(
+                daemon.waitForLog {
+                    $0.contains("only 128 descriptors may be open, so clients may have 32 TCP connections")
+                })
             var connections: [TestTCPClient] = []
             for _ in 1...120 { connections.append(try TestTCPClient(daemon.address, from: "127.0.2.1")) }
             #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
