@@ -7,8 +7,6 @@ import DNSWire
 /// A sealed value is the version, then a `SealBox` of: when it was received, its lifetime, the provider, the server, and
 /// the records as a DNS message.
 struct SealedAnswer: Equatable {
-    /// Of the format; part of the associated data too. Values of another version are no answers.
-    static let version: UInt8 = 1
     /// The most bytes of a sealed value. Longer answers are not shared.
     static let longest = 8_192
     /// Seconds by which the clock of the server that received an answer may be ahead of ours.
@@ -31,12 +29,12 @@ struct SealedAnswer: Equatable {
     /// The value; nil for what is not shared: it is too long, or the library cannot seal.
     func sealed(for place: SharedPlace) -> [UInt8]? {
         guard let box = place.seal(contents(for: place.question)), box.count < Self.longest else { return nil }
-        return [Self.version] + box
+        return [SharedQuestion.version] + box
     }
 
     /// Nil for a value that was not sealed for this question by the fleet's secret.
     init?(_ value: [UInt8], for place: SharedPlace) {
-        guard value.first == Self.version, value.count <= Self.longest,
+        guard value.first == SharedQuestion.version, value.count <= Self.longest,
             let contents = place.open(Array(value.dropFirst()))
         else { return nil }
         self.init(contents: contents, for: place.question)
