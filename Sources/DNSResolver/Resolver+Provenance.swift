@@ -52,8 +52,8 @@ extension Resolver {
         return .answer(Answer(answers: lines.map { .chaosText($0, name: client.question.name) }))
     }
 
-    /// One line for what decides about `subject`, one for each cached answer, with the client's DO and CD bits, and for each type that failed
-    /// since, else one that says that there is none; and one for each detected forgery.
+    /// One line for what decides about `subject`, one for each cached answer, with the client's DO and CD bits, and for
+    /// each type that failed since, else one that says that there is none; and one for each detected forgery.
     package func explanation(of subject: Name, for client: ClientQuestion) -> [String] {
         let route = policy.routes.route(for: subject)
         var lines = Self.explainedTypes.compactMap { type in

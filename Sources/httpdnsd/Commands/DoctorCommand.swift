@@ -10,9 +10,8 @@ struct DoctorCommand: ParsableCommand {
         discussion: """
             Looks at the configuration, the port and the program that holds it, the files by which programs find this \
             server, what the running server says of its sources and of the network, and the machine's limits. Only reads, \
-            and ends within 6 seconds. As root it sees more. Exit status: 0 when nothing is found but \
-            warnings, 1 when something keeps names from being answered by this server, 78 when the configuration has a \
-            mistake.
+            and ends within 6 seconds. As root it sees more. Exit status: 0 when all is well, 1 when \
+            something is found, be it a warning, 78 when the configuration has a mistake.
             """)
 
     /// How long reading the configuration may take.
@@ -40,7 +39,7 @@ struct DoctorCommand: ParsableCommand {
                 var examination = Examination(loaded, file: file.path)
                 try examination.askServer()
                 let diagnosis = try Diagnosis(examination)
-                return (diagnosis, diagnosis.hasErrors ? .no : nil)
+                return (diagnosis, diagnosis.isWell ? nil : .no)
             case .failure(let refusal): return (Diagnosis(refused: refusal.lines), .configuration)
             case nil:
                 return (Diagnosis(refused: ["\(file.path): cannot be read in time"]), .configuration)

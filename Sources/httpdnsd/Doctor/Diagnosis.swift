@@ -24,9 +24,6 @@ struct Diagnosis {
 
     var isWell: Bool { outcomes.allSatisfy { $0.findings?.isEmpty ?? true } }
 
-    /// Whether something keeps names from being answered, or from being answered by this server.
-    var hasErrors: Bool { outcomes.contains { $0.findings?.contains { $0.severity == .error } ?? false } }
-
     /// A line for each check or finding, one for each remedy, and one for the checks that cannot be made.
     var text: String {
         var rows: [[String]] = []
