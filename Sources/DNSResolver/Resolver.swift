@@ -145,6 +145,9 @@ package final class Resolver {
             }
             return reply(stale(cached, client.question, key.route, or: .cachedError, error.text))
         }
+        if let brake = flights.brake, let reason = refusal(of: client, key, by: brake) {
+            return reply(stale(cached, client.question, key.route, or: .other, reason))
+        }
         guard let flight = join(key, type, mode: mode(of: key, type, behind: cached)) else {
             let reason = "too many questions are under way"
             overloads += 1

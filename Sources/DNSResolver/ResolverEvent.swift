@@ -57,6 +57,8 @@ package enum ResolverEvent: Hashable, Sendable {
     case answerPreset(Question, Route, reason: String)
     /// A limit of the resolver is reached.
     case overloaded(reason: String)
+    /// A client network asks for more names below a registered domain than `limits.misses_per_second` allows.
+    case missesRefused(ClientNetwork, domain: Name)
 }
 
 extension ResolverEvent: CustomStringConvertible {
@@ -114,6 +116,8 @@ extension ResolverEvent: CustomStringConvertible {
             "\(question) (\(route)) is answered from preset.last_resort: \(reason)"
         case .overloaded(let reason):
             "\(reason): further clients get SERVFAIL"
+        case .missesRefused(let network, let domain):
+            "\(network) asks for more names that are not cached than limits.misses_per_second allows, now below \(domain): it gets what is past its TTL, or SERVFAIL"
         }
     }
 }

@@ -82,6 +82,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case answerPreset = "answer.preset"
     case clientRefused = "client.refused"
     case limitQueries = "limit.queries"
+    case limitMisses = "limit.misses"
     case limitConnections = "limit.connections"
     case query = "query"
 
@@ -113,7 +114,7 @@ package enum LogKind: String, CaseIterable, Sendable {
             .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkIntercepted, .networkUnwatched,
             .resolverRewritten,
             .diskUnavailable, .sharedUnavailable, .sharedRefused, .sharedDamaged, .answerFailed,
-            .clientRefused, .limitQueries,
+            .clientRefused, .limitQueries, .limitMisses,
             .limitConnections, .logDropped, .logQueriesDropped, .dnstapUnavailable, .dnstapDropped:
             .warning
         case .startAuthorities, .reloadRefused, .policyRefused, .providerCertificateRefused, .providerRefused,

@@ -77,6 +77,12 @@ extension StatusReport {
         if refused > 0 {
             rows.append(["refused", "\(counted(refused, "query", "queries")) of clients that are not in listen.allow"])
         }
+        if refusedMisses > 0 {
+            rows.append([
+                "limits",
+                "\(counted(refusedMisses, "query", "queries")) of client networks beyond limits.misses_per_second",
+            ])
+        }
         if presets > 0 || lastResorts > 0 {
             rows.append([
                 "preset",

@@ -51,6 +51,8 @@ package struct StatusReport: JSONRecord {
     package var connections = 0
     /// Queries of clients that are not in `listen.allow`, since the start.
     package var refused = 0
+    /// Misses beyond `limits.misses_per_second`, since the start.
+    package var refusedMisses = 0
     /// The number of addresses reported as bad.
     package var badAddresses = 0
     /// How many checks of LocalDNS's addresses detected a forged answer, and the last of them.
@@ -106,6 +108,7 @@ package struct StatusReport: JSONRecord {
         case "queries": queries = try reader.int()
         case "connections": connections = try reader.int()
         case "refused_queries": refused = try reader.int()
+        case "refused_misses": refusedMisses = try reader.int()
         case "bad_addresses": badAddresses = try reader.int()
         case "forged_checks": forgedChecks = try reader.int()
         case "forged": forged = try reader.records()
@@ -147,6 +150,7 @@ package struct StatusReport: JSONRecord {
         writer.member("queries", queries)
         writer.member("connections", connections)
         writer.member("refused_queries", refused)
+        writer.member("refused_misses", refusedMisses)
         writer.member("bad_addresses", badAddresses)
         writer.member("forged_checks", forgedChecks)
         writer.member("forged", records: forged)

@@ -32,6 +32,9 @@ package final class Coalescer {
         (flights.count, flights.values.reduce(0) { $0 + $1.waiterCount })
     }
 
+    /// Whether a flight asks `key` for `type`.
+    func isUnderWay(_ key: FlightKey, _ type: RecordType) -> Bool { flights[key]?.run(for: type) != nil }
+
     /// The flight that asks `key` for `type`: the one under way, or a new one. Unless it asks for that type already,
     /// `begin` starts that.
     ///

@@ -9,6 +9,10 @@ final class FlightEnvironment: Sendable {
     nonisolated let coalescer: Coalescer
     nonisolated let repair: AnswerRepair
     nonisolated let failures = FailureMemory()
+    /// Limits the misses of each client network; nil: nothing does.
+    var brake: MissBrake?
+    /// How many misses it has refused since the start.
+    var refusedMisses = 0
 
     /// - Parameter flightLimit: the most flights at once.
     nonisolated init(store: AnswerStore, clock: any LoopClock, flightLimit: Int) {

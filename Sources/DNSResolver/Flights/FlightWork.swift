@@ -259,8 +259,12 @@ final class FlightWork: FlightRun {
         _ type: RecordType, with outcome: Flight.Outcome, _ failure: UpstreamFailure? = nil, source: UInt16? = nil
     ) {
         switch outcome {
-        case .answer:
+        case .answer(let answer):
             environment.failures.answered(key, type)
+            // One call, for both families or for one.
+            if let brake = environment.brake, type == types.first, key.isBraked(by: policy), answer.denies(type) {
+                brake.denied(key.name, to: key.holder, at: clock.now)
+            }
         case .failure(let error):
             if failure?.isOurs != true {
                 environment.failures.failed(

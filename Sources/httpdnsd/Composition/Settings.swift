@@ -157,6 +157,13 @@ extension Configuration.ProviderEntry {
     private static var noSecret: Secret { Secret("") }
 }
 
+extension Configuration.LimitSettings {
+    /// Nil: any number of misses.
+    var missLimits: MissLimits? {
+        missesPerSecond == 0 ? nil : MissLimits(perSecond: missesPerSecond, burst: missesBurst)
+    }
+}
+
 extension Configuration {
     /// What is said of servers that are ourselves and would be asked in circles; `serve --listen` may have made them so.
     var loopProblems: [String] {

@@ -31,6 +31,7 @@ extension DNSService: MonitorTarget {
         report.refusals = [
             .init("access", refused.access), .init("overload", refused.overload), .init("dropped", refused.dropped),
             .init("queue", refused.queue), .init("upstream", resolver.overloads),
+            .init("misses", resolver.refusedMisses),
         ]
         // Those of now from the start, so that the first forgery is seen as a rise.
         let totals = composition.checks.journal.totals

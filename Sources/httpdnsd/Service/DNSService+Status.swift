@@ -49,6 +49,7 @@ extension DNSService {
         (status.flights, status.waiters) = resolver.load
         (status.queries, status.connections) = server.load
         status.refused = server.refusedQueries.access
+        status.refusedMisses = resolver.refusedMisses
         status.badAddresses = reported.list.count
         status.forgedChecks = composition.checks.journal.total
         status.forged = composition.checks.journal.entries.prefix(ForgedAddress.limit).map { ForgedAddress($0) }

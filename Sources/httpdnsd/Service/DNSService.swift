@@ -103,6 +103,7 @@ final class DNSService {
         store.archive = disk
         resolver = Resolver(
             policy: policy, store: store, clock: loop, flightLimit: budget.flights, report: composition.report)
+        resolver.limitMisses(settings.limits.missLimits)
         rules = SharedClientRules(ClientRules(settings, policy))
         for provider in composition.providers { provider.upstream.start() }
         composition.shared?.store.start()
@@ -175,6 +176,7 @@ final class DNSService {
         rules.replace(with: ClientRules(settings, policy))
         store.rotatesAddresses = settings.answers.rotate
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
+        resolver.limitMisses(settings.limits.missLimits)
         composition = new
         old.closeShared(unlessUsedBy: new)
         new.shared?.store.start()

@@ -91,6 +91,9 @@ extension LogMessage {
             self.init(.answerPreset, about: route.description, text, Self.fields(question, route, reason))
         case .overloaded(let reason):
             self.init(.limitQueries, about: "flights", text, ["reason": "\(reason)"])
+        case .missesRefused(let network, let domain):
+            self.init(
+                .limitMisses, about: "\(network)", text, ["network": "\(network)", "suffix": "\(domain)"])
         }
     }
 

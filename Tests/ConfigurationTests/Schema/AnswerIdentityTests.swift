@@ -45,7 +45,9 @@ import Testing
         ("control.mode", { $0.control.mode = .everyone }),
         ("control.http", { $0.control.http = AddressAndPort("127.0.0.1:9") }),
         ("http.proxy", { $0.http.proxy = AddressAndPort("192.0.2.8:3128") }),
-        ("limits.memory", { $0.limits.memory = 1 << 30 }), ("log.level", { $0.log.level = .error }),
+        ("limits.memory", { $0.limits.memory = 1 << 30 }),
+        ("limits.misses_per_second", { $0.limits.missesPerSecond = 50 }),
+        ("limits.misses_burst", { $0.limits.missesBurst = 7 }), ("log.level", { $0.log.level = .error }),
         ("log.format", { $0.log.format = .json }), ("log.queries", { $0.log.queries = true }),
         ("log.dnstap", { $0.log.dnstap = .unix("/s") }),
     ]

@@ -1,0 +1,85 @@
+import DNSWire
+import Scheduling
+
+/// Limits the misses that one client network causes at the providers, which bill each
+/// (Documentation/Decisions/0028-miss-brake.md).
+///
+/// A client network has `MissLimits.burst` misses, which come back at `MissLimits.perSecond`; names below one registered
+/// domain have half of them. A name that does not exist counts five times there: a flood of such names puts the domain
+/// on a short leash, for that client network alone.
+///
+/// At most 2,048 counts. One that was not used lately is forgotten and begins full, which can only let more through.
+@Loop
+final class MissBrake {
+    private struct Key: Hashable {
+        let network: ClientNetwork
+        /// Nil: all names.
+        let domain: Name?
+    }
+
+    /// How often a miss counts in a domain's share, which is half of the network's.
+    private static let domainCost = 2
+    /// How often a name that does not exist counts, beyond its miss.
+    private static let denialCost = 4
+    /// How many counts each of the two tables has.
+    private static let capacity = 1_024
+
+    let limits: MissLimits
+    /// When each count is full again: one number for the misses left and when they come back. Those that were used
+    /// lately, and those from before: a table that is full takes the place of the older one.
+    private var recent: [Key: Instant] = [:]
+    private var older: [Key: Instant] = [:]
+
+    nonisolated init(_ limits: MissLimits) { self.limits = limits }
+
+    /// How many counts there are. For tests.
+    var count: Int { recent.count + older.count }
+
+    /// Counts a miss, unless the client network has had its share.
+    ///
+    /// - Parameter name: in lower case.
+    /// - Returns: the registered domain where the miss is refused.
+    func refuses(_ name: Name, of network: ClientNetwork, at now: Instant) -> Name? {
+        let domain = Self.domain(of: name)
+        let (all, own) = (Key(network: network, domain: nil), Key(network: network, domain: domain))
+        let (allFull, ownFull) = (full(all, at: now) + time(1), full(own, at: now) + time(Self.domainCost))
+        guard max(allFull, ownFull) - now <= time(limits.burst) else { return domain }
+        note(allFull, for: all)
+        note(ownFull, for: own)
+        return nil
+    }
+
+    /// Counts a name that does not exist. At most twice the burst is owed, so that the leash ends.
+    func denied(_ name: Name, to network: ClientNetwork, at now: Instant) {
+        let key = Key(network: network, domain: Self.domain(of: name))
+        let full = full(key, at: now) + time(Self.domainCost * Self.denialCost)
+        note(min(full, now + time(2 * limits.burst)), for: key)
+    }
+
+    /// The time in which this many misses come back.
+    private func time(_ misses: Int) -> Duration { .seconds(1) / limits.perSecond * misses }
+
+    private func full(_ key: Key, at now: Instant) -> Instant { max(recent[key] ?? older[key] ?? now, now) }
+
+    private func note(_ full: Instant, for key: Key) {
+        if recent.count >= Self.capacity, recent[key] == nil { (older, recent) = (recent, [:]) }
+        recent[key] = full
+    }
+
+    // MARK: Registered domains
+
+    /// The labels that registries put below the top-level domain of a country, as in `example.com.cn`.
+    private nonisolated static let categories: Set<[UInt8]> = Set(
+        ["ac", "co", "com", "edu", "go", "gov", "mil", "ne", "net", "or", "org"].map { Array($0.utf8) })
+
+    /// What is probably registered: the last two labels, or three below a category of a country.
+    nonisolated static func domain(of name: Name) -> Name {
+        let labels = name.labels
+        let isCategory =
+            labels.count > 2 && labels[labels.count - 1].count == 2
+            && categories.contains(Array(labels[labels.count - 2]))
+        var suffix = NameSuffix(name)
+        for _ in 0..<max(0, labels.count - (isCategory ? 3 : 2)) { suffix.removeLabel() }
+        return suffix.name
+    }
+}

@@ -1,0 +1,39 @@
+import DNSCache
+import DNSWire
+import Scheduling
+
+// Limits on the misses of a client network.
+
+extension Resolver {
+    /// Limits the misses of each client network from now on; what they had counts on where the limits are the same.
+    ///
+    /// - Parameter limits: nil: none.
+    package func limitMisses(_ limits: MissLimits?) {
+        guard limits != flights.brake?.limits else { return }
+        flights.brake = limits.map { MissBrake($0) }
+    }
+
+    /// How many misses were refused since the start.
+    package var refusedMisses: Int { flights.refusedMisses }
+
+    /// Why the miss of a client costs its network too much; nil where it asks nothing of a provider, or may.
+    func refusal(of client: ClientQuestion, _ key: FlightKey, by brake: MissBrake) -> String? {
+        guard key.isBraked(by: policy), !flights.coalescer.isUnderWay(key, client.question.type),
+            let domain = brake.refuses(key.name, of: key.holder, at: clock.now)
+        else { return nil }
+        flights.refusedMisses += 1
+        report(.missesRefused(key.holder, domain: domain))
+        return "limits.misses_per_second: too many names that are not cached, now below \(domain)"
+    }
+}
+
+extension FlightKey {
+    /// Whether it may cost a call that a client has caused.
+    func isBraked(by policy: ResolverPolicy) -> Bool { holder != .daemon && policy.routes.prefersProviders(route) }
+}
+
+extension PackedAnswer {
+    /// Whether it says that the name does not exist. Vendors without response codes give it no address; a name without
+    /// IPv6 address alone mostly has others.
+    func denies(_ type: RecordType) -> Bool { responseCode == .nameError || type == .a && !holds(.a) }
+}
