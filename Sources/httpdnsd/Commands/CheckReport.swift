@@ -13,7 +13,10 @@ struct CheckReport {
     private static let exampleLimit = 8
 
     private let file: String
+    /// With the signed policy.
     private let settings: Configuration
+    /// What is said of the signed policy; nil: none is configured.
+    private let policy: String?
     /// The groups of LocalDNS servers that are asked; empty while none is found.
     private let localDNS: [[String]]
     private let search: [String]
@@ -25,8 +28,11 @@ struct CheckReport {
     /// - Parameter warnings: those of reading the file.
     init(_ settings: Configuration, file: String, warnings: [String]) {
         self.file = file
+        let examined = ExaminedPolicy(settings)
+        let settings = examined.inForce?.applied(to: settings) ?? settings
         self.settings = settings
-        self.warnings = warnings + settings.remarks
+        policy = examined.text
+        self.warnings = warnings + settings.remarks + examined.warnings
         localDNS = (try? Composition.localDNSServers(settings))?.map { $0.map(\.description) } ?? []
         search = Composition.searchDomains(settings).map(\.description)
         let routes = Composition.routes(settings, Translation(settings.answers.dns64, found: .none))
@@ -66,6 +72,7 @@ struct CheckReport {
         if let shared = settings.cache.shared.url {
             lines.append(("shared", "with other servers in \(shared.placeText)"))
         }
+        if let policy { lines.append(("policy", policy)) }
         let presets = presets.filter { $0.count > 0 }
         if !presets.isEmpty {
             lines.append(("preset", "names: " + presets.map { "\($0.count) \($0.text)" }.joined(separator: ", ")))
@@ -119,6 +126,7 @@ struct CheckReport {
                 object: { writer in
                     for preset in presets { writer.member(preset.key, preset.count) }
                 })
+            writer.member("policy", policy)
             writer.member("prefer", settings.answers.prefer.rawValue)
             writer.member("examples", objects: examples) { example, writer in
                 writer.member("name", example.name.description)

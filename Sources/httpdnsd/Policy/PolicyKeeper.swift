@@ -65,14 +65,12 @@ final class PolicyKeeper {
 
     private func isExpired(_ policy: SignedPolicy) -> Bool { policy.document.expires <= Int64(time(nil)) }
 
-    private func isForMachine(_ policy: SignedPolicy) -> Bool {
-        policy.document.isFor(percentile: PolicyMachine.percentile, labels: settings.policy.labels)
-    }
+    private func isForMachine(_ policy: SignedPolicy) -> Bool { policy.isFor(settings) }
 
     // MARK: The stored policy
 
     /// The path of the stored policy; nil: it is not stored.
-    private nonisolated static func path(_ settings: Configuration) -> String? {
+    nonisolated static func path(_ settings: Configuration) -> String? {
         settings.cache.disk.path.isEmpty ? nil : settings.cache.disk.path + ".policy"
     }
 

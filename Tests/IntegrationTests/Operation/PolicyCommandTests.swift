@@ -57,6 +57,50 @@ extension Integration {
                     == "\(file):1: was changed after it was signed with the key \"\(signer.publicKey.prefix(8))\"\n")
         }
 
+        /// What `check` says of a configuration with the policy of a file or URL.
+        private func check(_ url: String, cache: String = "") throws -> ChildProcess.Outcome {
+            let file = try signer.directory.write(
+                Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
+                    + DaemonConfiguration.aliyun("http://127.0.0.1:9")
+                    + DaemonConfiguration.rest().replacing("path = \"\"", with: "path = \"\(cache)\"")
+                    + "[policy]\nurl = \"\(url)\"\npublic_key = [\"\(signer.publicKey)\"]\n",
+                to: "checked.toml")
+            return try Daemon.run(["check", "--config", file])
+        }
+
+        @Test func `check shows the configuration with the policy of a file in force`() throws {
+            let file = try signer.sign(PolicySigner.text(serial: 3, "[route]\nbypass = [\"policy.example\"]\n"))
+            let outcome = try check("file://\(file)")
+            #expect(outcome.status == 0)
+            #expect(
+                outcome.output.contains("policy    serial 3, expires 2099-01-31T00:00:00Z, from file://\(file): adds"))
+            #expect(outcome.output.contains("policy.example: localdns"))
+        }
+
+        @Test func `check names the document and the line of what is wrong with it, and why it is not taken`() throws {
+            let cache = signer.directory.path + "/cache.sqlite"
+            try signer.sign(PolicySigner.text(serial: 9), to: cache + ".policy")
+            let replayed = try signer.sign(PolicySigner.text(serial: 3))
+            let outcome = try check("file://\(replayed)", cache: cache)
+            #expect(outcome.status == 0)
+            #expect(outcome.errors.contains("warning: \(replayed) has the serial 3, and this machine has had 9"))
+            #expect(outcome.output.contains("policy    serial 9"))
+            let text = try String(contentsOfFile: replayed, encoding: .utf8)
+            try text.replacing("serial = 3", with: "serial = 4").write(
+                toFile: replayed, atomically: true, encoding: .utf8)
+            #expect(try check("file://\(replayed)").errors.contains("warning: \(replayed):1: was changed after"))
+            #expect(try check("file:///nowhere/a.policy").errors.contains("/nowhere/a.policy: cannot be read"))
+        }
+
+        @Test func `check reads the stored policy of a URL, and fetches nothing`() throws {
+            let cache = signer.directory.path + "/cache.sqlite"
+            try signer.sign(PolicySigner.text(serial: 9), to: cache + ".policy")
+            let stored = try check("https://policy.example.com/a", cache: cache)
+            #expect(stored.output.contains("policy    serial 9"))
+            #expect(stored.output.contains("https://policy.example.com/a, which is not fetched for this check"))
+            #expect(try check("https://policy.example.com/a").output.contains("policy    none in force"))
+        }
+
         @Test func `openssl verifies what was signed`() throws {
             let file = try signer.sign(PolicySigner.text(serial: 1))
             let outcome = try ChildProcess.run([
