@@ -12,7 +12,8 @@ struct Check: Sendable {
     /// All, in the order in which they are shown: what explains the most comes first.
     static let all = [
         configuration, port, control, programs, lookups, lookupOrder, httpdnsSwitch, providers, transport, localDNS,
-        loop, forgeries, network, clock, diskCache, diskSpace, descriptors, memory, authorities, appArmor,
+        loop, forgeries, network, clock, diskCache, diskSpace, sharedCache, policy, descriptors, memory, authorities,
+        appArmor,
     ]
 
     /// One that looks at what the running server reports.

@@ -1,0 +1,50 @@
+import Admin
+import Testing
+
+@testable import httpdnsd
+
+/// What `doctor` finds in what a server says of the shared cache and of the signed policy.
+struct FleetCheckTests {
+    private func shared(_ change: (inout StatusReport.SharedCache) -> Void) throws -> [String]? {
+        var status = StatusReport()
+        status.shared.address = "redis://127.0.0.1:6379"
+        change(&status.shared)
+        return try Patient(status: status).keys(.sharedCache)
+    }
+
+    private func policy(_ change: (inout StatusReport.Policy) -> Void) -> [String] {
+        var policy = StatusReport.Policy()
+        (policy.url, policy.state) = ("https://policy.example.com/a", .inForce)
+        (policy.serial, policy.expires) = (3, "2030-01-31T00:00:00Z")
+        change(&policy)
+        // 2030-01-01T00:00:00Z.
+        return Check.findings(on: policy, now: 1_893_456_000).map(\.key)
+    }
+
+    @Test func `a shared cache that is well, or not configured, is no finding`() throws {
+        #expect(try shared { _ in } == [])
+        #expect(try Patient(status: StatusReport()).keys(.sharedCache) == [])
+        #expect(try Patient().keys(.sharedCache) == nil)
+    }
+
+    @Test func `a shared cache that is away, refuses answers or holds foreign values is found`() throws {
+        #expect(try shared { $0.state = .inBackoff } == ["shared.unreachable"])
+        #expect(try shared { $0.refused = 1 } == ["shared.refused"])
+        #expect(try shared { $0.damaged = 1 } == ["shared.damaged"])
+    }
+
+    @Test func `a policy in force, for other machines, or not configured is no finding`() {
+        #expect(policy { _ in } == [])
+        #expect(policy { ($0.state, $0.problem) = (.elsewhere, "serial 3 is for other machines") } == [])
+        #expect(policy { $0.url = "" } == [])
+    }
+
+    @Test func `a policy that is missing, has expired, ends within a week or is refused is found`() {
+        #expect(policy { $0.state = .none } == ["policy.missing"])
+        #expect(policy { $0.state = .expired } == ["policy.expired"])
+        #expect(policy { $0.state = .overdue } == ["policy.expired"])
+        #expect(policy { $0.expires = "2030-01-07T23:59:59Z" } == ["policy.ending"])
+        #expect(policy { $0.expires = "2030-01-08T00:00:01Z" } == [])
+        #expect(policy { $0.problem = "https://policy.example.com/a: HTTP 404" } == ["policy.refused"])
+    }
+}
