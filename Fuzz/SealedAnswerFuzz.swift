@@ -13,7 +13,7 @@ private func question() -> SharedQuestion? {
     guard let name = try? Name("www.example.com") else { return nil }
     let key = FlightKey(
         name: name, type: .a, route: .protect(explicit: true), dnssecOK: false, checkingDisabled: false)
-    return SharedQuestion(key, .a, policy: [UInt8](repeating: 7, count: 16))
+    return SharedQuestion(key, [.a, .aaaa], policy: [UInt8](repeating: 7, count: 16))
 }
 
 /// libFuzzer's entry point: one input.
@@ -23,12 +23,16 @@ func fuzzSealedAnswer(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     guard let question = question(),
         let place = SharedKeys(secret: [UInt8](repeating: 1, count: 32))?.place(of: question)
     else { return 0 }
-    precondition(SealedAnswer(input, for: place) == nil, "a value is accepted that was not sealed")
-    guard let answer = SealedAnswer(contents: input, for: question) else { return 0 }
-    let again = SealedAnswer(contents: answer.contents(for: question), for: question)
+    precondition(SealedValue.opened(input, for: place) == nil, "a value is accepted that was not sealed")
+    if let answers = SealedValue.answers(in: input, for: question) {
+        let again = SealedValue.answers(in: SealedValue.contents(answers, for: question.name), for: question)
+        precondition(again == answers, "written and read again they are other answers")
+    }
+    guard let answer = SealedAnswer(contents: input, for: question.name) else { return 0 }
+    let again = SealedAnswer(contents: answer.contents(for: question.name), for: question.name)
     precondition(again == answer, "written and read again it is another answer")
     for now in [Int64.min, -1, 0, 1_800_000_000, .max, answer.received, answer.received &+ 60] {
-        guard let shared = answer.shared(as: .a, at: now) else { continue }
+        guard let shared = answer.shared(at: now) else { continue }
         precondition(shared.remaining <= answer.lifetime, "it is fresher than it was")
         let pairs = zip(shared.answer.answers, answer.answer.answers)
         precondition(pairs.allSatisfy { $0.ttl <= $1.ttl }, "a TTL is longer than it was")

@@ -1,6 +1,6 @@
 #pragma once
 
-// hiredis for Swift: its reader of replies and its formatter of commands, and nothing that opens a socket.
+// hiredis for Swift: its reader of replies, and nothing that opens a socket.
 
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
@@ -61,19 +61,4 @@ static inline redisReply *chiredis_next(struct chiredis_reader *owner, int *fail
 // Bytes received that belong to no complete reply yet.
 static inline size_t chiredis_unread(const struct chiredis_reader *owner) {
     return owner->reader->len - owner->reader->pos;
-}
-
-// A command in the protocol's form, to be freed by redisFreeCommand; -1 without memory. The arguments stand one after
-// another in `bytes`.
-static inline long long chiredis_format(char **command, int count, const void *bytes, const size_t *lengths) {
-    const char **arguments = (const char **)calloc((size_t)count, sizeof(*arguments));
-    if (!arguments) return -1;
-    size_t offset = 0;
-    for (int index = 0; index < count; index++) {
-        arguments[index] = (const char *)bytes + offset;
-        offset += lengths[index];
-    }
-    long long length = redisFormatCommandArgv(command, count, arguments, lengths);
-    free(arguments);
-    return length;
 }

@@ -11,7 +11,8 @@ extension Runner {
         guard case .protect = key.route, eligible.contains(where: { sources.providers.all[$0].isAuthenticated }) else {
             return false
         }
-        sharing = sources.shared?.begin(key, slots.typesForProviders) { [self] found in
+        // Both families, where they are asked for together, although one may be settled: they are one value.
+        sharing = sources.shared?.begin(key, slots.types) { [self] found in
             for answer in found where eligible.contains(answer.provider) { take(answer) }
             if slots.needProviders { beginRequests() }
             goOn()

@@ -2,8 +2,17 @@
 package enum TextEncoding {
     /// Two lower-case hexadecimal digits per byte.
     package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        var digits: [UInt8] = []
+        digits.reserveCapacity(bytes.underestimatedCount * 2)
+        for byte in bytes {
+            digits.append(digit(byte >> 4))
+            digits.append(digit(byte & 15))
+        }
+        return String(decoding: digits, as: UTF8.self)
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") | value : UInt8(ascii: "a") &+ (value &- 10)
     }
 
     /// Base64 with the URL alphabet and without padding (RFC 4648 section 5), as RFC 8484 section 6 requires.

@@ -4,52 +4,53 @@ import Scheduling
 
 /// One connection to a Redis: commands go out as they come (pipelined), and replies are matched to them in order.
 @Loop
-final class RedisConnection {
+final class RedisConnection: RedisChannel {
     /// The most commands without a reply; and the most bytes that wait to be sent. Beyond that the server takes nothing.
     private nonisolated static let mostAwaited = 2_048
     private nonisolated static let mostUnsent = 1 << 18
 
-    typealias Completion = @Loop (RedisReply?) -> Void
+    private struct Awaited {
+        let done: Completion
+        let deadline: Instant?
+    }
 
     private let socket: any ByteSocket
     private var reader: RedisReader
     /// For each command without a reply; those before `first` have theirs.
-    private var awaited: [Completion] = []
+    private var awaited: [Awaited] = []
     private var first = 0
+    /// Fires when a reply is late: one for all that are awaited.
+    private var watchdog: LoopTimer?
+    private var alarm: Instant?
     /// What is sent once the connection is made, and after that at the end of each turn: commands of many questions leave
     /// together.
     private var unsent: [UInt8] = []
     private var isFlushDue = false
     private let loop: EventLoop
-    /// Called with what is published. Nil once closed.
-    private var publish: (@Loop (RedisReply) -> Void)?
+    /// For logs: what deadlines are made of.
+    private let timeout: Duration
+    /// Nil once closed.
+    private var events: RedisChannelEvents?
     /// Whether commands may be sent: the connection is made.
     private var isReady = false
-    /// Called once when the connection has ended; not after `close()`.
-    private var end: (@Loop (_ reason: String, _ hasFailed: Bool) -> Void)?
 
     /// Starts to connect, and sends the greeting first.
     ///
-    /// - Parameters:
-    ///   - publish: called with each reply that answers no command.
-    ///   - end: called once when it has ended by itself: with the reason, and whether that is a failure. It is none when no
-    ///     reply was awaited, for servers close idle connections.
     /// - Throws: without descriptors, memory, route or trust anchors.
     init(
         _ settings: RedisSettings, at address: SocketAddress?, on loop: EventLoop, paths: NetworkPaths,
-        publish: @escaping @Loop (RedisReply) -> Void,
-        end: @escaping @Loop (_ reason: String, _ hasFailed: Bool) -> Void
+        events: RedisChannelEvents
     ) throws(UpstreamFailure) {
         guard let reader = RedisReader() else { throw .overloaded("no memory for a connection to Redis") }
         self.reader = reader
-        self.publish = publish
-        self.end = end
+        self.events = events
         self.loop = loop
+        timeout = settings.timeout
         socket = try Self.socket(settings, at: address, now: loop.now, paths: paths)
         try socket.watch(on: loop) { [self] in serve($0) }
         for command in settings.greeting {
             // A refusal's text may come from anywhere, and never holds what was sent.
-            _ = send(command) { [self] reply in
+            _ = send(command, until: nil) { [self] reply in
                 guard let refusal = reply?.refusal else { return }
                 fail("it refuses \(command.name): \(refusal)")
             }
@@ -78,29 +79,33 @@ final class RedisConnection {
         }
     }
 
-    /// Sends a command.
-    ///
-    /// - Parameter done: called once with its reply, or nil when the connection ends first; never before this returns.
-    /// - Returns: false when it cannot be sent; `done` is then not called.
-    func send(_ command: RedisCommand, _ done: @escaping Completion) -> Bool {
+    func send(_ command: RedisCommand, until deadline: Instant?, _ done: @escaping Completion) -> Bool {
         guard awaited.count - first < Self.mostAwaited, sendWithoutReply(command) else { return false }
-        awaited.append(done)
+        awaited.append(Awaited(done: done, deadline: deadline))
+        if let deadline { setWatchdog(deadline) }
         return true
     }
 
-    /// Sends a command whose replies are among what is published.
-    ///
-    /// - Returns: false when it cannot be sent.
     func sendWithoutReply(_ command: RedisCommand) -> Bool {
-        guard end != nil, unsent.count + socket.unsentCount < Self.mostUnsent, let bytes = command.encoded else {
-            return false
-        }
-        unsent += bytes
+        guard events != nil, unsent.count + socket.unsentCount < Self.mostUnsent else { return false }
+        command.append(to: &unsent)
         if isReady, !isFlushDue {
             isFlushDue = true
             loop.atTurnEnd { [self] in flush() }
         }
         return true
+    }
+
+    private func setWatchdog(_ deadline: Instant) {
+        if let alarm, alarm <= deadline { return }
+        watchdog?.cancel()
+        alarm = deadline
+        watchdog = loop.schedule(at: deadline) { [self] in
+            (watchdog, alarm) = (nil, nil)
+            guard let next = awaited[first...].lazy.compactMap(\.deadline).min() else { return }
+            if next > loop.now { return setWatchdog(next) }
+            fail("no reply within \(Int(timeout / .milliseconds(1))) ms")
+        }
     }
 
     /// Whether a command has no reply yet.
@@ -123,7 +128,7 @@ final class RedisConnection {
 
     private func flush() {
         isFlushDue = false
-        guard isReady, end != nil, !unsent.isEmpty else { return }
+        guard isReady, events != nil, !unsent.isEmpty else { return }
         do {
             try socket.write(unsent)
             unsent.removeAll(keepingCapacity: true)
@@ -142,16 +147,25 @@ final class RedisConnection {
 
     private func take(_ reply: RedisReply) {
         if case .list = reply {
-            publish?(reply)
+            events?.publish(reply)
         } else if isAwaiting {
-            let done = awaited[first]
+            let done = awaited[first].done
             first += 1
-            if first == awaited.count {
-                awaited.removeAll(keepingCapacity: true)
+            if !isAwaiting {
+                forgetAwaited()
+            } else if first == Self.mostAwaited {
+                awaited.removeFirst(first)
                 first = 0
             }
             done(reply)
         }
+    }
+
+    private func forgetAwaited() {
+        awaited.removeAll(keepingCapacity: true)
+        first = 0
+        watchdog?.cancel()
+        (watchdog, alarm) = (nil, nil)
     }
 
     private static func reason(of end: HTTPEnd) -> String {
@@ -164,19 +178,18 @@ final class RedisConnection {
     }
 
     private func fail(_ reason: String) {
-        let (end, hasFailed) = (end.take(), !isReady || isAwaiting)
+        let (events, hasFailed) = (events, !isReady || isAwaiting)
+        // Its owner first: what gets no reply below may send again, and shall find that this one has ended.
+        self.events = nil
+        events?.end(reason, hasFailed)
         close()
-        end?(reason, hasFailed)
     }
 
-    /// Ends it; commands without a reply get nil.
     func close() {
-        end = nil
-        publish = nil
+        events = nil
         socket.close(saysGoodbye: true)
         let left = awaited[first...]
-        awaited = []
-        first = 0
-        for done in left { done(nil) }
+        forgetAwaited()
+        for awaited in left { awaited.done(nil) }
     }
 }

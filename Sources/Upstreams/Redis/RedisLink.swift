@@ -20,17 +20,21 @@ final class RedisLink {
         case recovered
     }
 
-    private let settings: RedisSettings
-    private let loop: EventLoop
+    typealias Connect = @Loop (SocketAddress?, RedisChannelEvents) throws(UpstreamFailure) -> any RedisChannel
+
+    private let clock: any LoopClock
     private let paths: NetworkPaths
+    /// Nil: a place without an address.
+    private let port: UInt16?
+    private let makeChannel: Connect
     /// Looks up the host; nil for an address or a path.
     private let lookup: HostAddresses?
     private var addresses: [SocketAddress] = []
     /// The index of the address that is tried next.
     private var next = 0
-    private var connection: RedisConnection?
+    private var connection: (any RedisChannel)?
     /// Where it leads; nil: to no address.
-    private var place: SocketAddress?
+    private(set) var place: SocketAddress?
     private(set) var backoff = Backoff(RedisLink.pauses)
     private var probes = 0
     private var probeTimer: LoopTimer?
@@ -43,25 +47,29 @@ final class RedisLink {
     /// Called when a connection has ended, for whatever reason.
     var onEnd: (@Loop () -> Void)?
 
-    /// - Parameter bootstrap: looks up the host; must not forward to us.
+    /// - Parameters:
+    ///   - node: the address of a node that is not looked up; nil: the server of the settings.
+    ///   - bootstrap: looks up the host; must not forward to us.
+    ///   - makeChannel: connects to an address; nil for a place without one.
     init(
-        _ settings: RedisSettings, loop: EventLoop, bootstrap: any Upstream, paths: NetworkPaths,
-        report: @escaping @Loop (Event) -> Void
+        _ place: RedisSettings.Place, node: SocketAddress? = nil, clock: any LoopClock, bootstrap: any Upstream,
+        paths: NetworkPaths, makeChannel: @escaping Connect, report: @escaping @Loop (Event) -> Void
     ) {
-        self.settings = settings
-        self.loop = loop
+        self.clock = clock
         self.paths = paths
+        self.makeChannel = makeChannel
         self.report = report
-        guard case .host(let host, let port, _) = settings.place else {
-            lookup = nil
+        guard case .host(let host, let port, _) = place else {
+            (lookup, self.port) = (nil, nil)
             return
         }
-        if let address = IPAddress(host) {
+        self.port = port
+        if let address = node ?? IPAddress(host).map({ SocketAddress($0, port: port) }) {
             lookup = nil
-            addresses = [SocketAddress(address, port: port)]
+            addresses = [address]
         } else {
             lookup = (try? Name(host)).map {
-                HostAddresses(host: $0.lowercased, upstream: bootstrap, clock: loop)
+                HostAddresses(host: $0.lowercased, upstream: bootstrap, clock: clock)
             }
             lookup?.onChange = { [weak self] found in self?.take(found.map { SocketAddress($0, port: port) }) }
         }
@@ -83,25 +91,26 @@ final class RedisLink {
 
     /// The connection to send commands on; nil while there is none: no address is known, or it is in backoff. Begins the
     /// probe that is due.
-    func usable() -> RedisConnection? {
+    func usable() -> (any RedisChannel)? {
         guard !isShut else { return nil }
         lookup?.refreshIfDue()
         guard backoff.isActive else { return connection ?? connect() }
-        if backoff.isDue(at: loop.now, isUrgent: false) { probe() }
+        if backoff.isDue(at: clock.now, isUrgent: false) { probe() }
         return nil
     }
 
-    private func connect() -> RedisConnection? {
+    private func connect() -> (any RedisChannel)? {
         var address: SocketAddress?
-        if case .host = settings.place {
+        if port != nil {
             guard !addresses.isEmpty else { return nil }
             address = addresses[next % addresses.count]
         }
         do throws(UpstreamFailure) {
-            let made = try RedisConnection(
-                settings, at: address, on: loop, paths: paths,
-                publish: { [weak self] in self?.onPublished?($0) },
-                end: { [weak self] in self?.ended($0, hasFailed: $1) })
+            let made = try makeChannel(
+                address,
+                RedisChannelEvents(
+                    publish: { [weak self] in self?.onPublished?($0) },
+                    end: { [weak self] in self?.ended($0, hasFailed: $1) }))
             (connection, place) = (made, address)
             return made
         } catch {
@@ -117,8 +126,8 @@ final class RedisLink {
         let number = probes
         backoff.probeBegan(number)
         guard let connection = connect() else { return endProbe() }
-        probeTimer = loop.schedule(after: Self.probeTimeout) { [weak self] in self?.failed("no reply to a probe") }
-        _ = connection.send(RedisCommand("PING")) { [weak self] reply in
+        probeTimer = clock.schedule(after: Self.probeTimeout) { [weak self] in self?.failed("no reply to a probe") }
+        _ = connection.send(RedisCommand("PING"), until: nil) { [weak self] reply in
             guard let self, let reply, backoff.isProbing else { return }
             if let refusal = reply.refusal { return failed("it refuses PING: \(refusal)") }
             endProbe()
@@ -147,7 +156,7 @@ final class RedisLink {
         close()
         next &+= 1
         lookup?.addressFailed()
-        backoff.failed(at: loop.now)
+        backoff.failed(at: clock.now)
         lastFailure = reason
         if isNew { report(.failed(reason)) }
     }

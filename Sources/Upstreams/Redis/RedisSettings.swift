@@ -40,7 +40,7 @@ package struct RedisSettings: Hashable, Sendable {
         var commands: [RedisCommand] = []
         if let password {
             let words = (user.isEmpty ? [] : [user]) + [password.value]
-            commands.append(RedisCommand([Array("AUTH".utf8)] + words.map { Array($0.utf8) }))
+            commands.append(RedisCommand("AUTH", words.map { Array($0.utf8) }))
         }
         if database != 0 { commands.append(RedisCommand("SELECT", Array("\(database)".utf8))) }
         return commands

@@ -30,8 +30,8 @@ package final class SharedCache: SharedAnswers {
         _ key: FlightKey, _ types: [RecordType], done: @escaping @Loop ([SharedAnswer]) -> Void
     ) -> (any SharedLookup)? {
         guard store.hasTime() else { return nil }
-        let questions = types.map { SharedQuestion(key, $0, policy: policy) }
-        guard let lookup = RedisLookup(questions, in: store, freshness: freshness, done: done) else {
+        let question = SharedQuestion(key, types, policy: policy)
+        guard let lookup = RedisLookup(question, in: store, freshness: freshness, done: done) else {
             store.counters.skipped += 1
             return nil
         }
@@ -41,13 +41,13 @@ package final class SharedCache: SharedAnswers {
     /// Removes the addresses and service bindings of a name, for all servers. Those for single client networks stay until
     /// their TTL ends.
     package func remove(_ name: Name) {
-        for type in [RecordType.a, .aaaa, .https] {
+        for types in [[RecordType.a, .aaaa], [.a], [.aaaa], [.https]] {
             for scope in [nil, ClientScope.undisclosed] {
                 for (dnssecOK, checkingDisabled) in [(false, false), (true, false), (false, true), (true, true)] {
                     let key = FlightKey(
-                        name: name.lowercased, type: type, route: .protect(explicit: false), dnssecOK: dnssecOK,
+                        name: name.lowercased, type: types[0], route: .protect(explicit: false), dnssecOK: dnssecOK,
                         checkingDisabled: checkingDisabled, scope: scope)
-                    store.remove(SharedQuestion(key, type, policy: policy))
+                    store.remove(SharedQuestion(key, types, policy: policy))
                 }
             }
         }

@@ -1,4 +1,5 @@
 package import DNSResolver
+import DNSWire
 package import HTTPDNS
 package import Platform
 package import Scheduling
@@ -11,13 +12,13 @@ package struct SharedStoreSettings: Hashable, Sendable {
     /// What every name in Redis begins with.
     package var prefix: String
     /// Whether one server asks for all.
-    package var takesTurns: Bool
+    package var takesLease: Bool
 
-    package init(redis: RedisSettings, key: Secret, prefix: String, takesTurns: Bool) {
+    package init(redis: RedisSettings, key: Secret, prefix: String, takesLease: Bool) {
         self.redis = redis
         self.key = key
         self.prefix = prefix
-        self.takesTurns = takesTurns
+        self.takesLease = takesLease
     }
 
     /// 32 bytes of a text of 64 hexadecimal digits, or of base64; nil for any other text.
@@ -65,7 +66,7 @@ package final class SharedStore {
     let keys: SharedKeys
     private let prefix: [UInt8]
     let loop: EventLoop
-    let link: RedisLink
+    let redis: RedisNodes
     let leases: LeaseWatch
     package internal(set) var counters = Counters()
     /// Whether this machine's clock can be right: else an answer's age is unknown, and nothing is shared.
@@ -95,36 +96,47 @@ package final class SharedStore {
         self.hasTime = hasTime
         self.timeOfDay = timeOfDay
         self.report = report
-        let place = settings.redis.placeText
-        link = RedisLink(settings.redis, loop: loop, bootstrap: bootstrap, paths: paths) { event in
-            switch event {
-            case .failed(let reason): report(.unavailable(place: place, reason: reason))
-            case .recovered: report(.available(place: place))
+        let clock = loop
+        func link(_ node: SocketAddress?, _ report: @escaping @Loop (RedisLink.Event) -> Void) -> RedisLink {
+            RedisLink(
+                settings.redis.place, node: node, clock: clock, bootstrap: bootstrap, paths: paths,
+                makeChannel: { address, events throws(UpstreamFailure) in
+                    try RedisConnection(settings.redis, at: address, on: clock, paths: paths, events: events)
+                }, report: report)
+        }
+        func reports(of place: String) -> @Loop (RedisLink.Event) -> Void {
+            { event in
+                switch event {
+                case .failed(let reason): report(.unavailable(place: place, reason: reason))
+                case .recovered: report(.available(place: place))
+                }
             }
         }
-        // What fails here is reported by the other one, or costs no more than a turn to ask.
-        leases = LeaseWatch(
-            RedisLink(settings.redis, loop: loop, bootstrap: bootstrap, paths: paths, report: { _ in }))
+        redis = RedisNodes(
+            home: link(nil, reports(of: settings.redis.placeText)), clock: loop, timeout: settings.redis.timeout,
+            makeNode: { link($0, reports(of: "\($0)")) })
+        // What fails here is reported by the other one, or costs no more than a lease.
+        leases = LeaseWatch(link(nil, { _ in }))
     }
 
     package var name: String { settings.redis.placeText }
 
     /// Whether it is in backoff, when the next probe may begin, and why.
     package var backoff: (nextProbe: Instant, reason: String)? {
-        link.backoff.nextProbe.map { ($0, link.lastFailure) }
+        redis.home.backoff.nextProbe.map { ($0, redis.home.lastFailure) }
     }
 
     /// Connects, so that the first question finds a connection.
-    package func start() { link.start() }
+    package func start() { redis.home.start() }
 
     package func networkChanged() {
-        link.networkChanged()
+        redis.networkChanged()
         leases.networkChanged()
     }
 
     /// Ends its connections: nothing uses it any more.
     package func close() {
-        link.shutDown()
+        redis.shutDown()
         leases.close()
     }
 
@@ -132,15 +144,16 @@ package final class SharedStore {
     func name(of place: SharedPlace) -> [UInt8] { prefix + place.name }
 
     /// Writes a sealed answer, without waiting for the reply.
-    func write(_ value: [UInt8], to name: [UInt8], for lifetime: UInt32) {
-        let milliseconds = Array("\(UInt64(lifetime) * 1_000)".utf8)
-        let command = RedisCommand("SET", name, value, Array("PX".utf8), milliseconds)
-        let sent = link.usable()?.send(command) { [self] reply in
+    ///
+    /// - Parameter lifetime: milliseconds.
+    func write(_ value: [UInt8], to name: [UInt8], for lifetime: UInt64) {
+        let command = RedisCommand("SET", name, value, Array("PX".utf8), Array("\(lifetime)".utf8))
+        let sent = redis.send(command, about: name) { [self] reply in
             guard let reply else { return }
             guard let refusal = reply.refusal else { return counters.written += 1 }
             refused(refusal)
         }
-        if sent != true { counters.refused += 1 }
+        if !sent { counters.refused += 1 }
     }
 
     /// A command that writes was refused.
@@ -148,7 +161,7 @@ package final class SharedStore {
         counters.refused += 1
         report(.refused(place: name, reason: reason))
         // Mostly after a failover: the name may lead to the new master already.
-        if reason.hasPrefix("READONLY") { link.doubtAddress() }
+        if reason.hasPrefix("READONLY") { redis.home.doubtAddress() }
     }
 
     /// A value is no answer.
@@ -160,6 +173,7 @@ package final class SharedStore {
     /// Removes the answers to a question.
     func remove(_ question: SharedQuestion) {
         guard let place = keys.place(of: question) else { return }
-        _ = link.usable()?.send(RedisCommand("DEL", name(of: place))) { _ in }
+        let name = name(of: place)
+        _ = redis.send(RedisCommand("DEL", name), about: name) { _ in }
     }
 }

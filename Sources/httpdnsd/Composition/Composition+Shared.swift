@@ -51,7 +51,7 @@ extension SharedStoreSettings {
             redis: RedisSettings(
                 place: place, user: url.user, password: url.password, database: url.database, caFile: shared.caFile,
                 timeout: shared.timeout),
-            key: key, prefix: shared.prefix, takesTurns: shared.lease)
+            key: key, prefix: shared.prefix, takesLease: shared.lease)
     }
 }
 

@@ -79,9 +79,12 @@ package final class RedisServer: Sendable {
         return output.hasSuffix("\n") ? String(output.dropLast()) : output
     }
 
-    /// The names of the answers in it, those of turns left out.
+    /// The names of the answers in it, those left out of which a daemon has the lease.
     package var names: [String] {
-        get throws { try run("KEYS", "*").split(separator: "\n").map(String.init).filter { !$0.hasSuffix(":turn") } }
+        get throws {
+            try run("KEYS", "*").split(separator: "\n").map(String.init)
+                .filter { try run("STRLEN", $0) != "\("leased".utf8.count)" }
+        }
     }
 
     /// Waits until it holds so many answers.

@@ -71,12 +71,3 @@ struct RedisReaderTests {
         #expect(refusal.utf8.count == 120)
     }
 }
-
-struct RedisCommandTests {
-    @Test func `a command carries its arguments byte for byte`() {
-        let command = RedisCommand("SET", Array("k".utf8), [0, 13, 10, 255], [])
-        let expected =
-            Array("*4\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\n".utf8) + [0, 13, 10, 255] + Array("\r\n$0\r\n\r\n".utf8)
-        #expect(command.encoded == expected)
-    }
-}

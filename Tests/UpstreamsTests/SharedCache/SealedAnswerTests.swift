@@ -15,12 +15,12 @@ struct SealedAnswerTests {
 
     private func question(
         _ name: String = "www.example.com", _ type: RecordType = .a, scope: ClientScope? = nil,
-        policy: [UInt8] = policy, dnssecOK: Bool = false
+        policy: [UInt8] = policy, dnssecOK: Bool = false, types: [RecordType]? = nil
     ) throws -> SharedQuestion {
         let key = FlightKey(
             name: try Name(name), type: type, route: .protect(explicit: true), dnssecOK: dnssecOK,
             checkingDisabled: false, scope: scope)
-        return SharedQuestion(key, type, policy: policy)
+        return SharedQuestion(key, types ?? [type], policy: policy)
     }
 
     private func answer(lifetime: UInt32 = 80, code: ResponseCode = .noError) throws -> SealedAnswer {
@@ -28,7 +28,7 @@ struct SealedAnswerTests {
         var answer = Answer(name: name, addresses: [.v4(0xc000_0201), .v4(0xc000_0202)], ttl: lifetime)
         answer.responseCode = code
         return SealedAnswer(
-            answer: answer, received: Self.received, lifetime: lifetime, provider: 1, server: "203.0.113.1:443")
+            .a, answer: answer, received: Self.received, lifetime: lifetime, provider: 1, server: "203.0.113.1:443")
     }
 
     // MARK: The seal
@@ -41,7 +41,7 @@ struct SealedAnswerTests {
 
     @Test func `a denial is sealed with its SOA record`() throws {
         let denied = Answer.negative(.nameError, name: try Name("www.example.com"), ttl: 30)
-        let sealed = SealedAnswer(answer: denied, received: 5, lifetime: 30, provider: 0, server: "")
+        let sealed = SealedAnswer(.a, answer: denied, received: 5, lifetime: 30, provider: 0, server: "")
         let value = try #require(sealed.sealed(for: question(), by: keys()))
         #expect(SealedAnswer(value, for: try question(), by: try keys())?.answer == denied)
     }
@@ -72,6 +72,7 @@ struct SealedAnswerTests {
             try question("www.example.org"), try question("www.example.com", .aaaa),
             try question(scope: .undisclosed), try question(scope: .network(network)),
             try question(policy: [UInt8](repeating: 8, count: 16)), try question(dnssecOK: true),
+            try question(types: [.a, .aaaa]),
         ] {
             #expect(SealedAnswer(value, for: other, by: try keys()) == nil)
         }
@@ -97,9 +98,30 @@ struct SealedAnswerTests {
         let name = try Name("www.example.com")
         let addresses = (0..<600).map { IPAddress.v4(0xc000_0000 + UInt32($0)) }
         let long = SealedAnswer(
-            answer: Answer(name: name, addresses: addresses, ttl: 60), received: 5, lifetime: 60, provider: 0,
+            .a, answer: Answer(name: name, addresses: addresses, ttl: 60), received: 5, lifetime: 60, provider: 0,
             server: "")
         #expect(long.sealed(for: try question(), by: try keys()) == nil)
+    }
+
+    @Test func `both families are one value, and each is read with its own TTL`() throws {
+        let question = try question(types: [.a, .aaaa])
+        let place = try #require(try keys().place(of: question))
+        let other = SealedAnswer(
+            .aaaa, answer: Answer(name: try Name("www.example.com"), addresses: [.v6(1)], ttl: 20),
+            received: Self.received + 5, lifetime: 20, provider: 0, server: "")
+        let value = try #require(SealedValue.sealed([try answer(), other], for: place))
+        #expect(SealedValue.opened(value, for: place) == [try answer(), other])
+    }
+
+    @Test func `a value with a type that was not asked for, or one twice, is no answer`() throws {
+        let name = try Name("www.example.com")
+        let texts = try [
+            SealedValue.contents([answer()], for: name), SealedValue.contents([answer(), answer()], for: name),
+        ]
+        #expect(SealedValue.answers(in: texts[0], for: try question(types: [.aaaa])) == nil)
+        #expect(SealedValue.answers(in: texts[1], for: try question(types: [.a, .aaaa])) == nil)
+        #expect(SealedValue.answers(in: texts[0] + [0], for: try question()) == nil)
+        #expect(SealedValue.answers(in: texts[0], for: try question("other.example.com")) == nil)
     }
 
     @Test func `a response code that is no answer is not read`() throws {
@@ -113,34 +135,36 @@ struct SealedAnswerTests {
 
     // MARK: Its age
 
-    @Test(arguments: [0: 80, 1: 79, 69: 11, -1: 80, -30: 80] as [Int64: UInt32])
+    @Test(arguments: [0: 80, 1: 79, 79: 1, -1: 80, -30: 80] as [Int64: UInt32])
     func `an answer has the rest of its TTL, and no more`(after: Int64, remaining: UInt32) throws {
-        let shared = try #require(try answer().shared(as: .a, at: Self.received + after))
+        let shared = try #require(try answer().shared(at: Self.received + after))
         #expect(shared.remaining == remaining)
         #expect(shared.answer.answers.map(\.ttl) == [remaining, remaining])
         #expect((shared.provider, shared.server) == (1, "203.0.113.1:443"))
     }
 
-    @Test(arguments: [70, 80, 81, 100_000, -31, -100_000, .min + 1_800_000_000, .max - 1_800_000_000] as [Int64])
-    func `an answer near its end, past it, or of a time to come is none`(after: Int64) throws {
-        #expect(try answer().shared(as: .a, at: Self.received + after) == nil)
+    @Test(arguments: [80, 81, 100_000, -31, -100_000, .min + 1_800_000_000, .max - 1_800_000_000] as [Int64])
+    func `an answer past its end, or of a time to come, is none`(after: Int64) throws {
+        #expect(try answer().shared(at: Self.received + after) == nil)
     }
 
     @Test func `no time of reception makes the age overflow`() throws {
         for received in [Int64.min, .max] {
-            let odd = SealedAnswer(answer: Answer(), received: received, lifetime: .max, provider: 0, server: "")
-            #expect(odd.shared(as: .a, at: Self.received) == nil)
+            let odd = SealedAnswer(.a, answer: Answer(), received: received, lifetime: .max, provider: 0, server: "")
+            #expect(odd.shared(at: Self.received) == nil)
         }
     }
 }
 
 extension SealedAnswer {
     fileprivate init?(_ value: [UInt8], for question: SharedQuestion, by keys: SharedKeys) {
-        guard let place = keys.place(of: question) else { return nil }
-        self.init(value, for: place)
+        guard let place = keys.place(of: question), let answers = SealedValue.opened(value, for: place),
+            let answer = answers.first
+        else { return nil }
+        self = answer
     }
 
     fileprivate func sealed(for question: SharedQuestion, by keys: SharedKeys) -> [UInt8]? {
-        keys.place(of: question).flatMap { sealed(for: $0) }
+        keys.place(of: question).flatMap { SealedValue.sealed([self], for: $0) }
     }
 }

@@ -1,0 +1,61 @@
+import DNSResolver
+import DNSWire
+import Platform
+import Scheduling
+import TestSupport
+
+@testable import Upstreams
+
+/// Servers whose replies a test gives, on its clock.
+@Loop
+final class FakeRedis {
+    /// One connection.
+    @Loop
+    final class Channel: RedisChannel {
+        let address: SocketAddress?
+        let events: RedisChannelEvents
+        private(set) var sent: [String] = []
+        private var awaited: [RedisChannel.Completion] = []
+        private(set) var isClosed = false
+
+        init(_ address: SocketAddress?, _ events: RedisChannelEvents) {
+            (self.address, self.events) = (address, events)
+        }
+
+        func send(_ command: RedisCommand, until deadline: Instant?, _ done: @escaping Completion) -> Bool {
+            sent.append(command.name)
+            awaited.append(done)
+            return true
+        }
+
+        func sendWithoutReply(_ command: RedisCommand) -> Bool { true }
+
+        func close() { isClosed = true }
+
+        /// Replies to the oldest command.
+        func reply(_ reply: RedisReply) { if !awaited.isEmpty { awaited.removeFirst()(reply) } }
+    }
+
+    nonisolated let clock = ManualClock()
+    nonisolated let bootstrap: FakeUpstream
+    private(set) var channels: [Channel] = []
+    private(set) var events: [RedisLink.Event] = []
+
+    nonisolated init() { bootstrap = FakeUpstream("localdns", .addresses("192.0.2.1"), clock: clock) }
+
+    var last: Channel? { channels.last }
+
+    func link(_ host: String = "192.0.2.1", node: SocketAddress? = nil) -> RedisLink {
+        RedisLink(
+            .host(host, port: 6_379, usesTLS: false), node: node, clock: clock, bootstrap: bootstrap,
+            paths: NetworkPaths(),
+            makeChannel: { [self] address, events in
+                channels.append(Channel(address, events))
+                return channels[channels.count - 1]
+            }, report: { [self] in events.append($0) })
+    }
+
+    func nodes() -> RedisNodes {
+        RedisNodes(home: link(), clock: clock, timeout: .milliseconds(50)) { [self] in link(node: $0) }
+    }
+}

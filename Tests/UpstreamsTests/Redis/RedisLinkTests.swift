@@ -1,0 +1,100 @@
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// The way to a Redis, on a clock that the test moves.
+@Suite(.onLoop)
+struct RedisLinkTests {
+    private let redis = FakeRedis()
+
+    @Test @Loop func `nothing is connected before a command is to be sent, and one connection serves all`() {
+        let link = redis.link()
+        #expect(redis.channels.isEmpty)
+        #expect(link.usable() === redis.last)
+        #expect(link.usable() === redis.last)
+        #expect(redis.channels.count == 1)
+    }
+
+    @Test @Loop func `after a failure nothing is sent for a second, and then one probe that ends the backoff`() async {
+        let link = redis.link()
+        _ = link.usable()
+        redis.last?.events.end("gone", true)
+        #expect(redis.events == [.failed("gone")])
+        await redis.clock.advance(by: .milliseconds(900))
+        #expect(link.usable() == nil && redis.channels.count == 1)
+        await redis.clock.advance(by: .milliseconds(400))
+        #expect(link.usable() == nil && link.usable() == nil)
+        #expect(redis.channels.count == 2 && redis.last?.sent == ["PING"])
+        redis.last?.reply(.status("PONG"))
+        #expect(redis.events == [.failed("gone"), .recovered])
+        #expect(link.usable() === redis.last)
+    }
+
+    @Test @Loop func `without a command there is no probe: an idle server stays idle`() async {
+        let link = redis.link()
+        _ = link.usable()
+        redis.last?.events.end("gone", true)
+        await redis.clock.advance(by: .seconds(600))
+        #expect(redis.channels.count == 1)
+        #expect(redis.clock.nextDue == nil)
+        #expect(link.usable() == nil)
+    }
+
+    @Test @Loop func `a probe without a reply within two seconds begins a longer backoff, and is said once`() async {
+        let link = redis.link()
+        _ = link.usable()
+        redis.last?.events.end("gone", true)
+        await redis.clock.advance(by: .milliseconds(1_300))
+        _ = link.usable()
+        await redis.clock.advance(by: .seconds(2))
+        #expect(redis.last?.isClosed == true)
+        await redis.clock.advance(by: .milliseconds(1_300))
+        _ = link.usable()
+        #expect(redis.channels.count == 2)
+        await redis.clock.advance(by: .seconds(1.3))
+        _ = link.usable()
+        #expect(redis.channels.count == 3)
+        #expect(redis.events == [.failed("gone")])
+    }
+
+    @Test @Loop func `a connection that ends while nothing is awaited is made again by the next command`() {
+        let link = redis.link()
+        _ = link.usable()
+        redis.last?.events.end("closed", false)
+        #expect(link.usable() === redis.last)
+        #expect(redis.channels.count == 2)
+        #expect(redis.events.isEmpty)
+    }
+
+    @Test @Loop func `a host that has another address takes the connection there`() async throws {
+        let link = redis.link("redis.example.com")
+        #expect(link.usable() == nil)
+        await redis.clock.advance(by: .zero)
+        _ = link.usable()
+        #expect(redis.last?.address == SocketAddress("192.0.2.1:6379", defaultPort: 0))
+        redis.bootstrap.behaviour = .addresses("192.0.2.2")
+        await redis.clock.advance(by: .seconds(61))
+        _ = link.usable()
+        await redis.clock.advance(by: .zero)
+        #expect(redis.channels.first?.isClosed == true)
+        #expect(link.usable() === redis.last)
+        #expect(redis.last?.address == SocketAddress("192.0.2.2:6379", defaultPort: 0))
+        #expect(redis.events.isEmpty)
+    }
+
+    @Test @Loop func `a server that is not the master any more is looked up again before its TTL ends`() async {
+        let link = redis.link("redis.example.com")
+        redis.bootstrap.behaviour = .addresses("192.0.2.1", ttl: 3_600)
+        _ = link.usable()
+        await redis.clock.advance(by: .seconds(11))
+        _ = link.usable()
+        redis.bootstrap.behaviour = .addresses("192.0.2.2", ttl: 3_600)
+        link.doubtAddress()
+        await redis.clock.advance(by: .zero)
+        _ = link.usable()
+        #expect(redis.last?.address == SocketAddress("192.0.2.2:6379", defaultPort: 0))
+    }
+}
