@@ -1,0 +1,47 @@
+/// A complete request of an HTTP client, over either version. All of it is hostile input, within `HTTPServerLimits`.
+package struct HTTPServerRequest: Sendable {
+    /// What a client may ask for; every other method gets status 405.
+    package enum Method: Sendable {
+        case get
+        case post
+        case other
+    }
+
+    package var method: Method
+    /// Path and query as sent, percent-encoded: printable ASCII that begins with a slash. May contain a token or a
+    /// signature: never logged.
+    package var target: [UInt8]
+    /// The media type of `Content-Type` in lower case, without parameters; nil without that field.
+    package var contentType: String?
+    /// The values of `CDN-Loop` (RFC 8586), separated by commas; nil without that field.
+    package var loop: String?
+    /// At most `HTTPServerLimits.body` bytes; empty without a body.
+    package var body: [UInt8]
+
+    package init(
+        method: Method = .other, target: [UInt8] = [], contentType: String? = nil, loop: String? = nil,
+        body: [UInt8] = []
+    ) {
+        self.method = method
+        self.target = target
+        self.contentType = contentType
+        self.loop = loop
+        self.body = body
+    }
+
+    /// The target up to the query.
+    package var path: ArraySlice<UInt8> { target.prefix { $0 != UInt8(ascii: "?") } }
+
+    /// The target after the first question mark; empty without one.
+    package var query: ArraySlice<UInt8> { target[path.endIndex...].dropFirst() }
+
+    /// The value of the first parameter of the query with this name, percent-encoded as sent; nil without one.
+    package func parameter(_ name: StaticString) -> ArraySlice<UInt8>? {
+        let name = name.description.utf8
+        for pair in query.split(separator: UInt8(ascii: "&")) where pair.starts(with: name) {
+            let rest = pair.dropFirst(name.count)
+            if rest.first == UInt8(ascii: "=") { return rest.dropFirst() }
+        }
+        return nil
+    }
+}

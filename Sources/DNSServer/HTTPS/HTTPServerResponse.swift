@@ -1,0 +1,47 @@
+/// The response to an HTTP client's request.
+package struct HTTPServerResponse: Sendable {
+    /// A status code of RFC 9110 section 15.
+    package enum Status: Int, Sendable {
+        case ok = 200
+        case badRequest = 400
+        case forbidden = 403
+        case notFound = 404
+        case methodNotAllowed = 405
+        case requestTimeout = 408
+        case lengthRequired = 411
+        case contentTooLarge = 413
+        case targetTooLong = 414
+        case unsupportedMediaType = 415
+        case tooManyRequests = 429
+        case headerTooLarge = 431
+        case internalError = 500
+        case notImplemented = 501
+        case unavailable = 503
+        case versionNotSupported = 505
+        case loopDetected = 508
+    }
+
+    package var status: Status
+    /// Nil without a body.
+    package var contentType: StaticString?
+    /// For how many seconds a cache may use it; nil: not at all.
+    package var maxAge: UInt32?
+    /// Sent with every response, also when it is empty.
+    package var body: [UInt8]
+    /// Further fields, with names in lower case: a method's `allow`, for instance.
+    package var fields: [(name: StaticString, value: String)]
+
+    package init(
+        _ status: Status, contentType: StaticString? = nil, maxAge: UInt32? = nil, body: [UInt8] = [],
+        fields: [(name: StaticString, value: String)] = []
+    ) {
+        self.status = status
+        self.contentType = contentType
+        self.maxAge = maxAge
+        self.body = body
+        self.fields = fields
+    }
+
+    /// The value of `cache-control`.
+    var cacheControl: String { maxAge.map { "max-age=\($0)" } ?? "no-store" }
+}
