@@ -66,7 +66,7 @@ let package = Package(
         .target(
             name: "DNSServer",
             dependencies: [
-                "CDnstap", "CLinux", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform", "Scheduling",
+                "CDnstap", "CLinux", "CNghttp2", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform", "Scheduling",
             ],
             swiftSettings: strict),
         .target(

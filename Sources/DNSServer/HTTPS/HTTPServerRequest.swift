@@ -7,19 +7,26 @@ package struct HTTPServerRequest: Sendable {
         case other
     }
 
+    /// The media type of a body; its parameters are ignored.
+    package enum MediaType: Sendable {
+        /// `application/dns-message` (RFC 8484 section 6).
+        case dnsMessage
+        case other
+    }
+
     package var method: Method
     /// Path and query as sent, percent-encoded: printable ASCII that begins with a slash. May contain a token or a
     /// signature: never logged.
     package var target: [UInt8]
-    /// The media type of `Content-Type` in lower case, without parameters; nil without that field.
-    package var contentType: String?
+    /// Nil without the field `Content-Type`.
+    package var contentType: MediaType?
     /// The values of `CDN-Loop` (RFC 8586), separated by commas; nil without that field.
     package var loop: String?
     /// At most `HTTPServerLimits.body` bytes; empty without a body.
     package var body: [UInt8]
 
     package init(
-        method: Method = .other, target: [UInt8] = [], contentType: String? = nil, loop: String? = nil,
+        method: Method = .other, target: [UInt8] = [], contentType: MediaType? = nil, loop: String? = nil,
         body: [UInt8] = []
     ) {
         self.method = method

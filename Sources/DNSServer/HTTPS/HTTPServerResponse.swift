@@ -12,6 +12,7 @@ package struct HTTPServerResponse: Sendable {
         case contentTooLarge = 413
         case targetTooLong = 414
         case unsupportedMediaType = 415
+        case expectationFailed = 417
         case tooManyRequests = 429
         case headerTooLarge = 431
         case internalError = 500

@@ -1,0 +1,302 @@
+import CNghttp2
+
+/// HTTP/2 on one connection with a client (RFC 9113), by nghttp2.
+///
+/// nghttp2's callbacks only fill streams and record their ends. Every received byte that is not part of a whole request
+/// comes out of a budget, and so does every stream that ends without a whole response: so streams that are reset at once
+/// (CVE-2023-44487), headers without an end (CVE-2024-27316), SETTINGS, PING and empty frames all end the connection
+/// before they cost anything. nghttp2 1.52 has no limits of its own but for the SETTINGS and PING frames that wait for
+/// their acknowledgement.
+final class HTTP2ServerSession: HTTPServerSession {
+    private let session: OpaquePointer
+    /// The streams that nghttp2 has, which holds no reference to them.
+    private var streams: [HTTPServerStream] = []
+    /// Whole requests that were not returned yet, in the order in which they became whole.
+    private var requests: [HTTPServerStream] = []
+    /// Bytes that may yet be received beside whole requests.
+    private var overheadLeft = HTTPServerLimits.overhead
+    /// Whether nothing is read any more, since too much was received.
+    private var isBroken = false
+    /// Whether nothing is sent any more either.
+    private var isDead = false
+    private(set) var held = 0
+    private(set) var unsent = 0
+    private var fields = HTTP2ServerFields()
+
+    /// Returns nil without memory.
+    init?() {
+        var callbacks: OpaquePointer?
+        guard nghttp2_session_callbacks_new(&callbacks) == 0, let callbacks else { return nil }
+        defer { nghttp2_session_callbacks_del(callbacks) }
+        nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, serverBeginFields)
+        nghttp2_session_callbacks_set_on_header_callback(callbacks, serverReceiveField)
+        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, serverReceiveBody)
+        nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, serverReceiveFrame)
+        nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, serverStreamClosed)
+        var options: OpaquePointer?
+        guard nghttp2_option_new(&options) == 0, let options else { return nil }
+        defer { nghttp2_option_del(options) }
+        nghttp2_option_set_no_auto_window_update(options, 1)
+        nghttp2_option_set_no_closed_streams(options, 1)
+        nghttp2_option_set_max_outbound_ack(options, HTTPServerLimits.queuedFrames)
+        var session: OpaquePointer?
+        guard nghttp2_session_server_new2(&session, callbacks, nil, options) == 0, let session else { return nil }
+        self.session = session
+        nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
+        let settings = [
+            nghttp2_settings_entry(
+                settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue),
+                value: UInt32(HTTPServerLimits.streams)),
+            nghttp2_settings_entry(
+                settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue),
+                value: UInt32(HTTPServerLimits.streamWindow)),
+            nghttp2_settings_entry(
+                settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue),
+                value: UInt32(HTTPServerLimits.header)),
+            // Priorities make nghttp2 remember streams that do not exist.
+            nghttp2_settings_entry(
+                settings_id: Int32(NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES.rawValue), value: 1),
+        ]
+        let none = UInt8(NGHTTP2_FLAG_NONE.rawValue)
+        let window = Int32(HTTPServerLimits.window)
+        guard nghttp2_submit_settings(session, none, settings, settings.count) == 0,
+            nghttp2_session_set_local_window_size(session, none, 0, window) == 0
+        else { return nil }
+    }
+
+    deinit { nghttp2_session_del(session) }
+
+    // MARK: Bytes
+
+    func receive(_ bytes: ArraySlice<UInt8>) {
+        guard !isBroken, !isDead else { return }
+        overheadLeft -= bytes.count
+        let count = bytes.withUnsafeBufferPointer { nghttp2_session_mem_recv(session, $0.baseAddress, $0.count) }
+        if count < 0 {
+            // This is no HTTP/2, or too many frames wait to be acknowledged, or no memory is left.
+            isDead = true
+        } else if overheadLeft < 0 {
+            isBroken = true
+            nghttp2_session_terminate_session(session, UInt32(NGHTTP2_ENHANCE_YOUR_CALM.rawValue))
+        }
+    }
+
+    func takeOutput(into buffer: inout [UInt8], limit: Int) {
+        while buffer.count < limit, !isDead {
+            var bytes: UnsafePointer<UInt8>?
+            let count = nghttp2_session_mem_send(session, &bytes)
+            if count == 0 { return }
+            if count < 0 { isDead = true }
+            buffer.append(contentsOf: UnsafeBufferPointer(start: bytes, count: max(0, count)))
+        }
+    }
+
+    func finish() {
+        nghttp2_submit_goaway(
+            session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nghttp2_session_get_last_proc_stream_id(session),
+            UInt32(NGHTTP2_NO_ERROR.rawValue), nil, 0)
+    }
+
+    var hasRequest: Bool { !requests.isEmpty }
+
+    var isSaturated: Bool { nghttp2_session_get_outbound_queue_size(session) > HTTPServerLimits.queuedFrames }
+
+    var isOver: Bool {
+        isDead || nghttp2_session_want_write(session) == 0 && nghttp2_session_want_read(session) == 0
+    }
+
+    // MARK: Requests
+
+    func nextRequest() -> HTTPServerStream? { requests.isEmpty ? nil : requests.removeFirst() }
+
+    func respond(_ response: HTTPServerResponse, to stream: HTTPServerStream) {
+        guard stream.isOpen, !stream.isAnswered else { return }
+        stream.answer(response.body)
+        note(unsent: response.body.count)
+        fields.removeAll()
+        fields.add(":status", response.status.rawValue)
+        if let type = response.contentType { fields.add("content-type", type) }
+        fields.add("content-length", response.body.count)
+        fields.add("cache-control", response.cacheControl)
+        for field in response.fields { fields.add(field.name, field.value) }
+        let result = fields.withPairs { pairs in
+            guard !response.body.isEmpty else {
+                return nghttp2_submit_response(session, stream.id, pairs.baseAddress, pairs.count, nil)
+            }
+            var body = nghttp2_data_provider(
+                source: nghttp2_data_source(ptr: Unmanaged.passUnretained(stream).toOpaque()),
+                read_callback: serverSendBody)
+            return nghttp2_submit_response(session, stream.id, pairs.baseAddress, pairs.count, &body)
+        }
+        if result != 0 { reset(stream.id) }
+    }
+
+    /// Counts bytes of a response as waiting for the client's windows; a negative number: no more.
+    fileprivate func note(unsent count: Int) {
+        unsent += count
+        held += count
+    }
+
+    fileprivate func reset(_ id: Int32) {
+        nghttp2_submit_rst_stream(
+            session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, UInt32(NGHTTP2_ENHANCE_YOUR_CALM.rawValue))
+    }
+
+    // MARK: From nghttp2
+
+    fileprivate func open(_ id: Int32) {
+        let stream = HTTPServerStream(id: id)
+        stream.index = streams.count
+        streams.append(stream)
+        nghttp2_session_set_stream_user_data(session, id, Unmanaged.passUnretained(stream).toOpaque())
+    }
+
+    /// Takes a field of a request's header, or of what follows its body, which only counts.
+    ///
+    /// - Returns: whether the request is still acceptable.
+    fileprivate func receiveField(
+        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, of stream: HTTPServerStream
+    ) -> Bool {
+        // As RFC 9113 section 6.5.2 counts.
+        stream.header += name.count + value.count + 32
+        guard stream.header <= HTTPServerLimits.header else { return false }
+        let before = stream.request.held
+        defer { held += stream.request.held - before }
+        return stream.request.take(name, value)
+    }
+
+    /// Takes a part of a request's body.
+    ///
+    /// - Returns: whether the request is still acceptable.
+    fileprivate func receiveBody(_ part: UnsafeBufferPointer<UInt8>, of stream: HTTPServerStream) -> Bool {
+        guard stream.request.body.count + part.count <= HTTPServerLimits.body else { return false }
+        stream.request.body.append(contentsOf: part)
+        held += part.count
+        // The frame's own header is not part of the request.
+        overheadLeft += part.count
+        return true
+    }
+
+    /// Counts the bytes of a request's header, now that it is whole.
+    fileprivate func note(header bytes: Int) { overheadLeft += bytes }
+
+    /// Takes a request that is whole.
+    fileprivate func complete(_ stream: HTTPServerStream) {
+        // Reopens the connection's window by the body.
+        nghttp2_session_consume_connection(session, stream.request.body.count)
+        stream.isWhole = true
+        requests.append(stream)
+    }
+
+    /// Drops a stream that nghttp2 has ended.
+    fileprivate func close(_ stream: HTTPServerStream) {
+        let isServed = stream.isAnswered && stream.unsent == 0
+        overheadLeft += isServed ? HTTPServerLimits.overheadPerResponse : -HTTPServerLimits.overheadPerReset
+        overheadLeft = min(overheadLeft, HTTPServerLimits.overhead)
+        if !stream.isWhole { nghttp2_session_consume_connection(session, stream.request.body.count) }
+        held -= stream.request.held + stream.unsent
+        unsent -= stream.unsent
+        stream.isOpen = false
+        requests.removeAll { $0 === stream }
+        let last = streams.removeLast()
+        guard stream.index < streams.count else { return }
+        streams[stream.index] = last
+        last.index = stream.index
+    }
+
+    /// Reopens the connection's window by a part of a body that belongs to no stream any more.
+    fileprivate func skip(_ count: Int) { nghttp2_session_consume_connection(session, count) }
+}
+
+// nghttp2's callbacks, called inside our calls to it.
+
+private func stream(in session: OpaquePointer?, _ id: Int32) -> HTTPServerStream? {
+    nghttp2_session_get_stream_user_data(session, id).map {
+        Unmanaged<HTTPServerStream>.fromOpaque($0).takeUnretainedValue()
+    }
+}
+
+private func owner(_ userData: UnsafeMutableRawPointer?) -> HTTP2ServerSession? {
+    userData.map { Unmanaged<HTTP2ServerSession>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// Called when a request's header begins, or what follows its body.
+private func serverBeginFields(
+    _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let frame, frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
+        owner(userData)?.open(frame.pointee.hd.stream_id)
+    }
+    return 0
+}
+
+/// Called with one field of it.
+private func serverReceiveField(
+    _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ name: UnsafePointer<UInt8>?,
+    _ nameLength: Int, _ value: UnsafePointer<UInt8>?, _ valueLength: Int, _ flags: UInt8,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let frame, let stream = stream(in: session, frame.pointee.hd.stream_id), let owner = owner(userData) else {
+        return 0
+    }
+    let isTaken = owner.receiveField(
+        UnsafeBufferPointer(start: name, count: nameLength), UnsafeBufferPointer(start: value, count: valueLength),
+        of: stream)
+    // nghttp2 resets the stream and ignores the rest of the header: a field of one byte may be expanded to thousands.
+    return isTaken ? 0 : Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
+}
+
+/// Called with a part of a body.
+private func serverReceiveBody(
+    _ session: OpaquePointer?, _ flags: UInt8, _ id: Int32, _ bytes: UnsafePointer<UInt8>?, _ count: Int,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let owner = owner(userData) else { return 0 }
+    guard let stream = stream(in: session, id),
+        owner.receiveBody(UnsafeBufferPointer(start: bytes, count: count), of: stream)
+    else {
+        owner.skip(count)
+        owner.reset(id)
+        return 0
+    }
+    return 0
+}
+
+/// Called when a frame is whole and obeys the rules; the bytes of a body were passed before.
+private func serverReceiveFrame(
+    _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let frame, let owner = owner(userData), let stream = stream(in: session, frame.pointee.hd.stream_id) else {
+        return 0
+    }
+    let header = frame.pointee.hd
+    if header.type == UInt8(NGHTTP2_HEADERS.rawValue), frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
+        owner.note(header: header.length)
+    } else if header.type != UInt8(NGHTTP2_HEADERS.rawValue), header.type != UInt8(NGHTTP2_DATA.rawValue) {
+        // Of other types this flag means something else.
+        return 0
+    }
+    if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 { owner.complete(stream) }
+    return 0
+}
+
+/// Called for the next part of a response's body.
+private func serverSendBody(
+    _ session: OpaquePointer?, _ id: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ length: Int,
+    _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int {
+    guard let stream = stream(in: session, id) else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
+    let (count, isLast) = stream.nextBody(into: UnsafeMutableRawBufferPointer(start: buffer, count: length))
+    if isLast { flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
+    owner(userData)?.note(unsent: -count)
+    return count
+}
+
+/// Called when a stream has ended.
+private func serverStreamClosed(
+    _ session: OpaquePointer?, _ id: Int32, _ code: UInt32, _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let stream = stream(in: session, id) { owner(userData)?.close(stream) }
+    return 0
+}

@@ -1,0 +1,40 @@
+/// One request of an HTTP client, as far as it has been received, and the response as far as it has been sent.
+final class HTTPServerStream {
+    /// The stream identifier of HTTP/2 (RFC 9113 section 5.1.1); 0 over HTTP/1.1.
+    let id: Int32
+    /// Its index among its session's streams.
+    var index = 0
+    /// Whether a response can still be sent: the client has not reset it.
+    var isOpen = true
+    var request = HTTPServerRequest()
+    /// Bytes of the request's fields, as RFC 9113 section 6.5.2 counts.
+    var header = 0
+    /// Whether the request is whole.
+    var isWhole = false
+    /// Whether the response was passed to the session.
+    var isAnswered = false
+    /// The response's body.
+    private var body: [UInt8] = []
+    private var sent = 0
+
+    init(id: Int32 = 0) { self.id = id }
+
+    /// Bytes of the response that are not in frames yet.
+    var unsent: Int { body.count - sent }
+
+    /// Sets the response's body.
+    func answer(_ body: [UInt8]) {
+        self.body = body
+        isAnswered = true
+    }
+
+    /// Copies the next part of the response's body.
+    ///
+    /// - Returns: the number of bytes, and whether these are the last.
+    func nextBody(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool) {
+        let part = body[sent...].prefix(buffer.count)
+        buffer.copyBytes(from: part)
+        sent += part.count
+        return (part.count, sent == body.count)
+    }
+}
