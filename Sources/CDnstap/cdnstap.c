@@ -142,7 +142,7 @@ static struct frame *make_frame(struct cdnstap *tap, const struct cdnstap_messag
     body.type = message->is_response ? DNSTAP__MESSAGE__TYPE__CLIENT_RESPONSE : DNSTAP__MESSAGE__TYPE__CLIENT_QUERY;
     body.has_socket_family = body.has_socket_protocol = body.has_query_address = body.has_query_port = 1;
     body.socket_family = message->is_ipv6 ? DNSTAP__SOCKET_FAMILY__INET6 : DNSTAP__SOCKET_FAMILY__INET;
-    body.socket_protocol = message->is_tcp ? DNSTAP__SOCKET_PROTOCOL__TCP : DNSTAP__SOCKET_PROTOCOL__UDP;
+    body.socket_protocol = (Dnstap__SocketProtocol)message->protocol;
     body.query_address = message->is_ipv6 ? binary(address, sizeof address) : binary(&ipv4, sizeof ipv4);
     body.query_port = message->port;
     body.has_query_time_sec = body.has_query_time_nsec = 1;

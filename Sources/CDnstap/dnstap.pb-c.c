@@ -428,16 +428,20 @@ const ProtobufCEnumDescriptor dnstap__socket_family__descriptor =
   dnstap__socket_family__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue dnstap__socket_protocol__enum_values_by_number[2] =
+static const ProtobufCEnumValue dnstap__socket_protocol__enum_values_by_number[4] =
 {
   { "UDP", "DNSTAP__SOCKET_PROTOCOL__UDP", 1 },
   { "TCP", "DNSTAP__SOCKET_PROTOCOL__TCP", 2 },
+  { "DOT", "DNSTAP__SOCKET_PROTOCOL__DOT", 3 },
+  { "DOH", "DNSTAP__SOCKET_PROTOCOL__DOH", 4 },
 };
 static const ProtobufCIntRange dnstap__socket_protocol__value_ranges[] = {
-{1, 0},{0, 2}
+{1, 0},{0, 4}
 };
-static const ProtobufCEnumValueIndex dnstap__socket_protocol__enum_values_by_name[2] =
+static const ProtobufCEnumValueIndex dnstap__socket_protocol__enum_values_by_name[4] =
 {
+  { "DOH", 3 },
+  { "DOT", 2 },
   { "TCP", 1 },
   { "UDP", 0 },
 };
@@ -448,9 +452,9 @@ const ProtobufCEnumDescriptor dnstap__socket_protocol__descriptor =
   "SocketProtocol",
   "Dnstap__SocketProtocol",
   "dnstap",
-  2,
+  4,
   dnstap__socket_protocol__enum_values_by_number,
-  2,
+  4,
   dnstap__socket_protocol__enum_values_by_name,
   1,
   dnstap__socket_protocol__value_ranges,

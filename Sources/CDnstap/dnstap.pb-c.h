@@ -37,7 +37,9 @@ typedef enum _Dnstap__SocketFamily {
 } Dnstap__SocketFamily;
 typedef enum _Dnstap__SocketProtocol {
   DNSTAP__SOCKET_PROTOCOL__UDP = 1,
-  DNSTAP__SOCKET_PROTOCOL__TCP = 2
+  DNSTAP__SOCKET_PROTOCOL__TCP = 2,
+  DNSTAP__SOCKET_PROTOCOL__DOT = 3,
+  DNSTAP__SOCKET_PROTOCOL__DOH = 4
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(DNSTAP__SOCKET_PROTOCOL)
 } Dnstap__SocketProtocol;
 

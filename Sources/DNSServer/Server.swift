@@ -13,7 +13,9 @@ package final class Server: Sendable {
     private let limits: ServerLimits
     private let handler: QueryHandler
     private let pending: PendingQueries
-    let connections: TCPConnections
+    let connections: Connections
+    /// Those over TLS and HTTPS.
+    let encrypted: Connections
     private let misses: Mailbox<MissedQuery>
     private let intake: QueryIntake
     nonisolated let refusals: RefusalLimit
@@ -21,7 +23,7 @@ package final class Server: Sendable {
     private nonisolated let rules: SharedClientRules
     /// Passes on the answered queries; off by default.
     package nonisolated let feed: QueryFeed
-    private var listeners: [TCPListener]
+    private var listeners: [Listener]
     private var threads: [UDPThread]
     /// Of the responses that the loop sends, and of all threads since the start.
     private let counters = ResponseCounters()
@@ -35,6 +37,8 @@ package final class Server: Sendable {
     private var sockets: ServerSockets?
     /// The listen addresses, with the actual ports.
     package let addresses: [SocketAddress]
+    /// Those at which DNS is served encrypted, with the actual ports.
+    package let encryptedAddresses: [(transport: Transport, address: SocketAddress)]
     /// Those whose sockets were passed to this process.
     package let adopted: [SocketAddress]
 
@@ -64,23 +68,34 @@ package final class Server: Sendable {
         refusals = RefusalLimit(limits.refusals)
         misses = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)
         intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits)
-        let connections = TCPConnections(
-            loop: loop, limits: limits, handler: handler, misses: misses, refusals: refusals, feed: feed,
-            events: events, memory: memory, counters: counters, times: times)
-        self.connections = connections
-        listeners = sockets.tcp.map { TCPListener($0, connections: connections, events: events) }
+        let bytes = BufferedBytes()
+        let plain = Connections(
+            "TCP", capacity: limits.connections, loop: loop, limits: limits, bytes: bytes, handler: handler,
+            misses: misses, refusals: refusals, feed: feed, events: events, memory: memory, counters: counters,
+            times: times)
+        connections = plain
+        encrypted = Connections(
+            "encrypted", capacity: limits.encryptedConnections, loop: loop, limits: limits, bytes: bytes,
+            handler: handler, misses: misses, refusals: refusals, feed: feed, events: events, memory: memory,
+            counters: counters, times: times)
+        listeners = sockets.tcp.map { Listener($0, connections: plain, events: events) }
         threads = sockets.udp.flatMap { sockets in
             sockets.receivers.map { UDPThread($0, lateReplies: sockets.sender) }
         }
         allCounters = [counters] + threads.map(\.counters)
         hitTimes = threads.map(\.hitTimes)
         addresses = sockets.addresses
+        encryptedAddresses = sockets.encrypted
+        transports = [.udp, .tcp] + Set(sockets.encrypted.map(\.transport)).sorted { $0.rawValue > $1.rawValue }
         adopted = sockets.adopted
         self.sockets = sockets
     }
 
+    /// What is served.
+    private let transports: [Transport]
+
     /// The responses since the start.
-    package var responses: [ResponseCount] { ResponseCounters.sum(allCounters) }
+    package var responses: [ResponseCount] { ResponseCounters.sum(allCounters, of: transports) }
 
     /// How long the answers of a kind took since the start, from query to response.
     package func latencies(_ kind: AnswerKind) -> LatencyHistogram.Total {
@@ -95,8 +110,8 @@ package final class Server: Sendable {
             queue: pending.displaced)
     }
 
-    /// The number of queries that wait for the resolver, and of open TCP connections.
-    package var load: (queries: Int, connections: Int) { (pending.count, connections.count) }
+    /// The number of queries that wait for the resolver, and of open connections, encrypted ones included.
+    package var load: (queries: Int, connections: Int) { (pending.count, connections.count + encrypted.count) }
 
     /// Begins to answer.
     ///
@@ -156,10 +171,12 @@ package final class Server: Sendable {
         await threadsDrain()
         // Further turns of the loop receive what the threads posted last.
         repeat { await loop.sleep(until: loop.now) } while !misses.isEmpty && loop.now < deadline
-        connections.finish()
+        for table in [connections, encrypted] { table.finish() }
         await pending.drain()
-        let timer = loop.schedule(at: deadline) { [connections] in connections.closeAll() }
-        await connections.drain()
+        let timer = loop.schedule(at: deadline) { [connections, encrypted] in
+            for table in [connections, encrypted] { table.closeAll() }
+        }
+        for table in [connections, encrypted] { await table.drain() }
         timer.cancel()
         for thread in threads { thread.stop() }
         for thread in threads { thread.join() }
@@ -199,6 +216,7 @@ package final class Server: Sendable {
             waiting.map { (path: $0.path, message: $0.repeated, arrived: $0.arrived) }
             + posted.map { (path: $0.path, message: $0.message, arrived: $0.arrived) }
         work.connections = connections.handOver(limit, unanswered: unanswered.map { ($0.path, $0.message) })
+        encrypted.closeAll()
         let now = loop.now
         for query in unanswered {
             guard case .datagram(let path) = query.path else { continue }

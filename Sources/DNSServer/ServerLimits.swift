@@ -25,12 +25,15 @@ package struct ServerLimits: Sendable {
     package var pending = MemoryBudget.queries
     /// Open TCP connections, over all clients; fewer where few descriptors may be open.
     package var connections = 1_000
+    /// Open encrypted connections, those in their handshake included; fewer where few descriptors may be open, or memory
+    /// is limited. Phones hold theirs open.
+    package var encryptedConnections = DescriptorBudget.encryptedConnections
     /// Queries of one TCP connection that wait for the resolver; at this number it is not read further until some are
     /// answered.
     package var pendingPerConnection = 128
     /// Bytes of responses that a TCP client has not received yet, above which its connection is not read further.
     package var queuedReplies = 256 << 10
-    /// Bytes of unfinished queries and unsent responses that all TCP connections hold together; the connection that
+    /// Bytes of unfinished queries and unsent responses that all connections hold together; the connection that
     /// exceeds it is closed. A lower value also lowers `queuedReplies`.
     package var buffered = MemoryBudget.buffered {
         didSet { queuedReplies = max(Self.oneReply, min(queuedReplies, buffered / 64)) }

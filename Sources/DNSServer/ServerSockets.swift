@@ -7,6 +7,9 @@ package struct ServerSockets: Sendable {
     let udp: [UDPSockets]
     /// One listening TCP socket for each address.
     let tcp: [ListeningSocket]
+    /// The listening sockets for DNS over TLS, and over HTTPS.
+    var tls: [ListeningSocket] = []
+    var https: [ListeningSocket] = []
     /// What the process before did not finish.
     var work = UnfinishedWork()
     /// The addresses whose sockets were passed to this process.
@@ -14,6 +17,11 @@ package struct ServerSockets: Sendable {
 
     /// The listen addresses, in the order given, with the actual ports.
     package var addresses: [SocketAddress] { tcp.map(\.address) }
+
+    /// Those at which DNS is served encrypted, with the actual ports.
+    package var encrypted: [(transport: Transport, address: SocketAddress)] {
+        tls.map { (.tls, $0.address) } + https.map { (.https, $0.address) }
+    }
 
     /// How many threads add messages to dnstap: those over UDP, and the loop.
     package var dnstapProducers: Int { 1 + udp.reduce(0) { $0 + $1.receivers.count } }
@@ -27,18 +35,22 @@ package struct ServerSockets: Sendable {
         return [
             (.udp, udp.flatMap { $0.receivers.map { $0.descriptor.number } }),
             (.replies, replies.map { $0.sender.descriptor.number }), (.tcp, tcp.map { $0.descriptor.number }),
+            (.tls, tls.map { $0.descriptor.number }), (.https, https.map { $0.descriptor.number }),
         ]
     }
 
-    /// Binds UDP and TCP on each address.
+    /// Binds UDP and TCP on each address, and what DNS is served on encrypted.
     ///
     /// - Parameters:
     ///   - addresses: port 0 means any port that is free over both UDP and TCP.
+    ///   - tls: where DNS over TLS is served.
+    ///   - https: where DNS over HTTPS is served.
     ///   - threads: threads that receive from each address, at least 1; from one that was passed as many as it has sockets.
     ///   - passed: what is not bound again.
     /// - Throws: the first error, as one line that says what to do; nothing remains bound then.
     package static func bind(
-        _ addresses: [SocketAddress], threads: Int, adopting passed: PassedSockets = PassedSockets()
+        _ addresses: [SocketAddress], tls: [SocketAddress] = [], https: [SocketAddress] = [], threads: Int,
+        adopting passed: PassedSockets = PassedSockets()
     ) throws(SystemError) -> ServerSockets {
         var udp: [UDPSockets] = []
         var tcp: [ListeningSocket] = []
@@ -47,9 +59,13 @@ package struct ServerSockets: Sendable {
             udp.append(pair.udp)
             tcp.append(pair.tcp)
         }
-        return ServerSockets(
-            udp: udp, tcp: tcp, work: passed.work,
-            adopted: addresses.filter { passed.udp(at: $0) != nil || passed.tcp(at: $0) != nil })
+        var sockets = ServerSockets(udp: udp, tcp: tcp, work: passed.work)
+        for address in tls { sockets.tls.append(try listen(on: address, passed)) }
+        for address in https { sockets.https.append(try listen(on: address, passed)) }
+        sockets.adopted = (addresses + tls + https).filter {
+            passed.udp(at: $0) != nil || passed.listener(at: $0) != nil
+        }
+        return sockets
     }
 
     private static func bind(
@@ -73,7 +89,7 @@ package struct ServerSockets: Sendable {
     private static func listen(
         on address: SocketAddress, _ passed: PassedSockets
     ) throws(SystemError) -> ListeningSocket {
-        if let socket = passed.tcp(at: address) { return socket }
+        if let socket = passed.listener(at: address) { return socket }
         return try ListeningSocket(address)
     }
 }

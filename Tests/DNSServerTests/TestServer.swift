@@ -93,7 +93,7 @@ struct TestServer: Sendable {
 
     /// Returns once `condition` holds.
     @Loop
-    func until(_ condition: @Loop (TCPConnections) -> Bool) async {
+    func until(_ condition: @Loop (Connections) -> Bool) async {
         while !condition(server.connections) { await Self.loop.sleep(until: Self.loop.now + .milliseconds(1)) }
     }
 

@@ -18,7 +18,8 @@ struct cdnstap_message {
     uint64_t address_low;
     uint16_t port;
     uint8_t is_ipv6;
-    uint8_t is_tcp;
+    /// A value of dnstap's SocketProtocol: 1 UDP, 2 TCP, 3 DNS over TLS, 4 DNS over HTTPS.
+    uint8_t protocol;
     uint8_t is_response;
     /// When the query came, and for a response when that was sent: nanoseconds since 1970.
     uint64_t queried;

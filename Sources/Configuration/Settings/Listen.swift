@@ -5,6 +5,22 @@ extension Configuration {
     package struct Listen: SettingsTable {
         /// UDP and TCP on each; at least one, no two equal unless their port is 0.
         package var addresses = [AddressAndPort(.v4(0x7f00_0001), port: 53), AddressAndPort(.v6(1), port: 53)]
+        /// DNS over TLS on each; empty: none.
+        package var tls: [AddressAndPort] = []
+        /// DNS over HTTPS on each; empty: none.
+        package var https: [AddressAndPort] = []
+        /// PEM, the server's own certificate first; absolute.
+        package var certificate = ""
+        /// PEM, without a password; absolute.
+        package var key = ""
+        /// A response of OCSP in DER that is stapled; absolute; empty: none.
+        package var ocsp = ""
+        /// PEM; clients with a certificate of these authorities are answered whatever `allow` says; empty: none is asked for.
+        package var clientCA = ""
+        /// The path of requests over HTTPS.
+        package var httpsPath = "/dns-query"
+        /// The only networks from which encrypted connections come, each with a header of the PROXY protocol; empty: none has one.
+        package var proxies: [AddressPrefix] = []
         /// For each listen address. 0 to 256; 0 means min(4, CPU affinity, ceiling of the cgroup's `cpu.max`).
         package var udpThreads = 0
         /// Clients from elsewhere get REFUSED.
@@ -20,6 +36,29 @@ extension Configuration {
                 "addresses", \.addresses, .list(of: .listener, "list of addresses with port"),
                 shapesAnswers: false, "Where the server listens, UDP and TCP on each; port 0 takes any free one."),
             Setting(
+                "tls", \.tls, .list(of: .listener, "list of addresses with port"),
+                shapesAnswers: false, "Where DNS over TLS is served, usually on port 853; empty for none."),
+            Setting(
+                "https", \.https, .list(of: .listener, "list of addresses with port"),
+                shapesAnswers: false, "Where DNS over HTTPS is served, usually on port 443; empty for none."),
+            Setting(
+                "certificate", \.certificate, .path(), shapesAnswers: false,
+                "The server's certificate and those that lead to its authority (PEM), for tls and https."),
+            Setting("key", \.key, .path(), shapesAnswers: false, "The key of the certificate (PEM)."),
+            Setting(
+                "ocsp", \.ocsp, .path(), shapesAnswers: false,
+                "A response of OCSP for the certificate (DER), which is sent along with it; empty for none."),
+            Setting(
+                "client_ca", \.clientCA, .path(), shapesAnswers: false,
+                "Authorities (PEM) whose certificates let a client be answered whatever allow says; empty for none."),
+            Setting(
+                "https_path", \.httpsPath, .requestPath, shapesAnswers: false,
+                "The path of requests over HTTPS."),
+            Setting(
+                "proxies", \.proxies, .list(of: .prefix, "list of networks"), shapesAnswers: false,
+                "Proxies before tls and https: each connection from there begins with a header of the PROXY protocol,"
+                    + " version 2."),
+            Setting(
                 "udp_threads", \.udpThreads, .integer(in: 0...256),
                 shapesAnswers: false,
                 "Threads that answer UDP on each listen address; 0 takes as many as there are CPUs to use, at most 4."),
@@ -34,15 +73,8 @@ extension Configuration {
         mutating func finish(at path: SettingPath, _ reading: Reading) {
             let place = path.appending(key: "addresses")
             if addresses.isEmpty { reading.fail(place, "must hold at least one address") }
-            for (index, address) in addresses.enumerated() where address.port != 0 {
-                let entry = place.appending(entry: index + 1)
-                let earlier = addresses[..<index]
-                if earlier.contains(address) {
-                    reading.fail(entry, "\"\(address)\" is listed twice")
-                } else if let other = earlier.first(where: { $0.overlaps(address) }) {
-                    reading.fail(entry, "\"\(address)\" and \"\(other)\" overlap: leave out one of them")
-                }
-            }
+            checkOverlaps(at: path, reading)
+            checkCertificate(at: path, reading)
             if allow.isEmpty {
                 reading.warn(path.appending(key: "allow"), "is empty: every client will be refused")
             }
@@ -55,5 +87,52 @@ extension Configuration {
                         + " others flooded with replies; list the networks of your clients")
             }
         }
+
+        /// No address is listened on twice, whatever is spoken there.
+        private func checkOverlaps(at path: SettingPath, _ reading: Reading) {
+            var earlier: [AddressAndPort] = []
+            for (key, list) in [("addresses", addresses), ("tls", tls), ("https", https)] {
+                for (index, address) in list.enumerated() where address.port != 0 {
+                    let entry = path.appending(key: key).appending(entry: index + 1)
+                    if earlier.contains(address) {
+                        reading.fail(entry, "\"\(address)\" is listed twice")
+                    } else if let other = earlier.first(where: { $0.overlaps(address) }) {
+                        reading.fail(entry, "\"\(address)\" and \"\(other)\" overlap: leave out one of them")
+                    }
+                    earlier.append(address)
+                }
+            }
+        }
+
+        /// Encrypted listeners need a certificate, and nothing else does.
+        private func checkCertificate(at path: SettingPath, _ reading: Reading) {
+            let files = [("certificate", certificate), ("key", key)]
+            if let listener = tls.first ?? https.first {
+                let list = tls.isEmpty ? "https" : "tls"
+                for (key, file) in files where file.isEmpty && reading.isSound(path.appending(key: key)) {
+                    reading.fail(
+                        path.appending(key: key), "is missing: \(list) listens on \"\(listener)\", which needs one")
+                }
+                return
+            }
+            let unused = (files + [("ocsp", ocsp), ("client_ca", clientCA)]).filter { !$0.1.isEmpty }.map(\.0)
+            for key in unused + (proxies.isEmpty ? [] : ["proxies"]) {
+                reading.warn(path.appending(key: key), "has no effect: neither tls nor https has an address")
+            }
+        }
+    }
+}
+
+extension Kind where Value == String {
+    /// The path of a URL, without a query.
+    fileprivate static var requestPath: Kind {
+        .text(
+            "path", range: "begins with /", expected: "a path in quotes such as \"/dns-query\"",
+            parse: { text throws(ValueProblem) in
+                guard text.hasPrefix("/"), text.utf8.count <= 255,
+                    text.utf8.allSatisfy({ (0x21...0x7e).contains($0) && !"?#%".utf8.contains($0) })
+                else { throw ValueProblem("must begin with / and be a plain path, such as \"/dns-query\"") }
+                return text
+            }, write: { written($0) })
     }
 }

@@ -6,6 +6,10 @@ package enum PassedKind: String, CaseIterable, Sendable {
     case replies = "httpdnsd-replies"
     /// A listening TCP socket.
     case tcp = "httpdnsd-tcp"
+    /// A listening socket for DNS over TLS.
+    case tls = "httpdnsd-tls"
+    /// A listening socket for DNS over HTTPS.
+    case https = "httpdnsd-https"
     /// A TCP connection.
     case connection = "httpdnsd-connection"
     /// A file with the queries that were not answered yet.

@@ -24,7 +24,7 @@ package struct PassedSockets: Sendable {
             switch PassedKind(rawValue: each.name) {
             case .connection?: connections.append(each)
             case .queries?: file = each.contents(limit: UnfinishedWork.longest)
-            case .udp?, .replies?, .tcp?, nil: sockets.append(each)
+            case .udp?, .replies?, .tcp?, .tls?, .https?, nil: sockets.append(each)
             }
         }
         work = UnfinishedWork(file, connections)
@@ -58,14 +58,19 @@ package struct PassedSockets: Sendable {
         return UDPSockets(receivers: receivers, sender: replies[address] ?? first)
     }
 
-    func tcp(at address: SocketAddress) -> ListeningSocket? { listeners[address] }
+    /// The listening socket of an address, whatever is spoken there.
+    func listener(at address: SocketAddress) -> ListeningSocket? { listeners[address] }
 
     /// Closes the sockets that do not fit: those of other addresses, and groups of another number of threads.
     ///
-    /// - Parameter threads: how many receive from each address; nil: as many as there are sockets. What a socket unit has
-    ///   bound stays as it is.
+    /// - Parameters:
+    ///   - encrypted: those at which DNS is served encrypted, over TCP alone.
+    ///   - threads: how many receive from each address; nil: as many as there are sockets. What a socket unit has bound
+    ///     stays as it is.
     /// - Returns: what was closed, for the log.
-    package mutating func closeUnfit(_ addresses: [SocketAddress], threads: Int?) -> [String] {
+    package mutating func closeUnfit(
+        _ addresses: [SocketAddress], encrypted: [SocketAddress] = [], threads: Int?
+    ) -> [String] {
         var closed: [String] = []
         for address in Set(receivers.keys).union(replies.keys) {
             let count = receivers[address]?.count ?? 0
@@ -75,7 +80,7 @@ package struct PassedSockets: Sendable {
             replies[address] = nil
             closed.append("\(address) (\(Transport.udp.rawValue))")
         }
-        for address in listeners.keys where !addresses.contains(address) {
+        for address in listeners.keys where !(addresses + encrypted).contains(address) {
             listeners[address] = nil
             closed.append("\(address) (\(Transport.tcp.rawValue))")
         }

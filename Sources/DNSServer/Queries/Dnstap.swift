@@ -110,7 +110,7 @@ package final class Dnstap: Sendable {
             (added.address_high, added.address_low) = (exchange.client.high, exchange.client.low)
             added.port = exchange.client.port
             added.is_ipv6 = exchange.client.family == .ipv6 ? 1 : 0
-            added.is_tcp = exchange.transport == .tcp ? 1 : 0
+            added.protocol = exchange.transport.protocolOfDnstap
             added.is_response = responded == nil ? 0 : 1
             (added.queried, added.responded) = (exchange.queried, responded ?? 0)
             cdnstap_add(tap, UInt32(clamping: producer), &added)
@@ -131,5 +131,17 @@ package final class Dnstap: Sendable {
 
         /// In nanoseconds since 1970.
         subscript(instant: Instant) -> UInt64 { UInt64(clamping: origin &+ instant.nanoseconds) }
+    }
+}
+
+extension Transport {
+    /// The value of dnstap's `SocketProtocol`.
+    fileprivate var protocolOfDnstap: UInt8 {
+        switch self {
+        case .udp: 1
+        case .tcp: 2
+        case .tls: 3
+        case .https: 4
+        }
     }
 }

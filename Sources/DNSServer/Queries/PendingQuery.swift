@@ -30,6 +30,8 @@ final class PendingQuery: Sendable {
     var identity: DatagramIdentity?
     /// Its place among the waiting queries; nil when it has none.
     var ticket: FairShare.Ticket?
+    /// Whether its response is padded.
+    private let wantsPadding: Bool
     var isFinished = false
     var guardTimer: LoopTimer?
 
@@ -42,6 +44,7 @@ final class PendingQuery: Sendable {
             ? message : Array(message.prefix(Header.length + query.questionLength))
         self.query = query
         self.question = question
+        wantsPadding = path.transport.isEncrypted && query.wantsPadding(in: message.span)
         self.arrived = arrived
         self.client = client
         self.path = path
@@ -59,11 +62,12 @@ final class PendingQuery: Sendable {
                 compose(response, limit: limit, keepalive: nil, into: &output)
             }
         case .connection(let connection):
-            let keepalive = query.hasKeepalive ? limits.keepalive : nil
+            let keepalive = query.hasKeepalive && path.transport.hasKeepalive ? limits.keepalive : nil
             let limit = MessageBuilder.maximumLength
-            let reply = [UInt8](capacity: limit) { @Sendable output in
+            var reply = [UInt8](capacity: limit) { @Sendable output in
                 compose(response, limit: limit, keepalive: keepalive, into: &output)
             }
+            if wantsPadding { Padding.pad(&reply) }
             connection.send(reply)
             return reply[...]
         }

@@ -59,13 +59,15 @@ package final class QueryFeed: Sendable {
     @Loop
     func tell(_ query: AnsweredQuery) { if isHandled { handler?(query) } }
 
-    /// Adds a query over TCP to dnstap, and its response if it has one already.
+    /// Adds a query of a connection to dnstap, and its response if it has one already.
     @Loop
-    func add(query: [UInt8], response: [UInt8]?, from client: SocketAddress, arrived: Instant) {
+    func add(
+        query: [UInt8], response: [UInt8]?, from client: SocketAddress, _ transport: Transport, arrived: Instant
+    ) {
         guard let dnstap, Query.read(query.span) != nil else { return }
-        let exchange = Dnstap.Exchange(client: client, transport: .tcp, queried: Dnstap.TimeOfDay()[arrived])
+        let exchange = Dnstap.Exchange(client: client, transport: transport, queried: Dnstap.TimeOfDay()[arrived])
         dnstap.add(query: query.span, exchange, by: dnstap.last)
-        if let response { add(response: response[...], to: client, .tcp, arrived: arrived) }
+        if let response { add(response: response[...], to: client, transport, arrived: arrived) }
     }
 
     /// Adds a response of the loop to dnstap.

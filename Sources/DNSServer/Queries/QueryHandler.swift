@@ -4,7 +4,7 @@ import DNSWire
 import Platform
 import Scheduling
 
-/// Handles every query, over UDP and TCP: message rules, access list, cache.
+/// Handles every query, over each transport: message rules, access list, cache.
 ///
 /// Each thread has its own. A hit allocates nothing, and takes no lock but that of one shard of the cache.
 struct QueryHandler: Sendable {
@@ -28,7 +28,7 @@ struct QueryHandler: Sendable {
     /// A copy of the shared access list, and the generation with which it was made.
     private let access: AccessList
     private let accessGeneration: UInt32
-    /// The idle time-out sent to TCP clients that ask for it, in units of 100 ms (RFC 7828).
+    /// The idle time-out sent to clients over TCP and TLS that ask for it, in units of 100 ms (RFC 7828).
     private let keepalive: UInt16
 
     init(cache: MemoryCache, generation: PolicyGeneration, rules: SharedClientRules, keepalive: UInt16) {
@@ -71,12 +71,13 @@ struct QueryHandler: Sendable {
     /// Answers a message that came alone, or returns what the caller does with it; the parameters are those of the
     /// other overload.
     func handle(
-        _ message: Span<UInt8>, from client: IPAddress, over transport: Transport, now: Instant,
-        into reply: inout OutputSpan<UInt8>
+        _ message: Span<UInt8>, from client: IPAddress, isTrusted: Bool = false, over transport: Transport,
+        now: Instant, into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
         var prepared = Prepared()
         prepare(message, in: &prepared)
-        let disposition = handle(prepared, message, from: client, over: transport, now: now, into: &reply)
+        let disposition = handle(
+            prepared, message, from: client, isTrusted: isTrusted, over: transport, now: now, into: &reply)
         guard disposition == .miss else { return disposition }
         return handleMiss(prepared, message, from: client, over: transport, now: now, into: &reply)
     }
@@ -86,23 +87,26 @@ struct QueryHandler: Sendable {
     ///
     /// - Parameters:
     ///   - prepared: the result of `prepare` for this message.
+    ///   - isTrusted: whether the client is answered whatever the access list says.
     ///   - now: the present time on the boot-time clock.
     ///   - reply: empty; receives the response.
     @inline(__always)
     func handle(
-        _ prepared: borrowing Prepared, _ message: Span<UInt8>, from client: IPAddress, over transport: Transport,
-        now: Instant, into reply: inout OutputSpan<UInt8>
+        _ prepared: borrowing Prepared, _ message: Span<UInt8>, from client: IPAddress, isTrusted: Bool = false,
+        over transport: Transport, now: Instant, into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
         guard prepared.isQuery else { return .ignore }
         let query = prepared.query
         if query.fault.rawValue != 0 {
             return fail(query, message, query.fault, over: transport, into: &reply)
         }
-        guard access.allows(client) else {
+        guard isTrusted || access.allows(client) else {
             return refuse(query, message, client, over: transport, into: &reply)
         }
         guard query.class.rawValue == RecordClass.internet.rawValue, !query.type.isMeta else { return .miss }
-        if query.hasKeepalive, transport == .tcp { return answerWithOptions(query, message, client, now, into: &reply) }
+        if query.hasKeepalive, transport.hasKeepalive {
+            return answerWithOptions(query, message, client, now, into: &reply)
+        }
         let isHit = cache.answer(
             query, prepared.ticket, message: message, now: now, generation: generation.current,
             limit: limit(query, transport), into: &reply)
@@ -192,13 +196,18 @@ struct QueryHandler: Sendable {
     private func options(
         _ query: Query, _ transport: Transport, _ error: ExtendedError? = nil
     ) -> Reply.Options {
-        Reply.Options(error: error, keepalive: transport == .tcp && query.hasKeepalive ? keepalive : nil)
+        Reply.Options(error: error, keepalive: transport.hasKeepalive && query.hasKeepalive ? keepalive : nil)
     }
 
     private func limit(_ query: Query, _ transport: Transport) -> Int {
         switch transport {
         case .udp: query.udpLimit
-        case .tcp: MessageBuilder.maximumLength
+        case .tcp, .tls, .https: MessageBuilder.maximumLength
         }
     }
+}
+
+extension Transport {
+    /// Whether connections have an idle time-out that DNS itself tells (RFC 7828); HTTP has its own means.
+    var hasKeepalive: Bool { self == .tcp || self == .tls }
 }

@@ -1,9 +1,12 @@
 import Platform
 import Scheduling
 
-/// A connection that sends the responses to pending queries.
+/// A connection, or a stream of one, that sends the responses to pending queries.
 @Loop
 protocol ReplySink: AnyObject, Sendable {
+    /// How its responses travel.
+    nonisolated var transport: Transport { get }
+
     /// Sends the response to one of its queries, or drops it when the client is gone.
     func send(_ reply: [UInt8])
 }
@@ -16,7 +19,7 @@ enum ReplyPath: Sendable {
     var transport: Transport {
         switch self {
         case .datagram: .udp
-        case .connection: .tcp
+        case .connection(let connection): connection.transport
         }
     }
 }

@@ -14,11 +14,18 @@ final class ResponseCounters: Sendable {
         fileprivate let start: Int
 
         init(_ transport: Transport, isIPv6: Bool) {
-            start = margin + ((transport == .tcp ? 2 : 0) + (isIPv6 ? 1 : 0)) * codes
+            let place =
+                switch transport {
+                case .udp: 0
+                case .tcp: 2
+                case .tls: 4
+                case .https: 6
+                }
+            start = margin + (place + (isIPv6 ? 1 : 0)) * codes
         }
     }
 
-    private let counts = InlineArray<80, Atomic<Int>> { _ in Atomic(0) }
+    private let counts = InlineArray<144, Atomic<Int>> { _ in Atomic(0) }
 
     /// Adds a response.
     ///
@@ -37,9 +44,11 @@ final class ResponseCounters: Sendable {
     }
 
     /// Those of all `counters`, without those that are 0 but for NOERROR and SERVFAIL, whose rates are watched.
-    static func sum(_ counters: [ResponseCounters]) -> [ResponseCount] {
+    ///
+    /// - Parameter transports: those that are served.
+    static func sum(_ counters: [ResponseCounters], of transports: [Transport]) -> [ResponseCount] {
         var sums: [ResponseCount] = []
-        for transport in [Transport.udp, .tcp] {
+        for transport in transports {
             for isIPv6 in [false, true] {
                 let row = Row(transport, isIPv6: isIPv6)
                 for code in 0..<codes {

@@ -4,19 +4,7 @@ import Scheduling
 
 /// One accepted TCP connection at the level of system calls: non-blocking reads and writes.
 @Loop
-final class StreamSocket: Sendable {
-    /// The result of a read or write.
-    enum Outcome: Equatable {
-        /// This many bytes, at least one.
-        case moved(Int)
-        /// Nothing can be transferred now.
-        case wouldBlock
-        /// The peer has ended its side of the connection.
-        case ended
-        /// The connection is broken.
-        case failed
-    }
-
+final class StreamSocket: ByteStream {
     /// For the event loop; meaningless once closed.
     let number: Int32
     private var descriptor: Descriptor?
@@ -26,7 +14,9 @@ final class StreamSocket: Sendable {
         self.descriptor = consume descriptor
     }
 
-    /// Closes the connection at once. A second call does nothing.
+    /// The kernel has all that is not read.
+    var hasUnread: Bool { false }
+
     func close() { descriptor = nil }
 
     /// Transfers ownership of the descriptor; the socket counts as closed then.
@@ -34,24 +24,22 @@ final class StreamSocket: Sendable {
 
     private var isOpen: Bool { descriptor != nil }
 
-    /// Reads the available bytes, up to the size of `buffer`, to its beginning.
-    func read(into buffer: inout [UInt8]) -> Outcome {
+    func read(into buffer: inout [UInt8]) -> StreamOutcome {
         guard isOpen else { return .failed }
         while true {
             let count = buffer.withUnsafeMutableBytes { recv(number, $0.baseAddress, $0.count, 0) }
             if count > 0 { return .moved(count) }
             if count == 0 { return .ended }
-            if errno != EINTR { return errno == EAGAIN ? .wouldBlock : .failed }
+            if errno != EINTR { return errno == EAGAIN ? .waits(.readable) : .failed }
         }
     }
 
-    /// Writes as much of `bytes`, which must not be empty, as the kernel accepts.
-    func write(_ bytes: ArraySlice<UInt8>) -> Outcome {
+    func write(_ bytes: ArraySlice<UInt8>) -> StreamOutcome {
         guard isOpen else { return .failed }
         while true {
             let count = bytes.withUnsafeBytes { send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
             if count >= 0 { return .moved(count) }
-            if errno != EINTR { return errno == EAGAIN ? .wouldBlock : .failed }
+            if errno != EINTR { return errno == EAGAIN ? .waits(.writable) : .failed }
         }
     }
 }

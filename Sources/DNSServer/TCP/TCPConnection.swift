@@ -2,43 +2,13 @@ import DNSResolver
 import Platform
 import Scheduling
 
-/// What TCP connections share, and what they report.
+/// One client over TCP (RFC 7766) or TLS (RFC 7858): its queries are handled concurrently, and answered in the order in which answers arrive.
 @Loop
-protocol TCPConnectionOwner: AnyObject, Sendable {
-    var loop: EventLoop { get }
-    var limits: ServerLimits { get }
-
-    /// Reads from a socket; the slice has the bytes read.
-    func read(_ socket: StreamSocket) -> (StreamSocket.Outcome, ArraySlice<UInt8>)
-
-    /// Answers a message, or says that the resolver must be asked.
-    ///
-    /// - Returns: the response; nil with `isPending` true when it comes later, with `isPending` false when there is
-    ///   none.
-    func handle(_ message: [UInt8], of connection: TCPConnection) -> (reply: [UInt8]?, isPending: Bool)
-
-    /// Asks the resolver; the response is passed to `connection.send`, perhaps before this returns.
-    func ask(_ message: [UInt8], of connection: TCPConnection)
-
-    /// Adds a change in the bytes buffered by one connection. Returns whether all connections together are within the
-    /// limit.
-    func book(_ change: Int) -> Bool
-
-    /// Notes that a query arrived by the connection, or that a response to one is ready.
-    func used(_ connection: TCPConnection)
-
-    /// Removes a connection that has closed.
-    func remove(_ connection: TCPConnection)
-}
-
-/// One TCP client (RFC 7766): its queries are handled concurrently, and answered in the order in which answers arrive.
-@Loop
-final class TCPConnection: ReplySink {
-    let peer: SocketAddress
-    /// Its place among all connections; nil before it is admitted and after it has closed.
+final class TCPConnection: ServedConnection, ReplySink {
+    nonisolated let client: ConnectionClient
     var ticket: FairShare.Ticket?
-    private let owner: any TCPConnectionOwner
-    private let socket: StreamSocket
+    private let owner: any ConnectionOwner
+    private let stream: any ByteStream
     private var watch: Watch?
     private var frames = FrameBuffer()
     private var outbound = OutboundBuffer()
@@ -47,6 +17,10 @@ final class TCPConnection: ReplySink {
     /// Whether no more is read: the client has ended its side, or the server stops.
     private var isReadingOver = false
     private var isClosed = false
+    /// What the socket must be ready for before more can be read, or written.
+    private var (readNeeds, writeNeeds) = (Interest.readable, Interest.writable)
+    /// Whether reading goes on at the end of a turn.
+    private var isContinuing = false
     /// Whether messages are being handled right now; a response that comes meanwhile is only queued.
     private var isHandling = false
     /// When the last whole query arrived, or the last response became ready. Bytes of an unfinished query do not count.
@@ -57,18 +31,18 @@ final class TCPConnection: ReplySink {
     /// Bytes added to the total of all connections.
     private var booked = 0
 
-    init(_ socket: StreamSocket, peer: SocketAddress, in owner: any TCPConnectionOwner) {
-        self.socket = socket
-        self.peer = peer
+    init(_ stream: any ByteStream, client: ConnectionClient, in owner: any ConnectionOwner) {
+        self.stream = stream
+        self.client = client
         self.owner = owner
         lastActivity = owner.loop.now
         lastProgress = owner.loop.now
     }
 
+    nonisolated var transport: Transport { client.transport }
     private var limits: ServerLimits { owner.limits }
     private var now: Instant { owner.loop.now }
 
-    /// Whether closing it loses nothing: no query is outstanding, and no response unsent.
     var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !frames.hasMessage }
 
     /// Whether more queries of the client are handled for now.
@@ -76,27 +50,29 @@ final class TCPConnection: ReplySink {
         outstanding < limits.pendingPerConnection && outbound.count <= limits.queuedReplies
     }
 
-    /// Begins to read. Returns false when the event loop accepts no more descriptors; the connection is closed then.
     func start() -> Bool {
-        watch = try? owner.loop.watch(socket.number, for: .readable) { [self] in ready($0) }
+        watch = try? owner.loop.watch(stream.number, for: .readable) { [self] in ready($0) }
         guard watch != nil else {
-            socket.close()
+            stream.close()
             return false
         }
         setTimer(at: lastActivity + limits.idle)
+        continueReading()
         return true
     }
 
     private func ready(_ interest: Interest) {
-        if interest.contains(.readable), !isReadingOver { receive() }
+        if !interest.isDisjoint(with: readNeeds), !isReadingOver { receive() }
         settle()
     }
 
     private func receive() {
-        let (outcome, received) = owner.read(socket)
+        let (outcome, received) = owner.read(stream)
         switch outcome {
-        case .moved: frames.append(received)
-        case .wouldBlock: break
+        case .moved:
+            readNeeds = .readable
+            frames.append(received)
+        case .waits(let needed): readNeeds = needed
         case .ended: isReadingOver = true
         case .failed: close()
         }
@@ -116,9 +92,23 @@ final class TCPConnection: ReplySink {
         guard owner.book(change) || change <= 0 else { return close() }
         if isReadingOver, outstanding == 0, outbound.isEmpty, !frames.hasMessage { return close() }
         var interest: Interest = []
-        if !isReadingOver, isWithinLimits { interest.insert(.readable) }
-        if !outbound.isEmpty { interest.insert(.writable) }
+        if !isReadingOver, isWithinLimits {
+            interest.formUnion(readNeeds)
+            continueReading()
+        }
+        if !outbound.isEmpty { interest.formUnion(writeNeeds) }
         watch?.update(interest)
+    }
+
+    /// Has what the stream holds back read after the other work of this turn.
+    private func continueReading() {
+        guard stream.hasUnread, !isContinuing else { return }
+        isContinuing = true
+        owner.loop.atTurnEnd { [weak self] in
+            guard let self, !isClosed else { return }
+            isContinuing = false
+            ready(readNeeds)
+        }
     }
 
     private func handleMessages() {
@@ -141,11 +131,11 @@ final class TCPConnection: ReplySink {
 
     private func handle(_ message: [UInt8]) {
         noteActivity()
-        let (reply, isPending) = owner.handle(message, of: self)
+        let (reply, isPending) = owner.handle(message, of: client)
         if let reply { queue(reply) }
         guard isPending else { return }
         outstanding += 1
-        owner.ask(message, of: self)
+        owner.ask(message, of: client, for: self)
     }
 
     private func noteActivity() {
@@ -169,17 +159,19 @@ final class TCPConnection: ReplySink {
 
     private func flush() {
         while !isClosed, !outbound.isEmpty {
-            switch socket.write(outbound.unwritten) {
+            switch stream.write(outbound.unwritten) {
             case .moved(let count):
+                writeNeeds = .writable
                 outbound.removeFirst(count)
                 lastProgress = now
-            case .wouldBlock: return
+            case .waits(let needed):
+                writeNeeds = needed
+                return
             case .ended, .failed: return close()
             }
         }
     }
 
-    /// Reads no more; closes when the last response was received, which may be at once.
     func finish() {
         isReadingOver = true
         settle()
@@ -195,24 +187,23 @@ final class TCPConnection: ReplySink {
     /// Stops, for another process to go on: gives up the socket, and what was not answered or not sent.
     ///
     /// - Parameter unanswered: the messages that wait for the resolver.
-    /// - Returns: nil when the connection is closed.
+    /// - Returns: nil when the connection is closed, or encrypted: its keys stay here, and its client makes another.
     func handOver(unanswered: [[UInt8]]) -> UnfinishedWork.Connection? {
-        guard !isClosed, let descriptor = socket.release() else { return nil }
+        guard !isClosed, let descriptor = (stream as? StreamSocket)?.release() else { return nil }
         var input = OutboundBuffer()
         for message in unanswered { input.append(message) }
         defer { close() }
         return UnfinishedWork.Connection(
-            socket: PassedDescriptor(descriptor, name: PassedKind.connection.rawValue), peer: peer,
+            socket: PassedDescriptor(descriptor, name: PassedKind.connection.rawValue), peer: client.address,
             input: Array(input.unwritten) + frames.rest, output: Array(outbound.unwritten))
     }
 
-    /// Closes at once, even with queries outstanding. A second call does nothing.
     func close() {
         guard !isClosed else { return }
         isClosed = true
         watch?.cancel()
         watch = nil
-        socket.close()
+        stream.close()
         timer?.cancel()
         timer = nil
         frames = FrameBuffer()

@@ -154,32 +154,43 @@ package struct Query: Sendable {
     ///
     /// - Parameter message: the message from which this was parsed, without a fault.
     package func hidesNetwork(in message: borrowing Span<UInt8>) -> Bool {
-        guard hasEDNS else { return false }
+        guard let data = option(.clientSubnet, in: message) else { return false }
+        // Family, source prefix length, scope prefix length. With a malformed option the network is not sent.
+        return data.count < 4 || message[data.lowerBound &+ 2] == 0
+    }
+
+    /// Whether the client asks for a padded response: it sent the padding option (RFC 7830).
+    ///
+    /// - Parameter message: the message from which this was parsed, without a fault.
+    package func wantsPadding(in message: borrowing Span<UInt8>) -> Bool { option(.padding, in: message) != nil }
+
+    /// Where the data of an EDNS option lies in the message; nil: there is none.
+    private func option(_ code: EDNSOption.Code, in message: borrowing Span<UInt8>) -> Range<Int>? {
+        guard hasEDNS else { return nil }
         var at = Header.length &+ questionLength
         // The records were found to be within the message when it was parsed; here the bounds only end the search.
         while Self.skipName(message, at: &at), at &+ 10 <= message.count {
             let end = at &+ 10 &+ Int(Self.uint16(message, at: at &+ 8))
-            guard end <= message.count else { return false }
+            guard end <= message.count else { return nil }
             if Self.uint16(message, at: at) == RecordType.opt.rawValue {
-                return Self.hidesNetwork(message, options: (at &+ 10)..<end)
+                return Self.option(code, message, options: (at &+ 10)..<end)
             }
             at = end
         }
-        return false
+        return nil
     }
 
-    private static func hidesNetwork(_ message: borrowing Span<UInt8>, options: Range<Int>) -> Bool {
+    private static func option(
+        _ code: EDNSOption.Code, _ message: borrowing Span<UInt8>, options: Range<Int>
+    ) -> Range<Int>? {
         var option = options.lowerBound
         while option &+ 4 <= options.upperBound {
             let length = Int(uint16(message, at: option &+ 2))
-            guard option &+ 4 &+ length <= options.upperBound else { return false }
-            if uint16(message, at: option) == EDNSOption.Code.clientSubnet.rawValue {
-                // Family, source prefix length, scope prefix length. With a malformed option the network is not sent.
-                return length < 4 || message[option &+ 6] == 0
-            }
+            guard option &+ 4 &+ length <= options.upperBound else { return nil }
+            if uint16(message, at: option) == code.rawValue { return (option &+ 4)..<(option &+ 4 &+ length) }
             option &+= 4 &+ length
         }
-        return false
+        return nil
     }
 
     /// Skips a name, plain or compressed.

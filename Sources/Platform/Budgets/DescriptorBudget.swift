@@ -10,6 +10,9 @@ package struct DescriptorBudget: Equatable, Sendable {
     /// The most queries to LocalDNS under way, each on its own socket.
     package static let queries = 1_024
 
+    /// The most encrypted connections of clients.
+    package static let encryptedConnections = 16_384
+
     /// The most TCP connections of clients, at least 1.
     package let connections: Int
     /// The most queries to LocalDNS under way, at least 1.

@@ -20,7 +20,7 @@ extension DNSService: MonitorTarget {
         report.process.descriptorLimit = resources.descriptorLimit
         report.responses = server.responses.map { count in
             .init(
-                transport: count.transport == .udp ? "udp" : "tcp", family: count.isIPv6 ? "ipv6" : "ipv4",
+                transport: count.transport.label, family: count.isIPv6 ? "ipv6" : "ipv4",
                 code: count.code.description, count: count.count)
         }
         report.answers = answers

@@ -59,7 +59,7 @@ extension DNSService {
         var report = QueryReport()
         report.time = UTCTime.now.description
         report.client = query.client.description
-        report.transport = query.transport.rawValue.lowercased()
+        report.transport = query.transport.label
         if let question = query.question {
             report.name = question.name.description
             report.type = question.type.description

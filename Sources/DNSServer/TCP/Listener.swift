@@ -2,21 +2,21 @@ import Logs
 import Platform
 import Scheduling
 
-/// Accepts the TCP connections to one address.
+/// Accepts the connections to one address.
 @Loop
-final class TCPListener: Sendable {
+final class Listener: Sendable {
     /// Connections accepted in one turn of the loop.
     private nonisolated static let acceptsPerTurn = 64
     /// How long no connection is accepted after descriptors have run out, unless one is closed before.
     private nonisolated static let pause: Duration = .seconds(1)
 
     private var socket: ListeningSocket?
-    private let connections: TCPConnections
+    private let connections: Connections
     private let events: EventLog
     private var watch: Watch?
     private var retry: LoopTimer?
 
-    init(_ socket: ListeningSocket, connections: TCPConnections, events: EventLog) {
+    init(_ socket: ListeningSocket, connections: Connections, events: EventLog) {
         self.socket = socket
         self.connections = connections
         self.events = events
@@ -52,7 +52,7 @@ final class TCPListener: Sendable {
 
     /// Pauses accepting: the socket with its waiting connections stays readable, and the loop would spin.
     private func pause(_ error: SystemError) {
-        events.report(LogMessage(.limitConnections, about: "", "no TCP connection can be taken: \(error)"))
+        events.report(LogMessage(.limitConnections, about: "", "no connection can be taken: \(error)"))
         watch?.update([])
         retry?.cancel()
         retry = connections.loop.schedule(after: Self.pause) { [weak self] in self?.resume() }

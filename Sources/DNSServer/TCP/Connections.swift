@@ -4,14 +4,16 @@ import Logs
 import Platform
 import Scheduling
 
-/// The open TCP connections of all listeners, and their shared state.
+/// The open connections of one kind, plain or encrypted, of all listeners, and their shared state.
 @Loop
-final class TCPConnections: TCPConnectionOwner {
+final class Connections: ConnectionOwner {
     /// Bytes read from a connection by one system call.
     private nonisolated static let readSize = 16 << 10
 
     let loop: EventLoop
     let limits: ServerLimits
+    /// What the log calls them.
+    private let kind: String
     private let misses: Mailbox<MissedQuery>
     private let refusals: RefusalLimit
     private let feed: QueryFeed
@@ -20,27 +22,32 @@ final class TCPConnections: TCPConnectionOwner {
     private var handler: QueryHandler
     private let events: EventLog
     private let memory: MemoryReturn
-    private var open: [FairShare.Ticket: TCPConnection] = [:]
+    private var open: [FairShare.Ticket: any ServedConnection] = [:]
     /// The connections by client network; the one idle for longest is evicted first.
     private var holdings: FairShare
-    /// Bytes buffered for all connections.
-    private(set) var buffered = 0
+    /// Bytes buffered for all connections of the server.
+    private let bytes: BufferedBytes
     /// The buffer that every connection reads into first.
-    private var scratch = [UInt8](repeating: 0, count: TCPConnections.readSize)
+    private var scratch = [UInt8](repeating: 0, count: Connections.readSize)
     /// Called when a connection has closed, so that a descriptor is free.
     private var closed: [@Loop () -> Void] = []
     private var drained: [CheckedContinuation<Void, Never>] = []
 
+    /// - Parameters:
+    ///   - kind: what the log calls them.
+    ///   - capacity: how many may be open.
     init(
-        loop: EventLoop, limits: ServerLimits, handler: QueryHandler, misses: Mailbox<MissedQuery>,
-        refusals: RefusalLimit, feed: QueryFeed, events: EventLog, memory: MemoryReturn, counters: ResponseCounters,
-        times: AnswerTimes
+        _ kind: String, capacity: Int, loop: EventLoop, limits: ServerLimits, bytes: BufferedBytes,
+        handler: QueryHandler, misses: Mailbox<MissedQuery>, refusals: RefusalLimit, feed: QueryFeed, events: EventLog,
+        memory: MemoryReturn, counters: ResponseCounters, times: AnswerTimes
     ) {
+        self.kind = kind
+        self.bytes = bytes
         self.counters = counters
         self.times = times
         self.memory = memory
         self.events = events
-        holdings = FairShare(capacity: limits.connections)
+        holdings = FairShare(capacity: capacity)
         self.misses = misses
         self.refusals = refusals
         self.feed = feed
@@ -49,11 +56,14 @@ final class TCPConnections: TCPConnectionOwner {
         self.handler = handler
     }
 
+    /// Bytes buffered for all connections of the server.
+    var buffered: Int { bytes.count }
+
     /// The number of open connections.
     var count: Int { open.count }
 
     /// The clients of the open connections.
-    var peers: [SocketAddress] { open.values.map(\.peer) }
+    var peers: [SocketAddress] { open.values.map(\.client.address) }
 
     /// Admits a new connection.
     ///
@@ -64,15 +74,35 @@ final class TCPConnections: TCPConnectionOwner {
     /// - Returns: the connection, unless it was closed.
     @discardableResult
     func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) -> TCPConnection? {
-        let network = ClientNetwork(peer.ip)
-        guard !holdings.isFull || makeRoom(for: network) else { return nil }
-        let connection = TCPConnection(StreamSocket(descriptor), peer: peer, in: self)
-        guard connection.start() else { return nil }
-        let ticket = holdings.add(for: network)
+        guard hasRoom(for: peer) else { return nil }
+        let client = ConnectionClient(address: peer, transport: .tcp)
+        let connection = TCPConnection(StreamSocket(descriptor), client: client, in: self)
+        return add(connection) ? connection : nil
+    }
+
+    /// Whether there is a place for one more connection, of which another may lose its own.
+    private func hasRoom(for peer: SocketAddress) -> Bool {
+        !holdings.isFull || makeRoom(for: ClientNetwork(peer.ip))
+    }
+
+    /// Starts a connection. Returns whether it has not closed.
+    private func add(_ connection: any ServedConnection) -> Bool {
+        let ticket = holdings.add(for: ClientNetwork(connection.client.address.ip))
         connection.ticket = ticket
         open[ticket] = connection
+        guard connection.start() else {
+            remove(connection)
+            return false
+        }
         if count >= MemoryReturn.connections { memory.burst() }
-        return connection
+        return true
+    }
+
+    func replace(_ connection: any ServedConnection, by next: any ServedConnection) {
+        guard let ticket = connection.ticket.take() else { return next.close() }
+        next.ticket = ticket
+        open[ticket] = next
+        if !next.start() { remove(next) }
     }
 
     /// Stops all connections, for another process to go on with them.
@@ -83,10 +113,11 @@ final class TCPConnections: TCPConnectionOwner {
     func handOver(_ limit: Int, unanswered: [(path: ReplyPath, message: [UInt8])]) -> [UnfinishedWork.Connection] {
         var messages: [ObjectIdentifier: [[UInt8]]] = [:]
         for query in unanswered {
-            guard case .connection(let connection) = query.path else { continue }
-            messages[ObjectIdentifier(connection), default: []].append(query.message)
+            guard case .connection(let sink) = query.path else { continue }
+            messages[ObjectIdentifier(sink), default: []].append(query.message)
         }
-        let connections = open.values.filter { !$0.isIdle } + open.values.filter(\.isIdle)
+        let plain = open.values.compactMap { $0 as? TCPConnection }
+        let connections = plain.filter { !$0.isIdle } + plain.filter(\.isIdle)
         let handed = connections.prefix(max(0, limit)).compactMap {
             $0.handOver(unanswered: messages[ObjectIdentifier($0), default: []])
         }
@@ -101,14 +132,14 @@ final class TCPConnections: TCPConnectionOwner {
         let most = holdings.largest.map { ": \($0.count) from \($0.network)" } ?? ""
         let what = closes ? "the one idle for longest is closed for a new one" : "a new one is closed"
         events.report(
-            LogMessage(.limitConnections, about: "all", "\(holdings.count) TCP connections are open\(most); \(what)"))
+            LogMessage(.limitConnections, about: "all", "\(holdings.count) \(kind) connections are open\(most); \(what)"))
         if closes { leaving?.close() }
         return closes
     }
 
-    func used(_ connection: TCPConnection) { if let ticket = connection.ticket { holdings.renew(ticket) } }
+    func used(_ connection: any ServedConnection) { if let ticket = connection.ticket { holdings.renew(ticket) } }
 
-    func remove(_ connection: TCPConnection) {
+    func remove(_ connection: any ServedConnection) {
         guard let ticket = connection.ticket.take(), open.removeValue(forKey: ticket) != nil else { return }
         holdings.remove(ticket)
         for body in closed { body() }
@@ -123,60 +154,68 @@ final class TCPConnections: TCPConnectionOwner {
     func onClose(_ body: @escaping @Loop () -> Void) { closed.append(body) }
 
     func book(_ change: Int) -> Bool {
-        buffered += change
-        return buffered <= limits.buffered
+        bytes.count += change
+        return bytes.count <= limits.buffered
     }
 
-    func read(_ socket: StreamSocket) -> (StreamSocket.Outcome, ArraySlice<UInt8>) {
-        let outcome = socket.read(into: &scratch)
+    func read(_ stream: any ByteStream) -> (StreamOutcome, ArraySlice<UInt8>) {
+        let outcome = stream.read(into: &scratch)
         guard case .moved(let count) = outcome else { return (outcome, []) }
         return (outcome, scratch[..<count])
     }
 
-    func handle(_ message: [UInt8], of connection: TCPConnection) -> (reply: [UInt8]?, isPending: Bool) {
+    func handle(_ message: [UInt8], of client: ConnectionClient) -> (reply: [UInt8]?, isPending: Bool) {
         var disposition = QueryHandler.Disposition.ignore
         if handler.isOutdated { handler = handler.updated }
         let began = Instant.bootTime
-        let reply = [UInt8](capacity: MessageBuilder.maximumLength) { output in
+        var reply = [UInt8](capacity: MessageBuilder.maximumLength) { output in
             disposition = handler.handle(
-                message.span, from: connection.peer.ip, over: .tcp, now: loop.now, into: &output)
+                message.span, from: client.address.ip, isTrusted: client.isTrusted, over: client.transport,
+                now: loop.now, into: &output)
         }
         switch disposition {
         case .reply:
+            if client.transport.isEncrypted, Query.read(message.span)?.wantsPadding(in: message.span) == true {
+                Padding.pad(&reply)
+            }
             if reply.count >= Header.length {
-                let row = ResponseCounters.Row(.tcp, isIPv6: connection.peer.ip.recordType == .aaaa)
+                let row = ResponseCounters.Row(client.transport, isIPv6: client.address.family == .ipv6)
                 let answers = counters.answers(of: row)
                 counters.add(reply[3], to: row)
                 if counters.answers(of: row) > answers { times.add(.memory, from: began, to: .bootTime) }
             }
-            if feed.isWanted { tell(of: message, reply, connection.peer) }
+            if feed.isWanted { tell(of: message, reply, client) }
             return (reply, false)
         case .ignore: return (nil, false)
         case .miss:
-            if feed.isWanted { feed.add(query: message, response: nil, from: connection.peer, arrived: loop.now) }
+            if feed.isWanted { 
+                feed.add(
+                    query: message, response: nil, from: client.address, client.transport, arrived: loop.now)
+            }
             return (nil, true)
         }
     }
 
-    private func tell(of message: [UInt8], _ reply: [UInt8], _ client: SocketAddress) {
-        feed.add(query: message, response: reply, from: client, arrived: loop.now)
+    private func tell(of message: [UInt8], _ reply: [UInt8], _ client: ConnectionClient) {
+        feed.add(query: message, response: reply, from: client.address, client.transport, arrived: loop.now)
         guard feed.isHandled else { return }
         let answered = AnsweredQuery(
-            message.span, reply: reply.span, client: client.ip, transport: .tcp, took: .zero)
+            message.span, reply: reply.span, client: client.address.ip, transport: client.transport, took: .zero)
         if let answered { feed.tell(answered) }
     }
 
-    func ask(_ message: [UInt8], of connection: TCPConnection) {
+    func ask(_ message: [UInt8], of client: ConnectionClient, for sink: any ReplySink) {
         let query = MissedQuery(
-            message: message, client: connection.peer, path: .connection(connection), arrived: loop.now)
+            message: message, client: client.address, path: .connection(sink), arrived: loop.now)
         guard !misses.post(query) else { return }
         refusals.refuseOverTCP()
         let reply = [UInt8](capacity: MessageBuilder.maximumLength) { output in
             _ = handler.reject(
-                message.span, with: .serverFailure, error: QueryHandler.overloaded, over: .tcp, into: &output)
+                message.span, with: .serverFailure, error: QueryHandler.overloaded, over: client.transport, into: &output)
         }
-        connection.send(reply)
-        if feed.isWanted { feed.add(response: reply[...], to: connection.peer, .tcp, arrived: query.arrived) }
+        sink.send(reply)
+        guard feed.isWanted else { return }
+        feed.add(response: reply[...], to: client.address, client.transport, arrived: query.arrived)
     }
 
     /// Stops reading from all connections; each closes when its last response was received.
@@ -191,4 +230,10 @@ final class TCPConnections: TCPConnectionOwner {
 
     /// Closes all connections at once.
     func closeAll() { for connection in Array(open.values) { connection.close() } }
+}
+
+/// The bytes that the connections of a server hold together.
+@Loop
+final class BufferedBytes: Sendable {
+    var count = 0
 }

@@ -1,0 +1,35 @@
+import Platform
+import Scheduling
+
+/// One accepted connection at the level of bytes, plain or encrypted: reads and writes that do not wait.
+@Loop
+protocol ByteStream: AnyObject, Sendable {
+    /// The socket's number, for the event loop; meaningless once closed.
+    var number: Int32 { get }
+
+    /// Whether bytes that the network delivered wait inside: the socket's readiness will not tell of them.
+    var hasUnread: Bool { get }
+
+    /// Reads the available bytes, up to the size of `buffer`, to its beginning.
+    func read(into buffer: inout [UInt8]) -> StreamOutcome
+
+    /// Writes as much of `bytes`, which must not be empty, as can be taken now. What was not taken must be offered again,
+    /// unchanged, before other bytes.
+    func write(_ bytes: ArraySlice<UInt8>) -> StreamOutcome
+
+    /// Closes the connection at once, after a farewell where the protocol has one. A second call does nothing.
+    func close()
+}
+
+/// The result of a read or write.
+enum StreamOutcome: Equatable {
+    /// This many bytes, at least one.
+    case moved(Int)
+    /// Nothing can be transferred until the socket is ready for this: mostly for the same direction, but TLS may have to
+    /// write in order to read, or the other way round.
+    case waits(Interest)
+    /// The peer has ended its side of the connection.
+    case ended
+    /// The connection is broken.
+    case failed
+}
