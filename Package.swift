@@ -124,7 +124,7 @@ let package = Package(
             (
                 "DNSServer",
                 [
-                    "CLinux", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform", "Scheduling",
+                    "CLinux", "CNghttp2", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform", "Scheduling",
                     .product(name: "Logging", package: "swift-log"),
                 ]
             ),

@@ -6,10 +6,13 @@ package struct ClientRules: Sendable {
     package var access: AccessList
     /// Nil while no service receives client networks.
     package var scoping: ClientScoping?
+    /// Clients over HTTPS that have one of these are answered whatever `access` says.
+    package var tokens: AccessTokens
 
-    package init(access: AccessList, scoping: ClientScoping? = nil) {
+    package init(access: AccessList, scoping: ClientScoping? = nil, tokens: AccessTokens = AccessTokens()) {
         self.access = access
         self.scoping = scoping
+        self.tokens = tokens
     }
 }
 
@@ -21,6 +24,7 @@ package struct ClientRules: Sendable {
 /// waiting thread keeps its old copy until a datagram arrives, and decides that one by the new copy.
 package final class SharedClientRules: Sendable {
     private let list: Mutex<AccessList>
+    private let allTokens: Mutex<AccessTokens>
     /// 0: no scoping. Read on a miss only, and not copied: a larger handler makes every hit slower.
     private let scopingBits: Atomic<Int>
     /// Here, and not in the handlers: a larger handler makes every hit slower.
@@ -28,10 +32,13 @@ package final class SharedClientRules: Sendable {
 
     package init(_ rules: ClientRules) {
         list = Mutex(rules.access)
+        allTokens = Mutex(rules.tokens)
         scopingBits = Atomic(rules.scoping?.bits ?? 0)
     }
 
     package var access: AccessList { list.withLock { $0 } }
+
+    package var tokens: AccessTokens { allTokens.withLock { $0 } }
 
     package var scoping: ClientScoping? {
         let bits = scopingBits.load(ordering: .acquiring)
@@ -41,6 +48,7 @@ package final class SharedClientRules: Sendable {
     /// Takes effect with the next generation of the policy.
     package func replace(with rules: ClientRules) {
         list.withLock { $0 = rules.access }
+        allTokens.withLock { $0 = rules.tokens }
         scopingBits.store(rules.scoping?.bits ?? 0, ordering: .releasing)
     }
 }

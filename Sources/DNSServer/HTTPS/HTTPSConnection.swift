@@ -2,33 +2,239 @@ import DNSResolver
 import Platform
 import Scheduling
 
-/// One client over HTTPS, from the end of its TLS handshake on.
+/// One client over HTTPS, from the end of its TLS handshake on: its requests are handled concurrently over HTTP/2, and
+/// one after the other over HTTP/1.1.
 @Loop
 final class HTTPSConnection: ServedConnection {
     let client: ConnectionClient
     var ticket: FairShare.Ticket?
     private let stream: any ByteStream
     private let owner: any ConnectionOwner
+    private let site: HTTPSite
+    private let session: any HTTPServerSession
+    private var watch: Watch?
+    private var outbound = OutboundBuffer()
+    /// Requests that wait for the resolver or a service, also those that the client has reset.
+    private var outstanding = 0
+    /// Whether the client has ended its side.
+    private var isReadingOver = false
+    private var isClosed = false
+    /// What the socket must be ready for before more can be read, or written.
+    private var (readNeeds, writeNeeds) = (Interest.readable, Interest.writable)
+    /// Whether reading goes on at the end of a turn.
+    private var isContinuing = false
+    /// Whether requests are being handled right now; a response that comes meanwhile is only queued.
+    private var isHandling = false
+    /// When the last whole request arrived, or the last response became ready.
+    private var lastActivity: Instant
+    /// When the client last received part of its responses.
+    private var lastProgress: Instant
+    private var timer: LoopTimer?
+    /// Bytes added to the total of all connections.
+    private var booked = 0
 
     /// - Parameters:
-    ///   - alpn: the protocol that the handshake chose, `h2` or `http/1.1`; nil: the client named none.
-    init(_ stream: any ByteStream, client: ConnectionClient, alpn: String?, in owner: any ConnectionOwner) {
+    ///   - alpn: the protocol that the handshake chose, `h2` or `http/1.1`; nil: the client named none, and gets HTTP/1.1.
+    init(
+        _ stream: any ByteStream, client: ConnectionClient, alpn: String?, in owner: any ConnectionOwner
+    ) {
         self.stream = stream
         self.client = client
         self.owner = owner
+        site = owner.site
+        session = (alpn == "h2" ? HTTP2ServerSession() : nil) ?? HTTP1ServerSession()
+        lastActivity = owner.loop.now
+        lastProgress = owner.loop.now
     }
 
-    var isIdle: Bool { true }
+    private var limits: ServerLimits { owner.limits }
+    private var now: Instant { owner.loop.now }
+
+    var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !session.hasRequest && session.unsent == 0 }
+
+    /// Whether more requests of the client are handled for now.
+    private var isWithinLimits: Bool {
+        outstanding < limits.pendingPerConnection && session.unsent <= limits.queuedReplies
+    }
+
+    /// Whether more is read for now: not from a client that does not read itself. One that opens no window is read, since
+    /// it can open it only so.
+    private var isReading: Bool { !isReadingOver && outbound.isEmpty && !session.isSaturated }
 
     func start() -> Bool {
-        stream.close()
-        return false
+        watch = try? owner.loop.watch(stream.number, for: .readable) { [self] in ready($0) }
+        guard watch != nil else {
+            stream.close()
+            return false
+        }
+        setTimer(at: lastActivity + limits.idle)
+        settle()
+        return !isClosed
     }
 
-    func finish() { close() }
+    private func ready(_ interest: Interest) {
+        if !interest.isDisjoint(with: readNeeds), isReading { receive() }
+        settle()
+    }
+
+    private func receive() {
+        let (outcome, received) = owner.read(stream)
+        switch outcome {
+        case .moved:
+            readNeeds = .readable
+            session.receive(received)
+        case .waits(let needed): readNeeds = needed
+        case .ended: isReadingOver = true
+        case .failed: close()
+        }
+    }
+
+    /// Does everything possible now, and watches the socket for the rest.
+    private func settle() {
+        repeat {
+            handleRequests()
+            flush()
+        } while !isClosed && isWithinLimits && session.hasRequest
+        guard !isClosed else { return }
+        let held = session.held + outbound.count
+        let change = held - booked
+        booked = held
+        guard owner.book(change) || change <= 0 else { return close() }
+        if outbound.isEmpty, session.isOver || isReadingOver && isIdle { return close() }
+        var interest: Interest = []
+        if isReading {
+            interest.formUnion(readNeeds)
+            continueReading()
+        }
+        if !outbound.isEmpty { interest.formUnion(writeNeeds) }
+        watch?.update(interest)
+    }
+
+    /// Has what the stream holds back read after the other work of this turn.
+    private func continueReading() {
+        guard stream.hasUnread, !isContinuing else { return }
+        isContinuing = true
+        owner.loop.atTurnEnd { [weak self] in
+            guard let self, !isClosed else { return }
+            isContinuing = false
+            ready(readNeeds)
+        }
+    }
+
+    // MARK: Requests
+
+    private func handleRequests() {
+        isHandling = true
+        defer { isHandling = false }
+        while !isClosed, isWithinLimits, let stream = session.nextRequest() { handle(stream) }
+    }
+
+    private func handle(_ stream: HTTPServerStream) {
+        noteActivity()
+        // Counted before it may be finished.
+        outstanding += 1
+        switch site.decide(stream.request, from: client.address) {
+        case .query(let message, let isTrusted): answer(message, isTrusted: isTrusted, on: stream)
+        case .response(let response): finish(stream, response)
+        case .other:
+            let exchange = HTTPExchange(stream, on: self)
+            site.serve(stream.request, from: client.address) { exchange.finish($0) }
+        }
+    }
+
+    private func answer(_ message: [UInt8], isTrusted: Bool, on stream: HTTPServerStream) {
+        var client = client
+        if isTrusted { client.isTrusted = true }
+        let (reply, isPending) = owner.handle(message, of: client)
+        if isPending {
+            owner.ask(message, of: client, for: HTTPExchange(stream, on: self))
+        } else {
+            finish(stream, reply.map { HTTPServerResponse(message: $0) } ?? HTTPServerResponse(.badRequest))
+        }
+    }
+
+    private func noteActivity() {
+        lastActivity = now
+        owner.used(self)
+    }
+
+    /// Queues the response to an outstanding request; drops it after the connection has closed.
+    func finish(_ stream: HTTPServerStream, _ response: HTTPServerResponse) {
+        outstanding -= 1
+        guard !isClosed else { return }
+        noteActivity()
+        if outbound.isEmpty, session.unsent == 0 { lastProgress = now }
+        session.respond(response, to: stream)
+        if !isHandling { settle() }
+    }
+
+    private func flush() {
+        while !isClosed {
+            if outbound.isEmpty { refill() }
+            if outbound.isEmpty { return }
+            switch stream.write(outbound.unwritten) {
+            case .moved(let count):
+                writeNeeds = .writable
+                outbound.removeFirst(count)
+                // What is no response, such as the answer to a PING, is no progress while a response waits.
+                if session.unsent == 0 { lastProgress = now }
+            case .waits(let needed):
+                writeNeeds = needed
+                return
+            case .ended, .failed: return close()
+            }
+        }
+    }
+
+    /// Takes from the session what fits into few records of TLS.
+    private func refill() {
+        let before = session.unsent
+        outbound.fill { session.takeOutput(into: &$0, limit: OutboundBuffer.chunk) }
+        if session.unsent < before { lastProgress = now }
+    }
+
+    func finish() {
+        session.finish()
+        settle()
+    }
 
     func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        watch?.cancel()
+        watch = nil
         stream.close()
+        timer?.cancel()
+        timer = nil
+        outbound = OutboundBuffer()
+        _ = owner.book(-booked)
+        booked = 0
         owner.remove(self)
+    }
+
+    // MARK: Time-outs
+
+    private func setTimer(at due: Instant) {
+        // One timer that checks again costs less than one rescheduled by every request. It fires no later than the end of
+        // a stall that begins now.
+        let next = min(due, now + limits.stall)
+        timer = owner.loop.schedule(at: next) { [weak self] in self?.checkTime() }
+    }
+
+    /// Closes a connection that was idle for too long, or whose client receives no responses.
+    private func checkTime() {
+        if !outbound.isEmpty || session.unsent > 0 {
+            let due = lastProgress + limits.stall
+            if due <= now { close() } else { setTimer(at: due) }
+        } else if outstanding > 0 {
+            setTimer(at: now + limits.idle)
+        } else if lastActivity + limits.idle <= now {
+            // A client that sends a request meanwhile knows by this that it was not handled.
+            session.finish()
+            flush()
+            close()
+        } else {
+            setTimer(at: lastActivity + limits.idle)
+        }
     }
 }

@@ -1,5 +1,7 @@
-/// Responses that a TCP client has not received yet.
+/// Responses that a client has not received yet.
 struct OutboundBuffer {
+    /// Bytes after which no more are taken at once from what makes them: a record of TLS.
+    static let chunk = 16 << 10
     /// Capacity in bytes up to which storage is retained for the next response.
     private static let retained = 4_096
 
@@ -23,6 +25,9 @@ struct OutboundBuffer {
         bytes.append(UInt8(truncatingIfNeeded: length))
         bytes.append(contentsOf: message)
     }
+
+    /// Has more bytes appended as they are.
+    mutating func fill(_ body: (inout [UInt8]) -> Void) { body(&bytes) }
 
     /// Removes the first `count` bytes, which were written.
     mutating func removeFirst(_ count: Int) {

@@ -195,7 +195,7 @@ package struct Query: Sendable {
 
     /// Skips a name, plain or compressed.
     @inline(__always)
-    private static func skipName(_ message: borrowing Span<UInt8>, at: inout Int) -> Bool {
+    static func skipName(_ message: borrowing Span<UInt8>, at: inout Int) -> Bool {
         while at < message.count {
             let length = Int(message[at])
             if length == 0 {

@@ -1,0 +1,74 @@
+package import DNSWire
+import Logs
+import Platform
+package import Scheduling
+
+/// What the listeners of HTTPS serve, and to which clients.
+@Loop
+package final class HTTPSite: Sendable {
+    /// What is done with a request.
+    enum Decision {
+        /// The message is a query of the client, who may have sent a right token.
+        case query([UInt8], isTrusted: Bool)
+        case response(HTTPServerResponse)
+        /// The request is for another path than that of DNS over HTTPS.
+        case other
+    }
+
+    /// Seconds after which a client that guesses tokens may send another.
+    private nonisolated static let retryAfter = "\(TokenGuard.interval.components.seconds)"
+
+    private let path: [UInt8]
+    private let rules: SharedClientRules
+    private let events: EventLog
+    private let clock: any LoopClock
+    private let tokens = TokenGuard()
+    /// Answers requests for other paths.
+    package var service: (any HTTPService)?
+
+    /// - Parameter path: of DNS over HTTPS.
+    nonisolated init(path: String, rules: SharedClientRules, events: EventLog, clock: any LoopClock) {
+        self.path = Array(path.utf8)
+        self.rules = rules
+        self.events = events
+        self.clock = clock
+    }
+
+    /// Decides about a request.
+    func decide(_ request: HTTPServerRequest, from client: SocketAddress) -> Decision {
+        switch DoHRequest(request, path: path) {
+        case .query(let message, let token):
+            if let token, let refusal = check(token, client) { return .response(refusal) }
+            return .query(message, isTrusted: token != nil)
+        case .refused(let response, let token):
+            return .response(token.flatMap { check($0, client) } ?? response)
+        case .other: return .other
+        }
+    }
+
+    /// Has the service answer a request for another path.
+    func serve(
+        _ request: HTTPServerRequest, from client: SocketAddress,
+        reply: @escaping @Loop (HTTPServerResponse) -> Void
+    ) {
+        if service?.respond(to: request, from: client, reply: reply) != true { reply(HTTPServerResponse(.notFound)) }
+    }
+
+    /// Returns nil for a right token.
+    private func check(_ token: ArraySlice<UInt8>, _ client: SocketAddress) -> HTTPServerResponse? {
+        let known = rules.tokens
+        // Without tokens this is just another path.
+        guard !known.isEmpty else { return HTTPServerResponse(.notFound) }
+        let network = ClientNetwork(client.ip)
+        switch tokens.decide(known.contain(token), from: network, now: clock.now) {
+        case .allowed: return nil
+        case .wrong: return HTTPServerResponse(.notFound)
+        case .braked:
+            events.report(
+                LogMessage(
+                    .clientRefused, about: "token",
+                    "\(network) sends wrong tokens and has to wait (\(tokens.wrong) were wrong since the start)"))
+            return HTTPServerResponse(.tooManyRequests, fields: [("retry-after", Self.retryAfter)])
+        }
+    }
+}

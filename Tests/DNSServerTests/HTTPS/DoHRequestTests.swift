@@ -1,0 +1,127 @@
+import DNSWire
+import Platform
+import Scheduling
+import Testing
+
+@testable import DNSServer
+
+@Suite struct DoHRequestTests {
+    private func request(
+        _ method: HTTPServerRequest.Method = .get, _ target: String, type: HTTPServerRequest.MediaType? = nil,
+        body: [UInt8] = []
+    ) -> DoHRequest {
+        DoHRequest(
+            HTTPServerRequest(method: method, target: Array(target.utf8), contentType: type, body: body),
+            path: Array("/dns-query".utf8))
+    }
+
+    private func message(_ request: DoHRequest) -> [UInt8]? {
+        if case .query(let message, _) = request { message } else { nil }
+    }
+
+    private func token(_ request: DoHRequest) -> String? {
+        switch request {
+        case .query(_, let token), .refused(_, let token): token.map { String(decoding: $0, as: UTF8.self) }
+        case .other: nil
+        }
+    }
+
+    private func status(_ request: DoHRequest) -> HTTPServerResponse.Status? {
+        if case .refused(let response, _) = request { response.status } else { nil }
+    }
+
+    @Test func `the message of a GET is in its target`() {
+        #expect(message(request(.get, "/dns-query?dns=AAEC")) == [0, 1, 2])
+        #expect(message(request(.get, "/dns-query?ct&a=b&dns=-_8&dns=AAEC")) == [0xfb, 0xff])
+    }
+
+    @Test func `the message of a POST is its body`() {
+        #expect(message(request(.post, "/dns-query", type: .dnsMessage, body: [1, 2])) == [1, 2])
+        #expect(message(request(.post, "/dns-query?dns=AAEC", type: .dnsMessage, body: [1])) == [1])
+    }
+
+    @Test(arguments: [
+        "/dns-query", "/dns-query?", "/dns-query?dns", "/dns-query?ddns=AAEC", "/dns-query?dns=AAECA",
+        "/dns-query?dns=AA==", "/dns-query?dns=AA%3D", "/dns-query?dns=+/8", "/dns-query?dns=AB",
+    ])
+    func `a GET without a message in base64url is a bad request`(target: String) {
+        #expect(status(request(.get, target)) == .badRequest)
+    }
+
+    @Test func `a POST of another type, and another method, are refused`() {
+        #expect(status(request(.post, "/dns-query", type: .other)) == .unsupportedMediaType)
+        #expect(status(request(.post, "/dns-query")) == .unsupportedMediaType)
+        #expect(status(request(.other, "/dns-query?dns=AAEC")) == .methodNotAllowed)
+    }
+
+    @Test func `a token follows the path behind a slash`() {
+        #expect(token(request(.get, "/dns-query/secret?dns=AAEC")) == "secret")
+        #expect(token(request(.other, "/dns-query/a/b")) == "a/b")
+        #expect(token(request(.get, "/dns-query?dns=AAEC")) == nil)
+    }
+
+    @Test(arguments: ["/", "/dns-quer", "/dns-query/", "/dns-querying", "/other?dns=AAEC"])
+    func `other paths are not its own`(target: String) {
+        guard case .other = request(.get, target) else {
+            Issue.record("\(target) is taken")
+            return
+        }
+    }
+
+    @Test(arguments: 0..<40)
+    func `base64url is decoded at each length`(length: Int) {
+        let bytes = (0..<length).map { UInt8(truncatingIfNeeded: 255 - $0 * 37) }
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        let bits = bytes.flatMap { byte in (0..<8).map { byte >> UInt8(7 - $0) & 1 } }
+        let text = stride(from: 0, to: bits.count, by: 6).map { start in
+            let part = bits[start..<min(start + 6, bits.count)]
+            return digits[Int(part.reduce(0) { $0 << 1 | $1 }) << (6 - part.count)]
+        }
+        #expect(Base64URL.decode(text[...]) == bytes)
+    }
+
+    // MARK: Tokens
+
+    @Test func `a token is right when it is one of those configured, and nothing like it is`() {
+        let tokens = AccessTokens(["0123456789abcdef", "another-token-of-mine"])
+        #expect(tokens.contain(Array("0123456789abcdef".utf8)[...]))
+        #expect(tokens.contain(Array("another-token-of-mine".utf8)[...]))
+        for text in ["", "0", "0123456789abcde", "0123456789abcdefg", "0123456789abcdeF"] {
+            #expect(!tokens.contain(Array(text.utf8)[...]))
+        }
+        #expect(!AccessTokens().contain([]))
+    }
+
+    private static let network = ClientNetwork(.v4(0xc000_0201))
+    private static let other = ClientNetwork(.v4(0xc000_0301))
+
+    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
+
+    @Test @Loop func `a network that guesses has to wait, and no other network has`() {
+        let tokens = TokenGuard()
+        for _ in 0..<TokenGuard.guesses {
+            #expect(tokens.decide(false, from: Self.network, now: at(1)) == .wrong)
+        }
+        #expect(tokens.decide(false, from: Self.network, now: at(2)) == .braked)
+        #expect(tokens.decide(true, from: Self.network, now: at(2)) == .braked)
+        #expect(tokens.decide(true, from: Self.other, now: at(2)) == .allowed)
+        #expect(tokens.decide(true, from: Self.network, now: at(61)) == .allowed)
+    }
+
+    @Test @Loop func `a network that has sent a right token is allowed although it guesses too`() {
+        let tokens = TokenGuard()
+        #expect(tokens.decide(true, from: Self.network, now: at(0)) == .allowed)
+        for _ in 0..<20 { _ = tokens.decide(false, from: Self.network, now: at(1)) }
+        #expect(tokens.decide(false, from: Self.network, now: at(1)) == .braked)
+        #expect(tokens.decide(true, from: Self.network, now: at(1)) == .allowed)
+        #expect(tokens.wrong == 21)
+    }
+
+    @Test @Loop func `guesses from any number of networks take bounded memory`() {
+        let tokens = TokenGuard()
+        for address in 0..<10_000 {
+            _ = tokens.decide(false, from: ClientNetwork(.v4(UInt32(address) << 8)), now: at(0))
+        }
+        #expect(tokens.networks <= 4_096)
+    }
+}
