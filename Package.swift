@@ -66,7 +66,8 @@ let package = Package(
         .target(
             name: "DNSServer",
             dependencies: [
-                "CDnstap", "CLinux", "CNghttp2", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform", "Scheduling",
+                "CDnstap", "CLinux", "CNghttp2", "COpenSSL", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform",
+                "Scheduling",
             ],
             swiftSettings: strict),
         .target(

@@ -1,9 +1,14 @@
 #pragma once
 
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -62,4 +67,134 @@ static inline int copenssl_hmac(EVP_MAC_CTX *context, const unsigned char *bytes
     size_t length = 0;
     return EVP_MAC_init(context, NULL, 0, NULL) == 1 && EVP_MAC_update(context, bytes, count) == 1
         && EVP_MAC_final(context, code, &length, 64) == 1 && length == 64;
+}
+
+// MARK: The server side of TLS
+
+// What passes through the socket during one call of the library: all bytes that were received, and where to send.
+struct copenssl_wire {
+    int descriptor;
+    const unsigned char *next;
+    size_t left;
+};
+
+static inline int copenssl_wire_read(BIO *bio, char *bytes, int length) {
+    struct copenssl_wire *wire = (struct copenssl_wire *)BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    if (wire->left == 0 || length <= 0) {
+        BIO_set_retry_read(bio);
+        return -1;
+    }
+    size_t count = wire->left < (size_t)length ? wire->left : (size_t)length;
+    memcpy(bytes, wire->next, count);
+    wire->next += count;
+    wire->left -= count;
+    return (int)count;
+}
+
+static inline int copenssl_wire_write(BIO *bio, const char *bytes, int length) {
+    struct copenssl_wire *wire = (struct copenssl_wire *)BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    ssize_t count;
+    do {
+        count = send(wire->descriptor, bytes, (size_t)(length < 0 ? 0 : length), MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (count < 0 && errno == EINTR);
+    if (count < 0 && (errno == EAGAIN || errno == ENOBUFS)) BIO_set_retry_write(bio);
+    return (int)count;
+}
+
+static inline long copenssl_wire_control(BIO *bio, int command, long number, void *pointer) {
+    (void)bio, (void)number, (void)pointer;
+    return command == BIO_CTRL_FLUSH;
+}
+
+static inline int copenssl_wire_create(BIO *bio) {
+    BIO_set_init(bio, 1);
+    return 1;
+}
+
+// The method of BIOs that move bytes by a copenssl_wire; NULL without memory.
+static inline BIO_METHOD *copenssl_wire_method(void) {
+    BIO_METHOD *method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "wire");
+    if (!method) return NULL;
+    BIO_meth_set_read(method, copenssl_wire_read);
+    BIO_meth_set_write(method, copenssl_wire_write);
+    BIO_meth_set_ctrl(method, copenssl_wire_control);
+    BIO_meth_set_create(method, copenssl_wire_create);
+    return method;
+}
+
+// Chooses the protocol (ALPN): "dot", or for connections with application data HTTP's. A client that offers nothing that
+// is served here is refused (RFC 7301 section 3.2).
+static inline int copenssl_choose_protocol(
+    SSL *connection, const unsigned char **chosen, unsigned char *length, const unsigned char *offered,
+    unsigned int count, void *nothing) {
+    static const unsigned char dot[] = {3, 'd', 'o', 't'};
+    static const unsigned char http[] = {2, 'h', '2', 8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+    (void)nothing;
+    int is_http = SSL_get_ex_data(connection, copenssl_application_data) != NULL;
+    int result = SSL_select_next_proto(
+        (unsigned char **)chosen, length, is_http ? http : dot, (unsigned int)(is_http ? sizeof http : sizeof dot),
+        offered, count);
+    return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+// Staples a response of OCSP, which is the argument, to a handshake.
+static inline int copenssl_staple(SSL *connection, void *response) {
+    const ASN1_OCTET_STRING *stored = (const ASN1_OCTET_STRING *)response;
+    int length = stored ? ASN1_STRING_length(stored) : 0;
+    if (length <= 0) return SSL_TLSEXT_ERR_NOACK;
+    unsigned char *copy = (unsigned char *)OPENSSL_memdup(ASN1_STRING_get0_data(stored), (size_t)length);
+    if (!copy) return SSL_TLSEXT_ERR_NOACK;
+    SSL_set_tlsext_status_ocsp_resp(connection, copy, length);
+    return SSL_TLSEXT_ERR_OK;
+}
+
+// Has all connections of a context served: TLS 1.2 and later, tickets with keys of this context alone and no sessions in
+// memory, no early data, buffers only while they hold something. `response` is a response of OCSP or NULL, and must live
+// as long as the connections. Returns 1, or 0 when the library cannot do so.
+static inline int copenssl_serve(SSL_CTX *context, ASN1_OCTET_STRING *response) {
+    static const unsigned char name[] = "httpdnsd";
+    if (copenssl_set_versions(context) != 1) return 0;
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_mode(
+        context,
+        SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_alpn_select_cb(context, copenssl_choose_protocol, NULL);
+    SSL_CTX_set_tlsext_status_cb(context, copenssl_staple);
+    SSL_CTX_set_tlsext_status_arg(context, response);
+    SSL_CTX_set_max_early_data(context, 0);
+    return SSL_CTX_set_num_tickets(context, 1) == 1
+        && SSL_CTX_set_session_id_context(context, name, sizeof name - 1) == 1;
+}
+
+// No password is asked for: a key that has one cannot be read.
+static inline int copenssl_no_password(char *buffer, int size, int writes, void *nothing) {
+    (void)buffer, (void)size, (void)writes, (void)nothing;
+    return -1;
+}
+
+// The next certificate of a PEM file; NULL at its end, and where one cannot be read.
+static inline X509 *copenssl_next_certificate(BIO *file) {
+    return PEM_read_bio_X509(file, NULL, copenssl_no_password, NULL);
+}
+
+// The private key of a PEM file; NULL when there is none.
+static inline EVP_PKEY *copenssl_private_key(BIO *file) {
+    return PEM_read_bio_PrivateKey(file, NULL, copenssl_no_password, NULL);
+}
+
+// Appends a certificate to the chain that is presented.
+static inline long copenssl_add_chain(SSL_CTX *context, X509 *certificate) {
+    return SSL_CTX_add1_chain_cert(context, certificate);
+}
+
+// A time in seconds since 1970. Returns 1, or 0 for what is no time.
+static inline int copenssl_seconds(const ASN1_TIME *time, int64_t *seconds) {
+    int days = 0, rest = 0;
+    ASN1_TIME *origin = ASN1_TIME_set(NULL, 0);
+    int result = origin && ASN1_TIME_diff(&days, &rest, origin, time) == 1;
+    ASN1_TIME_free(origin);
+    if (result) *seconds = (int64_t)days * 86400 + rest;
+    return result;
 }

@@ -16,6 +16,10 @@ package final class Server: Sendable {
     let connections: Connections
     /// Those over TLS and HTTPS.
     let encrypted: Connections
+    /// What is served over HTTPS.
+    package let site: HTTPSite
+    /// The terms of encrypted connections; without a certificate they are closed.
+    package nonisolated let tls = TLSTerms()
     private let misses: Mailbox<MissedQuery>
     private let intake: QueryIntake
     nonisolated let refusals: RefusalLimit
@@ -45,12 +49,12 @@ package final class Server: Sendable {
     /// - Parameters:
     ///   - sockets: from `ServerSockets.bind`; the server closes them.
     ///   - responder: asked for what the cache cannot answer.
+    ///   - httpsPath: the path of DNS over HTTPS.
     ///   - dnstap: has all queries and responses, if any; made for the producers that `sockets` has.
     package init(
         sockets: ServerSockets, loop: EventLoop, cache: MemoryCache, generation: PolicyGeneration,
         rules: SharedClientRules, responder: any QueryResponder, limits: ServerLimits = ServerLimits(),
-        dnstap: Dnstap? = nil,
-        events: EventLog
+        httpsPath: String = "/dns-query", dnstap: Dnstap? = nil, events: EventLog
     ) {
         self.loop = loop
         self.limits = limits
@@ -69,16 +73,24 @@ package final class Server: Sendable {
         misses = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)
         intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits)
         let bytes = BufferedBytes()
+        let site = HTTPSite(path: httpsPath, rules: rules, events: events, clock: loop)
+        self.site = site
         let plain = Connections(
-            "TCP", capacity: limits.connections, loop: loop, limits: limits, bytes: bytes, handler: handler,
-            misses: misses, refusals: refusals, feed: feed, events: events, memory: memory, counters: counters,
+            "TCP", capacity: limits.connections, loop: loop, limits: limits, bytes: bytes, site: site,
+            handler: handler, misses: misses, refusals: refusals, feed: feed, events: events, memory: memory,
+            counters: counters,
             times: times)
         connections = plain
-        encrypted = Connections(
-            "encrypted", capacity: limits.encryptedConnections, loop: loop, limits: limits, bytes: bytes,
-            handler: handler, misses: misses, refusals: refusals, feed: feed, events: events, memory: memory,
+        let encrypted = Connections(
+            "encrypted", capacity: limits.encryptedConnections, terms: tls, loop: loop, limits: limits, bytes: bytes,
+            site: site, handler: handler, misses: misses, refusals: refusals, feed: feed, events: events,
+            memory: memory,
             counters: counters, times: times)
-        listeners = sockets.tcp.map { Listener($0, connections: plain, events: events) }
+        self.encrypted = encrypted
+        listeners =
+            sockets.tcp.map { Listener($0, for: .tcp, connections: plain, events: events) }
+            + sockets.tls.map { Listener($0, for: .tls, connections: encrypted, events: events) }
+            + sockets.https.map { Listener($0, for: .https, connections: encrypted, events: events) }
         threads = sockets.udp.flatMap { sockets in
             sockets.receivers.map { UDPThread($0, lateReplies: sockets.sender) }
         }
@@ -110,8 +122,10 @@ package final class Server: Sendable {
             queue: pending.displaced)
     }
 
-    /// The number of queries that wait for the resolver, and of open connections, encrypted ones included.
-    package var load: (queries: Int, connections: Int) { (pending.count, connections.count + encrypted.count) }
+    /// The number of queries that wait for the resolver, and of open TCP and encrypted connections.
+    package var load: (queries: Int, connections: Int, encrypted: Int) {
+        (pending.count, connections.count, encrypted.count)
+    }
 
     /// Begins to answer.
     ///

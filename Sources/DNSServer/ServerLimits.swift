@@ -38,6 +38,8 @@ package struct ServerLimits: Sendable {
     package var buffered = MemoryBudget.buffered {
         didSet { queuedReplies = max(Self.oneReply, min(queuedReplies, buffered / 64)) }
     }
+    /// How long a client may take for its handshake.
+    package var handshake: Duration = .seconds(5)
     /// How long a TCP connection may be idle, with no query outstanding, before it is closed.
     package var idle: Duration = .seconds(10)
     /// How long a TCP client may receive nothing of the responses queued for it before its connection is closed.

@@ -70,6 +70,11 @@ package enum LogKind: String, CaseIterable, Sendable {
     case diskQuarantined = "disk.quarantined"
     case diskLoaded = "disk.loaded"
 
+    // MARK: The certificate of encrypted listeners
+    case certificateTaken = "certificate.taken"
+    case certificateRefused = "certificate.refused"
+    case certificateExpires = "certificate.expires"
+
     // MARK: The shared cache
     case sharedUnavailable = "shared.unavailable"
     case sharedBack = "shared.back"
@@ -102,7 +107,7 @@ package enum LogKind: String, CaseIterable, Sendable {
             .networkNAT64,
             .clockTrusted,
             .answerStale,
-            .answerPreset, .diskBack, .sharedBack, .dnstapConnected:
+            .answerPreset, .certificateTaken, .diskBack, .sharedBack, .dnstapConnected:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket,
             .startMonitor,
@@ -113,12 +118,12 @@ package enum LogKind: String, CaseIterable, Sendable {
             .localDNSNoServers, .localDNSServerSilent,
             .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkIntercepted, .networkUnwatched,
             .resolverRewritten,
-            .diskUnavailable, .sharedUnavailable, .sharedRefused, .sharedDamaged, .answerFailed,
+            .diskUnavailable, .certificateExpires, .sharedUnavailable, .sharedRefused, .sharedDamaged, .answerFailed,
             .clientRefused, .limitQueries, .limitMisses,
             .limitConnections, .logDropped, .logQueriesDropped, .dnstapUnavailable, .dnstapDropped:
             .warning
         case .startAuthorities, .reloadRefused, .policyRefused, .providerCertificateRefused, .providerRefused,
-            .diskQuarantined:
+            .diskQuarantined, .certificateRefused:
             .error
         case .startFailed: .critical
         }

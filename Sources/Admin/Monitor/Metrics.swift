@@ -8,6 +8,7 @@ enum Metrics {
         writeShared(status.shared, to: &writer)
         writeProviders(status.providers, traffic, to: &writer)
         writeNetwork(status, traffic, to: &writer)
+        if let encrypted = status.encrypted { write(encrypted, to: &writer) }
         if let dnstap = status.dnstap { write(dnstap, to: &writer) }
         return writer.finish()
     }
@@ -187,6 +188,24 @@ enum Metrics {
                 }
             }
         }
+    }
+
+    private static func write(_ encrypted: StatusReport.Encrypted, to writer: inout MetricsWriter) {
+        writer.family(
+            "encrypted_connections", .gauge, "Open connections over TLS and HTTPS, those in their handshake included.",
+            value: Double(encrypted.connections))
+        writer.family("tls_handshakes", .counter, "Handshakes with clients.") { samples in
+            samples.sample(["result": "full"], encrypted.full)
+            samples.sample(["result": "resumed"], encrypted.resumed)
+            samples.sample(["result": "failed"], encrypted.failed)
+        }
+        writer.family(
+            "certificate_expiry_seconds", .gauge,
+            "When the certificate in use expires, in seconds since 1970; 0: none is in use.", unit: "seconds",
+            value: Double(encrypted.expiresAt))
+        writer.family(
+            "certificate_refused", .gauge, "1 while the files of the certificate cannot be used as they are now.",
+            value: encrypted.problem.isEmpty ? 0 : 1)
     }
 
     private static func write(_ dnstap: StatusReport.Dnstap, to writer: inout MetricsWriter) {

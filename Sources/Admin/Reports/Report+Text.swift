@@ -73,6 +73,7 @@ extension StatusReport {
                 "\(counted(flights, "flight")), \(counted(waiters, "waiter")), \(counted(queries, "query", "queries")), \(counted(connections, "TCP connection"))",
             ]
         ]
+        if let encrypted { rows += encrypted.rows }
         if let dnstap { rows.append(["dnstap", dnstap.text]) }
         if refused > 0 {
             rows.append(["refused", "\(counted(refused, "query", "queries")) of clients that are not in listen.allow"])

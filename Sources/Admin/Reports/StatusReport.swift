@@ -40,6 +40,8 @@ package struct StatusReport: JSONRecord {
     /// The prefix by which IPv6 addresses are made of IPv4 addresses; empty: none are.
     package var nat64 = ""
     package var cache = Cache()
+    /// Nil when nothing is served encrypted.
+    package var encrypted: Encrypted?
     /// Nil when there is no collector of dnstap.
     package var dnstap: Dnstap?
     package var shared = SharedCache()
@@ -101,6 +103,7 @@ package struct StatusReport: JSONRecord {
         case "resolver": resolver = try reader.string()
         case "nat64": nat64 = try reader.string()
         case "cache": cache = try Cache(from: &reader)
+        case "encrypted": encrypted = try Encrypted(from: &reader)
         case "dnstap": dnstap = try Dnstap(from: &reader)
         case "shared_cache": shared = try SharedCache(from: &reader)
         case "flights": flights = try reader.int()
@@ -143,6 +146,7 @@ package struct StatusReport: JSONRecord {
         writer.member("resolver", resolver)
         writer.member("nat64", nat64)
         writer.member("cache", object: { cache.write(to: &$0) })
+        if let encrypted { writer.member("encrypted", object: { encrypted.write(to: &$0) }) }
         if let dnstap { writer.member("dnstap", object: { dnstap.write(to: &$0) }) }
         writer.member("shared_cache", object: { shared.write(to: &$0) })
         writer.member("flights", flights)

@@ -29,6 +29,9 @@ extension Configuration {
         /// Empty: the user stays what it is.
         package var user = ""
 
+        /// Whether anything is served encrypted.
+        package var isEncrypted: Bool { !tls.isEmpty || !https.isEmpty }
+
         package init() {}
 
         static let settings: [Setting<Listen>] = [

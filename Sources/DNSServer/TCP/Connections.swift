@@ -8,10 +8,11 @@ import Scheduling
 @Loop
 final class Connections: ConnectionOwner {
     /// Bytes read from a connection by one system call.
-    private nonisolated static let readSize = 16 << 10
+    private nonisolated static let readSize = TLSStream.plaintext
 
     let loop: EventLoop
     let limits: ServerLimits
+    let site: HTTPSite
     /// What the log calls them.
     private let kind: String
     private let misses: Mailbox<MissedQuery>
@@ -29,6 +30,8 @@ final class Connections: ConnectionOwner {
     private let bytes: BufferedBytes
     /// The buffer that every connection reads into first.
     private var scratch = [UInt8](repeating: 0, count: Connections.readSize)
+    /// Nil for plain ones.
+    private let handshakes: (terms: TLSTerms, queue: HandshakeQueue)?
     /// Called when a connection has closed, so that a descriptor is free.
     private var closed: [@Loop () -> Void] = []
     private var drained: [CheckedContinuation<Void, Never>] = []
@@ -36,13 +39,17 @@ final class Connections: ConnectionOwner {
     /// - Parameters:
     ///   - kind: what the log calls them.
     ///   - capacity: how many may be open.
+    ///   - terms: of encrypted ones; nil for plain ones.
     init(
-        _ kind: String, capacity: Int, loop: EventLoop, limits: ServerLimits, bytes: BufferedBytes,
-        handler: QueryHandler, misses: Mailbox<MissedQuery>, refusals: RefusalLimit, feed: QueryFeed, events: EventLog,
+        _ kind: String, capacity: Int, terms: TLSTerms? = nil, loop: EventLoop, limits: ServerLimits,
+        bytes: BufferedBytes, site: HTTPSite, handler: QueryHandler, misses: Mailbox<MissedQuery>,
+        refusals: RefusalLimit, feed: QueryFeed, events: EventLog,
         memory: MemoryReturn, counters: ResponseCounters, times: AnswerTimes
     ) {
         self.kind = kind
+        handshakes = terms.map { ($0, HandshakeQueue(on: loop, capacity: capacity)) }
         self.bytes = bytes
+        self.site = site
         self.counters = counters
         self.times = times
         self.memory = memory
@@ -78,6 +85,13 @@ final class Connections: ConnectionOwner {
         let client = ConnectionClient(address: peer, transport: .tcp)
         let connection = TCPConnection(StreamSocket(descriptor), client: client, in: self)
         return add(connection) ? connection : nil
+    }
+
+    /// Admits a new connection to an encrypted listener, by the same rule.
+    func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress, over transport: Transport) {
+        guard let (terms, queue) = handshakes, hasRoom(for: peer) else { return }
+        let client = ConnectionClient(address: peer, transport: transport)
+        _ = add(TLSHandshake(descriptor, client: client, terms: terms, queue: queue, in: self))
     }
 
     /// Whether there is a place for one more connection, of which another may lose its own.
@@ -132,9 +146,19 @@ final class Connections: ConnectionOwner {
         let most = holdings.largest.map { ": \($0.count) from \($0.network)" } ?? ""
         let what = closes ? "the one idle for longest is closed for a new one" : "a new one is closed"
         events.report(
-            LogMessage(.limitConnections, about: "all", "\(holdings.count) \(kind) connections are open\(most); \(what)"))
+            LogMessage(
+                .limitConnections, about: "all", "\(holdings.count) \(kind) connections are open\(most); \(what)"))
         if closes { leaving?.close() }
         return closes
+    }
+
+    func identified(_ connection: any ServedConnection) {
+        guard let ticket = connection.ticket else { return }
+        holdings.remove(ticket)
+        open[ticket] = nil
+        let next = holdings.add(for: ClientNetwork(connection.client.address.ip))
+        connection.ticket = next
+        open[next] = connection
     }
 
     func used(_ connection: any ServedConnection) { if let ticket = connection.ticket { holdings.renew(ticket) } }
@@ -188,7 +212,7 @@ final class Connections: ConnectionOwner {
             return (reply, false)
         case .ignore: return (nil, false)
         case .miss:
-            if feed.isWanted { 
+            if feed.isWanted {
                 feed.add(
                     query: message, response: nil, from: client.address, client.transport, arrived: loop.now)
             }
@@ -211,7 +235,8 @@ final class Connections: ConnectionOwner {
         refusals.refuseOverTCP()
         let reply = [UInt8](capacity: MessageBuilder.maximumLength) { output in
             _ = handler.reject(
-                message.span, with: .serverFailure, error: QueryHandler.overloaded, over: client.transport, into: &output)
+                message.span, with: .serverFailure, error: QueryHandler.overloaded, over: client.transport,
+                into: &output)
         }
         sink.send(reply)
         guard feed.isWanted else { return }

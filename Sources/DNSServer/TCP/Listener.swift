@@ -11,13 +11,15 @@ final class Listener: Sendable {
     private nonisolated static let pause: Duration = .seconds(1)
 
     private var socket: ListeningSocket?
+    private let transport: Transport
     private let connections: Connections
     private let events: EventLog
     private var watch: Watch?
     private var retry: LoopTimer?
 
-    init(_ socket: ListeningSocket, connections: Connections, events: EventLog) {
+    init(_ socket: ListeningSocket, for transport: Transport, connections: Connections, events: EventLog) {
         self.socket = socket
+        self.transport = transport
         self.connections = connections
         self.events = events
     }
@@ -42,7 +44,12 @@ final class Listener: Sendable {
         for _ in 0..<Self.acceptsPerTurn {
             guard let socket else { return }
             switch socket.accept() {
-            case .connection(let descriptor, let peer): connections.admit(descriptor, from: peer)
+            case .connection(let descriptor, let peer):
+                if transport.isEncrypted {
+                    connections.admit(descriptor, from: peer, over: transport)
+                } else {
+                    connections.admit(descriptor, from: peer)
+                }
             case .wouldBlock: return
             case .retry: continue
             case .exhausted(let error): return pause(error)

@@ -4,7 +4,7 @@ import Scheduling
 
 /// The client of a connection, as the rules about clients see it.
 struct ConnectionClient: Sendable {
-    /// Behind a proxy the one that the proxy has told.
+    /// Behind a proxy the one that the proxy reports.
     let address: SocketAddress
     let transport: Transport
     /// Whether it is answered whatever `listen.allow` says: it has presented a certificate of `listen.client_ca`, or a
@@ -36,6 +36,8 @@ protocol ServedConnection: AnyObject, Sendable {
 protocol ConnectionOwner: AnyObject, Sendable {
     var loop: EventLoop { get }
     var limits: ServerLimits { get }
+    /// What is served over HTTPS.
+    var site: HTTPSite { get }
 
     /// Reads from a connection; the slice has the bytes read.
     func read(_ stream: any ByteStream) -> (StreamOutcome, ArraySlice<UInt8>)
@@ -58,6 +60,9 @@ protocol ConnectionOwner: AnyObject, Sendable {
 
     /// Puts a connection in the place of one whose handshake is done, and starts it.
     func replace(_ connection: any ServedConnection, by next: any ServedConnection)
+
+    /// Notes that the client of a connection is another one: its proxy has reported it.
+    func identified(_ connection: any ServedConnection)
 
     /// Removes a connection that has closed.
     func remove(_ connection: any ServedConnection)

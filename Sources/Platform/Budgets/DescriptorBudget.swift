@@ -1,7 +1,8 @@
 /// The division of the open descriptors, such that clients leave enough of them to the sources of answers.
 ///
 /// A reserve is for uses that need few: listening sockets, the cache on disk, services, certificate checks, the control
-/// socket. TCP clients and queries to LocalDNS share the rest, half each, up to their own limits.
+/// socket. TCP clients and queries to LocalDNS share the rest, half each, up to their own limits. Where encrypted connections
+/// are served, these have a third of the rest, and what the others leave.
 package struct DescriptorBudget: Equatable, Sendable {
     /// Descriptors available neither to TCP clients nor to queries to LocalDNS; half of all where there are few.
     package static let reserve = 256
@@ -18,11 +19,18 @@ package struct DescriptorBudget: Equatable, Sendable {
     /// The most queries to LocalDNS under way, at least 1.
     package let queries: Int
 
-    /// - Parameter limit: the limit of open descriptors, from `DescriptorLimit.raise`.
-    package init(limit: Int) {
+    /// The most encrypted connections of clients, at least 1 where any are served.
+    package let encrypted: Int
+
+    /// - Parameters:
+    ///   - limit: the limit of open descriptors, from `DescriptorLimit.raise`.
+    ///   - isEncrypted: whether encrypted connections are served.
+    package init(limit: Int, isEncrypted: Bool = false) {
         let shared = limit - min(Self.reserve, limit / 2)
-        connections = max(1, min(Self.connections, shared / 2))
-        queries = max(1, min(Self.queries, shared - shared / 2))
+        let parts = isEncrypted ? 3 : 2
+        connections = max(1, min(Self.connections, shared / parts))
+        queries = max(1, min(Self.queries, shared / parts + shared % parts))
+        encrypted = isEncrypted ? max(1, min(Self.encryptedConnections, shared - connections - queries)) : 0
     }
 
     /// Whether either has less than its own limit.

@@ -13,11 +13,14 @@ package enum DescriptorLimit {
 
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 
+    /// As many as are wanted where encrypted connections are served.
+    package static let wantedWhenEncrypted = wanted + DescriptorBudget.encryptedConnections
+
     /// Raises the soft limit to `wanted`, or to the hard limit if that is lower.
     ///
     /// - Returns: the soft limit now in force.
     @discardableResult
-    package static func raise() -> Int {
+    package static func raise(to wanted: Int = wanted) -> Int {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return 0 }
         if limit.rlim_cur < rlim_t(wanted) {

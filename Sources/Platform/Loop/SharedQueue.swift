@@ -16,7 +16,7 @@ package struct SharedQueue<Element> {
 
     /// How many values may wait, at least 1; waiting values stay.
     var capacity: Int { didSet { capacity = max(1, capacity) } }
-    private(set) var count = 0
+    package private(set) var count = 0
     /// How long the first element of a network may have waited before further ones of the network are refused; nil: for
     /// any time. Does not apply while few wait.
     var patience: Duration?
@@ -36,13 +36,13 @@ package struct SharedQueue<Element> {
         var elements = Line<Element>()
     }
 
-    init(capacity: Int, origin: (@Sendable (Element) -> Origin)?) {
+    package init(capacity: Int, origin: (@Sendable (Element) -> Origin)?) {
         self.capacity = max(1, capacity)
         self.origin = origin
     }
 
     /// Appends an element. Returns whether there was room.
-    mutating func append(_ element: Element) -> Bool {
+    package mutating func append(_ element: Element) -> Bool {
         guard let origin else { return appendInOrder(element) }
         if turns.isEmpty {
             if count < Self.few { return appendInOrder(element) }
@@ -98,7 +98,7 @@ package struct SharedQueue<Element> {
     }
 
     /// Moves the next elements, `limit` at most, to the end of `batch`.
-    mutating func take(_ limit: Int, into batch: inout [Element]) {
+    package mutating func take(_ limit: Int, into batch: inout [Element]) {
         guard !turns.isEmpty else { return takeInOrder(limit, into: &batch) }
         for _ in 0..<min(limit, count) {
             guard let place = turns.popFirst(), let element = lanes[place].elements.popFirst() else { break }

@@ -48,6 +48,10 @@ struct CheckReport {
     var text: String {
         let listen = settings.listen.addresses.map { "\($0)\(Self.isHere($0) ? "" : " (not on this machine yet)")" }
         var lines = [("listen", Self.list(listen)), ("allow", Self.list(settings.listen.allow))]
+        for (name, addresses) in [("tls", settings.listen.tls), ("https", settings.listen.https)]
+        where !addresses.isEmpty {
+            lines.append((name, "\(Self.list(addresses)) with \(settings.listen.certificate)"))
+        }
         for provider in settings.providers {
             let mark = provider.isAuthenticated ? "" : "  (not authenticated: can be forged or replayed on the path)"
             let names = provider.names.isEmpty ? "" : ", for \(Self.brief(provider.names))"
@@ -96,6 +100,8 @@ struct CheckReport {
                 writer.member("address", address.description)
                 writer.member("present", Self.isHere(address))
             }
+            writer.member("tls", strings: settings.listen.tls.map(\.description))
+            writer.member("https", strings: settings.listen.https.map(\.description))
             writer.member("allow", strings: settings.listen.allow.map(\.description))
             writer.member("providers", objects: settings.providers) { provider, writer in
                 writer.member("name", provider.name)

@@ -42,7 +42,7 @@ struct ServeCommand: ParsableCommand {
         let log = try logOutput(settings.log, journalStream: source.variables.process["JOURNAL_STREAM"])
         defer { log.finish(within: .seconds(1)) }
         for warning in loaded.warnings { log.logger.log(.configurationWarning, "\(warning)") }
-        let problems = settings.loopProblems
+        let problems = settings.loopProblems + settings.certificateProblems
         for problem in problems { printError(problem) }
         if !problems.isEmpty { throw ExitStatus.configuration.exitCode }
         if replace, settings.control.socket.isEmpty {

@@ -20,15 +20,17 @@ struct ConfigurationSource: Sendable {
 
     /// Reads the file and checks it as `httpdnsd check` does.
     ///
+    /// - Parameter isRunning: leaves the certificate out: a server that runs stays with the one it has.
     /// - Throws: the lines that `check` would print.
-    func check() throws(ConfigurationRefusal) -> LoadedConfiguration {
+    func check(isRunning: Bool = false) throws(ConfigurationRefusal) -> LoadedConfiguration {
         let loaded: LoadedConfiguration
         do throws(ConfigurationError) {
             loaded = try load()
         } catch {
             throw ConfigurationRefusal(lines: error.diagnostics.map(\.description), warnings: [])
         }
-        let problems = loaded.configuration.loopProblems
+        let problems =
+            loaded.configuration.loopProblems + (isRunning ? [] : loaded.configuration.certificateProblems)
         guard problems.isEmpty else {
             throw ConfigurationRefusal(
                 lines: problems, warnings: loaded.warnings.map(\.description) + loaded.configuration.remarks)

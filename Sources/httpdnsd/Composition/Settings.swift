@@ -177,7 +177,9 @@ extension Configuration {
     var remarks: [String] {
         unreadableAuthorities.map { provider, file in
             "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
-        } + [unreadableSharedAuthority, unverifiableLocalDNS, missingLocalDNS, missingGroup].compactMap { $0 }
+        }
+            + [expiredCertificate, unreadableSharedAuthority, unverifiableLocalDNS, missingLocalDNS, missingGroup]
+            .compactMap { $0 }
     }
 
     /// What is said when the certificate of the shared cache cannot be checked; nil when all is well.

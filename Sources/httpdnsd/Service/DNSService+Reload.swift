@@ -1,6 +1,7 @@
 import Admin
 import Configuration
 import DNSResolver
+import DNSServer
 import Logs
 import Platform
 import Scheduling
@@ -18,7 +19,7 @@ extension DNSService {
             let (source, policy) = (source, policy)
             let (loaded, remarks, stored) = try await NamedThread.run("reload") {
                 Result { () throws(ConfigurationRefusal) in
-                    let loaded = try source.check()
+                    let loaded = try source.check(isRunning: true)
                     return (
                         loaded, remarks: loaded.configuration.remarks, stored: policy.stored(by: loaded.configuration)
                     )
@@ -28,6 +29,7 @@ extension DNSService {
             report.restartNeeded = settings.keepStartSettings(of: composition.settings)
             report.warnings = loaded.warnings.map(\.description) + remarks
             await take(settings, stored: stored)
+            if let files = settings.listen.tlsFiles { certificate?.take(files) }
             // The old lists.
             returnFreeMemory()
         } catch let refusal as ConfigurationRefusal {
@@ -59,6 +61,8 @@ extension Configuration {
     fileprivate mutating func keepStartSettings(of old: Configuration) -> [String] {
         var changed: [String] = []
         keep(\.listen.addresses, of: old, "listen.addresses", &changed)
+        keep(\.listen.tls, of: old, "listen.tls", &changed)
+        keep(\.listen.https, of: old, "listen.https", &changed)
         keep(\.listen.udpThreads, of: old, "listen.udp_threads", &changed)
         keep(\.listen.user, of: old, "listen.user", &changed)
         keep(\.limits.memory, of: old, "limits.memory", &changed)

@@ -47,7 +47,8 @@ extension DNSService {
         status.dnstap = dnstapStatus
         status.shared = shared
         (status.flights, status.waiters) = resolver.load
-        (status.queries, status.connections) = server.load
+        (status.queries, status.connections, _) = server.load
+        status.encrypted = encrypted
         status.refused = server.refusedQueries.access
         status.refusedMisses = resolver.refusedMisses
         status.badAddresses = reported.list.count
@@ -56,6 +57,23 @@ extension DNSService {
         (status.presets, status.lastResorts) = resolver.presetCounts
         status.lastResortAnswers = resolver.lastResortAnswers
         return status
+    }
+
+    /// Nil when nothing is served encrypted.
+    private var encrypted: StatusReport.Encrypted? {
+        guard let certificate else { return nil }
+        var report = StatusReport.Encrypted()
+        let places = server.encryptedAddresses
+        report.tls = places.filter { $0.transport == .tls }.map(\.address.description)
+        report.https = places.filter { $0.transport == .https }.map(\.address.description)
+        report.certificate = certificate.files.certificate
+        report.expires = certificate.expires.map { UTCTime(milliseconds: $0 &* 1_000).description } ?? ""
+        report.expiresAt = certificate.expires.map { Int(clamping: $0) } ?? 0
+        report.problem = certificate.problem?.description ?? ""
+        report.connections = server.load.encrypted
+        let counts = server.tls.counts
+        (report.full, report.resumed, report.failed) = (counts.full, counts.resumed, counts.failed)
+        return report
     }
 
     private var cache: StatusReport.Cache {

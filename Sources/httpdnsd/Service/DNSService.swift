@@ -58,17 +58,21 @@ final class DNSService {
     /// Whether it takes no more queries.
     var isStopping = false
     private let rules: SharedClientRules
+    /// Nil when nothing is served encrypted.
+    let certificate: CertificateKeeper?
     /// Passes everything to another process.
     var onHandover: (@Loop () async -> HandoverReport?)?
 
     /// - Parameters:
     ///   - source: where `settings` came from.
     ///   - sockets: bound ones; the server closes them.
+    ///   - certificate: what encrypted listeners present, if there are any.
     ///   - descriptors: how many of them clients and LocalDNS may use.
     ///   - budget: how much memory the parts may use.
     init(
         _ settings: Configuration, from source: ConfigurationSource, on sockets: ServerSockets,
-        descriptors: DescriptorBudget, budget: MemoryBudget, log: LogOutput, loop: EventLoop
+        presenting certificate: TLSFiles.Content?, descriptors: DescriptorBudget, budget: MemoryBudget, log: LogOutput,
+        loop: EventLoop
     ) {
         self.source = source
         self.budget = budget
@@ -109,12 +113,17 @@ final class DNSService {
         composition.shared?.store.start()
         var limits = ServerLimits()
         limits.connections = descriptors.connections
+        limits.encryptedConnections = min(descriptors.encrypted, budget.encrypted)
         limits.pending = budget.queries
         limits.buffered = budget.buffered
         dnstap = Self.dnstap(settings, producers: sockets.dnstapProducers, events: events)
         server = Server(
             sockets: sockets, loop: loop, cache: memory, generation: generation, rules: rules, responder: resolver,
             limits: limits, dnstap: dnstap, events: events)
+        server.tls.proxies = AccessList(settings.listen.proxies)
+        self.certificate = certificate.map { [server] in
+            CertificateKeeper($0, for: server.tls, on: loop, events: events, time: { Int64(time(nil)) })
+        }
         // Not of what is in force of both: lists that were merged have other places.
         resolver.placeOfRule = { [unowned self] in
             self.policy.place(of: $0) ?? base.place(of: $0, file: self.source.path)
@@ -174,6 +183,7 @@ final class DNSService {
             || settings.listen.allow != old.settings.listen.allow || settings.preset != old.settings.preset
             || settings.answers != old.settings.answers
         rules.replace(with: ClientRules(settings, policy))
+        server.tls.proxies = AccessList(settings.listen.proxies)
         store.rotatesAddresses = settings.answers.rotate
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
         resolver.limitMisses(settings.limits.missLimits)

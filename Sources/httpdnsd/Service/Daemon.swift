@@ -35,20 +35,23 @@ final class Daemon {
     ///
     /// - Throws: `SystemError` when it cannot start.
     func run() throws {
-        let descriptors = DescriptorLimit.raise()
-        let budget = DescriptorBudget(limit: descriptors)
+        let isEncrypted = settings.listen.isEncrypted
+        let wanted = isEncrypted ? DescriptorLimit.wantedWhenEncrypted : DescriptorLimit.wanted
+        let descriptors = DescriptorLimit.raise(to: wanted)
+        let budget = DescriptorBudget(limit: descriptors, isEncrypted: isEncrypted)
         if budget.isReduced {
             log.logger.log(
                 .startDescriptors,
                 """
                 only \(descriptors) descriptors may be open, so clients may have \(budget.connections) TCP connections, and \
                 \(budget.queries) queries to LocalDNS may be under way: raise LimitNOFILE or ulimit -n to \
-                \(DescriptorLimit.wanted)
+                \(wanted)
                 """
             )
         }
         let memory = MemoryBudget(
-            limit: settings.limits.memory ?? ControlGroups().memory, cache: settings.cache.memory)
+            limit: settings.limits.memory ?? ControlGroups().memory, cache: settings.cache.memory,
+            isEncrypted: isEncrypted)
         report(memory)
         let loop = try EventLoop()
         let server = try makeServer(descriptors: budget, memory: memory, loop: loop)
@@ -58,6 +61,7 @@ final class Daemon {
             try Privileges.drop(to: settings.listen.user)
             CoreDumps.forbid()
         }
+        warnOfUnreadableCertificate()
         if isSandboxed { enterSandbox(control) }
         Loop.spawn { [settings] in await server.run(settings, control: control) }
         loop.run()
@@ -74,11 +78,23 @@ final class Daemon {
         if replaces {
             passed += Predecessor(control: settings.control.socket, owner: settings.listen.user, log: log).takeOver()
         }
+        let certificate = try settings.listen.tlsFiles?.read()
         let sockets = try bind(adopting: passed)
         let room = handover.store(sockets.descriptors, of: ServiceManager.storeSize(source.variables.process))
         return RunningServer(
-            on: sockets, source: source, descriptors: descriptors, memory: memory, log: log,
+            on: sockets, presenting: certificate, source: source, descriptors: descriptors, memory: memory, log: log,
             leaving: room > 0 ? (handover, room) : nil, loop: loop)
+    }
+
+    /// Says so when a new certificate could not be taken while the server runs.
+    private func warnOfUnreadableCertificate() {
+        do throws(TLSFiles.Problem) {
+            _ = try settings.listen.tlsFiles?.read()
+        } catch {
+            log.logger.log(
+                .configurationWarning,
+                "\(error), for user \(settings.listen.user): a new certificate is taken at the next start only")
+        }
     }
 
     private func report(_ memory: MemoryBudget) {
@@ -127,16 +143,20 @@ final class Daemon {
 
     private func bind(adopting passed: [PassedDescriptor]) throws -> ServerSockets {
         let addresses = try settings.listen.addresses.map(Self.socketAddress)
+        let tls = try settings.listen.tls.map(Self.socketAddress)
+        let https = try settings.listen.https.map(Self.socketAddress)
         let threads = settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads
-        for address in addresses where !address.isOnThisMachine {
+        for address in addresses + tls + https where !address.isOnThisMachine {
             log.logger.log(
                 .startAddressAbsent,
                 "no interface of this machine has \(address) yet: it is served as soon as one has (`ip address` lists them)",
                 ["address": "\(address)"])
         }
-        let adopted = handover.sort(passed, for: addresses, threads: settings.listen.udpThreads)
+        let adopted = handover.sort(
+            passed, for: addresses, encrypted: tls + https, threads: settings.listen.udpThreads)
         do throws(SystemError) {
-            return try ServerSockets.bind(addresses, threads: threads, adopting: adopted)
+            return try ServerSockets.bind(
+                addresses, tls: tls, https: https, threads: threads, adopting: adopted)
         } catch {
             // IPv6 was not asked for where the machine has none: it is only the default.
             let ipv4 = addresses.filter { $0.family == .ipv4 }
@@ -144,7 +164,7 @@ final class Daemon {
                 error.code == EAFNOSUPPORT
             else { throw error }
             log.logger.log(.startIPv4Only, "no IPv6 on this machine: serving IPv4 only")
-            return try ServerSockets.bind(ipv4, threads: threads, adopting: adopted)
+            return try ServerSockets.bind(ipv4, tls: tls, https: https, threads: threads, adopting: adopted)
         }
     }
 

@@ -25,6 +25,8 @@ final class RunningServer {
     private(set) var failure: (any Error)?
     /// Bound and not served yet; handed on to the server.
     private var sockets: ServerSockets?
+    /// What encrypted listeners present.
+    private let certificate: TLSFiles.Content?
     private let loop: EventLoop
     private let source: ConfigurationSource
     private let descriptors: DescriptorBudget
@@ -44,13 +46,15 @@ final class RunningServer {
     private var watchdog: Watchdog?
 
     nonisolated init(
-        on sockets: ServerSockets, source: ConfigurationSource, descriptors: DescriptorBudget,
+        on sockets: ServerSockets, presenting certificate: TLSFiles.Content?, source: ConfigurationSource,
+        descriptors: DescriptorBudget,
         memory: MemoryBudget, log: LogOutput, leaving successor: (handover: Handover, room: Int)?, loop: EventLoop
     ) {
         self.successor = successor
         self.descriptors = descriptors
         self.memory = memory
         self.sockets = sockets
+        self.certificate = certificate
         self.source = source
         self.log = log
         self.loop = loop
@@ -97,6 +101,7 @@ final class RunningServer {
         tell(.stopping)
         service.isStopping = true
         service.policy.stop()
+        service.certificate?.stop()
         watchdog?.stop()
         stopControl()
         listener?.removeFile()
@@ -120,7 +125,8 @@ final class RunningServer {
     private func makeService(_ settings: Configuration) -> DNSService? {
         sockets.take().map { bound in
             DNSService(
-                settings, from: source, on: bound, descriptors: descriptors, budget: memory, log: log, loop: loop)
+                settings, from: source, on: bound, presenting: certificate, descriptors: descriptors, budget: memory,
+                log: log, loop: loop)
         }
     }
 
@@ -212,7 +218,8 @@ final class RunningServer {
             let adopted = server.adopted.map(\.description).joined(separator: ", ")
             log.logger.log(.startSocketsAdopted, "went on with the sockets of the process before: \(adopted)")
         }
-        print("httpdnsd: serving DNS on \(addresses) (UDP and TCP)")
+        let encrypted = server.encryptedAddresses.map { ", \($0.address) (\($0.transport.rawValue))" }.joined()
+        print("httpdnsd: serving DNS on \(addresses) (UDP and TCP)\(encrypted)")
         fflush(nil)
         tell(.ready)
     }

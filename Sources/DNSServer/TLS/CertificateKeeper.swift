@@ -1,0 +1,134 @@
+package import Logs
+package import Platform
+package import Scheduling
+
+/// Has new connections use the certificate that its files hold: watches them, and makes new keys for session tickets
+/// every day. Files that cannot be used change nothing.
+@Loop
+package final class CertificateKeeper: Sendable {
+    /// How long a ticket's key is used, and how often the certificate's end is looked at.
+    private static let period: Duration = .seconds(24 * 3_600)
+    /// Certificate and key are replaced one after the other.
+    private static let quiet: Duration = .milliseconds(500)
+    private static let longest: Duration = .seconds(5)
+    /// From so many seconds before its end on the certificate is warned of, every day.
+    private static let warning: Int64 = 14 * 86_400
+
+    private let terms: TLSTerms
+    private let loop: EventLoop
+    private let events: EventLog
+    /// The time in seconds since 1970.
+    private let time: @Loop () -> Int64
+    /// What is in use.
+    private var content: TLSFiles.Content
+    /// Those that are to be in use.
+    package private(set) var files: TLSFiles
+    private var watch: FileWatch?
+    private var debounce: Debounce?
+    private var timer: LoopTimer?
+    /// Counts readings, so that an older one that ends late changes nothing.
+    private var reading = 0
+    /// Why the files as they are now are not in use; nil: they are.
+    package private(set) var problem: TLSFiles.Problem?
+
+    /// Begins to use the files.
+    ///
+    /// - Parameter time: in seconds since 1970.
+    package init(
+        _ content: TLSFiles.Content, for terms: TLSTerms, on loop: EventLoop, events: EventLog,
+        time: @escaping @Loop () -> Int64
+    ) {
+        self.content = content
+        files = content.files
+        self.terms = terms
+        self.loop = loop
+        self.events = events
+        self.time = time
+        debounce = Debounce(quiet: Self.quiet, longest: Self.longest, clock: loop) { [weak self] in self?.readAgain() }
+        use(content)
+        follow()
+        rotate()
+    }
+
+    /// When the certificate in use ends, in seconds since 1970; nil: none is in use.
+    package var expires: Int64? { terms.context?.validity.upperBound }
+
+    /// Reads these files, which may be the same as before, and uses them from then on.
+    package func take(_ files: TLSFiles) {
+        let isOther = files != self.files
+        self.files = files
+        if isOther { follow() }
+        readAgain()
+    }
+
+    package func stop() {
+        reading += 1
+        watch?.cancel()
+        watch = nil
+        timer?.cancel()
+        timer = nil
+    }
+
+    private func use(_ content: TLSFiles.Content) {
+        do throws(TLSFiles.Problem) {
+            terms.context = try TLSContext(content)
+            self.content = content
+            problem = nil
+        } catch {
+            refuse(error)
+        }
+        warnOfEnd()
+    }
+
+    private func refuse(_ problem: TLSFiles.Problem) {
+        self.problem = problem
+        let rest = terms.context == nil ? "encrypted connections are closed" : "the certificate before stays in use"
+        events.logger.log(.certificateRefused, "\(problem); \(rest)")
+    }
+
+    private func follow() {
+        watch?.cancel()
+        do throws(SystemError) {
+            watch = try FileWatch(files.paths, on: loop) { [weak self] in self?.debounce?.touch() }
+        } catch {
+            events.logger.log(
+                .certificateRefused, "\(error): a new certificate is taken at the next reload or start only")
+        }
+    }
+
+    private func readAgain() {
+        reading += 1
+        let (number, files) = (reading, files)
+        Loop.spawn { [weak self] in
+            // On a thread of its own: the loop never waits for a disk.
+            let result = try? await NamedThread.run("certificate") {
+                Result { () throws(TLSFiles.Problem) in try files.read() }
+            }
+            guard let self, reading == number, let result else { return }
+            switch result {
+            case .success(let content):
+                use(content)
+                if problem == nil { events.logger.log(.certificateTaken, "\(files.certificate) is in use") }
+            case .failure(let problem): refuse(problem)
+            }
+        }
+    }
+
+    private func rotate() {
+        timer = loop.schedule(after: Self.period) { [weak self] in
+            guard let self else { return }
+            // The files are as they were, or a change was refused.
+            if let context = try? TLSContext(content) { terms.context = context }
+            warnOfEnd()
+            rotate()
+        }
+    }
+
+    private func warnOfEnd() {
+        guard let expires else { return }
+        let left = expires &- time()
+        guard left < Self.warning else { return }
+        let text = left < 0 ? "has expired, and clients refuse it" : "expires in \(left / 86_400) days"
+        events.logger.log(.certificateExpires, "\(files.certificate) \(text): renew it")
+    }
+}

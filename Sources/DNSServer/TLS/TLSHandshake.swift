@@ -1,0 +1,134 @@
+import DNSResolver
+import Glibc
+import Platform
+import Scheduling
+
+/// A client that has connected to an encrypted listener: the header of its proxy, if it comes from one, and its handshake.
+/// Then another connection takes its place.
+@Loop
+final class TLSHandshake: ServedConnection {
+    private(set) var client: ConnectionClient
+    var ticket: FairShare.Ticket?
+    private let owner: any ConnectionOwner
+    private let terms: TLSTerms
+    private let queue: HandshakeQueue
+    private let number: Int32
+    /// Until TLS has it.
+    private var descriptor: Descriptor?
+    /// Nil where no proxy is, and once its header was read.
+    private var header: ProxyHeader?
+    /// Made when the client sends something: until then a connection takes little memory.
+    private var stream: TLSStream?
+    private var watch: Watch?
+    private var timer: LoopTimer?
+    private var isClosed = false
+
+    init(
+        _ descriptor: consuming Descriptor, client: ConnectionClient, terms: TLSTerms, queue: HandshakeQueue,
+        in owner: any ConnectionOwner
+    ) {
+        self.client = client
+        self.owner = owner
+        self.terms = terms
+        self.queue = queue
+        number = descriptor.number
+        self.descriptor = consume descriptor
+        header = terms.proxies.allows(client.address.ip) ? ProxyHeader() : nil
+    }
+
+    var isIdle: Bool { true }
+
+    func start() -> Bool {
+        watch = try? owner.loop.watch(number, for: .readable) { [self] _ in ready() }
+        guard watch != nil else {
+            descriptor = nil
+            return false
+        }
+        timer = owner.loop.schedule(after: owner.limits.handshake) { [weak self] in self?.fail() }
+        return true
+    }
+
+    private func ready() {
+        if header != nil { return readHeader() }
+        if !queue.step(self) { fail() }
+    }
+
+    // MARK: The proxy's header
+
+    /// Reads no byte more than the header has.
+    private func readHeader() {
+        while case .needs(let count)? = header?.progress {
+            var bytes = [UInt8](repeating: 0, count: count)
+            let received = recv(number, &bytes, count, Int32(MSG_DONTWAIT))
+            if received < 0, errno == EINTR { continue }
+            if received < 0, errno == EAGAIN { return }
+            guard received > 0 else { return fail() }
+            header?.append(bytes.prefix(received))
+        }
+        guard case .isDone(let address)? = header?.progress else { return fail() }
+        header = nil
+        guard let address else { return }
+        client = ConnectionClient(address: address, transport: client.transport)
+        owner.identified(self)
+    }
+
+    // MARK: The handshake
+
+    /// Takes what part of the handshake is possible now.
+    func step() {
+        guard !isClosed, let stream = stream ?? makeStream() else { return fail() }
+        switch stream.shakeHands() {
+        case .isDone: becomeConnection(stream)
+        case .waits(let interest): watch?.update(interest)
+        case .failed: fail()
+        }
+    }
+
+    /// Waits for its turn: its socket stays ready, and the loop would spin.
+    func pause() { watch?.update([]) }
+
+    private func makeStream() -> TLSStream? {
+        guard let context = terms.context, let descriptor = descriptor.take() else { return nil }
+        stream = TLSStream(descriptor, context, isHTTP: client.transport == .https)
+        return stream
+    }
+
+    private func becomeConnection(_ stream: TLSStream) {
+        isClosed = true
+        end()
+        if stream.isResumed { terms.counts.resumed += 1 } else { terms.counts.full += 1 }
+        client.isTrusted = stream.isCertified
+        let next: any ServedConnection =
+            client.transport == .tls
+            ? TCPConnection(stream, client: client, in: owner)
+            : HTTPSConnection(stream, client: client, alpn: stream.alpn, in: owner)
+        owner.replace(self, by: next)
+    }
+
+    // MARK: The end
+
+    func finish() { close() }
+
+    private func fail() {
+        guard !isClosed else { return }
+        terms.counts.failed += 1
+        close()
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        end()
+        stream?.close()
+        stream = nil
+        descriptor = nil
+        owner.remove(self)
+    }
+
+    private func end() {
+        watch?.cancel()
+        watch = nil
+        timer?.cancel()
+        timer = nil
+    }
+}

@@ -1,0 +1,218 @@
+import COpenSSL
+import Glibc
+import Platform
+import Scheduling
+
+/// The server's side of a TLS connection on its socket.
+///
+/// All that the kernel has, up to a bound, is received by one call and decrypted at once, however many records it is; so
+/// a client that sends only what TLS itself consumes, such as changes of keys, takes no more of a turn than others.
+@Loop
+final class TLSStream: ByteStream {
+    /// The progress of a handshake.
+    enum Handshake: Equatable {
+        case isDone
+        /// It goes on when the socket is ready for this.
+        case waits(Interest)
+        case failed
+    }
+
+    /// Memory for what passes through a socket within one call, shared by all streams.
+    private final class Wire {
+        let input = UnsafeMutableRawBufferPointer.allocate(byteCount: TLSStream.received, alignment: 16)
+        let wire = UnsafeMutablePointer<copenssl_wire>.allocate(capacity: 1)
+        let method = copenssl_wire_method()
+
+        init() { wire.initialize(to: copenssl_wire()) }
+    }
+
+    /// The most bytes that are received at once: with what a record has received before, at most `plaintext` bytes.
+    private nonisolated static let received = 16 << 10
+    /// Room for the plaintext of all that is received at once.
+    nonisolated static let plaintext = 32 << 10
+    private static let wire = Wire()
+
+    let number: Int32
+    private var descriptor: Descriptor?
+    /// Owned; nil once closed.
+    private nonisolated(unsafe) var connection: OpaquePointer?
+    /// In use as long as the handshake goes on.
+    private let context: TLSContext
+    /// Received with the end of the handshake, and not decrypted yet.
+    private var held: [UInt8] = []
+    /// Whether the client has said that it sends no more, which a read has still to return.
+    private var hasEnded = false
+    /// Whether nothing may be sent any more, not even a farewell.
+    private var isBroken = false
+    private var isShaken = false
+
+    /// Nil without memory.
+    ///
+    /// - Parameter isHTTP: whether HTTP is chosen by ALPN; else DNS over TLS.
+    init?(_ descriptor: consuming Descriptor, _ context: TLSContext, isHTTP: Bool) {
+        let wire = Self.wire
+        number = descriptor.number
+        self.context = context
+        guard let method = wire.method, let connection = SSL_new(context.context) else { return nil }
+        guard let bio = BIO_new(method) else {
+            SSL_free(connection)
+            return nil
+        }
+        BIO_set_data(bio, wire.wire)
+        SSL_set_bio(connection, bio, bio)
+        SSL_set_accept_state(connection)
+        if isHTTP { SSL_set_ex_data(connection, copenssl_application_data, context.applicationData) }
+        self.connection = connection
+        self.descriptor = consume descriptor
+    }
+
+    deinit { SSL_free(connection) }
+
+    var hasUnread: Bool { !held.isEmpty || hasEnded }
+
+    // MARK: The handshake
+
+    /// Goes on with the handshake as far as what has been received allows.
+    func shakeHands() -> Handshake {
+        guard let connection else { return .failed }
+        switch fill() {
+        case .ended, .failed: return .failed
+        case .moved, .waits: break
+        }
+        ERR_clear_error()
+        let result = SSL_do_handshake(connection)
+        if result == 1 {
+            isShaken = true
+            keepRest()
+            return .isDone
+        }
+        switch SSL_get_error(connection, result) {
+        case SSL_ERROR_WANT_READ: return .waits(.readable)
+        case SSL_ERROR_WANT_WRITE: return .waits(.writable)
+        default:
+            isBroken = true
+            return .failed
+        }
+    }
+
+    /// The protocol that the handshake chose; nil when the client named none.
+    var alpn: String? {
+        guard let connection else { return nil }
+        var (chosen, length): (UnsafePointer<UInt8>?, UInt32) = (nil, 0)
+        SSL_get0_alpn_selected(connection, &chosen, &length)
+        guard length > 0 else { return nil }
+        return String(decoding: UnsafeBufferPointer(start: chosen, count: Int(length)), as: UTF8.self)
+    }
+
+    /// Whether the handshake went on from an earlier connection.
+    var isResumed: Bool { connection.map { SSL_session_reused($0) == 1 } ?? false }
+
+    /// Whether the client has presented a certificate of an authority that is asked for.
+    var isCertified: Bool {
+        guard let connection, context.asksClients else { return false }
+        return SSL_get0_peer_certificate(connection) != nil && SSL_get_verify_result(connection) == Int(X509_V_OK)
+    }
+
+    // MARK: Bytes
+
+    /// Lends what was held back, or else what the kernel has, to the next calls of OpenSSL.
+    ///
+    /// - Returns: how many bytes, or why there are none.
+    private func fill() -> StreamOutcome {
+        let (wire, input) = (Self.wire.wire, Self.wire.input)
+        wire.pointee = copenssl_wire(
+            descriptor: number, next: input.baseAddress?.assumingMemoryBound(to: UInt8.self), left: 0)
+        guard descriptor != nil, !isBroken else { return .failed }
+        if !held.isEmpty {
+            // At most as much as was received at once.
+            let count = min(held.count, input.count)
+            input.copyBytes(from: held.prefix(count))
+            held = []
+            wire.pointee.left = count
+            return .moved(count)
+        }
+        while true {
+            let count = recv(number, input.baseAddress, input.count, Int32(MSG_DONTWAIT))
+            if count > 0 {
+                wire.pointee.left = count
+                return .moved(count)
+            }
+            if count == 0 { return .ended }
+            if errno != EINTR { return errno == EAGAIN ? .waits(.readable) : .failed }
+        }
+    }
+
+    func read(into buffer: inout [UInt8]) -> StreamOutcome {
+        guard let connection else { return .failed }
+        if hasEnded {
+            hasEnded = false
+            return .ended
+        }
+        let filled = fill()
+        if case .ended = filled { return .ended }
+        if case .failed = filled { return .failed }
+        // Also without new bytes: TLS may have to send before it goes on.
+        return buffer.withUnsafeMutableBytes { decrypt(connection, into: $0) }
+    }
+
+    /// Decrypts all that was received.
+    private func decrypt(_ connection: OpaquePointer, into room: UnsafeMutableRawBufferPointer) -> StreamOutcome {
+        var count = 0
+        ERR_clear_error()
+        while count < room.count {
+            let place = UnsafeMutableRawBufferPointer(rebasing: room[count...])
+            let result = SSL_read(connection, place.baseAddress, Int32(clamping: place.count))
+            if result > 0 {
+                count += Int(result)
+                continue
+            }
+            switch SSL_get_error(connection, result) {
+            case SSL_ERROR_WANT_READ: return count > 0 ? .moved(count) : .waits(.readable)
+            case SSL_ERROR_WANT_WRITE: return count > 0 ? .moved(count) : .waits(.writable)
+            case SSL_ERROR_ZERO_RETURN:
+                hasEnded = count > 0
+                return count > 0 ? .moved(count) : .ended
+            default:
+                isBroken = true
+                return count > 0 ? .moved(count) : .failed
+            }
+        }
+        keepRest()
+        return .moved(count)
+    }
+
+    /// Holds back what was received and not decrypted.
+    private func keepRest() {
+        let wire = Self.wire.wire.pointee
+        held = Array(UnsafeBufferPointer(start: wire.next, count: wire.left))
+    }
+
+    func write(_ bytes: ArraySlice<UInt8>) -> StreamOutcome {
+        guard let connection, !isBroken else { return .failed }
+        Self.wire.wire.pointee = copenssl_wire(descriptor: number, next: nil, left: 0)
+        ERR_clear_error()
+        let result = bytes.withUnsafeBytes { SSL_write(connection, $0.baseAddress, Int32(clamping: $0.count)) }
+        if result > 0 { return .moved(Int(result)) }
+        switch SSL_get_error(connection, result) {
+        case SSL_ERROR_WANT_READ: return .waits(.readable)
+        case SSL_ERROR_WANT_WRITE: return .waits(.writable)
+        default:
+            isBroken = true
+            return .failed
+        }
+    }
+
+    /// Says that no more is sent (close_notify), as far as the socket takes it.
+    func close() {
+        guard let connection else { return }
+        if isShaken, !isBroken {
+            Self.wire.wire.pointee = copenssl_wire(descriptor: number, next: nil, left: 0)
+            SSL_shutdown(connection)
+            ERR_clear_error()
+        }
+        SSL_free(connection)
+        self.connection = nil
+        held = []
+        descriptor = nil
+    }
+}
