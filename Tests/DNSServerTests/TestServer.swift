@@ -17,6 +17,7 @@ struct TestServer: Sendable {
     let responder: FakeResponder
     let cache: MemoryCache
     let generation: PolicyGeneration
+    let rules: SharedClientRules
     /// The addresses on which it listens, in the order given.
     let addresses: [TestAddress]
 
@@ -74,14 +75,15 @@ struct TestServer: Sendable {
     ) throws -> TestServer {
         let cache = MemoryCache(memory: 4 << 20)
         let generation = PolicyGeneration()
+        let rules = SharedClientRules(ClientRules(access: AccessList(allow.compactMap { AddressPrefix($0) })))
         let server = Server(
             sockets: sockets, loop: loop, cache: cache, generation: generation,
-            rules: SharedClientRules(ClientRules(access: AccessList(allow.compactMap { AddressPrefix($0) }))),
+            rules: rules,
             responder: responder,
             limits: limits, events: EventLog(logger, clock: loop))
         try server.start()
         return TestServer(
-            server: server, responder: responder, cache: cache, generation: generation,
+            server: server, responder: responder, cache: cache, generation: generation, rules: rules,
             addresses: server.addresses.map { TestAddress($0.host, port: $0.port) })
     }
 

@@ -1,4 +1,5 @@
 package import DNSWire
+package import HTTPDNS
 
 extension Configuration {
     /// `[listen]`.
@@ -26,6 +27,8 @@ extension Configuration {
         /// Clients from elsewhere get REFUSED.
         package var allow = [AddressPrefix(.v4(0x7f00_0000), length: 8), AddressPrefix(.v6(1), length: 128)]
             .compactMap { $0 }
+        /// A client over HTTPS that has one in its path is answered whatever `allow` says.
+        package var tokens: [Secret] = []
         /// Empty: the user stays what it is.
         package var user = ""
 
@@ -68,6 +71,10 @@ extension Configuration {
             Setting(
                 "allow", \.allow, .list(of: .prefix, "list of networks"),
                 shapesAnswers: false, "Clients that are answered; all others get REFUSED."),
+            Setting(
+                "tokens", \.tokens, .list(of: .accessToken, "list of secrets"), shapesAnswers: false,
+                "Tokens that let a client over HTTPS be answered whatever allow says: they follow https_path in its URL."
+            ),
             Setting(
                 "user", \.user, .identifier("user name", maximumLength: 32),
                 shapesAnswers: false, "The user to become once all sockets are bound; empty stays the same."),
@@ -123,6 +130,21 @@ extension Configuration {
                 reading.warn(path.appending(key: key), "has no effect: neither tls nor https has an address")
             }
         }
+    }
+}
+
+extension Kind where Value == Secret {
+    /// Part of a URL, and too long to be guessed; never repeated in an error.
+    fileprivate static var accessToken: Kind {
+        .text(
+            "secret", range: "16 to 128 letters, digits, dots, -, _ and ~", expected: "a string in quotes",
+            isShown: false,
+            parse: { text throws(ValueProblem) in
+                guard (16...128).contains(text.utf8.count),
+                    text.utf8.allSatisfy({ isBareKeyByte($0) || ".~".utf8.contains($0) })
+                else { throw ValueProblem("must be 16 to 128 letters, digits, dots, -, _ and ~") }
+                return Secret(text)
+            }, write: { _ in "\"\"" })
     }
 }
 

@@ -1,4 +1,4 @@
-package import DNSWire
+import DNSWire
 import Logs
 import Platform
 package import Scheduling

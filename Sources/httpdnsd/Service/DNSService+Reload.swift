@@ -63,6 +63,7 @@ extension Configuration {
         keep(\.listen.addresses, of: old, "listen.addresses", &changed)
         keep(\.listen.tls, of: old, "listen.tls", &changed)
         keep(\.listen.https, of: old, "listen.https", &changed)
+        keep(\.listen.httpsPath, of: old, "listen.https_path", &changed)
         keep(\.listen.udpThreads, of: old, "listen.udp_threads", &changed)
         keep(\.listen.user, of: old, "listen.user", &changed)
         keep(\.limits.memory, of: old, "limits.memory", &changed)

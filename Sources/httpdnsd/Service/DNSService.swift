@@ -6,6 +6,7 @@ import DNSServer
 import DNSWire
 import DiskCache
 import Glibc
+import HTTPDNS
 import Logs
 import Platform
 import Scheduling
@@ -119,7 +120,7 @@ final class DNSService {
         dnstap = Self.dnstap(settings, producers: sockets.dnstapProducers, events: events)
         server = Server(
             sockets: sockets, loop: loop, cache: memory, generation: generation, rules: rules, responder: resolver,
-            limits: limits, dnstap: dnstap, events: events)
+            limits: limits, httpsPath: settings.listen.httpsPath, dnstap: dnstap, events: events)
         server.tls.proxies = AccessList(settings.listen.proxies)
         self.certificate = certificate.map { [server] in
             CertificateKeeper($0, for: server.tls, on: loop, events: events, time: { Int64(time(nil)) })
@@ -231,7 +232,9 @@ final class DNSService {
 
 extension ClientRules {
     fileprivate init(_ settings: Configuration, _ policy: ResolverPolicy) {
-        self.init(access: AccessList(settings.listen.allow), scoping: policy.strategy.clientScoping)
+        self.init(
+            access: AccessList(settings.listen.allow), scoping: policy.strategy.clientScoping,
+            tokens: AccessTokens(settings.listen.tokens.map(\.value)))
     }
 }
 

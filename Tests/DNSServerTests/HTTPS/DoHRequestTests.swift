@@ -1,11 +1,12 @@
 import DNSWire
 import Platform
 import Scheduling
+import TestSupport
 import Testing
 
 @testable import DNSServer
 
-@Suite struct DoHRequestTests {
+@Suite(.onLoop) struct DoHRequestTests {
     private func request(
         _ method: HTTPServerRequest.Method = .get, _ target: String, type: HTTPServerRequest.MediaType? = nil,
         body: [UInt8] = []

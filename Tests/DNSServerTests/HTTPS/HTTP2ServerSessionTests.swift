@@ -177,7 +177,6 @@ import Testing
         #expect(dialogue.session.isOver)
         #expect(sent <= 2 * HTTPServerLimits.overhead)
         #expect(dialogue.session.held <= HTTPServerLimits.window)
-        #expect(dialogue.goodbye != nil)
     }
 
     @Test func `a field of one byte that stands for thousands costs its stream, not memory`() throws {

@@ -1,0 +1,213 @@
+import DNSResolver
+import DNSWire
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSServer
+
+@Suite struct HTTPSConnectionTests {
+    private static let message = "application/dns-message"
+    private static let token = "0123456789abcdef"
+
+    @Test func `a cached name is answered with its TTL as the lifetime, and the ID as given`() async throws {
+        try await TestServer.run { server in
+            try server.store("www.example", ttl: 300)
+            let client = try await HTTPSClient(server)
+            let response = try client.ask("GET", TestMessage.query("www.example", id: 0).target())
+            #expect(response.status == 200)
+            #expect(response.fields["content-type"] == Self.message)
+            let ttl = response.fields["cache-control"]?.split(separator: "=").last.flatMap { Int($0) }
+            #expect((1...300).contains(try #require(ttl)))
+            #expect(response.message?.id == 0)
+            #expect(response.message?.addresses == ["192.0.2.53"])
+            #expect(await server.responder.questions.isEmpty)
+        }
+    }
+
+    @Test func `other names are answered by the resolver, over the same connection`() async throws {
+        try await TestServer.run { server in
+            let client = try await HTTPSClient(server)
+            for name in ["one.example", "two.example"] {
+                let query = TestMessage.query(name, id: 7)
+                let response = try client.ask("POST", "/dns-query", type: Self.message, body: query.encoded)
+                #expect(response.message?.id == 7)
+                #expect(response.message?.questions == [.init(name)])
+                #expect(response.fields["cache-control"] == "max-age=60")
+            }
+        }
+    }
+
+    @Test func `an error of DNS has status 200, and no cache holds it`() async throws {
+        let responder = FakeResponder { _ in Response(.failure(.serverFailure)) }
+        try await TestServer.run(responder: responder) { server in
+            let response = try await HTTPSClient(server).ask("GET", TestMessage.query("www.example").target())
+            #expect(response.status == 200)
+            #expect(response.message?.rcode == 2)
+            #expect(response.fields["cache-control"] == "no-store")
+        }
+    }
+
+    @Test func `what is no query, and another path, have statuses of their own`() async throws {
+        try await TestServer.run { server in
+            let client = try await HTTPSClient(server)
+            #expect(try client.ask("GET", "/dns-query?dns=AAAA").status == 400)
+            #expect(try client.ask("GET", "/dns-query").status == 400)
+            #expect(try client.ask("POST", "/dns-query", type: "text/plain", body: [1]).status == 415)
+            #expect(try client.ask("PUT", "/dns-query").fields["allow"] == "GET, POST")
+            #expect(try client.ask("GET", "/").status == 404)
+            #expect(try client.ask("GET", TestMessage.query("www.example").target()).status == 200)
+        }
+    }
+
+    @Test func `a request for another path is offered to the service`() async throws {
+        try await TestServer.run { server in
+            await server.serve(Echo())
+            let client = try await HTTPSClient(server)
+            #expect(try client.ask("GET", "/echo?a").body == Array("/echo?a".utf8))
+            #expect(try client.ask("GET", "/other").status == 404)
+        }
+    }
+
+    @Test func `queries over HTTP2 are answered in the order in which answers arrive`() async throws {
+        try await TestServer.run(responder: FakeResponder()) { server in
+            try server.store("cached.example")
+            let client = try await HTTPSClient(server, alpn: "h2")
+            let queries = ["slow.example", "fast.example", "cached.example"].enumerated().flatMap { index, name in
+                Frames.headers(UInt32(2 * index + 1), Frames.request("GET", TestMessage.query(name).target()))
+            }
+            client.send(Frames.preface + Frames.frame(.settings) + queries)
+            await server.responder.asked(2)
+            await server.responder.release("fast.example")
+            await server.responder.release("slow.example")
+            var streams: [UInt8] = []
+            while streams.count < 3, let bytes = client.receive(), !bytes.isEmpty {
+                // DATA with the end of a stream.
+                var rest = bytes[...]
+                while rest.count >= 9 {
+                    let head = Array(rest.prefix(9))
+                    if head[3] == 0, head[4] & 1 == 1 { streams.append(head[8]) }
+                    rest = rest.dropFirst(9 + Int(head[1]) << 8 + Int(head[2]))
+                }
+            }
+            #expect(streams == [5, 3, 1])
+        }
+    }
+
+    // MARK: Clients
+
+    @Test func `a client from elsewhere gets REFUSED, as over every transport`() async throws {
+        try await TestServer.run { server in
+            let client = try await HTTPSClient(server, address: "192.0.2.1:5000")
+            let response = try client.ask("GET", TestMessage.query("www.example").target())
+            #expect(response.status == 200)
+            #expect(response.message?.rcode == 5)
+        }
+    }
+
+    @Test func `a client with a token is answered from anywhere, and one that guesses is not`() async throws {
+        try await TestServer.run { server in
+            server.rules.replace(with: ClientRules(access: AccessList([]), tokens: AccessTokens([Self.token])))
+            server.generation.advance()
+            let query = TestMessage.query("www.example")
+            let client = try await HTTPSClient(server, address: "192.0.2.1:5000")
+            #expect(try client.ask("GET", query.target("/dns-query/\(Self.token)")).message?.rcode == 0)
+            #expect(try client.ask("GET", query.target()).message?.rcode == 5)
+            let guesser = try await HTTPSClient(server, address: "198.51.100.1:5000")
+            for _ in 0..<TokenGuard.guesses {
+                #expect(try guesser.ask("GET", query.target("/dns-query/0123456789abcdeg")).status == 404)
+            }
+            let braked = try guesser.ask("GET", query.target("/dns-query/\(Self.token)"))
+            #expect(braked.status == 429)
+            #expect(braked.fields["retry-after"] == "60")
+            #expect(try client.ask("GET", query.target("/dns-query/\(Self.token)")).message?.rcode == 0)
+        }
+    }
+
+    // MARK: Time and memory
+
+    @Test(arguments: [nil, "h2"])
+    func `a connection on which no whole request comes is closed, whatever else comes`(alpn: String?) async throws {
+        var limits = TestServer.limits
+        limits.idle = .milliseconds(100)
+        try await TestServer.run(limits: limits) { server in
+            let client = try await HTTPSClient(server, alpn: alpn)
+            client.send(alpn == nil ? Array("GET /dns-query?dns=".utf8) : Frames.preface + Frames.frame(.settings))
+            #expect(client.isClosed())
+            #expect(await server.server.encrypted.buffered == 0)
+        }
+    }
+
+    @Test func `a client that opens no window is closed, and holds no memory then`() async throws {
+        var limits = TestServer.limits
+        limits.stall = .milliseconds(100)
+        try await TestServer.run(limits: limits) { server in
+            try server.store("www.example")
+            let client = try await HTTPSClient(server, alpn: "h2")
+            let target = TestMessage.query("www.example").target()
+            client.send(
+                Frames.preface + Frames.settings((4, 0))
+                    + (0..<100).flatMap { Frames.headers(UInt32(2 * $0 + 1), Frames.request("GET", target)) })
+            #expect(client.isClosed())
+            #expect(await server.server.encrypted.buffered == 0)
+        }
+    }
+
+    @Test func `a client that resets each request at once is closed, and others are answered`() async throws {
+        try await TestServer.run(responder: FakeResponder()) { server in
+            try server.store("www.example")
+            let client = try await HTTPSClient(server, alpn: "h2")
+            client.send(Frames.preface + Frames.frame(.settings))
+            for index in 0..<1_000 {
+                let stream = UInt32(2 * index + 1)
+                let target = TestMessage.query("n\(index).example").target()
+                client.send(
+                    Frames.headers(stream, Frames.request("GET", target))
+                        + Frames.frame(.reset, on: stream, [0, 0, 0, 8]))
+            }
+            #expect(client.isClosed())
+            #expect(await server.responder.questions.count <= TestServer.limits.pendingPerConnection)
+            let other = try await HTTPSClient(server)
+            #expect(try other.ask("GET", TestMessage.query("www.example").target()).message?.rcode == 0)
+        }
+    }
+
+    @Test func `a client that sends without reading is not read, and others are answered`() async throws {
+        try await TestServer.run { server in
+            try server.store("www.example")
+            let target = TestMessage.query("www.example").target()
+            let client = try await HTTPSClient(server, alpn: "h2")
+            client.send(Frames.preface + Frames.settings((4, 0x7fff_ffff)) + Frames.window(0x7fff_0000))
+            let other = try await HTTPSClient(server)
+            for index in 0..<200 {
+                client.trySend(
+                    (0..<50).flatMap {
+                        Frames.headers(UInt32(2 * (50 * index + $0) + 1), Frames.request("GET", target))
+                    })
+            }
+            #expect(try other.ask("GET", target).message?.rcode == 0)
+            #expect(await server.server.encrypted.buffered < 1 << 20)
+        }
+    }
+}
+
+/// A service with one path.
+@Loop
+private final class Echo: HTTPService {
+    nonisolated init() {}
+
+    func respond(
+        to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
+    ) -> Bool {
+        guard request.path.elementsEqual("/echo".utf8) else { return false }
+        reply(HTTPServerResponse(.ok, contentType: "text/plain", body: request.target))
+        return true
+    }
+}
+
+extension TestServer {
+    /// Has a service answer requests over HTTPS.
+    @Loop
+    fileprivate func serve(_ service: any HTTPService) { server.site.service = service }
+}
