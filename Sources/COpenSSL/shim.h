@@ -1,9 +1,5 @@
 #pragma once
 
-#include <errno.h>
-#include <string.h>
-#include <sys/socket.h>
-
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/core_names.h>
@@ -71,9 +67,11 @@ static inline int copenssl_hmac(EVP_MAC_CTX *context, const unsigned char *bytes
 
 // MARK: The server side of TLS
 
-// What passes through the socket during one call of the library: all bytes that were received, and where to send.
+// What passes through the socket during one call of the library: all bytes that were received, and how to send. `send`
+// returns how many bytes were sent, 0 when none can be now, or below 0 when the connection is broken.
 struct copenssl_wire {
     int descriptor;
+    long (*send)(int descriptor, const void *bytes, size_t count);
     const unsigned char *next;
     size_t left;
 };
@@ -86,7 +84,7 @@ static inline int copenssl_wire_read(BIO *bio, char *bytes, int length) {
         return -1;
     }
     size_t count = wire->left < (size_t)length ? wire->left : (size_t)length;
-    memcpy(bytes, wire->next, count);
+    __builtin_memcpy(bytes, wire->next, count);
     wire->next += count;
     wire->left -= count;
     return (int)count;
@@ -95,12 +93,10 @@ static inline int copenssl_wire_read(BIO *bio, char *bytes, int length) {
 static inline int copenssl_wire_write(BIO *bio, const char *bytes, int length) {
     struct copenssl_wire *wire = (struct copenssl_wire *)BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
-    ssize_t count;
-    do {
-        count = send(wire->descriptor, bytes, (size_t)(length < 0 ? 0 : length), MSG_NOSIGNAL | MSG_DONTWAIT);
-    } while (count < 0 && errno == EINTR);
-    if (count < 0 && (errno == EAGAIN || errno == ENOBUFS)) BIO_set_retry_write(bio);
-    return (int)count;
+    if (length <= 0 || !wire->send) return -1;
+    long count = wire->send(wire->descriptor, bytes, (size_t)length);
+    if (count == 0) BIO_set_retry_write(bio);
+    return count > 0 ? (int)count : -1;
 }
 
 static inline long copenssl_wire_control(BIO *bio, int command, long number, void *pointer) {
@@ -190,11 +186,11 @@ static inline long copenssl_add_chain(SSL_CTX *context, X509 *certificate) {
 }
 
 // A time in seconds since 1970. Returns 1, or 0 for what is no time.
-static inline int copenssl_seconds(const ASN1_TIME *time, int64_t *seconds) {
+static inline int copenssl_seconds(const ASN1_TIME *time, long long *seconds) {
     int days = 0, rest = 0;
     ASN1_TIME *origin = ASN1_TIME_set(NULL, 0);
     int result = origin && ASN1_TIME_diff(&days, &rest, origin, time) == 1;
     ASN1_TIME_free(origin);
-    if (result) *seconds = (int64_t)days * 86400 + rest;
+    if (result) *seconds = (long long)days * 86400 + rest;
     return result;
 }

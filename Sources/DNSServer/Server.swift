@@ -42,7 +42,7 @@ package final class Server: Sendable {
     /// The listen addresses, with the actual ports.
     package let addresses: [SocketAddress]
     /// Those at which DNS is served encrypted, with the actual ports.
-    package let encryptedAddresses: [(transport: Transport, address: SocketAddress)]
+    package nonisolated let encryptedAddresses: [(transport: Transport, address: SocketAddress)]
     /// Those whose sockets were passed to this process.
     package let adopted: [SocketAddress]
 

@@ -90,11 +90,11 @@ package final class TLSContext: Sendable {
             throw TLSFiles.Problem(file: certificateFile, reason: "cannot be used: \(reason)")
         }
         for certificate in chain.dropFirst() { _ = copenssl_add_chain(context, certificate) }
-        var (from, to): (Int64, Int64) = (0, 0)
+        var (from, to): (CLongLong, CLongLong) = (0, 0)
         guard copenssl_seconds(X509_get0_notBefore(own), &from) == 1,
             copenssl_seconds(X509_get0_notAfter(own), &to) == 1, from <= to
         else { throw TLSFiles.Problem(file: certificateFile, reason: "has no period of validity") }
-        return from...to
+        return Int64(from)...Int64(to)
     }
 
     /// Asks clients for a certificate of these authorities; they need not have one.

@@ -1,3 +1,4 @@
+import CLinux
 import COpenSSL
 import Glibc
 import Platform
@@ -121,7 +122,8 @@ final class TLSStream: ByteStream {
     private func fill() -> StreamOutcome {
         let (wire, input) = (Self.wire.wire, Self.wire.input)
         wire.pointee = copenssl_wire(
-            descriptor: number, next: input.baseAddress?.assumingMemoryBound(to: UInt8.self), left: 0)
+            descriptor: number, send: clinux_send, next: input.baseAddress?.assumingMemoryBound(to: UInt8.self), left: 0
+        )
         guard descriptor != nil, !isBroken else { return .failed }
         if !held.isEmpty {
             // At most as much as was received at once.
@@ -189,7 +191,7 @@ final class TLSStream: ByteStream {
 
     func write(_ bytes: ArraySlice<UInt8>) -> StreamOutcome {
         guard let connection, !isBroken else { return .failed }
-        Self.wire.wire.pointee = copenssl_wire(descriptor: number, next: nil, left: 0)
+        Self.wire.wire.pointee = copenssl_wire(descriptor: number, send: clinux_send, next: nil, left: 0)
         ERR_clear_error()
         let result = bytes.withUnsafeBytes { SSL_write(connection, $0.baseAddress, Int32(clamping: $0.count)) }
         if result > 0 { return .moved(Int(result)) }
@@ -206,7 +208,7 @@ final class TLSStream: ByteStream {
     func close() {
         guard let connection else { return }
         if isShaken, !isBroken {
-            Self.wire.wire.pointee = copenssl_wire(descriptor: number, next: nil, left: 0)
+            Self.wire.wire.pointee = copenssl_wire(descriptor: number, send: clinux_send, next: nil, left: 0)
             SSL_shutdown(connection)
             ERR_clear_error()
         }

@@ -1,0 +1,98 @@
+import DNSWire
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSServer
+
+/// Clients that want to hold the server up; others are served meanwhile.
+@Suite struct TLSAttackTests {
+    @Test func `a handshake that takes too long is closed`() async throws {
+        var limits = TestServer.limits
+        limits.handshake = .seconds(1)
+        try await EncryptedServer.run(limits: limits) { server in
+            let slow = try TestTCPClient(server.address)
+            try slow.send([0x16, 0x03, 0x01])
+            let client = try TestTLSClient(server.address)
+            #expect(slow.isClosed(within: .patience))
+            #expect(try client.ask(.query("one.example")).rcode == 0)
+        }
+    }
+
+    @Test func `connections without a handshake displace each other, and not those of others`() async throws {
+        var limits = TestServer.limits
+        limits.encryptedConnections = 20
+        try await EncryptedServer.run(limits: limits) { server in
+            let client = try TestTLSClient(server.address)
+            #expect(try client.ask(.query("one.example")).rcode == 0)
+            let flood = try (0..<100).map { _ in try TestTCPClient(server.address, from: "127.0.0.9") }
+            for each in flood { try? each.send([0x16]) }
+            #expect(try client.ask(.query("two.example")).rcode == 0)
+            #expect(try TestTLSClient(server.address).ask(.query("three.example")).rcode == 0)
+            await server.until { $0.count <= 20 }
+        }
+    }
+
+    @Test(arguments: [
+        [UInt8](repeating: 0x47, count: 100), [0x16, 0x03, 0x01, 0xff, 0xff] + [UInt8](repeating: 1, count: 200),
+        [0x16, 0x03, 0x01, 0x00, 0x05, 0x01, 0xff, 0xff, 0xff, 0x03],
+    ])
+    func `what is no handshake is closed`(bytes: [UInt8]) async throws {
+        try await EncryptedServer.run { server in
+            let client = try TestTCPClient(server.address)
+            try client.send(bytes)
+            client.finishSending()
+            await server.until { $0.count == 0 }
+            #expect(try TestTLSClient(server.address).ask(.query("one.example")).rcode == 0)
+        }
+    }
+
+    @Test func `a second handshake on a connection is refused`() async throws {
+        try await EncryptedServer.run { server in
+            let client = try TestTLSClient(server.address, .init(version: 0x303))
+            #expect(try client.ask(.query("one.example")).rcode == 0)
+            #expect(!client.renegotiates())
+            #expect(try TestTLSClient(server.address).ask(.query("two.example")).rcode == 0)
+        }
+    }
+
+    @Test func `a client that takes no replies is read no further`() async throws {
+        var limits = TestServer.limits
+        limits.queuedReplies = 64 << 10
+        limits.stall = .milliseconds(200)
+        try await EncryptedServer.run(limits: limits) { server in
+            let records = (0..<3_000).map { "192.0.2.\($0 % 250)" }
+            try server.test.store(
+                "large.example",
+                Answer(
+                    name: Name("large.example"), addresses: records.prefix(240).compactMap { IPAddress($0) }, ttl: 60))
+            let client = try TestTLSClient(server.address)
+            let queries = [TestMessage](repeating: .query("large.example"), count: 2_000)
+            // More than all buffers hold; once the client is closed nothing is taken any more.
+            let isTaken = (try? client.send(queries)) != nil
+            await server.until { $0.count == 0 }
+            #expect(await server.test.server.encrypted.buffered == 0)
+            withExtendedLifetime((client, isTaken)) {}
+            #expect(try TestTLSClient(server.address).ask(.query("two.example")).rcode == 0)
+        }
+    }
+
+    @Test func `handshakes of many clients at once all end, and plain clients are answered meanwhile`() async throws {
+        try await EncryptedServer.run { server in
+            let tcp = try TestTCPClient(server.test.address)
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<50 {
+                    group.addTask {
+                        try await ThreadExecutor.run {
+                            _ = try TestTLSClient(server.address).ask(.query("one.example"))
+                        }
+                    }
+                }
+                for _ in 0..<20 { #expect(try tcp.ask(.query("two.example")).rcode == 0) }
+                try await group.waitForAll()
+            }
+            #expect(await server.counts.full == 50)
+        }
+    }
+}
