@@ -1,0 +1,130 @@
+import DNSWire
+
+/// Aliyun's first interface, served: `/{account}/d`, `/sign_d`, `/resolve`, `/sign_resolve` and `/ss`.
+///
+/// Source: help.aliyun.com/document_detail/52679.html, /52680.html, /56810.html, /111585.html.
+struct AliyunService {
+    /// Seconds by which the time of a signed `/ss` may be off: one page has 150 about the service's time, another an
+    /// expiry up to 300 ahead.
+    private static let scheduleSkew: ClosedRange<Int64> = -150...300
+
+    let accounts: ServiceAccounts
+    let crypto: any Crypto
+    /// The addresses of this server, for `/ss`.
+    let addresses: [IPAddress]
+
+    /// - Parameter interface: the last part of the path, such as `sign_d`.
+    func read(_ target: ServiceTarget, _ interface: String, _ request: ServiceRequest, at time: Int64)
+        throws(AliyunServiceError) -> ServiceReading
+    {
+        guard request.method == .get else { throw .methodNotAllowed }
+        guard let account = accounts[target.path[0]] else { throw .noAccount }
+        if interface == "ss" { return .reply(try schedule(target, account, at: time)) }
+        guard !target.parameters.contains(where: { $0.name.hasPrefix("sdns-") }) else { throw .customParameters }
+        guard let text = target["host"] else { throw .missingArgument }
+        let isSigned = interface.hasPrefix("sign_")
+        if isSigned {
+            guard let expiry = target["t"], let signature = target["s"] else { throw .missingArgument }
+            try AliyunExpiry.check(expiry, at: time)
+            guard let secret = account.secret else { throw .invalidSignature }
+            try verify("\(text)-\(secret.value)-\(expiry)", signature)
+        } else if account.secret != nil {
+            throw .unsigned
+        }
+        let isBatch = interface.hasSuffix("resolve")
+        let hosts = try AliyunParameters.hosts(text, on: account, isBatch: isBatch)
+        let types = try AliyunParameters.types(target["query"])
+        let form = AliyunServiceForm(hosts: hosts, types: types, isBatch: isBatch)
+        return .call(
+            ServiceCall(
+                hosts.questions(types), on: account, isAuthenticated: isSigned,
+                client: target["ip"]?.split(separator: ",").first.map(String.init), form: form))
+    }
+
+    private func schedule(
+        _ target: ServiceTarget, _ account: ServiceAccount, at time: Int64
+    ) throws(AliyunServiceError) -> ServiceReply {
+        if let secret = account.secret {
+            guard let nonce = target["n"], let stated = target["t"], let signature = target["s"] else {
+                throw .unsigned
+            }
+            guard let seconds = Int64(stated), (0...9_999_999_999).contains(seconds) else { throw .invalidSignature }
+            guard Self.scheduleSkew.contains(seconds - time) else { throw .signatureExpired }
+            try verify("\(nonce)-\(secret.value)-\(stated)", signature)
+        }
+        // Without a list the client would take the service for disabled.
+        guard !addresses.isEmpty else { throw .internalError }
+        let body = JSONWriter.object { writer in
+            writer.member("service_ip", strings: addresses.filter { $0.recordType == .a }.map(\.description))
+            writer.member("service_ipv6", strings: addresses.filter { $0.recordType == .aaaa }.map(\.description))
+        }
+        return ServiceReply(200, json: body)
+    }
+
+    private func verify(_ text: String, _ signature: String) throws(AliyunServiceError) {
+        guard let digest = crypto.md5(Array(text.utf8)) else { throw .internalError }
+        guard areEqual(TextEncoding.hexadecimal(digest), signature) else { throw .invalidSignature }
+    }
+}
+
+/// The reply for one name, or for a batch of them.
+private struct AliyunServiceForm: ServiceForm {
+    /// The longest TTL, in seconds, of a reply in which a family is missing because it could not be resolved: both
+    /// families share it.
+    private static let longestPartial: UInt32 = 10
+
+    let hosts: [ServiceHost]
+    let types: [RecordType]
+    let isBatch: Bool
+
+    func reply(_ refusal: ServiceRefusal) -> ServiceReply { AliyunServiceError.reply(refusal) }
+
+    func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply {
+        let body = isBatch ? batch(answers, client) : hosts.first.flatMap { single($0, answers, client) }
+        return body.map { ServiceReply(200, json: $0) } ?? reply(.unavailable)
+    }
+
+    /// Nil when there is no address and a family could not be resolved: that is no negative answer.
+    private func single(_ host: ServiceHost, _ answers: ServiceAnswers, _ client: IPAddress) -> String? {
+        let families = types.map { (type: $0, found: answers.addresses(of: host, $0)) }
+        let known = families.compactMap(\.found)
+        let isPartial = known.count < families.count
+        guard !isPartial || known.contains(where: { !$0.addresses.isEmpty }) else { return nil }
+        let ttl = known.reduce(isPartial ? Self.longestPartial : .max) { min($0, $1.ttl) }
+        return JSONWriter.object { writer in
+            writer.member("host", host.text)
+            writer.member("ips", strings: families.first { $0.type == .a }?.found?.texts ?? [])
+            if let v6 = families.first(where: { $0.type == .aaaa })?.found { writer.member("ipsv6", strings: v6.texts) }
+            writer.member("ttl", ttl)
+            if known.contains(where: { $0.absence == nil }) { writer.member("origin_ttl", ttl) }
+            writer.member("client_ip", client.description)
+        }
+    }
+
+    /// Nil when nothing could be resolved. What could not is left out, and so not known to be empty.
+    private func batch(_ answers: ServiceAnswers, _ client: IPAddress) -> String? {
+        let all = hosts.flatMap { host in types.map { (host, $0, answers.addresses(of: host, $0)) } }
+        guard all.contains(where: { $0.2 != nil }) else { return nil }
+        return JSONWriter.object { writer in
+            writer.member(
+                "dns",
+                array: { writer in
+                    for case (let host, let type, let found?) in all {
+                        writer.object { write(host, type, found, client, to: &$0) }
+                    }
+                })
+        }
+    }
+
+    private func write(
+        _ host: ServiceHost, _ type: RecordType, _ found: ServiceAddresses, _ client: IPAddress,
+        to writer: inout JSONWriter
+    ) {
+        writer.member("host", host.text)
+        writer.member("client_ip", client.description)
+        writer.member("ips", strings: found.texts)
+        writer.member("type", type.rawValue)
+        writer.member("ttl", found.ttl)
+        if found.absence == nil { writer.member("origin_ttl", found.ttl) }
+    }
+}

@@ -1,0 +1,70 @@
+import DNSWire
+
+/// The responses to the questions of one call.
+struct ServiceAnswers {
+    private let all: [(question: Question, message: Message?)]
+
+    init(_ questions: [Question], _ messages: [Message?]) {
+        all = zip(questions, messages).map { ($0, $1) }
+    }
+
+    /// The first response, for a form with one question.
+    var only: Message? { all.first?.message }
+
+    /// The addresses of one family; nil when it could not be resolved.
+    func addresses(of host: ServiceHost, _ type: RecordType) -> ServiceAddresses? {
+        guard host.isAllowed else { return .unknownName }
+        let found = all.first { $0.question.type == type && $0.question.name == host.name }
+        return found?.message.flatMap { ServiceAddresses($0, type) }
+    }
+}
+
+/// The addresses of one name and family, or why there are none.
+struct ServiceAddresses {
+    enum Absence {
+        /// The name exists and has no address of this family.
+        case noRecord
+        /// The name does not exist.
+        case noName
+        /// Not said.
+        case unstated
+    }
+
+    /// The TTL, in seconds, of a name that the account may not ask for: the vendor's for names that it does not know.
+    private static let unknownTTL: UInt32 = 300
+    /// The TTL, in seconds, of a negative answer without SOA record.
+    private static let negativeTTL: UInt32 = 60
+
+    let addresses: [IPAddress]
+    /// In seconds, at least 1: clients take 0 for none, and use one of their own.
+    let ttl: UInt32
+    /// Why there are no addresses; nil when there are.
+    let absence: Absence?
+
+    static let unknownName = ServiceAddresses([], unknownTTL, .unstated)
+
+    private init(_ addresses: [IPAddress], _ ttl: UInt32, _ absence: Absence?) {
+        (self.addresses, self.ttl, self.absence) = (addresses, max(ttl, 1), absence)
+    }
+
+    /// Nil for a response that is neither an answer nor a negative answer.
+    init?(_ message: Message, _ type: RecordType) {
+        let addresses = message.answers.filter { $0.type == type }.compactMap(\.address)
+        switch message.responseCode {
+        case .noError where !addresses.isEmpty:
+            // A chain of aliases lives as long as its shortest link.
+            self.init(addresses, message.answers.map(\.ttl).min() ?? 0, nil)
+        case .noError: self.init([], Self.negativeTTL(message), .noRecord)
+        case .nameError: self.init([], Self.negativeTTL(message), .noName)
+        default: return nil
+        }
+    }
+
+    /// RFC 2308 section 5.
+    private static func negativeTTL(_ message: Message) -> UInt32 {
+        let soa = message.authorities.first { $0.type == .soa }
+        return soa.map { min($0.ttl, $0.soaMinimum ?? $0.ttl) } ?? negativeTTL
+    }
+
+    var texts: [String] { addresses.map(\.description) }
+}

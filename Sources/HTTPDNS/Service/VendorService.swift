@@ -1,0 +1,55 @@
+package import DNSWire
+
+/// HTTPDNS served by this server, in the vendors' own forms: reads requests, and writes replies. Pure: what it asks for
+/// is resolved by its caller.
+package struct VendorService: Sendable {
+    private let accounts: ServiceAccounts
+    private let addresses: [IPAddress]
+    private let crypto: any Crypto
+    private let dataText: @Sendable (Record) -> String
+
+    /// - Parameters:
+    ///   - addresses: at which clients reach this server, for those that ask for a list; empty: no list is given.
+    ///   - dataText: the rdata of a record in presentation form.
+    package init(
+        accounts: [ServiceAccount], addresses: [IPAddress], crypto: any Crypto,
+        dataText: @escaping @Sendable (Record) -> String
+    ) {
+        self.accounts = ServiceAccounts(accounts)
+        self.addresses = addresses
+        self.crypto = crypto
+        self.dataText = dataText
+    }
+
+    /// What a request comes to. Never traps on any bytes.
+    ///
+    /// - Parameter time: seconds since 1970.
+    package func read(_ request: ServiceRequest, at time: Int64) -> ServiceReading {
+        guard let target = ServiceTarget(request) else { return .unknown }
+        let aliyun = AliyunService(accounts: accounts, crypto: crypto, addresses: addresses)
+        let tencent = TencentService(accounts: accounts, crypto: crypto, addresses: addresses)
+        switch (target.path.count, target.path.last) {
+        case (1, "resolve"):
+            return JSONService(accounts: accounts, crypto: crypto, dataText: dataText).read(target, request, at: time)
+        case (1, "d"): return Self.reading { () throws(TencentServiceError) in try tencent.read(target, at: time) }
+        case (1, "conf"): return Self.reading { () throws(TencentServiceError) in try tencent.schedule(target) }
+        case (2, "d") where target.path[0] == "v2":
+            return Self.reading { () throws(AliyunServiceError) in
+                try AliyunV2Service(accounts: accounts, crypto: crypto).read(target, request, at: time)
+            }
+        case (2, let interface?) where ["d", "sign_d", "resolve", "sign_resolve", "ss"].contains(interface):
+            return Self.reading { () throws(AliyunServiceError) in
+                try aliyun.read(target, interface, request, at: time)
+            }
+        default: return .unknown
+        }
+    }
+
+    private static func reading(_ body: () throws(AliyunServiceError) -> ServiceReading) -> ServiceReading {
+        do { return try body() } catch { return error.reading }
+    }
+
+    private static func reading(_ body: () throws(TencentServiceError) -> ServiceReading) -> ServiceReading {
+        do { return try body() } catch { return error.reading }
+    }
+}

@@ -1,0 +1,148 @@
+import DNSWire
+import HTTPDNS
+import Testing
+
+/// Requests that get no answer of our service, and the form of that; and that honest ones do.
+struct ServiceDenialTests {
+    private static let wrong = String(repeating: "0", count: 32)
+
+    private static func signed(_ host: String, t: Int64, s: String = wrong) -> String {
+        "/139450/sign_d?host=\(host)&t=\(t)&s=\(s)"
+    }
+
+    @Test(
+        arguments: [
+            (signed("www.example.com", t: 1_600_000_000), 403, "SignatureExpired"),
+            (signed("www.example.com", t: 1_699_999_400 + 86_401), 403, "InvalidDuration"),
+            (signed("www.example.com", t: 1_700_000_000), 403, "InvalidSignature"),
+            ("/139450/sign_d?host=www.example.com&t=-170000000&s=\(wrong)", 403, "InvalidSignature"),
+            ("/139450/sign_d?host=www.example.com&t=1700000000", 400, "MissingArgument"),
+            ("/139450/d?host=www.example.com", 403, "UnsignedInterfaceDisabled"),
+            ("/139450/ss?region=cn", 403, "UnsignedInterfaceDisabled"),
+            ("/999/d?host=www.example.com", 403, "AccountNotExists"),
+            ("/1/d?query=4", 400, "MissingArgument"),
+            ("/1/d?host=www.example.com&query=5", 400, "MissingArgument"),
+            ("/1/d?host=192.0.2.1", 400, "InvalidHost"),
+            ("/1/d?host=a,b", 400, "InvalidHost"),
+            ("/1/d?host=www.example.com&sdns-a=1", 400, "SdnsNotSupported"),
+            ("/1/resolve?host=a,b,c,d,e,f", 400, "TooManyHosts"),
+            ("/v2/d?id=139450&m=0&dn=www.example.com&q=4&v=1.0&exp=1700000000&s=deadbeef", 403, "InvalidSignature"),
+            ("/v2/d?id=139450&m=0&dn=www.example.com&q=4&v=1.0", 403, "UnsignedInterfaceDisabled"),
+            ("/v2/d?id=1&m=1&enc=00&v=1.0", 400, "MissingArgument"),
+            ("/v2/d?id=1&m=0&dn=a%2Cb%2Cc%2Cd%2Ce%2Cf", 400, "TooManyHosts"),
+        ]) func `Aliyun's forms have the vendor's code and status`(
+            target: String, status: Int, code: String
+        ) throws
+    {
+        let reply = try TestService().reply(to: target)
+        #expect(reply.status == status)
+        #expect(reply.text == #"{"code":"\#(code)"}"#)
+    }
+
+    @Test func `another method has Aliyun's code for it`() throws {
+        let reply = try TestService().reply(to: "/1/d?host=www.example.com", method: .post)
+        #expect(reply.status == 405 && reply.text == #"{"code":"MethodNotAllowed"}"#)
+    }
+
+    @Test(
+        arguments: [
+            ("/d?dn=www.example.com&token=12345678", 401), ("/d?dn=www.example.com&id=9", 401),
+            ("/d?dn=5d3bf9d247bddbd0e75393177aae4176&id=1001&alg=des", 401),
+            ("/d?dn=5d3bf9d247bddbd0e75393177aae4175&id=1002&alg=des", 401), ("/d?ttl=1", 404),
+            ("/d?dn=a,b,c,d,e,f,g,h,i", 404), ("/d?dn=192.0.2.1", 404), ("/d?dn=a&type=mx", 404),
+        ]) func `Tencent's form has a status`(target: String, status: Int) throws
+    {
+        let reply = try TestService().reply(to: target)
+        #expect(reply.status == status && reply.body.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("/resolve?type=1", 400), ("/resolve?name=www.example.com&type=ANY", 400),
+            ("/resolve?name=www.example.com&uid=123456&ak=ak0001&ts=1699999400&key=00", 403),
+        ]) func `Google's form has a status`(target: String, status: Int) throws
+    {
+        #expect(try TestService().reply(to: target).status == status)
+    }
+
+    @Test(
+        arguments: [
+            signed("www.example.com", t: 1_700_000_000), "/999/d?host=a", "/d?dn=a&token=1", "/d?dn=00&id=1001",
+            "/resolve?name=a&uid=1",
+        ]) func `a wrong credential counts as a guess`(target: String)
+    {
+        guard case .denied = TestService().read(target) else {
+            Issue.record("\(TestService().read(target))")
+            return
+        }
+    }
+
+    @Test(
+        arguments: ["/", "/dns-query?dns=AAAB", "/1/2/d?host=a", "/resolve/x", "/%zz/d", "/d?dn=%0a", "/1/d?%ff=1", ""])
+    func `what no vendor has is left to others`(target: String) {
+        guard case .unknown = TestService().read(target) else {
+            Issue.record("\(TestService().read(target))")
+            return
+        }
+    }
+
+    @Test func `more parameters than any client sends are not read`() {
+        let target = "/resolve?name=www.example.com" + String(repeating: "&a=1", count: 64)
+        guard case .unknown = TestService().read(target) else {
+            Issue.record("read")
+            return
+        }
+    }
+
+    @Test func `a name beyond the account's is as empty as one that the vendor does not know`() throws {
+        let target = "/1/d?host=www.example.net"
+        #expect(try TestService().call(target).questions.isEmpty)
+        #expect(
+            try TestService().reply(to: target).text
+                == #"{"host":"www.example.net","ips":[],"ttl":300,"client_ip":"203.0.113.7"}"#)
+    }
+
+    @Test func `only valid credentials of an account that may do so name another client`() throws {
+        let service = TestService()
+        let named = "/d?dn=5d3bf9d247bddbd0e75393177aae4175&id=1001&alg=des&ip="
+        #expect(try service.call(named + "198.51.100.9").client == .v4(0xc633_6409))
+        #expect(try service.call(named + "97b3a76f5f10b00c15fceddf42950123").client == .v4(0xcb00_7107))
+        #expect(try service.call("/d?dn=www.example.com&token=123456789&ip=198.51.100.9").client == nil)
+        #expect(try service.call("/resolve?name=www.example.com&edns_client_subnet=198.51.100.0%2F24").client == nil)
+        #expect(try service.call("/1/d?host=www.example.com&ip=198.51.100.9").client == nil)
+    }
+
+    @Test func `credentials open the door, and their lack does not`() throws {
+        let service = TestService()
+        #expect(try service.call("/d?dn=www.example.com&token=123456789").isAuthenticated)
+        #expect(try !service.call("/d?dn=www.example.com").isAuthenticated)
+        #expect(try !service.call("/1/d?host=www.example.com").isAuthenticated)
+        #expect(try !service.call("/resolve?name=www.example.com").isAuthenticated)
+    }
+
+    @Test(
+        arguments: [
+            (ServiceRefusal.notAllowed, 403, 403, 403), (.overQuota, 429, 429, 429), (.unavailable, 500, 500, 200),
+            (.loop, 508, 508, 508),
+        ] as [(ServiceRefusal, Int, Int, Int)])
+    func `every form has a reply for a call without an answer`(
+        refusal: ServiceRefusal, aliyun: Int, tencent: Int, json: Int
+    ) throws {
+        let service = TestService()
+        #expect(try service.call("/1/d?host=www.example.com").reply(refusal).status == aliyun)
+        #expect(try service.call("/v2/d?id=1&dn=www.example.com").reply(refusal).status == aliyun)
+        #expect(try service.call("/d?dn=www.example.com").reply(refusal).status == tencent)
+        #expect(try service.call("/resolve?name=www.example.com").reply(refusal).status == json)
+    }
+
+    @Test func `a family that failed is left out, and the other one soon asked for again`() throws {
+        let call = try TestService().call("/1/d?host=www.example.com&query=4,6")
+        let answer = Message(
+            flags: .response, answers: [Record(name: name("www.example.com"), address: .v4(0xc000_0201), ttl: 600)])
+        let text = call.reply([answer, nil], for: TestService.client).text
+        #expect(
+            text
+                == #"{"host":"www.example.com","ips":["192.0.2.1"],"ttl":10,"origin_ttl":10,"client_ip":"203.0.113.7"}"#
+        )
+    }
+}

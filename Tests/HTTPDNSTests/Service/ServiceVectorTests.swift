@@ -1,0 +1,143 @@
+import DNSWire
+import HTTPDNS
+import Testing
+
+/// The vendors' requests, byte for byte, and the replies of our service to them.
+struct ServiceVectorTests {
+    private static let v2 = "/v2/d?id=139450&m=0&dn=www.example.com&q=4%2C6&v=1.0&exp=1700000000&s="
+    private static let v2Signature = "fb1024c870ab1d04d2a12bbd34ea593dc23d86191be92dedb1aef7e0262945ec"
+    private static let answer =
+        #"{"cip":"203.0.113.7","answers":[{"dn":"www.example.com","v4":{"ips":["192.0.2.1","192.0.2.2"],"ttl":60},"#
+        + #""v6":{"ips":[],"ttl":300,"no_ip_code":"RRNotExist"}}]}"#
+    private static let aesLine = "www.example.com.:192.0.2.1;192.0.2.2,60-2001:db8::1,120|203.0.113.7"
+
+    private static let both = TestService(records: [
+        "www.example.com": [.a: (["192.0.2.1", "192.0.2.2"], 60), .aaaa: (["2001:db8::1"], 120)]
+    ])
+
+    @Test func `Aliyun's signed request gets both families with one TTL`() throws {
+        let target = "/139450/sign_d?host=www.example.com&query=4,6&t=1700000000&s=46667e265e1d713ff6ce351585a707b8"
+        let reply = try Self.both.reply(to: target)
+        #expect(reply.status == 200)
+        #expect(
+            reply.text
+                == #"{"host":"www.example.com","ips":["192.0.2.1","192.0.2.2"],"ipsv6":["2001:db8::1"],"ttl":60,"#
+                + #""origin_ttl":60,"client_ip":"203.0.113.7"}"#)
+    }
+
+    @Test func `Aliyun's batch gets an element for each name and family`() throws {
+        let reply = try TestService().reply(to: "/1/resolve?host=www.example.com,none.example.com&query=4%2C6")
+        #expect(
+            reply.text
+                == #"{"dns":[{"host":"www.example.com","client_ip":"203.0.113.7","ips":["192.0.2.1","192.0.2.2"],"type":1,"#
+                + #""ttl":60,"origin_ttl":60},"#
+                + #"{"host":"www.example.com","client_ip":"203.0.113.7","ips":[],"type":28,"ttl":300},"#
+                + #"{"host":"none.example.com","client_ip":"203.0.113.7","ips":[],"type":1,"ttl":300},"#
+                + #"{"host":"none.example.com","client_ip":"203.0.113.7","ips":[],"type":28,"ttl":300}]}"#)
+    }
+
+    @Test func `a signed batch signs the list as it was sent`() throws {
+        let target =
+            "/139450/sign_resolve?host=www.example.com%2Capi.example.com&t=1700000000&s=78c64ddb70f6885e089f8ce6d7ff3bf2"
+        #expect(
+            try TestService().call(target).questions.map(\.name.description) == ["www.example.com", "api.example.com"])
+    }
+
+    @Test func `the signed call for addresses gets those of the service`() throws {
+        var service = TestService()
+        service.addresses = [.v4(0xc000_020a), .v4(0xc000_020b)] + [IPAddress("2001:db8::10")].compactMap { $0 }
+        let target =
+            "/139450/ss?region=global&n=0a1b2c3d4e5f&t=1700000000&s=1ba4f5cb5d6c3e0d48c1ca0a0940b3c3&platform=android"
+        #expect(
+            try service.reply(to: target, at: 1_699_999_940).text
+                == #"{"service_ip":["192.0.2.10","192.0.2.11"],"service_ipv6":["2001:db8::10"]}"#)
+    }
+
+    @Test func `Aliyun's v2 gets its reply in the clear`() throws {
+        let reply = try TestService().reply(to: Self.v2 + Self.v2Signature)
+        #expect(reply.text == #"{"code":"success","mode":0,"data":\#(Self.answer)}"#)
+    }
+
+    @Test(
+        arguments: [
+            (
+                "1", "139450",
+                "000102030405060708090a0b0c0d0e0f39cc1ffafb6111e2e9734349b7e84ed4f365fd95f821cd41015763be2cb86d7d2134125f05d0f7ed3d315efa40136b54",
+                "ecf668b07c6709c51638b97a7c9698da0df6156efd95de6f390255326ba45f44"
+            ),
+            (
+                "2", "139450",
+                "000102030405060708090a0b50f753aa8cadad17e84f07fa68ec2c9d617aa3291bdccca1ad2ff874c33faa1e14f46aca04f2ef645da00ba3d05fa28c66e2",
+                "a13cb5e983f1572ec181d8cecd96325312cb068f0c97aa5ae826470c63c5c359"
+            ),
+        ]) func `Aliyun's v2 gets its reply encrypted as the request was`(
+            mode: String, id: String, encrypted: String, signature: String
+        ) throws
+    {
+        let target = "/v2/d?id=\(id)&m=\(mode)&enc=\(encrypted)&v=1.0&exp=1700000000&s=\(signature)"
+        let reply = try TestService().reply(to: target)
+        #expect(reply.text.hasPrefix(#"{"code":"success","mode":\#(mode),"data":"AAECAwQFBgcICQoL"#))
+    }
+
+    @Test func `a second name, a client and a lack of v are signed too`() throws {
+        let node =
+            "/v2/d?id=139450&m=0&dn=www.example.com&q=4&exp=1700000000&s=0366cea106f2c07f3a83aedfbf10c98a9e080cd8f03cdac9ddc3fbde6cb09fad"
+        #expect(try TestService().call(node).isAuthenticated)
+    }
+
+    @Test func `Tencent's DES gets the encrypted line of the vector`() throws {
+        let target = "/d?dn=5d3bf9d247bddbd0e75393177aae4175&id=1001&alg=des&ttl=1&clientip=1"
+        #expect(
+            try TestService().reply(to: target).text
+                == "fb7d7eac1c4e53e7b2da01b215b9f0a26482b919aca5ae2c76a1f68445b7b4ecd645651ed636cb50")
+    }
+
+    @Test func `Tencent's AES gets both families, each with its TTL`() throws {
+        let target =
+            "/d?dn=000102030405060708090a0b0c0d0e0fc76e0a8818928ce7aa8b99f52a5d3fff&id=1002&alg=aes&ttl=1&clientip=1&query=1&type=addrs"
+        let sealed = try #require(TextDecoding.hexadecimal(Self.both.reply(to: target).text))
+        let line = CountingIVs().decrypt(
+            Array(sealed.dropFirst(16)), .aes128CBC, key: Array("0123456789abcdef".utf8), iv: Array(sealed.prefix(16)))
+        #expect(line.map { String(decoding: $0, as: UTF8.self) } == Self.aesLine)
+    }
+
+    @Test func `Tencent's token gets a line for each name`() throws {
+        let target = "/d?dn=www.example.com,none.example.com&token=123456789&query=1&ttl=1&clientip=1"
+        #expect(
+            try TestService().reply(to: target).text
+                == "www.example.com.:192.0.2.1;192.0.2.2,60|203.0.113.7\nnone.example.com.:0|203.0.113.7")
+    }
+
+    @Test(
+        arguments: [
+            ("/d?dn=www.example.com&ttl=1", "192.0.2.1;192.0.2.2,60"), ("/d?dn=none.example.com&ttl=1", ""),
+            ("/d?dn=www.example.com&type=aaaa&query=1&clientip=1", "www.example.com.:0|203.0.113.7"),
+            ("/d?dn=none.example.com&type=ADDRS&query=1&clientip=1", "none.example.com.:0-0|203.0.113.7"),
+            ("/d?dn=www.example.com&type=addrs&ttl=1", "192.0.2.1;192.0.2.2,60-0"),
+        ]) func `Tencent's plain form has only what was asked for`(target: String, text: String) throws
+    {
+        #expect(try TestService().reply(to: target).text == text)
+    }
+
+    @Test func `Tencent's parameters may come in the body`() throws {
+        let reply = try TestService().reply(to: "/d", method: .post, body: "dn=www.example.com&ttl=1")
+        #expect(reply.text == "192.0.2.1;192.0.2.2,60")
+    }
+
+    @Test func `the expiry that iOS sends with the names counts`() throws {
+        let target =
+            "/d?id=1002&alg=aes&dn=000102030405060708090a0b0c0d0e0fee503a514135066b14062a07562dbf1e4555eb7e9e68c53659d4889d784ccab9"
+        #expect(try TestService().reply(to: target, at: 1_700_000_000).status == 200)
+        #expect(try TestService().reply(to: target, at: 1_700_000_001).status == 401)
+    }
+
+    @Test func `Google's form gets the sections of the response`() throws {
+        #expect(
+            try TestService().reply(to: "/resolve?name=www.example.com&type=A").text
+                == #"{"Status":0,"TC":false,"RD":true,"RA":true,"AD":false,"CD":false,"#
+                + #""Question":[{"name":"www.example.com.","type":1}],"#
+                + #""Answer":[{"name":"www.example.com.","type":1,"TTL":60,"data":"192.0.2.1"},"#
+                + #"{"name":"www.example.com.","type":1,"TTL":60,"data":"192.0.2.2"}]}"#)
+        #expect(try TestService().reply(to: "/resolve?name=none.example.com&type=28").text.hasPrefix(#"{"Status":3,"#))
+    }
+}
