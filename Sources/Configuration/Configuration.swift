@@ -1,6 +1,8 @@
 /// The whole configuration, read and checked: every value has its type, every key its default.
 package struct Configuration: SettingsTable {
     package var listen = Listen()
+    /// Of the HTTPDNS service that this server offers; empty: only requests without credentials are answered.
+    package var accounts: [AccountEntry] = []
     /// Asked in this order.
     package var providers: [ProviderEntry] = []
     package var route = Route()
@@ -25,6 +27,8 @@ package struct Configuration: SettingsTable {
 
     static let settings: [Setting<Configuration>] = [
         Setting("listen", \.listen, .table, shapesAnswers: false, "Where clients are served, and which."),
+        Setting(
+            "account", \.accounts, .tables(), shapesAnswers: false, "The accounts of the HTTPDNS service offered here."),
         Setting("provider", \.providers, .tables(), shapesAnswers: true, "The HTTPDNS services, asked in this order."),
         Setting("route", \.route, .table, shapesAnswers: true, "Which names go where."),
         Setting("forward", \.forwards, .tables(), shapesAnswers: true, "Names that given servers answer."),
@@ -48,5 +52,6 @@ package struct Configuration: SettingsTable {
         checkProtection(reading)
         checkBilling(reading)
         checkPolicy(reading)
+        checkAccounts(reading)
     }
 }

@@ -16,6 +16,7 @@ struct Httpdnsd: ParsableCommand {
             ServeCommand.self, CheckCommand.self, QueryCommand.self, StatusCommand.self, WhyCommand.self,
             TailCommand.self, CacheCommand.self, SwitchCommand.self, BadIPCommand.self, ReloadCommand.self,
             PolicyCommand.self, DoctorCommand.self, HealthcheckCommand.self, ResolverCommand.self,
+            ProfileCommand.self,
         ],
         defaultSubcommand: ServeCommand.self)
 

@@ -36,16 +36,9 @@ extension Configuration.ProviderEntry {
                 "is missing: a provider of type \(type.rawValue) needs the account's key for encryption \(quoted(encryption.rawValue))\(way)"
             )
         }
-        let problem: String? =
-            switch encryption {
-            case .plain: nil
-            case .cbc, .gcm:
-                TextDecoding.hexadecimal(key)?.count == PayloadCipher.aes128GCM.keyLength
-                    ? nil : "must be 32 hexadecimal digits"
-            case .des: key.utf8.count >= PayloadCipher.desECB.keyLength ? nil : "must have at least 8 characters"
-            case .aes: key.utf8.count == PayloadCipher.aes128CBC.keyLength ? nil : "must have exactly 16 characters"
-            }
-        if let problem { reading.fail(place, "\(problem) for encryption \(quoted(encryption.rawValue))") }
+        if let problem = encryption.problem(of: key) {
+            reading.fail(place, "\(problem) for encryption \(quoted(encryption.rawValue))")
+        }
         if encryption == .plain { reading.warn(place, "has no effect: encryption is \"none\"") }
     }
 }

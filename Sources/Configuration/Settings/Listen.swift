@@ -10,6 +10,12 @@ extension Configuration {
         package var tls: [AddressAndPort] = []
         /// DNS over HTTPS on each; empty: none.
         package var https: [AddressAndPort] = []
+        /// HTTPDNS in plain http on each; empty: none.
+        package var httpdns: [AddressAndPort] = []
+        /// The name by which clients know this server encrypted; nil: none is announced.
+        package var name: Name?
+        /// The addresses by which clients reach this server; empty: those of the listeners that are no wildcards.
+        package var advertise: [IPAddress] = []
         /// PEM, the server's own certificate first; absolute.
         package var certificate = ""
         /// PEM, without a password; absolute.
@@ -78,6 +84,16 @@ extension Configuration {
             Setting(
                 "user", \.user, .identifier("user name", maximumLength: 32),
                 shapesAnswers: false, "The user to become once all sockets are bound; empty stays the same."),
+            Setting(
+                "httpdns", \.httpdns, .list(of: .listener, "list of addresses with port"), shapesAnswers: false,
+                "Where HTTPDNS is served in plain http, in the vendors' forms; empty for none."),
+            Setting(
+                "name", \.name, .optional(.name), default: "none", shapesAnswers: false,
+                "A name of the certificate, by which clients discover tls and https (DDR), and for httpdnsd profile."),
+            Setting(
+                "advertise", \.advertise, .list(of: .address, "list of IP addresses"),
+                default: "those of the listeners", shapesAnswers: false,
+                "The addresses by which clients reach this server, for clients that ask for them."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {
@@ -98,10 +114,18 @@ extension Configuration {
             }
         }
 
+        /// The addresses by which clients reach this server, as far as they are known.
+        package var advertisedAddresses: [IPAddress] {
+            guard advertise.isEmpty else { return advertise }
+            return (tls + https + httpdns).map(\.address).reduce(into: []) { found, address in
+                if !address.isWildcard, !found.contains(address) { found.append(address) }
+            }
+        }
+
         /// No address is listened on twice, whatever is spoken there.
         private func checkOverlaps(at path: SettingPath, _ reading: Reading) {
             var earlier: [AddressAndPort] = []
-            for (key, list) in [("addresses", addresses), ("tls", tls), ("https", https)] {
+            for (key, list) in [("addresses", addresses), ("tls", tls), ("https", https), ("httpdns", httpdns)] {
                 for (index, address) in list.enumerated() where address.port != 0 {
                     let entry = path.appending(key: key).appending(entry: index + 1)
                     if earlier.contains(address) {

@@ -11,6 +11,8 @@ package final class LocalAnswers: Sendable {
     package let presets: Presets
     /// The address families that are asked for.
     package let families: FamilyPreference
+    /// How this server is reached encrypted; nil: it is not, or does not say so.
+    private let designated: DesignatedResolver?
 
     /// TTL in seconds of an answer made here (RFC 6303 section 3 has 10,800).
     private static let ttl: UInt32 = 10_800
@@ -21,8 +23,9 @@ package final class LocalAnswers: Sendable {
 
     package init(
         version: String? = "httpdnsd", identity: String? = "httpdnsd", presets: Presets = Presets(),
-        families: FamilyPreference = .both
+        families: FamilyPreference = .both, designated: DesignatedResolver? = nil
     ) {
+        self.designated = designated
         self.version = version
         self.identity = identity
         self.presets = presets
@@ -118,7 +121,8 @@ package final class LocalAnswers: Sendable {
         case .ipv4Only where question.name == zone:
             return addresses([.v4(0xc000_00aa), .v4(0xc000_00ab)], for: question) ?? nodata
         case .resolverDiscovery where question.name == zone:
-            return nodata
+            let records = question.type == .svcb ? designated?.records(ttl: Self.configuredTTL) ?? [] : []
+            return records.isEmpty ? nodata : Answer(answers: records)
         case .loopbackReverse where question.name == zone:
             return question.type == .ptr ? pointer(from: question.name, to: Self.localhost) : nodata
         case .ipv4OnlyReverse where question.name == zone:

@@ -18,7 +18,7 @@ enum SpecialUseNames {
         case ipv4Only
         /// The reverse name of one of those (RFC 8880 section 7.2).
         case ipv4OnlyReverse
-        /// The name by which clients discover encrypted resolvers: there is none here (RFC 9462 section 4).
+        /// The name by which clients discover encrypted resolvers: only this server is named there (RFC 9462 section 4).
         case resolverDiscovery
 
         /// Whether `protect`, `bypass` or `forward` may decide instead.

@@ -43,7 +43,6 @@ enum AliyunServiceError: String, Error {
         case .notAllowed: denied.reply()
         case .overQuota: denied.reply(429)
         case .unavailable: internalError.reply()
-        case .loop: internalError.reply(508)
         }
     }
 }

@@ -68,7 +68,6 @@ private struct JSONServiceForm: ServiceForm {
         case .notAllowed: JSONService.error(403, "ServiceLevelDeny")
         case .overQuota: JSONService.error(429, "ServiceLevelDeny")
         case .unavailable: reply(Message(flags: HeaderFlags(rawValue: ResponseCode.serverFailure.rawValue)))
-        case .loop: JSONService.error(508, "InternalError")
         }
     }
 

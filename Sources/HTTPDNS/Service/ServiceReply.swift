@@ -19,8 +19,6 @@ package enum ServiceRefusal: Sendable {
     case overQuota
     /// Nothing could be resolved now.
     case unavailable
-    /// The request was sent by this server itself.
-    case loop
 }
 
 /// What a request in a vendor's form comes to.

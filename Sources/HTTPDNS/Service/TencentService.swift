@@ -123,7 +123,6 @@ private struct TencentServiceForm: ServiceForm {
         case .notAllowed: ServiceReply(403)
         case .overQuota: ServiceReply(429)
         case .unavailable: ServiceReply(500)
-        case .loop: ServiceReply(508)
         }
     }
 

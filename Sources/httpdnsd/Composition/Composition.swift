@@ -213,7 +213,9 @@ struct Composition {
         var presets = Presets()
         presets.add(settings.preset.always)
         presets.add(settings.preset.hosts)
-        return LocalAnswers(presets: presets, families: FamilyPreference(settings.answers.prefer))
+        return LocalAnswers(
+            presets: presets, families: FamilyPreference(settings.answers.prefer),
+            designated: DesignatedResolver(settings.listen))
     }
 
     /// Addresses for names that no source can answer.

@@ -11,6 +11,18 @@ import Testing
         ("listen.addresses", { $0.listen.addresses.removeLast() }),
         ("listen.udp_threads", { $0.listen.udpThreads = 2 }),
         ("listen.allow", { $0.listen.allow.removeLast() }), ("listen.user", { $0.listen.user = "nobody" }),
+        ("listen.httpdns", { $0.listen.httpdns = [AddressAndPort(.v4(1), port: 80)] }),
+        ("listen.name", { $0.listen.name = try Name("dns.example.com") }),
+        ("listen.advertise", { $0.listen.advertise = [.v4(1)] }),
+        ("account[].id", { $0.accounts = [Configuration.AccountEntry()] }),
+        ("account[].secret", { $0.accounts = [account { $0.secret = Secret("s") }] }),
+        ("account[].secret_file", { $0.accounts = [account { $0.secretFile = "/s" }] }),
+        ("account[].access_key_id", { $0.accounts = [account { $0.accessKeyID = "a" }] }),
+        ("account[].encryption", { $0.accounts = [account { $0.encryption = .aes }] }),
+        ("account[].encryption_key", { $0.accounts = [account { $0.encryptionKey = Secret("s") }] }),
+        ("account[].names", { $0.accounts = [account { $0.names = [.root] }] }),
+        ("account[].daily_limit", { $0.accounts = [account { $0.dailyLimit = 7 }] }),
+        ("account[].client_subnet", { $0.accounts = [account { $0.clientSubnet = true }] }),
         ("provider[].secret", { $0.providers[0].secret = Secret("another") }),
         ("provider[].secret_file", { $0.providers[0].secretFile = "/run/secret" }),
         ("provider[].encryption_key", { $0.providers[0].encryptionKey = Secret("another") }),
@@ -147,4 +159,11 @@ private func preset() throws -> PresetEntry {
 
 private func pin() throws -> PublicKeyPin {
     try #require(PublicKeyPin("sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="))
+}
+
+/// An account with one key that is not its default.
+private func account(_ change: (inout Configuration.AccountEntry) -> Void) -> Configuration.AccountEntry {
+    var account = Configuration.AccountEntry()
+    change(&account)
+    return account
 }

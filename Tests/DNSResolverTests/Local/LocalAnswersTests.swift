@@ -160,6 +160,36 @@ struct LocalAnswersTests {
     }
 
     @Test
+    func `a client that asks finds this server encrypted, and nothing of any other type`() throws {
+        let designated = DesignatedResolver(
+            name: try Name("dns.example.com"), addresses: [.v4(0xc000_0235), .v6(0x2001_0db8 << 96 | 0x53)], tls: 853,
+            https: (8443, "/dns-query"))
+        let local = LocalAnswers(designated: designated)
+        guard case .answer(let answer)? = try reply("_dns.resolver.arpa", .svcb, local: local) else {
+            throw Missing()
+        }
+        let bindings = answer.answers.compactMap { ServiceBinding(rdata: $0.rdata) }
+        #expect(bindings.map(\.priority) == [1, 2])
+        #expect(try bindings.allSatisfy { $0.target == (try Name("dns.example.com")) })
+        let target = try Name("dns.example.com").wire
+        let hints: [UInt8] =
+            [0, 4, 0, 4, 192, 0, 2, 53, 0, 6, 0, 16] + [0x20, 0x01, 0x0d, 0xb8] + [UInt8](repeating: 0, count: 11) + [
+                0x53
+            ]
+        #expect(
+            answer.answers[0].rdata == [0, 1] + target + [0, 1, 0, 3, 2] + Array("h2".utf8) + [0, 3, 0, 2, 32, 251]
+                + hints + [0, 7, 0, 16] + Array("/dns-query{?dns}".utf8))
+        #expect(answer.answers[1].rdata == [0, 2] + target + [0, 1, 0, 4, 3] + Array("dot".utf8) + hints)
+        guard case .answer(let other)? = try reply("_dns.resolver.arpa", .a, local: local) else { throw Missing() }
+        #expect(other.answers.isEmpty)
+    }
+
+    @Test
+    func `without an encrypted listener there is nothing to find`() throws {
+        #expect(DesignatedResolver(name: try Name("dns.example.com"), addresses: [], tls: nil, https: nil) == nil)
+    }
+
+    @Test
     func `ipv4only arpa is asked of the network, or shows that there is no NAT64`() throws {
         func without(_ type: RecordType) throws -> Answer? {
             let question = Question(name: try Name("ipv4only.arpa"), type: type)

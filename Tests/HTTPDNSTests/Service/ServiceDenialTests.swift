@@ -123,7 +123,6 @@ struct ServiceDenialTests {
     @Test(
         arguments: [
             (ServiceRefusal.notAllowed, 403, 403, 403), (.overQuota, 429, 429, 429), (.unavailable, 500, 500, 200),
-            (.loop, 508, 508, 508),
         ] as [(ServiceRefusal, Int, Int, Int)])
     func `every form has a reply for a call without an answer`(
         refusal: ServiceRefusal, aliyun: Int, tencent: Int, json: Int
