@@ -18,6 +18,8 @@ package final class Server: Sendable {
     let encrypted: Connections
     /// What is served over HTTPS.
     package let site: HTTPSite
+    /// What is served in plain HTTP.
+    package let plainSite: HTTPSite
     /// The terms of encrypted connections; without a certificate they are closed.
     package nonisolated let tls = TLSTerms()
     private let misses: Mailbox<MissedQuery>
@@ -43,6 +45,8 @@ package final class Server: Sendable {
     package let addresses: [SocketAddress]
     /// Those at which DNS is served encrypted, with the actual ports.
     package nonisolated let encryptedAddresses: [(transport: Transport, address: SocketAddress)]
+    /// Those at which HTTPDNS is served in plain http, with the actual ports.
+    package let httpAddresses: [SocketAddress]
     /// Those whose sockets were passed to this process.
     package let adopted: [SocketAddress]
 
@@ -75,8 +79,10 @@ package final class Server: Sendable {
         let bytes = BufferedBytes()
         let site = HTTPSite(path: httpsPath, rules: rules, events: events, clock: loop)
         self.site = site
+        let plainSite = HTTPSite(path: nil, rules: rules, events: events, clock: loop)
+        self.plainSite = plainSite
         let plain = Connections(
-            "TCP", capacity: limits.connections, loop: loop, limits: limits, bytes: bytes, site: site,
+            "TCP", capacity: limits.connections, loop: loop, limits: limits, bytes: bytes, site: plainSite,
             handler: handler, misses: misses, refusals: refusals, feed: feed, events: events, memory: memory,
             counters: counters,
             times: times)
@@ -89,6 +95,7 @@ package final class Server: Sendable {
         self.encrypted = encrypted
         listeners =
             sockets.tcp.map { Listener($0, for: .tcp, connections: plain, events: events) }
+            + sockets.http.map { Listener($0, for: .tcp, speaksHTTP: true, connections: plain, events: events) }
             + sockets.tls.map { Listener($0, for: .tls, connections: encrypted, events: events) }
             + sockets.https.map { Listener($0, for: .https, connections: encrypted, events: events) }
         threads = sockets.udp.flatMap { sockets in
@@ -98,6 +105,7 @@ package final class Server: Sendable {
         hitTimes = threads.map(\.hitTimes)
         addresses = sockets.addresses
         encryptedAddresses = sockets.encrypted
+        httpAddresses = sockets.httpAddresses
         transports = [.udp, .tcp] + Set(sockets.encrypted.map(\.transport)).sorted { $0.rawValue > $1.rawValue }
         adopted = sockets.adopted
         self.sockets = sockets
@@ -207,6 +215,28 @@ package final class Server: Sendable {
         }
     }
 
+    // MARK: Questions in other forms
+
+    /// Answers a query that a client has sent in another form, by the rules of those over TCP or HTTPS.
+    ///
+    /// - Parameters:
+    ///   - client: the client that is answered, and whose network counts.
+    ///   - isTrusted: whether it is answered whatever `listen.allow` says.
+    ///   - isEncrypted: whether it came over HTTPS.
+    ///   - reply: called once, perhaps before this returns, with the response in wire format; with nil for what is no
+    ///     query.
+    package func answer(
+        _ message: [UInt8], from client: SocketAddress, isTrusted: Bool, isEncrypted: Bool,
+        reply: @escaping @Loop ([UInt8]?) -> Void
+    ) {
+        let table = isEncrypted ? encrypted : connections
+        let client = ConnectionClient(
+            address: client, transport: isEncrypted ? .https : .tcp, isTrusted: isTrusted)
+        let (response, isPending) = table.handle(message, of: client)
+        guard isPending else { return reply(response) }
+        table.ask(message, of: client, for: ReplyClosure(client.transport, reply))
+    }
+
     // MARK: Another process
 
     /// The descriptors of its sockets, while it serves.
@@ -262,4 +292,17 @@ extension UnfinishedWork.Datagram {
     fileprivate init(_ path: DatagramPath, _ message: [UInt8], waited: Duration) {
         self.init(server: path.socket.address, origin: path.origin, waited: waited, message: message)
     }
+}
+
+/// The destination of the response to a query that came in another form.
+private final class ReplyClosure: ReplySink {
+    let transport: Transport
+    private let body: @Loop ([UInt8]?) -> Void
+
+    init(_ transport: Transport, _ body: @escaping @Loop ([UInt8]?) -> Void) {
+        self.transport = transport
+        self.body = body
+    }
+
+    func send(_ reply: [UInt8]) { body(reply) }
 }

@@ -10,6 +10,8 @@ package struct ServerSockets: Sendable {
     /// The listening sockets for DNS over TLS, and over HTTPS.
     var tls: [ListeningSocket] = []
     var https: [ListeningSocket] = []
+    /// Those for HTTPDNS in plain http.
+    var http: [ListeningSocket] = []
     /// What the process before did not finish.
     var work = UnfinishedWork()
     /// The addresses whose sockets were passed to this process.
@@ -22,6 +24,9 @@ package struct ServerSockets: Sendable {
     package var encrypted: [(transport: Transport, address: SocketAddress)] {
         tls.map { (.tls, $0.address) } + https.map { (.https, $0.address) }
     }
+
+    /// Those at which HTTPDNS is served in plain http, with the actual ports.
+    package var httpAddresses: [SocketAddress] { http.map(\.address) }
 
     /// How many threads add messages to dnstap: those over UDP, and the loop.
     package var dnstapProducers: Int { 1 + udp.reduce(0) { $0 + $1.receivers.count } }
@@ -36,6 +41,7 @@ package struct ServerSockets: Sendable {
             (.udp, udp.flatMap { $0.receivers.map { $0.descriptor.number } }),
             (.replies, replies.map { $0.sender.descriptor.number }), (.tcp, tcp.map { $0.descriptor.number }),
             (.tls, tls.map { $0.descriptor.number }), (.https, https.map { $0.descriptor.number }),
+            (.http, http.map { $0.descriptor.number }),
         ]
     }
 
@@ -45,11 +51,13 @@ package struct ServerSockets: Sendable {
     ///   - addresses: port 0 means any port that is free over both UDP and TCP.
     ///   - tls: where DNS over TLS is served.
     ///   - https: where DNS over HTTPS is served.
+    ///   - http: where HTTPDNS is served in plain http.
     ///   - threads: threads that receive from each address, at least 1; from one that was passed as many as it has sockets.
     ///   - passed: what is not bound again.
     /// - Throws: the first error, as one line that says what to do; nothing remains bound then.
     package static func bind(
-        _ addresses: [SocketAddress], tls: [SocketAddress] = [], https: [SocketAddress] = [], threads: Int,
+        _ addresses: [SocketAddress], tls: [SocketAddress] = [], https: [SocketAddress] = [],
+        http: [SocketAddress] = [], threads: Int,
         adopting passed: PassedSockets = PassedSockets()
     ) throws(SystemError) -> ServerSockets {
         var udp: [UDPSockets] = []
@@ -62,7 +70,8 @@ package struct ServerSockets: Sendable {
         var sockets = ServerSockets(udp: udp, tcp: tcp, work: passed.work)
         for address in tls { sockets.tls.append(try listen(on: address, passed)) }
         for address in https { sockets.https.append(try listen(on: address, passed)) }
-        sockets.adopted = (addresses + tls + https).filter {
+        for address in http { sockets.http.append(try listen(on: address, passed)) }
+        sockets.adopted = (addresses + tls + https + http).filter {
             passed.udp(at: $0) != nil || passed.listener(at: $0) != nil
         }
         return sockets

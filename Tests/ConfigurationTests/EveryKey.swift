@@ -5,6 +5,9 @@ let everyKey = #"""
     udp_threads = 0
     allow = ["127.0.0.0/8", "::1/128"]
     user = ""                                    # drop to this user after binding
+    httpdns = []                                 # HTTPDNS in plain http
+    name = ""                                    # of the certificate, for discovery and profiles
+    advertise = []                               # empty: the addresses of the listeners
 
     [[provider]]                                 # asked in this order
     type = "aliyun"                              # aliyun aliyun-v2 tencent tencent-https doh-json doh (later: baidu volcengine ucloud)

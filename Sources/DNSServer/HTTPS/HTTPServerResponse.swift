@@ -4,6 +4,7 @@ package struct HTTPServerResponse: Sendable {
     package enum Status: Int, Sendable {
         case ok = 200
         case badRequest = 400
+        case unauthorized = 401
         case forbidden = 403
         case notFound = 404
         case methodNotAllowed = 405

@@ -18,17 +18,20 @@ package final class HTTPSite: Sendable {
     /// Seconds after which a client that guesses tokens may send another.
     private nonisolated static let retryAfter = "\(TokenGuard.interval.components.seconds)"
 
-    private let path: [UInt8]
+    /// Nil: there is none here.
+    private let path: [UInt8]?
     private let rules: SharedClientRules
     private let events: EventLog
     private let clock: any LoopClock
     private let tokens = TokenGuard()
     /// Answers requests for other paths.
     package var service: (any HTTPService)?
+    /// Whether the value of `CDN-Loop` says that this server has sent the request itself.
+    package var isOwnRequest: @Loop (String) -> Bool = { _ in false }
 
-    /// - Parameter path: of DNS over HTTPS.
-    nonisolated init(path: String, rules: SharedClientRules, events: EventLog, clock: any LoopClock) {
-        self.path = Array(path.utf8)
+    /// - Parameter path: of DNS over HTTPS; nil: only the service answers.
+    nonisolated init(path: String?, rules: SharedClientRules, events: EventLog, clock: any LoopClock) {
+        self.path = path.map { Array($0.utf8) }
         self.rules = rules
         self.events = events
         self.clock = clock
@@ -36,6 +39,8 @@ package final class HTTPSite: Sendable {
 
     /// Decides about a request.
     func decide(_ request: HTTPServerRequest, from client: SocketAddress) -> Decision {
+        if let loop = request.loop, isOwnRequest(loop) { return .response(HTTPServerResponse(.loopDetected)) }
+        guard let path else { return .other }
         switch DoHRequest(request, path: path) {
         case .query(let message, let token):
             if let token, let refusal = check(token, client) { return .response(refusal) }

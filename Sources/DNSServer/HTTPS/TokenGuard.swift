@@ -1,5 +1,5 @@
-import DNSWire
-import Scheduling
+package import DNSWire
+package import Scheduling
 
 /// Decides about the tokens that clients send, and brakes those that guess.
 ///
@@ -7,9 +7,9 @@ import Scheduling
 /// with a right token too, for else guessing would only be slower; but not a network that has sent a right one before: it
 /// may share its address with whatever guesses.
 @Loop
-final class TokenGuard {
+package final class TokenGuard {
     /// What is answered.
-    enum Decision: Equatable {
+    package enum Decision: Equatable {
         case allowed
         case wrong
         /// Too many were wrong.
@@ -18,7 +18,7 @@ final class TokenGuard {
 
     /// Wrong tokens that a network may send in an interval.
     nonisolated static let guesses = 10
-    nonisolated static let interval: Duration = .seconds(60)
+    package nonisolated static let interval: Duration = .seconds(60)
     /// Networks that are remembered; beyond that all are forgotten, since a guess has no hope in any case.
     private nonisolated static let capacity = 4_096
 
@@ -32,12 +32,12 @@ final class TokenGuard {
     /// The number of networks that are remembered.
     var networks: Int { records.count }
     /// Wrong tokens since the start.
-    private(set) var wrong = 0
+    package private(set) var wrong = 0
 
-    nonisolated init() {}
+    package nonisolated init() {}
 
     /// Decides about a token.
-    func decide(_ isRight: Bool, from network: ClientNetwork, now: Instant) -> Decision {
+    package func decide(_ isRight: Bool, from network: ClientNetwork, now: Instant) -> Decision {
         var record = records[network] ?? Record(since: now)
         if now - record.since >= Self.interval { (record.wrong, record.since) = (0, now) }
         let isBraked = record.wrong >= Self.guesses

@@ -10,6 +10,8 @@ package enum PassedKind: String, CaseIterable, Sendable {
     case tls = "httpdnsd-tls"
     /// A listening socket for DNS over HTTPS.
     case https = "httpdnsd-https"
+    /// A listening socket for HTTPDNS in plain http.
+    case http = "httpdnsd-http"
     /// A TCP connection.
     case connection = "httpdnsd-connection"
     /// A file with the queries that were not answered yet.

@@ -24,7 +24,7 @@ package struct PassedSockets: Sendable {
             switch PassedKind(rawValue: each.name) {
             case .connection?: connections.append(each)
             case .queries?: file = each.contents(limit: UnfinishedWork.longest)
-            case .udp?, .replies?, .tcp?, .tls?, .https?, nil: sockets.append(each)
+            case .udp?, .replies?, .tcp?, .tls?, .https?, .http?, nil: sockets.append(each)
             }
         }
         work = UnfinishedWork(file, connections)
@@ -64,12 +64,12 @@ package struct PassedSockets: Sendable {
     /// Closes the sockets that do not fit: those of other addresses, and groups of another number of threads.
     ///
     /// - Parameters:
-    ///   - encrypted: those at which DNS is served encrypted, over TCP alone.
+    ///   - others: those that serve encrypted or over HTTP, over TCP alone.
     ///   - threads: how many receive from each address; nil: as many as there are sockets. What a socket unit has bound
     ///     stays as it is.
     /// - Returns: what was closed, for the log.
     package mutating func closeUnfit(
-        _ addresses: [SocketAddress], encrypted: [SocketAddress] = [], threads: Int?
+        _ addresses: [SocketAddress], others: [SocketAddress] = [], threads: Int?
     ) -> [String] {
         var closed: [String] = []
         for address in Set(receivers.keys).union(replies.keys) {
@@ -80,7 +80,7 @@ package struct PassedSockets: Sendable {
             replies[address] = nil
             closed.append("\(address) (\(Transport.udp.rawValue))")
         }
-        for address in listeners.keys where !(addresses + encrypted).contains(address) {
+        for address in listeners.keys where !(addresses + others).contains(address) {
             listeners[address] = nil
             closed.append("\(address) (\(Transport.tcp.rawValue))")
         }

@@ -87,6 +87,13 @@ final class Connections: ConnectionOwner {
         return add(connection) ? connection : nil
     }
 
+    /// Admits a new connection that speaks HTTP in plain text, by the same rule.
+    func admitHTTP(_ descriptor: consuming Descriptor, from peer: SocketAddress) {
+        guard hasRoom(for: peer) else { return }
+        let client = ConnectionClient(address: peer, transport: .tcp)
+        _ = add(HTTPSConnection(StreamSocket(descriptor), client: client, alpn: nil, in: self))
+    }
+
     /// Admits a new connection to an encrypted listener, by the same rule.
     func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress, over transport: Transport) {
         guard let (terms, queue) = handshakes, hasRoom(for: peer) else { return }

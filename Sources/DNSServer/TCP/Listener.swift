@@ -12,12 +12,18 @@ final class Listener: Sendable {
 
     private var socket: ListeningSocket?
     private let transport: Transport
+    private let speaksHTTP: Bool
     private let connections: Connections
     private let events: EventLog
     private var watch: Watch?
     private var retry: LoopTimer?
 
-    init(_ socket: ListeningSocket, for transport: Transport, connections: Connections, events: EventLog) {
+    /// - Parameter speaksHTTP: whether connections are plain HTTP; only with `transport` TCP.
+    init(
+        _ socket: ListeningSocket, for transport: Transport, speaksHTTP: Bool = false, connections: Connections,
+        events: EventLog
+    ) {
+        self.speaksHTTP = speaksHTTP
         self.socket = socket
         self.transport = transport
         self.connections = connections
@@ -47,6 +53,8 @@ final class Listener: Sendable {
             case .connection(let descriptor, let peer):
                 if transport.isEncrypted {
                     connections.admit(descriptor, from: peer, over: transport)
+                } else if speaksHTTP {
+                    connections.admitHTTP(descriptor, from: peer)
                 } else {
                     connections.admit(descriptor, from: peer)
                 }

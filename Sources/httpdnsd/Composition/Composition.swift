@@ -2,6 +2,7 @@ import Configuration
 import DNSResolver
 import DNSWire
 import Glibc
+import HTTPDNS
 import Logs
 import Platform
 import Scheduling
@@ -91,7 +92,9 @@ struct Composition {
                 return same
             }
             let upstream = HTTPDNSProvider(
-                HTTPDNSSettings(entry, proxy: settings.http.proxy.flatMap { SocketAddress($0) }), loop: loop,
+                HTTPDNSSettings(
+                    entry, proxy: settings.http.proxy.flatMap { SocketAddress($0) },
+                    mark: settings.listen.servesHTTP ? LoopMark.ofProcess : nil), loop: loop,
                 bootstrap: localDNS, paths: paths,
                 timeOfDay: { Int64(time(nil)) }, report: report)
             upstream.onDate = { timeOfDay.learn($0, from: entry.name) }

@@ -1,6 +1,7 @@
 import Configuration
 import DNSResolver
 import HTTPDNS
+import Upstreams
 
 // What the configuration says about encrypted DNS and HTTPDNS that is served, in the terms of the parts.
 
@@ -37,4 +38,14 @@ extension ServiceAccount.Encryption {
             case .aes: .aes(key)
             }
     }
+}
+
+extension Configuration.Listen {
+    /// Whether a request over HTTP can come to this server.
+    var servesHTTP: Bool { !https.isEmpty || !httpdns.isEmpty }
+}
+
+extension LoopMark {
+    /// That of this process; nil without random bytes.
+    static let ofProcess = LoopMark(OpenSSLCrypto())
 }

@@ -29,9 +29,12 @@ extension SocketAddress {
 }
 
 extension HTTPDNSSettings {
-    init(_ entry: Configuration.ProviderEntry, proxy: SocketAddress?) {
+    /// - Parameter mark: goes with each request; nil: none.
+    init(_ entry: Configuration.ProviderEntry, proxy: SocketAddress?, mark: LoopMark?) {
+        let format = entry.format
         self.init(
-            name: entry.name, format: entry.format, scheme: entry.url.scheme == .https ? .https : .http,
+            name: entry.name, format: mark.map { MarkedFormat(format, mark: $0) } ?? format,
+            scheme: entry.url.scheme == .https ? .https : .http,
             host: entry.url.host.description, port: entry.url.port,
             basePath: entry.type.urlIsWhole ? "" : entry.url.path,
             addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },

@@ -64,6 +64,7 @@ extension Configuration {
         keep(\.listen.tls, of: old, "listen.tls", &changed)
         keep(\.listen.https, of: old, "listen.https", &changed)
         keep(\.listen.httpsPath, of: old, "listen.https_path", &changed)
+        keep(\.listen.httpdns, of: old, "listen.httpdns", &changed)
         keep(\.listen.udpThreads, of: old, "listen.udp_threads", &changed)
         keep(\.listen.user, of: old, "listen.user", &changed)
         keep(\.limits.memory, of: old, "limits.memory", &changed)

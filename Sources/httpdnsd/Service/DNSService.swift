@@ -61,6 +61,8 @@ final class DNSService {
     private let rules: SharedClientRules
     /// Nil when nothing is served encrypted.
     let certificate: CertificateKeeper?
+    /// The accounts of the HTTPDNS service; nil when it is not served.
+    private let vendors: VendorAccounts?
     /// Passes everything to another process.
     var onHandover: (@Loop () async -> HandoverReport?)?
 
@@ -125,6 +127,8 @@ final class DNSService {
         self.certificate = certificate.map { [server] in
             CertificateKeeper($0, for: server.tls, on: loop, events: events, time: { Int64(time(nil)) })
         }
+        vendors = VendorAccounts(settings, events: events)
+        vendors?.serve(on: server)
         // Not of what is in force of both: lists that were merged have other places.
         resolver.placeOfRule = { [unowned self] in
             self.policy.place(of: $0) ?? base.place(of: $0, file: self.source.path)
@@ -185,6 +189,7 @@ final class DNSService {
             || settings.answers != old.settings.answers
         rules.replace(with: ClientRules(settings, policy))
         server.tls.proxies = AccessList(settings.listen.proxies)
+        vendors?.take(settings)
         store.rotatesAddresses = settings.answers.rotate
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
         resolver.limitMisses(settings.limits.missLimits)

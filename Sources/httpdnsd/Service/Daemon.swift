@@ -145,18 +145,19 @@ final class Daemon {
         let addresses = try settings.listen.addresses.map(Self.socketAddress)
         let tls = try settings.listen.tls.map(Self.socketAddress)
         let https = try settings.listen.https.map(Self.socketAddress)
+        let http = try settings.listen.httpdns.map(Self.socketAddress)
         let threads = settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads
-        for address in addresses + tls + https where !address.isOnThisMachine {
+        for address in addresses + tls + https + http where !address.isOnThisMachine {
             log.logger.log(
                 .startAddressAbsent,
                 "no interface of this machine has \(address) yet: it is served as soon as one has (`ip address` lists them)",
                 ["address": "\(address)"])
         }
         let adopted = handover.sort(
-            passed, for: addresses, encrypted: tls + https, threads: settings.listen.udpThreads)
+            passed, for: addresses, others: tls + https + http, threads: settings.listen.udpThreads)
         do throws(SystemError) {
             return try ServerSockets.bind(
-                addresses, tls: tls, https: https, threads: threads, adopting: adopted)
+                addresses, tls: tls, https: https, http: http, threads: threads, adopting: adopted)
         } catch {
             // IPv6 was not asked for where the machine has none: it is only the default.
             let ipv4 = addresses.filter { $0.family == .ipv4 }
@@ -164,7 +165,8 @@ final class Daemon {
                 error.code == EAFNOSUPPORT
             else { throw error }
             log.logger.log(.startIPv4Only, "no IPv6 on this machine: serving IPv4 only")
-            return try ServerSockets.bind(ipv4, tls: tls, https: https, threads: threads, adopting: adopted)
+            return try ServerSockets.bind(
+                ipv4, tls: tls, https: https, http: http, threads: threads, adopting: adopted)
         }
     }
 

@@ -12,19 +12,19 @@ struct Handover: Sendable {
     /// Sorts what was passed to this process, and closes what does not fit its configuration.
     ///
     /// - Parameters:
-    ///   - encrypted: the addresses of `listen.tls` and `listen.https`.
+    ///   - others: the addresses of `listen.tls`, `listen.https` and `listen.httpdns`.
     ///   - threads: `listen.udp_threads`; 0: as many as there are sockets.
     func sort(
-        _ passed: [PassedDescriptor], for addresses: [SocketAddress], encrypted: [SocketAddress], threads: Int
+        _ passed: [PassedDescriptor], for addresses: [SocketAddress], others: [SocketAddress], threads: Int
     ) -> PassedSockets {
         var sockets = PassedSockets(passed)
         for failure in sockets.failures { log.logger.log(.startSocketsClosed, "\(failure)") }
         // Work is taken up once; and connections that are stored would never close.
         var discarded = Set(passed.compactMap { PassedKind(rawValue: $0.name) })
             .intersection([.connection, .queries])
-        let closed = sockets.closeUnfit(addresses, encrypted: encrypted, threads: threads == 0 ? nil : threads)
+        let closed = sockets.closeUnfit(addresses, others: others, threads: threads == 0 ? nil : threads)
         if !closed.isEmpty {
-            discarded.formUnion([.udp, .replies, .tcp, .tls, .https])
+            discarded.formUnion([.udp, .replies, .tcp, .tls, .https, .http])
             log.logger.log(
                 .startSocketsClosed,
                 "the configuration has changed, so these sockets of the process before are closed: \(closed.joined(separator: ", "))"

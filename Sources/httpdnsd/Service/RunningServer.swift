@@ -219,7 +219,8 @@ final class RunningServer {
             log.logger.log(.startSocketsAdopted, "went on with the sockets of the process before: \(adopted)")
         }
         let encrypted = server.encryptedAddresses.map { ", \($0.address) (\($0.transport.rawValue))" }.joined()
-        print("httpdnsd: serving DNS on \(addresses) (UDP and TCP)\(encrypted)")
+        let http = server.httpAddresses.map { ", \($0) (HTTPDNS)" }.joined()
+        print("httpdnsd: serving DNS on \(addresses) (UDP and TCP)\(encrypted)\(http)")
         fflush(nil)
         tell(.ready)
     }

@@ -1,0 +1,86 @@
+import Admin
+import Configuration
+import DNSResolver
+import DNSServer
+import DNSWire
+import Glibc
+import HTTPDNS
+import Logs
+import Platform
+import Scheduling
+import Upstreams
+
+/// The HTTPDNS service of this server: its accounts with their quotas, and the brake on guesses.
+@Loop
+final class VendorAccounts {
+    private(set) var service: VendorService
+    private var quotas: [String: CallQuota] = [:]
+    private let guesses = TokenGuard()
+    private let events: EventLog
+
+    /// Nil when nothing listens for it.
+    init?(_ settings: Configuration, events: EventLog) {
+        guard settings.listen.servesHTTP else { return nil }
+        self.events = events
+        service = VendorService(settings)
+        quotas = Self.quotas(settings, replacing: [:])
+    }
+
+    /// Answers the requests that a server receives over HTTPS and HTTP.
+    func serve(on server: Server) {
+        for (site, isEncrypted) in [(server.site, true), (server.plainSite, false)] {
+            site.service = VendorRequests(self, of: server, isEncrypted: isEncrypted)
+            site.isOwnRequest = { LoopMark.ofProcess?.isIn($0) == true }
+        }
+    }
+
+    /// Takes the accounts of another configuration; what is used up of a quota stays so.
+    func take(_ settings: Configuration) {
+        service = VendorService(settings)
+        quotas = Self.quotas(settings, replacing: quotas)
+    }
+
+    private static func quotas(
+        _ settings: Configuration, replacing old: [String: CallQuota]
+    ) -> [String: CallQuota] {
+        let now = Int64(time(nil))
+        return settings.accounts.reduce(into: [:]) { quotas, account in
+            guard account.dailyLimit > 0 else { return }
+            var quota = CallQuota(dailyLimit: account.dailyLimit)
+            if let record = old[account.id]?.record(at: now) { quota.restore(record, at: now) }
+            quotas[account.id] = quota
+        }
+    }
+
+    /// Counts the names of a call.
+    ///
+    /// - Returns: whether the account may have them resolved.
+    func take(_ count: Int, of account: String?, at time: Int64) -> Bool {
+        guard let account, var quota = quotas[account] else { return true }
+        let isWithin = (0..<count).allSatisfy { _ in quota.take(at: time) }
+        quotas[account] = quota
+        return isWithin
+    }
+
+    /// Notes credentials that a client has sent.
+    ///
+    /// - Returns: whether the client is answered by them; not once its network has guessed too often.
+    func note(areValid: Bool, from client: SocketAddress, now: Instant) -> Bool {
+        let network = ClientNetwork(client.ip)
+        guard guesses.decide(areValid, from: network, now: now) == .braked else { return true }
+        events.report(
+            LogMessage(
+                .clientRefused, about: "account",
+                "\(network) sends wrong credentials of accounts and has to wait (\(guesses.wrong) were wrong since the start)"
+            ))
+        return false
+    }
+}
+
+extension VendorService {
+    fileprivate init(_ settings: Configuration) {
+        self.init(
+            accounts: settings.accounts.map { ServiceAccount($0) }, addresses: settings.listen.advertisedAddresses,
+            crypto: OpenSSLCrypto(), dataText: { $0.dataText })
+    }
+}

@@ -1,0 +1,129 @@
+import DNSServer
+import DNSWire
+import Glibc
+import HTTPDNS
+import Platform
+import Scheduling
+
+/// Answers requests in the vendors' forms: their questions go the way of all queries, through the cache and the resolver,
+/// with the same access list and limits.
+@Loop
+final class VendorRequests: HTTPService {
+    private static let retryAfter = "\(TokenGuard.interval.components.seconds)"
+
+    private let accounts: VendorAccounts
+    /// It holds this object.
+    private unowned let server: Server
+    private let isEncrypted: Bool
+
+    init(_ accounts: VendorAccounts, of server: Server, isEncrypted: Bool) {
+        self.accounts = accounts
+        self.server = server
+        self.isEncrypted = isEncrypted
+    }
+
+    func respond(
+        to request: HTTPServerRequest, from client: SocketAddress,
+        reply: @escaping @Loop (HTTPServerResponse) -> Void
+    ) -> Bool {
+        let time = Int64(time(nil))
+        switch accounts.service.read(ServiceRequest(request, from: client), at: time) {
+        case .unknown: return false
+        case .reply(let error): reply(HTTPServerResponse(error))
+        case .denied(let error):
+            reply(
+                accounts.note(areValid: false, from: client, now: .bootTime) ? HTTPServerResponse(error) : Self.braked)
+        case .call(let call):
+            if call.isAuthenticated, !accounts.note(areValid: true, from: client, now: .bootTime) {
+                reply(Self.braked)
+            } else if !accounts.take(call.questions.count, of: call.account, at: time) {
+                reply(HTTPServerResponse(call.reply(.overQuota)))
+            } else {
+                resolve(call, from: client, reply)
+            }
+        }
+        return true
+    }
+
+    private static var braked: HTTPServerResponse {
+        HTTPServerResponse(.tooManyRequests, fields: [("retry-after", retryAfter)])
+    }
+
+    private func resolve(
+        _ call: ServiceCall, from client: SocketAddress, _ reply: @escaping @Loop (HTTPServerResponse) -> Void
+    ) {
+        let asked = call.client.map { SocketAddress($0, port: client.port) } ?? client
+        let answers = CallAnswers(call, for: asked.ip, reply)
+        for (index, question) in call.questions.enumerated() {
+            server.answer(
+                call.query(question), from: asked, isTrusted: call.isAuthenticated, isEncrypted: isEncrypted
+            ) { answers.take($0, at: index) }
+        }
+        answers.finishIfComplete()
+    }
+}
+
+/// The answers to the questions of one call, as they come.
+@Loop
+private final class CallAnswers {
+    private let call: ServiceCall
+    private let client: IPAddress
+    private var messages: [Message?]
+    private var missing: Int
+    private var reply: (@Loop (HTTPServerResponse) -> Void)?
+
+    init(_ call: ServiceCall, for client: IPAddress, _ reply: @escaping @Loop (HTTPServerResponse) -> Void) {
+        self.call = call
+        self.client = client
+        self.reply = reply
+        messages = call.questions.map { _ in nil }
+        missing = messages.count
+    }
+
+    func take(_ response: [UInt8]?, at index: Int) {
+        messages[index] = response.flatMap { try? MessageParser.parse($0) }
+        missing -= 1
+        finishIfComplete()
+    }
+
+    /// Replies once, when nothing is awaited.
+    func finishIfComplete() {
+        guard missing == 0, let reply = reply.take() else { return }
+        // The access list refuses all questions of a client alike.
+        let isRefused = messages.contains { $0?.responseCode == .refused }
+        reply(HTTPServerResponse(isRefused ? call.reply(.notAllowed) : call.reply(messages, for: client)))
+    }
+}
+
+extension ServiceCall {
+    /// The message for one of its questions.
+    fileprivate func query(_ question: Question) -> [UInt8] {
+        var flags: HeaderFlags = .recursionDesired
+        if checkingDisabled { flags.insert(.checkingDisabled) }
+        var builder = MessageBuilder(id: 0, flags: flags)
+        builder.append(question)
+        if dnssecOK { builder.append(EDNS(udpPayloadSize: 1_232, dnssecOK: true)) }
+        return builder.bytes
+    }
+}
+
+extension ServiceRequest {
+    fileprivate init(_ request: HTTPServerRequest, from client: SocketAddress) {
+        let method: Method =
+            switch request.method {
+            case .get: .get
+            case .post: .post
+            case .other: .other
+            }
+        self.init(method: method, target: request.target, body: request.body, client: client.ip)
+    }
+}
+
+extension HTTPServerResponse {
+    fileprivate init(_ reply: ServiceReply) {
+        self.init(
+            Status(rawValue: reply.status) ?? .internalError,
+            contentType: reply.isJSON ? "application/json" : "text/plain",
+            body: reply.body)
+    }
+}
