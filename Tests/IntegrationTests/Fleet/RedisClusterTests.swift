@@ -6,7 +6,8 @@ extension Integration {
     /// Answers that daemons share in a Redis Cluster, of which they know one node.
     @Suite(.serialized)
     struct RedisClusterTests {
-        private static let names = (0..<12).map { "n\($0).many.example.com" }
+        /// So many that each node has some.
+        private static let names = (0..<48).map { "n\($0).many.example.com" }
 
         private func ask(_ daemon: Daemon, _ names: [String] = Self.names) throws {
             for name in names { #expect(try daemon.client().ask(name).addresses == ["192.0.2.2"]) }
