@@ -2,6 +2,14 @@
 let everyKey = #"""
     [listen]
     addresses = ["127.0.0.1:53", "[::1]:53"]    # UDP and TCP on each
+    tls = ["0.0.0.0:853"]                        # DNS over TLS
+    https = ["0.0.0.0:443"]                      # DNS over HTTPS
+    certificate = "/etc/httpdnsd/dns.pem"
+    key = "/etc/httpdnsd/dns.key"
+    ocsp = ""
+    client_ca = ""
+    https_path = "/dns-query"
+    proxies = []
     udp_threads = 0
     allow = ["127.0.0.0/8", "::1/128"]
     user = ""                                    # drop to this user after binding

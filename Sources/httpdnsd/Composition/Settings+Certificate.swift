@@ -22,7 +22,7 @@ extension Configuration {
     }
 
     /// What is said of a certificate that is not valid now: it is served all the same, since a client may accept it and a
-    /// server that does not start answers no one.
+    /// server that does not start answers no client.
     var expiredCertificate: String? {
         guard let validity = try? certificateContext?.validity, !validity.contains(Int64(time(nil))) else { return nil }
         let what = validity.upperBound < Int64(time(nil)) ? "has expired" : "is not valid yet"

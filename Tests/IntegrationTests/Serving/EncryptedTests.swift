@@ -1,0 +1,156 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension Integration {
+    /// DNS over TLS with real clients.
+    @Suite(.serialized)
+    struct EncryptedTests {
+        private let certificates: TestCertificates
+        private let leaf: TestCertificates.Leaf
+        private let port: UInt16
+
+        init() throws {
+            certificates = try TestCertificates()
+            leaf = try certificates.leaf(names: ["dns.example"], addresses: ["127.0.0.1"])
+            port = try FreePort.next()
+        }
+
+        private var listen: String {
+            """
+            tls = ["127.0.0.1:\(port)"]
+            certificate = "\(leaf.certificate)"
+            key = "\(leaf.key)"
+            """
+        }
+
+        /// What `kdig` says about a question, with the certificate checked.
+        private func kdig(_ name: String, _ options: String...) throws -> String {
+            try ChildProcess.succeed(
+                [
+                    "kdig", "@127.0.0.1", "-p", "\(port)", "+tls-ca=\(certificates.authority)",
+                    "+tls-hostname=dns.example", name,
+                ] + options)
+        }
+
+        @Test func `kdig gets its answer over TLS, padded, and the metrics and the log of queries say so`() throws {
+            let stage = try Stage(extra: "[log]\nqueries = true\n", listen: listen)
+            let answer = try kdig("www.example.com", "+padding=128")
+            #expect(answer.contains("192.0.2.1") && answer.contains("192.0.2.2"))
+            #expect(answer.contains("Received 468 B"))
+            #expect(answer.contains("TLS1.3"))
+            #expect(stage.daemon.waitForLog { $0.contains(" dot www.example.com") })
+        }
+
+        @Test func `TLS 1_2 is served, and TLS 1_1 is not`() throws {
+            let stage = try Stage(listen: listen)
+            for (version, isServed) in [("-tls1_2", true), ("-tls1_3", true), ("-tls1_1", false)] {
+                let outcome = try ChildProcess.run(
+                    [
+                        "sh", "-c",
+                        "openssl s_client -connect 127.0.0.1:\(port) \(version) -cipher ALL:@SECLEVEL=0 </dev/null",
+                    ], within: .patience)
+                #expect(outcome.output.contains("Cipher is (NONE)") == !isServed, "\(version)")
+            }
+            withExtendedLifetime(stage) {}
+        }
+
+        @Test func `Unbound forwards over TLS`() throws {
+            let stage = try Stage(listen: listen)
+            let own = try FreePort.next()
+            let directory = try TemporaryDirectory()
+            let file = try directory.write(
+                """
+                server:
+                    interface: 127.0.0.1@\(own)
+                    do-not-query-localhost: no
+                    module-config: "iterator"
+                    tls-cert-bundle: "\(certificates.authority)"
+                    username: ""
+                    chroot: ""
+                    pidfile: ""
+                    use-syslog: no
+                    verbosity: 1
+                remote-control:
+                    control-enable: no
+                forward-zone:
+                    name: "."
+                    forward-tls-upstream: yes
+                    forward-addr: 127.0.0.1@\(port)#dns.example
+
+                """, to: "unbound.conf")
+            let unbound = try ChildProcess(["unbound", "-d", "-c", file])
+            #expect(unbound.waitForOutput(.patience) { $1.contains("start of service") })
+            let dig = try Dig(TestAddress("127.0.0.1", port: own), "www.example.com", "A", [])
+            #expect(Set(dig.addresses) == ["192.0.2.1", "192.0.2.2"])
+            withExtendedLifetime(stage) {}
+        }
+
+        @Test func `stubby asks over TLS`() throws {
+            let stage = try Stage(listen: listen)
+            let own = try FreePort.next()
+            let directory = try TemporaryDirectory()
+            let file = try directory.write(
+                """
+                resolution_type: GETDNS_RESOLUTION_STUB
+                dns_transport_list: [GETDNS_TRANSPORT_TLS]
+                tls_authentication: GETDNS_AUTHENTICATION_REQUIRED
+                tls_ca_file: "\(certificates.authority)"
+                tls_query_padding_blocksize: 128
+                listen_addresses: [127.0.0.1@\(own)]
+                upstream_recursive_servers:
+                  - address_data: 127.0.0.1
+                    tls_port: \(port)
+                    tls_auth_name: "dns.example"
+
+                """, to: "stubby.yml")
+            let stubby = try ChildProcess(["stubby", "-C", file, "-l"])
+            #expect(stubby.waitForOutput(.patience) { ($0 + $1).contains("Starting DAEMON") })
+            let dig = try Dig(TestAddress("127.0.0.1", port: own), "www.example.com", "A", ["+retry=5"])
+            #expect(Set(dig.addresses) == ["192.0.2.1", "192.0.2.2"])
+            withExtendedLifetime(stage) {}
+        }
+
+        @Test func `a new certificate is used without a restart`() throws {
+            let directory = try TemporaryDirectory()
+            let (certificate, key) = (directory.path + "/c.pem", directory.path + "/k.pem")
+            func use(_ leaf: TestCertificates.Leaf) throws {
+                for (from, to) in [(leaf.key, key), (leaf.certificate, certificate)] {
+                    try ChildProcess.succeed(["sh", "-c", "cp '\(from)' '\(to).new' && mv '\(to).new' '\(to)'"])
+                }
+            }
+            try use(try certificates.leaf(names: ["old.example"]))
+            let stage = try Stage(
+                listen: """
+                    tls = ["127.0.0.1:\(port)"]
+                    certificate = "\(certificate)"
+                    key = "\(key)"
+                    """)
+            #expect(throws: (any Error).self) { try kdig("www.example.com", "+noretry") }
+            try use(leaf)
+            #expect(stage.daemon.waitForLog { $0.contains("\(certificate) is in use") })
+            #expect(try kdig("www.example.com").contains("192.0.2.1"))
+        }
+
+        @Test func `check names the file that cannot be used`() throws {
+            let other = try certificates.leaf(names: ["other.example"])
+            let text = """
+                [listen]
+                tls = ["127.0.0.1:853"]
+                certificate = "\(leaf.certificate)"
+                key = "\(other.key)"
+                [route]
+                mode = "localdns-only"
+                """
+            let outcome = try Daemon.check(text)
+            #expect(outcome.status == 78)
+            #expect(
+                outcome.errors.contains("\(other.key): is not the key of the certificate in \(leaf.certificate)"))
+            let expired = try certificates.expiredLeaf(names: ["dns.example"])
+            let warned = try Daemon.check(
+                text.replacing(leaf.certificate, with: expired.certificate).replacing(other.key, with: expired.key))
+            #expect(warned.status == 0)
+            #expect(warned.errors.contains("\(expired.certificate): has expired"))
+        }
+    }
+}
