@@ -3,7 +3,7 @@ package import Scheduling
 
 /// Decides about the tokens that clients send, and brakes those that guess.
 ///
-/// A client network has `guesses` wrong tokens a minute. From the next one on it is told to wait until the minute is over,
+/// A client network has `guesses` wrong tokens a minute. From the next one on it has to wait until the minute is over,
 /// with a right token too, for else guessing would only be slower; but not a network that has sent a right one before: it
 /// may share its address with whatever guesses.
 @Loop
