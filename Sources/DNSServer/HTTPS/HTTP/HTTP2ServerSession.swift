@@ -5,8 +5,8 @@ import CNghttp2
 /// nghttp2's callbacks only fill streams and record their ends. Every received byte that is not part of a whole request
 /// comes out of a budget, and so does every stream that ends without a whole response: so streams that are reset at once
 /// (CVE-2023-44487), headers without an end (CVE-2024-27316), SETTINGS, PING and empty frames all end the connection
-/// before they cost anything. nghttp2 1.52 has no limits of its own but for the SETTINGS and PING frames that wait for
-/// their acknowledgement.
+/// before they cost anything. nghttp2 1.52 itself bounds only the SETTINGS and PING frames that wait to be acknowledged;
+/// Debian's also the parts of a header (CVE-2024-28182).
 final class HTTP2ServerSession: HTTPServerSession {
     private let session: OpaquePointer
     /// The streams that nghttp2 has, which holds no reference to them.

@@ -1,0 +1,80 @@
+// sources: Sources/DNSServer/HTTPS/HTTP Fuzz/FuzzSupport/Script.swift
+//
+// A script of steps: any bytes from an HTTP/2 client behind its preface, in parts of any size, and responses to its
+// requests, at once or later or never. Requests are within their limits, a stream that is gone gets no response, what is
+// held is counted, and what is sent are whole frames.
+
+@testable import HTTP
+import Script
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzHTTP2ServerSession(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let session = HTTP2ServerSession() else { preconditionFailure("no session") }
+    let client = Client(session, Script(data, count))
+    client.play()
+    return 0
+}
+
+/// The client, and what answers its requests.
+private final class Client {
+    private let session: HTTP2ServerSession
+    private var script: Script
+    private var waiting: [HTTPServerStream] = []
+    private var output: [UInt8] = []
+
+    init(_ session: HTTP2ServerSession, _ script: Script) {
+        self.session = session
+        self.script = script
+    }
+
+    func play() {
+        receive(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 0, 4, 0, 0, 0, 0, 0])
+        while let step = script.next(), !session.isOver {
+            switch step & 3 {
+            case 0: receive(script.bytes(Int(step >> 2)))
+            case 1: receive(script.bytes(Int(step >> 2) * 64))
+            case 2: answer(Int(step >> 2))
+            default: if step == 0xff { session.finish() } else { takeOutput() }
+            }
+        }
+        takeOutput()
+    }
+
+    private func receive(_ bytes: [UInt8]) {
+        session.receive(bytes[...])
+        while let stream = session.nextRequest() {
+            precondition(stream.isOpen && stream.isWhole, "a request that is gone, or not whole")
+            precondition(stream.request.body.count <= HTTPServerLimits.body, "a body over its limit")
+            precondition(stream.request.target.first == UInt8(ascii: "/"), "a request without a target")
+            waiting.append(stream)
+        }
+        check()
+    }
+
+    private func answer(_ size: Int) {
+        guard !waiting.isEmpty else { return }
+        let stream = waiting.remove(at: size % waiting.count)
+        session.respond(
+            HTTPServerResponse(.ok, contentType: "a/b", body: [UInt8](repeating: 1, count: size * 100)), to: stream)
+        check()
+    }
+
+    private func takeOutput() {
+        session.takeOutput(into: &output, limit: 16 << 10)
+        while output.count >= 9 {
+            let length = output[..<3].reduce(0) { $0 << 8 | Int($1) }
+            precondition(length <= 16 << 10, "a frame over the limit")
+            guard output.count >= 9 + length else { break }
+            output.removeFirst(9 + length)
+        }
+        check()
+    }
+
+    private func check() {
+        precondition(session.unsent >= 0 && session.held >= session.unsent, "bytes that are counted twice, or not")
+        let bound = HTTPServerLimits.window + HTTPServerLimits.streams * (HTTPServerLimits.header + 6_300)
+        precondition(session.held <= bound, "more is held than the windows let in")
+        waiting.removeAll { !$0.isOpen }
+    }
+}
