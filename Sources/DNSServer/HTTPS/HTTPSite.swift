@@ -8,7 +8,7 @@ package import Scheduling
 package final class HTTPSite: Sendable {
     /// What is done with a request.
     enum Decision {
-        /// The message is a query of the client, who may have sent a right token.
+        /// The message is a query of the client; whether it has a right token.
         case query([UInt8], isTrusted: Bool)
         case response(HTTPServerResponse)
         /// The request is for another path than that of DNS over HTTPS.

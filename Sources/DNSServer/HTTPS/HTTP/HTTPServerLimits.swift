@@ -20,7 +20,7 @@ package enum HTTPServerLimits {
     /// Bytes of these that each whole response gives back: PING, WINDOW_UPDATE, PRIORITY and SETTINGS of an honest
     /// client.
     static let overheadPerResponse = 256
-    /// Bytes of these that a stream takes that ends without a whole response, whoever resets it: 128 in a row end the
+    /// Bytes of these that a stream takes that ends without a whole response, whichever side resets it: 128 in a row end the
     /// connection.
     static let overheadPerReset = 512
     /// Frames that wait to be sent, above which the connection is not read.
