@@ -12,6 +12,7 @@ let everyKey = #"""
     proxies = []
     udp_threads = 0
     allow = ["127.0.0.0/8", "::1/128"]
+    tokens = []
     user = ""                                    # drop to this user after binding
     httpdns = []                                 # HTTPDNS in plain http
     name = ""                                    # of the certificate, for discovery and profiles

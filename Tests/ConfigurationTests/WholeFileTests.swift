@@ -44,6 +44,8 @@ import Testing
         loaded.providers = []
         loaded.forwards = []
         loaded.route.bypass = []
+        // Paths of files have an effect only with an address.
+        (loaded.listen.tls, loaded.listen.https, loaded.listen.certificate, loaded.listen.key) = ([], [], "", "")
         #expect(loaded == Configuration())
     }
 
