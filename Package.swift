@@ -125,7 +125,8 @@ let package = Package(
             (
                 "DNSServer",
                 [
-                    "CLinux", "CNghttp2", "COpenSSL", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform", "Scheduling",
+                    "CLinux", "CNghttp2", "COpenSSL", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform",
+                    "Scheduling",
                     .product(name: "Logging", package: "swift-log"),
                 ]
             ),
