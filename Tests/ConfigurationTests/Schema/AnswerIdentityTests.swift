@@ -17,6 +17,7 @@ import Testing
         ("listen.proxies", { $0.listen.proxies = [try #require(AddressPrefix("192.0.2.1/32"))] }),
         ("listen.udp_threads", { $0.listen.udpThreads = 2 }),
         ("listen.allow", { $0.listen.allow.removeLast() }), ("listen.user", { $0.listen.user = "nobody" }),
+        ("listen.tokens", { $0.listen.tokens = [Secret("s")] }),
         ("listen.httpdns", { $0.listen.httpdns = [AddressAndPort(.v4(1), port: 80)] }),
         ("listen.name", { $0.listen.name = try Name("dns.example.com") }),
         ("listen.advertise", { $0.listen.advertise = [.v4(1)] }),
