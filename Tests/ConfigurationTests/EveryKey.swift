@@ -18,6 +18,16 @@ let everyKey = #"""
     name = ""                                    # of the certificate, for discovery and profiles
     advertise = []                               # empty: the addresses of the listeners
 
+    [[account]]                                  # of the HTTPDNS service offered here
+    id = "139450"
+    secret = "${ALIYUN_HTTPDNS_SECRET}"
+    access_key_id = ""
+    encryption = "none"
+    encryption_key = ""
+    names = []
+    daily_limit = 0
+    client_subnet = false
+
     [[provider]]                                 # asked in this order
     type = "aliyun"                              # aliyun aliyun-v2 tencent tencent-https doh-json doh (later: baidu volcengine ucloud)
     name = "aliyun"

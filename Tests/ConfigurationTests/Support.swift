@@ -14,9 +14,10 @@ let minimal = """
 let credentials = [
     "ALIYUN_HTTPDNS_SECRET": "0123456789abcdef0123456789abcdef",
     "ALIYUN_HTTPDNS_KEY": "00112233445566778899aabbccddeeff",
-    "DOH_TOKEN": "0123456789abcdef", "FLEET_KEY": "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
-    "REDIS_PASSWORD": "secret",
-    "ALIDNS_SECRET": "secret", "TENCENT_HTTPDNS_KEY": "0123456789abcdef", "TENCENT_HTTPDNS_TOKEN": "123456789",
+    "DOH_TOKEN": "0123456789abcdef",
+    "FLEET_KEY": "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff", "REDIS_PASSWORD": "secret",
+    "ALIDNS_SECRET": "secret", "ACCOUNT_SECRET": "0123456789abcdef", "ACCOUNT_KEY": "0123456789abcdef",
+    "TENCENT_HTTPDNS_KEY": "0123456789abcdef", "TENCENT_HTTPDNS_TOKEN": "123456789",
 ]
 
 /// The configuration of a text that must be accepted.

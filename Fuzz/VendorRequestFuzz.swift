@@ -1,0 +1,48 @@
+// sources: Sources/DNSWire Sources/HTTPDNS
+//
+// Any bytes as a request in the vendors' forms: what is asked is a host name and an address, or one name and any type,
+// and every reply to it can be written.
+
+import DNSWire
+@testable import HTTPDNS
+
+/// Returns ciphertexts as plaintexts, so that the readers behind the ciphers get any bytes.
+private struct NoEncryption: Crypto {
+    func md5(_ bytes: [UInt8]) -> [UInt8]? { [0] }
+    func sha256(_ bytes: [UInt8]) -> [UInt8]? { [0] }
+    func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? { [0] }
+    func randomBytes(_ count: Int) -> [UInt8]? { [UInt8](repeating: 0, count: count) }
+    func encrypt(_ plaintext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { plaintext }
+    func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { ciphertext }
+}
+
+private let service = VendorService(
+    accounts: [
+        ServiceAccount(id: "1", namesClients: true),
+        ServiceAccount(id: "2", secret: Secret("00"), encryption: .cbc(Secret("00")), namesClients: true),
+        ServiceAccount(id: "3", encryption: .gcm(Secret("00")), namesClients: true),
+        ServiceAccount(id: "4", encryption: .aes(Secret("0")), namesClients: true),
+        ServiceAccount(id: "5", encryption: .des(Secret("0")), names: [.root]),
+    ], addresses: [.v4(1)], crypto: NoEncryption(), dataText: { "\($0.rdata.count)" })
+
+/// libFuzzer's entry point: one input. Target and body are separated by a line feed.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzVendorRequest(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
+    let parts = bytes.split(separator: 10, maxSplits: 1, omittingEmptySubsequences: false).map(Array.init)
+    for method in [ServiceRequest.Method.get, .post, .other] {
+        let request = ServiceRequest(
+            method: method, target: parts[0], body: parts.count > 1 ? parts[1] : [], client: .v4(2))
+        guard case .call(let call) = service.read(request, at: 1_700_000_000) else { continue }
+        precondition(call.questions.count <= 2 * ServiceCall.mostNames, "more questions than a call may have")
+        let answers = call.questions.map { question -> Message? in
+            precondition(!question.type.isMeta, "no type of records")
+            let record = Record(name: question.name, type: question.type, ttl: 0, rdata: [1, 2, 3, 4])
+            return Message(flags: .response, answers: [record])
+        }
+        _ = call.reply(answers, for: .v6(1))
+        _ = call.reply(answers.map { _ in nil }, for: .v4(1))
+        for refusal in [ServiceRefusal.notAllowed, .overQuota, .unavailable] { _ = call.reply(refusal) }
+    }
+    return 0
+}
