@@ -5,7 +5,9 @@ import HTTPDNS
 import Testing
 
 @Suite struct WholeFileTests {
-    @Test func `a file with every key loads, with warnings about what costs money, and an account that nothing serves`() throws {
+    @Test func `a file with every key loads, with warnings about what costs money, and an account that nothing serves`()
+        throws
+    {
         let loaded = try accepted(everyKey, environment: ["ALIYUN_HTTPDNS_SECRET": "s"])
         let warnings = loaded.warnings.map(\.description)
         #expect(warnings.count == 2)
