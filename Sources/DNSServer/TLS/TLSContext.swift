@@ -45,6 +45,20 @@ package final class TLSContext: Sendable {
     /// What marks a connection over which HTTP is served; never read.
     var applicationData: UnsafeMutableRawPointer { UnsafeMutableRawPointer(context) }
 
+    /// Whether the certificate is for a host name (RFC 9525).
+    package func isFor(name: String) -> Bool {
+        defer { ERR_clear_error() }
+        return X509_check_host(SSL_CTX_get0_certificate(context), name, name.utf8.count, 0, nil) == 1
+    }
+
+    /// Whether the certificate is for an IP address.
+    ///
+    /// - Parameter address: as text.
+    package func isFor(address: String) -> Bool {
+        defer { ERR_clear_error() }
+        return X509_check_ip_asc(SSL_CTX_get0_certificate(context), address, 0) == 1
+    }
+
     // MARK: Files
 
     /// Calls `body` with the bytes of a file as OpenSSL reads them.

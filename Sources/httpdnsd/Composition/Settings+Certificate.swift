@@ -29,6 +29,18 @@ extension Configuration {
         return "\(listen.certificate): \(what), so clients refuse it: renew it"
     }
 
+    /// What is said of a certificate by which clients cannot discover encrypted listeners; nil when all is well.
+    var undiscoverable: String? {
+        guard let name = listen.name?.description, let context = try? certificateContext else { return nil }
+        guard context.isFor(name: name) else {
+            return "listen.name: \(listen.certificate) is not for \(name), so clients refuse it there"
+        }
+        let missing = listen.advertisedAddresses.map(\.description).filter { !context.isFor(address: $0) }
+        guard !missing.isEmpty else { return nil }
+        return
+            "\(listen.certificate): is not for \(missing.joined(separator: ", ")), so clients that know only the address stay with plain DNS: have it made for the address too (IP SAN)"
+    }
+
     private var certificateContext: TLSContext? {
         get throws(TLSFiles.Problem) {
             guard let files = listen.tlsFiles else { return nil }

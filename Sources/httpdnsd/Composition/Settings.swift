@@ -181,7 +181,10 @@ extension Configuration {
         unreadableAuthorities.map { provider, file in
             "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
         }
-            + [expiredCertificate, unreadableSharedAuthority, unverifiableLocalDNS, missingLocalDNS, missingGroup]
+            + [
+                expiredCertificate, undiscoverable, unreadableSharedAuthority, unverifiableLocalDNS, missingLocalDNS,
+                missingGroup,
+            ]
             .compactMap { $0 }
     }
 
