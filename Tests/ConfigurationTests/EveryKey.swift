@@ -2,10 +2,10 @@
 let everyKey = #"""
     [listen]
     addresses = ["127.0.0.1:53", "[::1]:53"]    # UDP and TCP on each
-    tls = ["0.0.0.0:853"]                        # DNS over TLS
-    https = ["0.0.0.0:443"]                      # DNS over HTTPS
-    certificate = "/etc/httpdnsd/dns.pem"
-    key = "/etc/httpdnsd/dns.key"
+    tls = []                                     # DNS over TLS on each
+    https = []                                   # DNS over HTTPS on each
+    certificate = ""
+    key = ""
     ocsp = ""
     client_ca = ""
     https_path = "/dns-query"

@@ -35,8 +35,7 @@ final class HandshakeQueue {
     ///
     /// - Returns: false when it finds no room.
     func step(_ handshake: TLSHandshake) -> Bool {
-        if turn != loop.turns { (turn, taken) = (loop.turns, 0) }
-        if waiting.count == 0, taken < Self.perTurn {
+        if waiting.count == 0, roomInTurn > 0 {
             taken += 1
             handshake.step()
             return true
@@ -48,6 +47,12 @@ final class HandshakeQueue {
         return hasRoom
     }
 
+    /// How many steps this turn of the loop has left.
+    private var roomInTurn: Int {
+        if turn != loop.turns { (turn, taken) = (loop.turns, 0) }
+        return Self.perTurn - taken
+    }
+
     private func schedule() {
         guard !isScheduled, waiting.count > 0 else { return }
         isScheduled = true
@@ -55,7 +60,8 @@ final class HandshakeQueue {
             guard let self else { return }
             isScheduled = false
             var batch: [Waiting] = []
-            waiting.take(Self.perTurn, into: &batch)
+            waiting.take(roomInTurn, into: &batch)
+            taken += batch.count
             for each in batch { each.handshake.step() }
             schedule()
         }

@@ -29,7 +29,7 @@ extension DNSService {
             report.restartNeeded = settings.keepStartSettings(of: composition.settings)
             report.warnings = loaded.warnings.map(\.description) + remarks
             await take(settings, stored: stored)
-            if let files = settings.listen.tlsFiles { certificate?.take(files) }
+            if let files = settings.listen.tlsFiles, !files.certificate.isEmpty { certificate?.take(files) }
             // The old lists.
             returnFreeMemory()
         } catch let refusal as ConfigurationRefusal {
