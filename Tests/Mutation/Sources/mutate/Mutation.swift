@@ -48,7 +48,9 @@ final class Mutator: SyntaxRewriter {
     ]
 
     /// A text as an expression: only written, never read again.
-    private func written(_ text: String) -> ExprSyntax { ExprSyntax(DeclReferenceExprSyntax(baseName: .identifier(text))) }
+    private func written(_ text: String) -> ExprSyntax {
+        ExprSyntax(DeclReferenceExprSyntax(baseName: .identifier(text)))
+    }
 
     /// A condition between two forms of an expression. The whole stays on the lines that it had.
     private func choose(_ number: Int, _ mutant: String, _ original: ExprSyntax) -> ExprSyntax {
