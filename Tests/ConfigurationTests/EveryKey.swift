@@ -14,7 +14,7 @@ let everyKey = #"""
     allow = ["127.0.0.0/8", "::1/128"]
     tokens = []
     user = ""                                    # drop to this user after binding
-    httpdns = []                                 # HTTPDNS in plain http
+    httpdns = ["127.0.0.1:8054"]                 # HTTPDNS in plain http
     name = ""                                    # of the certificate, for discovery and profiles
     advertise = []                               # empty: the addresses of the listeners
 

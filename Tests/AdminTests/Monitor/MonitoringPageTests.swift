@@ -10,6 +10,7 @@ struct MonitoringPageTests {
         var status = StatusReport()
         status.cache.file = "/var/lib/httpdnsd/cache.sqlite"
         status.dnstap = StatusReport.Dnstap()
+        status.encrypted = StatusReport.Encrypted()
         status.shared.address = "192.0.2.1:6379"
         var provider = StatusReport.Provider()
         (provider.dailyLimit, provider.monthlyLimit) = (1, 1)
