@@ -21,6 +21,8 @@ enum Requirement {
     case otherUser
     /// Permission to see the open files of the server, which cannot be dumped.
     case processFiles
+    /// A JDK, which takes too long to install for these two tests.
+    case java
 
     var isMet: Bool {
         switch self {
@@ -31,6 +33,7 @@ enum Requirement {
                 && access("/run/NetworkManager/no-stub-resolv.conf", F_OK) != 0
         case .ipv6: (try? FreePort.next(on: ["::1"])) != nil
         case .otherUser, .processFiles: geteuid() == 0
+        case .java: (try? ChildProcess.run(["javac", "-version"]))?.status == 0
         }
     }
 
@@ -43,6 +46,7 @@ enum Requirement {
         case .ipv6: "no IPv6 on the loopback interface"
         case .otherUser: "no leave to become another user"
         case .processFiles: "no leave to see the open files of a process that cannot be dumped"
+        case .java: "no JDK"
         }
     }
 }

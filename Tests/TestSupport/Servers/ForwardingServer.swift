@@ -31,10 +31,12 @@ package final class ForwardingServer: Sendable {
     }
 
     /// dnsmasq.
-    package static func dnsmasq(on host: ClientHost) throws -> ForwardingServer {
+    ///
+    /// - Parameter options: more options of its command.
+    package static func dnsmasq(on host: ClientHost, options: [String] = []) throws -> ForwardingServer {
         try ForwardingServer(ready: Dnsmasq.ready) { _ in
             host.namespace.prefix
-                + Dnsmasq.command(at: TestAddress("127.0.0.1", port: 5_353), ["--server=127.0.0.1#53"])
+                + Dnsmasq.command(at: TestAddress("127.0.0.1", port: 5_353), ["--server=127.0.0.1#53"] + options)
         }
     }
 
