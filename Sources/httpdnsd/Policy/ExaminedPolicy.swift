@@ -30,10 +30,8 @@ struct ExaminedPolicy {
 
     /// The verified document that was taken last; nil where there is none, or none that may be read.
     private mutating func stored(_ settings: Configuration) -> SignedPolicy? {
-        guard let path = PolicyKeeper.path(settings),
-            let bytes = try? readFile(path, limit: PolicyEnvelope.maximumSize + 1)
-        else { return nil }
-        return open(bytes, path, settings, "the stored policy is not used")
+        guard let file = PolicyFile(settings), let bytes = file.bytes else { return nil }
+        return open(bytes, file.path, settings, "the stored policy is not used")
     }
 
     private mutating func judgeStored(_ policy: SignedPolicy, _ settings: Configuration, _ now: Int64) {

@@ -24,8 +24,8 @@ final class PolicyKeeper {
     private var lastSerial: Int?
     /// Whether its expiry was reported.
     private var hasReportedExpiry = false
-    /// The entity tag of a document that needs no second look.
-    private var tag: String?
+    /// The document at the URL that needs no second look: its entity tag, and what there is to say of it.
+    private var judged: (tag: String, problem: String)?
     private var fetcher: PolicyFetcher?
     private var makeFetcher: (@Loop (PolicyLocation) -> PolicyFetcher)?
     private var onChange: (@Loop () async -> Void)?
@@ -44,6 +44,9 @@ final class PolicyKeeper {
         self.settings = settings
         present = stored(by: settings)
         lastSerial = inForce?.document.serial
+        if present != nil, let url = settings.policy.url {
+            judged = PolicyFile(settings)?.tag(at: "\(url)").map { ($0, "") }
+        }
         if let lastSerial { events.logger.log(.policyTaken, "the stored policy with serial \(lastSerial) is in force") }
     }
 
@@ -69,30 +72,27 @@ final class PolicyKeeper {
 
     // MARK: The stored policy
 
-    /// The path of the stored policy; nil: it is not stored.
-    nonisolated static func path(_ settings: Configuration) -> String? {
-        settings.cache.disk.path.isEmpty ? nil : settings.cache.disk.path + ".policy"
-    }
-
     /// The stored policy, verified by the keys of `settings`. Reads a file.
     nonisolated func stored(by settings: Configuration) -> SignedPolicy? {
-        guard settings.policy.url != nil, let path = Self.path(settings),
-            let bytes = try? readFile(path, limit: PolicyEnvelope.maximumSize + 1)
-        else { return nil }
+        guard let file = PolicyFile(settings), let bytes = file.bytes else { return nil }
         do throws(ConfigurationError) {
-            return try SignedPolicy.open(bytes, file: path, keys: settings.policy.keys, check: PolicyKey.check)
+            return try SignedPolicy.open(bytes, file: file.path, keys: settings.policy.keys, check: PolicyKey.check)
         } catch {
             events.logger.log(.policyRefused, "\(error.diagnostics[0]); the stored policy is not used")
             return nil
         }
     }
 
-    private nonisolated static func store(_ bytes: [UInt8], _ path: String) -> SystemError? {
+    /// Stores a document that needs no second look.
+    private func store(_ bytes: [UInt8], _ tag: String?, from url: String) async {
+        settle(tag, "")
+        guard let file = PolicyFile(settings) else { return }
         do throws(SystemError) {
-            try replaceFile(path, bytes, mode: 0o600)
-            return nil
+            try await file.store(bytes, tag: tag, at: url)
         } catch {
-            return error
+            problem = "\(error): a restart does not find the policy"
+            judged?.problem = problem
+            events.report(LogMessage(.policyUnavailable, about: file.path, problem))
         }
     }
 
@@ -110,7 +110,7 @@ final class PolicyKeeper {
         }
         round += 1
         isFetching = false
-        tag = nil
+        judged = nil
         fetcher = nil
         fetchTimer?.cancel()
     }
@@ -156,7 +156,7 @@ final class PolicyKeeper {
         self.fetcher = fetcher
         isFetching = true
         Loop.spawn { [self, round] in
-            let fetched = await fetcher.fetch(unless: tag)
+            let fetched = await fetcher.fetch(unless: judged?.tag)
             guard round == self.round else { return }
             await received(fetched, from: "\(url)", round)
             guard round == self.round else { return }
@@ -172,7 +172,9 @@ final class PolicyKeeper {
         case .failed(let reason):
             problem = "\(url): \(reason)"
             events.report(LogMessage(.policyUnavailable, about: url, "\(problem); what is in force stays"))
-        case .unchanged: lastFetch = loop.now
+        case .unchanged:
+            lastFetch = loop.now
+            problem = judged?.problem ?? ""
         case .document(let bytes, let tag):
             lastFetch = loop.now
             await judge(bytes, tag, from: url, round)
@@ -191,10 +193,11 @@ final class PolicyKeeper {
         guard round == self.round else { return }
         switch verdict {
         case .decided(.take, let policy): await take(policy, bytes, tag, from: url)
-        case .decided(.same, _): (problem, self.tag) = ("", tag)
+        case .decided(.same, _):
+            // The tag is new, and so the signature may be.
+            if tag == nil { settle(nil, "") } else { await store(bytes, tag, from: url) }
         case .decided(.elsewhere, let policy):
-            (problem, self.tag) = ("", tag)
-            problem = "serial \(policy.document.serial) is for other machines, by its share or labels"
+            settle(tag, "serial \(policy.document.serial) is for other machines, by its share or labels")
         case .decided(.refuse(let reason), _): refuse("\(url) \(reason)", url)
         case .invalid(let diagnostics):
             let more = diagnostics.count > 1 ? " (and \(diagnostics.count - 1) more)" : ""
@@ -222,24 +225,23 @@ final class PolicyKeeper {
         }
     }
 
+    /// A document needs no second look.
+    private func settle(_ tag: String?, _ problem: String) {
+        self.problem = problem
+        judged = tag.map { ($0, problem) }
+    }
+
     private func refuse(_ text: String, _ url: String) {
         problem = text
         events.report(LogMessage(.policyRefused, about: url, "\(text); what is in force stays"))
     }
 
     private func take(_ policy: SignedPolicy, _ bytes: [UInt8], _ tag: String?, from url: String) async {
-        (problem, self.tag) = ("", tag)
         present = policy
         hasReportedExpiry = false
         let serial = policy.document.serial
         lastSerial = serial
-        if let path = Self.path(settings) {
-            let failure = try? await NamedThread.run("policy") { Self.store(bytes, path) }
-            if let failure {
-                problem = "\(failure): a restart does not find the policy"
-                events.report(LogMessage(.policyUnavailable, about: path, problem))
-            }
-        }
+        await store(bytes, tag, from: url)
         await onChange?()
         let changes = policy.changes.isEmpty ? "it changes nothing" : policy.changes.joined(separator: ", ")
         events.logger.log(.policyTaken, "\(url) is taken: serial \(serial) \(changes)", ["serial": "\(serial)"])

@@ -84,6 +84,69 @@ extension Integration {
             #expect(vendor.callCount("policy.example.net") == 0)
         }
 
+        @Test func `after a restart an unchanged policy is not sent again, and a new one is taken`() throws {
+            let certificates = try TestCertificates()
+            let site = try PolicySite(try certificates.leaf(addresses: ["127.0.0.1"]))
+            let published = site.path("fleet.policy")
+            try publish(serial: 1, Self.bypass, to: published)
+            let text = configuration(
+                "https://\(site.address)/fleet.policy", "ca_file = \"\(certificates.authority)\"")
+            let first = try Daemon(text)
+            #expect(first.waitForLog { $0.contains("is taken: serial 1") }, "\(first.errors)")
+            try first.stop()
+            let second = try Daemon(text)
+            #expect(site.waitFor(1, status: 304), "\(site.statuses)")
+            #expect(site.statuses.count { $0 == 200 } == 1, "\(site.statuses)")
+            #expect(try second.client().ask("www.example.com").addresses == Self.ofLocalDNS)
+            try publish(serial: 2, "", to: published)
+            #expect(second.waitForLog { $0.contains("is taken: serial 2") }, "\(second.errors)")
+            #expect(try waitUntil(second, answers: Self.ofVendor))
+        }
+
+        @Test func `a tag of another document, or of another URL, keeps no policy out`() throws {
+            let certificates = try TestCertificates()
+            let site = try PolicySite(try certificates.leaf(addresses: ["127.0.0.1"]))
+            try publish(serial: 1, to: site.path("fleet.policy"))
+            let lines = "ca_file = \"\(certificates.authority)\""
+            let first = try Daemon(configuration("https://\(site.address)/fleet.policy", lines))
+            #expect(first.waitForLog { $0.contains("is taken: serial 1") }, "\(first.errors)")
+            try first.stop()
+            let stored = directory.path + "/cache.sqlite.policy"
+            let old = try Data(contentsOf: URL(filePath: stored))
+            // A link: the same tag at another URL.
+            try FileManager.default.createSymbolicLink(
+                atPath: site.path("other.policy"), withDestinationPath: site.path("fleet.policy"))
+            let second = try Daemon(configuration("https://\(site.address)/other.policy", lines))
+            #expect(site.waitFor(2, status: 200), "\(site.statuses)")
+            try publish(serial: 2, Self.bypass, to: site.path("fleet.policy"))
+            #expect(second.waitForLog { $0.contains("is taken: serial 2") }, "\(second.errors)")
+            try second.stop()
+            // As after a power cut before the document was on the disk.
+            try old.write(to: URL(filePath: stored), options: .atomic)
+            let third = try Daemon(configuration("https://\(site.address)/other.policy", lines))
+            #expect(third.waitForLog { $0.contains("is taken: serial 2") }, "\(third.errors)")
+            #expect(try waitUntil(third, answers: Self.ofLocalDNS))
+        }
+
+        @Test func `a policy whose server was away for a while is no problem once it answers again`() throws {
+            let certificates = try TestCertificates()
+            let leaf = try certificates.leaf(addresses: ["127.0.0.1"])
+            let site = try PolicySite(leaf)
+            let published = site.path("fleet.policy")
+            try publish(serial: 1, to: published)
+            let daemon = try Daemon(
+                configuration(
+                    "https://\(site.address)/fleet.policy", "ca_file = \"\(certificates.authority)\""))
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") }, "\(daemon.errors)")
+            try FileManager.default.moveItem(atPath: published, toPath: published + ".away")
+            #expect(daemon.waitForLog { $0.contains("the server answers HTTP 404") })
+            #expect(try show().contains("PROBLEM"))
+            let before = site.statuses.count { $0 == 304 }
+            try FileManager.default.moveItem(atPath: published + ".away", toPath: published)
+            #expect(site.waitFor(before + 2, status: 304), "\(site.statuses)")
+            #expect(try !show().contains("PROBLEM"))
+        }
+
         @Test func `a server without the right certificate is not asked for it, and the log says so`() throws {
             let site = try PolicySite(try TestCertificates().leaf(addresses: ["127.0.0.1"]))
             try publish(serial: 1, Self.bypass, to: site.path("fleet.policy"))

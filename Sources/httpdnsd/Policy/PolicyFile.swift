@@ -1,0 +1,57 @@
+import Configuration
+import Platform
+
+/// The signed policy that was taken last, in a file beside the cache, and its entity tag in another one beside that.
+///
+/// The tag's file names the URL and the document, by the line that holds its signature: beside any other document, as
+/// after a power cut between the two, it says nothing.
+struct PolicyFile: Sendable {
+    /// Longer lines, and longer files of tags, are of no use.
+    private static let longest = 4_096
+
+    let path: String
+
+    /// Nil when the configuration wants no policy, or nothing on disk.
+    init?(_ settings: Configuration) {
+        guard settings.policy.url != nil, !settings.cache.disk.path.isEmpty else { return nil }
+        path = settings.cache.disk.path + ".policy"
+    }
+
+    private var tagPath: String { path + ".tag" }
+
+    /// The document; nil where none can be read.
+    var bytes: [UInt8]? { try? readFile(path, limit: PolicyEnvelope.maximumSize + 1) }
+
+    /// Stores a document and the entity tag under which it is at a URL, on a thread of its own.
+    func store(_ bytes: [UInt8], tag: String?, at url: String) async throws(SystemError) {
+        try await NamedThread.run("policy") {
+            Result { () throws(SystemError) in
+                try replaceFile(path, bytes, mode: 0o600)
+                if let tag { try store(tag, at: url, of: bytes) }
+            }
+        }.get()
+    }
+
+    private func store(_ tag: String, at url: String, of bytes: [UInt8]) throws(SystemError) {
+        guard let signature = Self.firstLine(bytes) else { return }
+        let content = Array("\(url)\n".utf8) + signature + Array("\n\(tag)\n".utf8)
+        try replaceFile(tagPath, content, mode: 0o600)
+    }
+
+    /// The entity tag under which the stored document was at a URL; nil where none is known.
+    func tag(at url: String) -> String? {
+        guard let content = try? readFile(tagPath, limit: Self.longest),
+            let document = try? readFile(path, limit: Self.longest), let signature = Self.firstLine(document)
+        else { return nil }
+        let fields = content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        // Four: the last line has an end. Nothing but a tag gets into a request.
+        guard fields.count == 4, fields[3].isEmpty, fields[0].elementsEqual(url.utf8), fields[1] == signature,
+            !fields[2].isEmpty, fields[2].allSatisfy({ (0x20...0x7e).contains($0) })
+        else { return nil }
+        return String(decoding: fields[2], as: UTF8.self)
+    }
+
+    private static func firstLine(_ bytes: [UInt8]) -> ArraySlice<UInt8>? {
+        bytes.prefix(longest).firstIndex(of: UInt8(ascii: "\n")).map { bytes[..<$0] }
+    }
+}
