@@ -1,5 +1,6 @@
 import Admin
 import Testing
+import Upstreams
 
 @testable import httpdnsd
 
@@ -31,6 +32,26 @@ struct FleetCheckTests {
         #expect(try shared { $0.state = .inBackoff } == ["shared.unreachable"])
         #expect(try shared { $0.refused = 1 } == ["shared.refused"])
         #expect(try shared { $0.damaged = 1 } == ["shared.damaged"])
+    }
+
+    private func asked(_ outcome: SharedExamination.Outcome, _ status: StatusReport? = nil) throws -> [String]? {
+        var patient = try Patient(status: status)
+        patient.examination.shared = SharedExamination(place: "127.0.0.1:6379", outcome: outcome)
+        return patient.keys(.sharedCache)
+    }
+
+    @Test func `what the shared cache does when it is asked from here is known without a server`() throws {
+        #expect(try asked(.works(latency: .milliseconds(3))) == [])
+        #expect(try asked(.works(latency: .milliseconds(40))) == ["shared.slow"])
+        #expect(try asked(.unreachable("refused")) == ["shared.unreachable"])
+        #expect(try asked(.refuses(command: "SET", reason: "NOPERM")) == ["shared.refused"])
+    }
+
+    @Test func `what is seen from here and what the server says of it is one finding`() throws {
+        var status = StatusReport()
+        (status.shared.address, status.shared.state, status.shared.damaged) = ("127.0.0.1:6379", .inBackoff, 1)
+        #expect(try asked(.unreachable("refused"), status) == ["shared.unreachable", "shared.damaged"])
+        #expect(try asked(.works(latency: .zero), status) == ["shared.unreachable", "shared.damaged"])
     }
 
     @Test func `a policy in force, for other machines, or not configured is no finding`() {

@@ -89,6 +89,14 @@ final class RedisLink {
         _ = usable()
     }
 
+    /// The connection to send commands on, once the host is looked up; nil when there is none by `deadline`.
+    func reached(until deadline: Instant) async -> (any RedisChannel)? {
+        start()
+        await lookup?.lookedUp(until: deadline)
+        if port != nil, addresses.isEmpty { lastFailure = "LocalDNS has no address of its host" }
+        return usable()
+    }
+
     /// The connection to send commands on; nil while there is none: no address is known, or it is in backoff. Begins the
     /// probe that is due.
     func usable() -> (any RedisChannel)? {

@@ -64,7 +64,7 @@ package final class SharedStore {
 
     package nonisolated let settings: SharedStoreSettings
     let keys: SharedKeys
-    private let prefix: [UInt8]
+    let prefix: [UInt8]
     let loop: EventLoop
     let redis: RedisNodes
     let leases: LeaseWatch

@@ -9,8 +9,8 @@ struct DoctorCommand: ParsableCommand {
         abstract: "Finds what is wrong on this machine, and says what mends it.",
         discussion: """
             Looks at the configuration, the port and the program that holds it, the files by which programs find this \
-            server, what the running server says of its sources and of the network, and the machine's limits. Only reads, \
-            and ends within 6 seconds. As root it sees more. Exit status: 0 when all is well, 1 when \
+            server, what the running server says of its sources and of the network, the shared cache, and the machine's \
+            limits. Only reads, but for one value in the shared cache that it removes again, and ends within 6 seconds. As root it sees more. Exit status: 0 when all is well, 1 when \
             something is found, be it a warning, 78 when the configuration has a mistake.
             """)
 

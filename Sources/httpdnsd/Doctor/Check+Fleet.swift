@@ -2,6 +2,7 @@ import Admin
 import Configuration
 import Glibc
 import Platform
+import Upstreams
 
 // What the running server says of what it shares with others: the cache and the signed policy.
 
@@ -9,27 +10,44 @@ extension Check {
     /// How long before its expiry a policy is to be signed again, in seconds.
     private static let leastLeft: Int64 = 7 * 86_400
 
-    static let sharedCache = ofStatus(
-        "shared", well: "the shared cache answers and takes answers, or none is configured"
-    ) {
-        status in
-        let shared = status.shared
+    static let sharedCache = Check(
+        subject: "shared", well: "the shared cache answers and takes answers, or none is configured"
+    ) { examined in
+        let asked = examined.shared.map { findings(on: $0, examined.settings.cache.shared.timeout) }
+        let said = examined.report.map { findings(on: $0.shared) }
+        guard asked != nil || said != nil else { return nil }
+        // What is seen from here goes before what the server says of the same.
+        let keys = (asked ?? []).map(\.key)
+        return (asked ?? []) + (said ?? []).filter { !keys.contains($0.key) }
+    }
+
+    private static func findings(on asked: SharedExamination, _ timeout: Duration) -> [Finding] {
+        switch asked.outcome {
+        case .unreachable(let reason):
+            [.unreachable("\(asked.place) cannot be asked from here: \(reason)")]
+        case .refuses(let command, let reason): [.refused("\(asked.place) refuses \(command): \(reason)")]
+        case .works(let latency) where latency > timeout / 2:
+            [
+                Finding(
+                    "shared.slow", .warning,
+                    "\(asked.place) took \(Int(latency / .milliseconds(1))) ms for one command, of \(Int(timeout / .milliseconds(1))) ms that a look-up may take",
+                    mend: "a Redis nearer to this machine, or a longer cache.shared.timeout")
+            ]
+        case .works: []
+        }
+    }
+
+    private static func findings(on shared: StatusReport.SharedCache) -> [Finding] {
         guard !shared.address.isEmpty else { return [] }
         var findings: [Finding] = []
         if shared.state != .used {
             findings.append(
-                Finding(
-                    "shared.unreachable", .warning,
-                    "\(shared.address) is not asked, and every miss asks a provider: \(shared.error)",
-                    mend: "`redis-cli -u` with cache.shared.url from this machine: address, user, password and TLS"))
+                .unreachable("\(shared.address) is not asked, and every miss asks a provider: \(shared.error)"))
         }
         if shared.refused > 0 {
             findings.append(
-                Finding(
-                    "shared.refused", .warning,
-                    "\(shared.address) has not taken \(shared.refused) answers since the start: it was away, is full, read-only, or its user may not write",
-                    mend:
-                        "`maxmemory-policy allkeys-lru`, or the commands that Documentation/Fleet.md lists for its user"
+                .refused(
+                    "\(shared.address) has not taken \(shared.refused) answers since the start: it was away, is full, read-only, or its user may not write"
                 ))
         }
         if shared.damaged > 0 {
@@ -77,5 +95,21 @@ extension Check {
                     mend: "policy.url and policy.public_key; `httpdnsd policy verify` for the document"))
         }
         return findings
+    }
+}
+
+extension Finding {
+    fileprivate static func unreachable(_ sentence: String) -> Finding {
+        Finding(
+            "shared.unreachable", .warning, sentence,
+            mend: "`redis-cli -u` with cache.shared.url from this machine: address, user, password and TLS")
+    }
+
+    fileprivate static func refused(_ sentence: String) -> Finding {
+        Finding(
+            "shared.refused", .warning, sentence,
+            mend:
+                "`maxmemory-policy allkeys-lru`, or the commands that Documentation/Fleet.md lists for its user; cache.shared.lease needs Redis 7.0"
+        )
     }
 }

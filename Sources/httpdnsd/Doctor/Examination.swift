@@ -1,6 +1,7 @@
 import Admin
 import Configuration
 import Platform
+import Upstreams
 
 /// What the checks look at, gathered once.
 struct Examination: Sendable {
@@ -19,6 +20,9 @@ struct Examination: Sendable {
     var unanswered: [AddressAndPort] = []
     /// What the running server says; nil when it is configured to have no control socket.
     var status: Result<StatusReport, ControlError>?
+
+    /// What the shared cache did when it was asked from here; nil: it was not, or none is configured.
+    var shared: SharedExamination?
 
     init(_ loaded: LoadedConfiguration, file: String, files: MachineFiles = MachineFiles(root: "")) {
         self.file = file
@@ -40,7 +44,7 @@ struct Examination: Sendable {
         settings.listen.addresses.filter { $0.port != 0 && SocketAddress($0)?.isOnThisMachine == true }
     }
 
-    /// Asks the server, over DNS and over its control socket, all at the same time.
+    /// Asks the server, over DNS and over its control socket, and the shared cache, all at the same time.
     mutating func askServer() throws(SystemError) {
         let deadline = ContinuousClock.now + Self.patience
         var probes: [(address: AddressAndPort, work: BoundedWork<Bool>)] = []
@@ -49,15 +53,17 @@ struct Examination: Sendable {
             probes.append((address, try BoundedWork { (try? LivenessProbe(target).succeeds()) ?? false }))
         }
         let socket = settings.control.socket
-        if !socket.isEmpty {
-            let work = try BoundedWork {
+        let report: BoundedWork<Result<StatusReport, ControlError>>? =
+            socket.isEmpty
+            ? nil
+            : try BoundedWork {
                 Result { () throws(ControlError) in
                     try ControlClient(socket: socket, timeout: Self.patience)
                         .get("/v1/status", as: StatusReport.self).report
                 }
             }
-            status = work.value(by: deadline) ?? .failure(.silent(socket))
-        }
+        shared = try askSharedCache(Self.patience)
+        status = report.map { $0.value(by: deadline) ?? .failure(.silent(socket)) }
         unanswered = probes.filter { $0.work.value(by: deadline) != true }.map(\.address)
     }
 }

@@ -24,6 +24,45 @@ extension Integration {
             return output.split(separator: "\n").filter { $0.contains("shared") }
         }
 
+        /// What `doctor` finds itself, while no server runs.
+        private func asked(_ url: String, _ authority: String = "") throws -> String {
+            let directory = try TemporaryDirectory()
+            let file = try directory.write(
+                Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
+                    + DaemonConfiguration.aliyun("http://127.0.0.1:9") + DaemonConfiguration.rest() + """
+                        [cache.shared]
+                        url = "\(url)"
+                        key = "\(FleetStage.secret)"
+                        timeout = "500ms"
+                        ca_file = "\(authority)"
+
+                        """, to: "httpdnsd.toml")
+            let output = try Daemon.run(["doctor", "--config", file]).output
+            return output.split(separator: "\n").first { $0.contains("  shared  ") }.map(String.init) ?? output
+        }
+
+        @Test func `without a server a Redis that answers is well, with TLS too, and nothing is left in it`() throws {
+            let well = "ok  shared       the shared cache answers and takes answers, or none is configured"
+            let (plain, stage) = (try RedisServer(password: "correct"), try FleetStage())
+            #expect(try asked(plain.url) == well)
+            #expect(try plain.run("DBSIZE") == "0")
+            let certificate = try stage.certificate()
+            let encrypted = try RedisServer(tls: certificate)
+            #expect(try asked(encrypted.url, certificate.authority) == well)
+        }
+
+        @Test func `without a server a Redis that refuses the password or a command, or is gone, is found`() throws {
+            let redis = try RedisServer(password: "correct")
+            let wrong = try asked(redis.url.replacing("correct", with: "wrong"))
+            #expect(wrong.contains("it refuses AUTH: WRONGPASS"), "\(wrong)")
+            try redis.run(words: ["ACL", "SETUSER", "default", "-set"])
+            let refused = try asked(redis.url)
+            #expect(refused.contains("refuses SET NX GET: NOPERM"), "\(refused)")
+            try redis.kill()
+            let gone = try asked(redis.url)
+            #expect(gone.contains("cannot be asked from here: "), "\(gone)")
+        }
+
         @Test func `a Redis that answers and takes answers is well`() throws {
             #expect(
                 try finding({ _ in }, "")
