@@ -48,6 +48,7 @@ import Testing
         loaded.forwards = []
         loaded.route.bypass = []
         // Paths of files have an effect only with an address.
+        loaded.listen.httpdns = []
         (loaded.listen.tls, loaded.listen.https, loaded.listen.certificate, loaded.listen.key) = ([], [], "", "")
         #expect(loaded == Configuration())
     }

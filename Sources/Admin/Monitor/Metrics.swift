@@ -8,7 +8,6 @@ enum Metrics {
         writeShared(status.shared, to: &writer)
         writeProviders(status.providers, traffic, to: &writer)
         writeNetwork(status, traffic, to: &writer)
-        if let encrypted = status.encrypted { write(encrypted, to: &writer) }
         if let dnstap = status.dnstap { write(dnstap, to: &writer) }
         return writer.finish()
     }
@@ -66,6 +65,7 @@ enum Metrics {
         }
         writer.family("pending_queries", .gauge, "Queries that wait for an answer.", value: Double(status.queries))
         writer.family("tcp_connections", .gauge, "Open TCP connections of clients.", value: Double(status.connections))
+        if let encrypted = status.encrypted { write(encrypted, to: &writer) }
         writer.family("flights", .gauge, "Questions under way upstream.", value: Double(status.flights))
         writer.family("waiters", .gauge, "Clients that wait for them.", value: Double(status.waiters))
     }
