@@ -164,7 +164,7 @@ package struct Query: Sendable {
     /// - Parameter message: the message from which this was parsed, without a fault.
     package func wantsPadding(in message: borrowing Span<UInt8>) -> Bool { option(.padding, in: message) != nil }
 
-    /// Where the data of an EDNS option lies in the message; nil: there is none.
+    /// The place of the data of an EDNS option in the message; nil: there is none.
     private func option(_ code: EDNSOption.Code, in message: borrowing Span<UInt8>) -> Range<Int>? {
         guard hasEDNS else { return nil }
         var at = Header.length &+ questionLength
