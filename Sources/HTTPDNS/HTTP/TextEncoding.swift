@@ -2,13 +2,18 @@
 package enum TextEncoding {
     /// Two lower-case hexadecimal digits per byte.
     package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+        String(decoding: hexadecimalDigits(Array(bytes)), as: UTF8.self)
+    }
+
+    /// The same as ASCII. Not generic, since what is generic is not specialized for another module.
+    package static func hexadecimalDigits(_ bytes: [UInt8]) -> [UInt8] {
         var digits: [UInt8] = []
-        digits.reserveCapacity(bytes.underestimatedCount * 2)
+        digits.reserveCapacity(bytes.count * 2)
         for byte in bytes {
             digits.append(digit(byte >> 4))
             digits.append(digit(byte & 15))
         }
-        return String(decoding: digits, as: UTF8.self)
+        return digits
     }
 
     private static func digit(_ value: UInt8) -> UInt8 {

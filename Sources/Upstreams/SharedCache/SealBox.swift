@@ -27,6 +27,13 @@ final class SealBox {
             EVP_CIPHER_free(cipher)
             return nil
         }
+        // Once: for a cipher that is named again the library makes its part of the context once more.
+        guard EVP_CipherInit_ex2(context, cipher, nil, nil, Direction.seal.rawValue, nil) == 1 else {
+            ERR_clear_error()
+            EVP_CIPHER_CTX_free(context)
+            EVP_CIPHER_free(cipher)
+            return nil
+        }
         self.cipher = cipher
         self.context = context
     }
@@ -44,7 +51,13 @@ final class SealBox {
     func seal(_ text: [UInt8], key: [UInt8], associated: [UInt8]) -> [UInt8]? {
         guard let nonce = OpenSSLCrypto().randomBytes(Self.nonceLength) else { return nil }
         var tag = [UInt8](repeating: 0, count: Self.tagLength)
-        return run(.seal, text, key, nonce, associated, &tag).map { nonce + $0 + tag }
+        guard let sealed = run(.seal, text, key, nonce, associated, &tag) else { return nil }
+        var box: [UInt8] = []
+        box.reserveCapacity(text.count + Self.overhead)
+        box += nonce
+        box += sealed
+        box += tag
+        return box
     }
 
     /// Nil unless `box` was sealed by this key, with these associated data.
@@ -77,7 +90,7 @@ final class SealBox {
         var length: Int32 = 0
         var output = [UInt8](repeating: 0, count: text.count + Self.tagLength)
         var last = [UInt8](repeating: 0, count: Self.tagLength)
-        guard EVP_CipherInit_ex2(context, cipher, key, nonce, direction.rawValue, nil) == 1,
+        guard EVP_CipherInit_ex2(context, nil, key, nonce, direction.rawValue, nil) == 1,
             EVP_CipherUpdate(context, nil, &length, associated, Int32(clamping: associated.count)) == 1,
             EVP_CipherUpdate(context, &output, &length, text, Int32(clamping: text.count)) == 1,
             Int(length) == text.count

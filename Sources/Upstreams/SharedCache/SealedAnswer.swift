@@ -7,6 +7,8 @@ struct SealedAnswer: Equatable {
     /// Seconds by which the clock of the server that received an answer may be ahead of ours.
     private static let skew: Int64 = 30
     private static let longestServer = 64
+    /// Received, lifetime, provider, response code, length of the server's text.
+    private static let headLength = 15
 
     let type: RecordType
     let answer: Answer
@@ -58,16 +60,22 @@ extension SealedAnswer {
         let message = Message(
             questions: [Question(name: name, type: type)], answers: answer.answers, authorities: answer.authorities,
             additionals: answer.additionals)
-        let server = Array(server.utf8.prefix(Self.longestServer))
-        return Self.bytes(UInt64(bitPattern: received), 8) + Self.bytes(UInt64(lifetime), 4)
-            + [provider, UInt8(truncatingIfNeeded: answer.responseCode.rawValue)]
-            + [UInt8(truncatingIfNeeded: server.count)] + server + message.encoded
+        let (server, records) = (server.utf8.prefix(Self.longestServer), message.encoded)
+        var contents: [UInt8] = []
+        contents.reserveCapacity(Self.headLength + Self.longestServer + records.count)
+        Self.append(UInt64(bitPattern: received), 8, to: &contents)
+        Self.append(UInt64(lifetime), 4, to: &contents)
+        contents.append(provider)
+        contents.append(UInt8(truncatingIfNeeded: answer.responseCode.rawValue))
+        contents.append(UInt8(truncatingIfNeeded: server.count))
+        contents += server
+        contents += records
+        return contents
     }
 
     /// Nil for what `contents` did not make.
     init?(contents: [UInt8], for name: Name) {
-        // Received, lifetime, provider, response code, length of the server's text.
-        let head = 15
+        let head = Self.headLength
         guard contents.count >= head else { return nil }
         let start = head + Int(contents[14])
         guard contents[14] <= Self.longestServer, contents.count >= start,
@@ -87,8 +95,10 @@ extension SealedAnswer {
     }
 
     /// Big-endian.
-    private static func bytes(_ value: UInt64, _ count: Int) -> [UInt8] {
-        (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> UInt64(8 * $0)) }
+    private static func append(_ value: UInt64, _ count: Int, to bytes: inout [UInt8]) {
+        for shift in stride(from: 8 * (count - 1), through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: value >> UInt64(shift)))
+        }
     }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {

@@ -28,7 +28,7 @@ final class SharedKeys {
     func place(of question: SharedQuestion) -> SharedPlace? {
         guard let digest = digest.digest(of: question.bytes) else { return nil }
         return SharedPlace(
-            question: question, name: Array(TextEncoding.hexadecimal(digest.prefix(Self.nameLength)).utf8),
+            question: question, name: TextEncoding.hexadecimalDigits(Array(digest.prefix(Self.nameLength))),
             key: Array(digest.suffix(SealBox.keyLength)), box: box)
     }
 }
