@@ -63,11 +63,9 @@ final class PendingQuery: Sendable {
             }
         case .connection(let connection):
             let keepalive = query.hasKeepalive && path.transport.hasKeepalive ? limits.keepalive : nil
-            let limit = MessageBuilder.maximumLength
-            var reply = [UInt8](capacity: limit) { @Sendable output in
-                compose(response, limit: limit, keepalive: keepalive, into: &output)
+            let reply = ReplyBuffer.compose(isPadded: wantsPadding) { @Sendable output in
+                compose(response, limit: MessageBuilder.maximumLength, keepalive: keepalive, into: &output)
             }
-            if wantsPadding { Padding.pad(&reply) }
             connection.send(reply)
             return reply[...]
         }

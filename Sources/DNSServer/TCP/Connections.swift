@@ -199,16 +199,14 @@ final class Connections: ConnectionOwner {
         var disposition = QueryHandler.Disposition.ignore
         if handler.isOutdated { handler = handler.updated }
         let began = Instant.bootTime
-        var reply = [UInt8](capacity: MessageBuilder.maximumLength) { output in
+        let isPadded = client.transport.isEncrypted && Query.read(message.span)?.wantsPadding(in: message.span) == true
+        let reply = ReplyBuffer.compose(isPadded: isPadded) { output in
             disposition = handler.handle(
                 message.span, from: client.address.ip, isTrusted: client.isTrusted, over: client.transport,
                 now: loop.now, into: &output)
         }
         switch disposition {
         case .reply:
-            if client.transport.isEncrypted, Query.read(message.span)?.wantsPadding(in: message.span) == true {
-                Padding.pad(&reply)
-            }
             if reply.count >= Header.length {
                 let row = ResponseCounters.Row(client.transport, isIPv6: client.address.family == .ipv6)
                 let answers = counters.answers(of: row)
@@ -240,7 +238,7 @@ final class Connections: ConnectionOwner {
             message: message, client: client.address, path: .connection(sink), arrived: loop.now)
         guard !misses.post(query) else { return }
         refusals.refuseOverTCP()
-        let reply = [UInt8](capacity: MessageBuilder.maximumLength) { output in
+        let reply = ReplyBuffer.compose(isPadded: false) { output in
             _ = handler.reject(
                 message.span, with: .serverFailure, error: QueryHandler.overloaded, over: client.transport,
                 into: &output)

@@ -44,10 +44,13 @@ package struct HTTPServerRequest: Sendable {
 
     /// The value of the first parameter of the query with this name, percent-encoded as sent; nil without one.
     package func parameter(_ name: StaticString) -> ArraySlice<UInt8>? {
-        let name = name.description.utf8
-        for pair in query.split(separator: UInt8(ascii: "&")) where pair.starts(with: name) {
-            let rest = pair.dropFirst(name.count)
-            if rest.first == UInt8(ascii: "=") { return rest.dropFirst() }
+        var rest = query
+        while !rest.isEmpty {
+            let pair = rest.prefix { $0 != UInt8(ascii: "&") }
+            rest = rest[pair.endIndex...].dropFirst()
+            let value = pair.dropFirst(name.utf8CodeUnitCount)
+            guard value.first == UInt8(ascii: "="), name.withUTF8Buffer({ pair.starts(with: $0) }) else { continue }
+            return value.dropFirst()
         }
         return nil
     }
