@@ -51,18 +51,51 @@ PEERS = [
     ),
 ]
 
+# What the configuration of those that can has more, to serve over TLS and HTTPS. Unbound reserves three descriptors for
+# each connection, of which 20,000 are a usual limit, and cuts its time-outs when half of its connections are in use.
+ENCRYPTED = {
+    "unbound": """server:
+ interface: 127.0.0.1@{tls}
+ interface: 127.0.0.1@{https}
+ tls-port: {tls}
+ https-port: {https}
+ tls-service-pem: {folder}/site.pem
+ tls-service-key: {folder}/site.key
+ incoming-num-tcp: 6000
+ outgoing-range: 256
+ num-queries-per-thread: 128
+ tcp-idle-timeout: 120000
+""",
+    "dnsdist": """certificate, key = '{folder}/site.pem', '{folder}/site.key'
+addTLSLocal('127.0.0.1:{tls}', certificate, key, {{provider='openssl', maxInFlight=1000}})
+addDOHLocal('127.0.0.1:{https}', certificate, key, '/dns-query', {{idleTimeout=120}})
+setMaxTCPClientThreads(1)
+setMaxTCPConnectionsPerClient(0)
+setTCPRecvTimeout(120)
+""",
+}
+
 
 def start_peers(
-    stage: support.Stage, floor: int, cpus: str, memory: str = "256m", names: list[str] | None = None
-) -> list[support.Process]:
-    """Starts those that are installed, or of these only `names`; memory: the size of each of Unbound's two caches."""
+    stage: support.Stage, floor: int, cpus: str, memory: str = "256m", names: list[str] | None = None,
+    is_encrypted: bool = False,
+) -> list[support.Process]:  # fmt: skip
+    """Starts those that are installed, or of these only `names`.
+
+    floor: the port of what they forward to; memory: the size of each of Unbound's two caches.
+    is_encrypted: with the ports `tls` and `https` too, and site.pem of the stage's folder.
+    """
     started = []
     for name, text, command in PEERS:
         if names is not None and name not in names or not shutil.which(command[0]):
             continue
-        port = support.free_port()
-        file = stage.write(f"{name}.conf", text.format(port=port, floor=floor, memory=memory))
+        port, tls, https = (support.free_port() for _ in range(3))
+        if is_encrypted:
+            text += ENCRYPTED[name]
+        fields = {"port": port, "tls": tls, "https": https, "folder": stage.folder, "floor": floor, "memory": memory}
+        file = stage.write(f"{name}.conf", text.format(**fields))
         peer = stage.start(name, [word.format(file=file) for word in command], port, cpus)
+        peer.tls, peer.https = tls, https
         peer.wait_until_ready()
         started.append(peer)
     return started

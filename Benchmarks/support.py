@@ -125,6 +125,8 @@ class Process:
     def __init__(self, popen: subprocess.Popen, name: str, port: int, log: str):
         self.popen, self.name, self.port, self.log = popen, name, port, log
         self.pid = popen.pid
+        # The ports of its encrypted listeners, if it has any.
+        self.tls = self.https = 0
 
     def tail(self) -> str:
         """The end of its output."""
@@ -145,6 +147,16 @@ class Process:
             finally:
                 client.close()
         raise Failure(f"{self.name} does not answer on port {self.port}:\n{self.tail()}")
+
+    def wait_until_accepting(self, timeout: float = 10) -> None:
+        """Returns once it takes connections over TCP."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline and self.popen.poll() is None:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.02)
+        raise Failure(f"{self.name} does not start:\n{self.tail()}")
 
     def threads(self) -> dict[int, str]:
         """The ids of its threads and their names."""
@@ -278,13 +290,8 @@ class Stage:
             text = file.read().replace("@folder@", self.folder).replace("@listen@", listen)
         log = os.path.join(self.folder, "nginx-error.log")
         nginx = self.start("nginx", ["nginx", "-c", self.write("nginx.conf", text), "-e", log], port, cpus)
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline and nginx.popen.poll() is None:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    return port
-            time.sleep(0.02)
-        raise Failure(f"nginx does not start:\n{nginx.tail()}")
+        nginx.wait_until_accepting()
+        return port
 
     def start_dead_service(self) -> int:
         """Opens a TCP and a UDP socket on one port that accept everything and never answer; returns the port."""
