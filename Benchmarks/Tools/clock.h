@@ -1,4 +1,4 @@
-// Time measurement of the floors.
+// Time measurement of the floors and of clients.
 #pragma once
 
 #include <sys/resource.h>

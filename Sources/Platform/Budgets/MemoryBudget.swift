@@ -14,9 +14,12 @@ package struct MemoryBudget: Equatable, Sendable {
     static let flight = 4 << 10
     /// Bytes of a client's query that waits for an answer.
     static let query = 2 << 10
-    /// Bytes of an encrypted connection, most of them in OpenSSL: 9 KiB when it is idle, and 16 KiB while one of its records is
-    /// incomplete.
-    static let encryptedConnection = 25 << 10
+    /// Bytes of an encrypted connection, when it is idle (`Benchmarks/encrypted`) and 16 KiB more, which OpenSSL takes while a
+    /// record is incomplete.
+    static func connection(over transport: Transport) -> Int {
+        // Over HTTPS with the 25 KiB of nghttp2's session.
+        transport == .https ? (41 + 16) << 10 : (15 + 16) << 10
+    }
     /// The least number of bytes for the load, however low the limit: with less the server would be of no use.
     static let leastLoad = 4 << 20
 
@@ -48,22 +51,23 @@ package struct MemoryBudget: Equatable, Sendable {
     /// - Parameters:
     ///   - limit: the limit in bytes; nil: not limited.
     ///   - cache: the configured size of the cache in bytes.
-    ///   - isEncrypted: whether encrypted connections are served: they have a quarter of what clients have.
-    package init(limit: Int?, cache: Int, isEncrypted: Bool = false) {
+    ///   - transport: that of encrypted connections, which have a quarter of what clients have; where both are served, DNS over
+    ///     HTTPS. Nil: there are none.
+    package init(limit: Int?, cache: Int, encrypted transport: Transport? = nil) {
         self.limit = limit
         let all = limit.map { max(Self.leastLoad, $0 - $0 / 16 - Self.base - min(cache, $0 / 2)) } ?? .max
-        let forEncrypted = isEncrypted ? all / 4 : 0
+        let forEncrypted = transport == nil ? 0 : all / 4
+        let connection = transport.map(Self.connection) ?? 0
         let free = all - forEncrypted
         encrypted =
-            isEncrypted
-            ? max(1, min(DescriptorBudget.encryptedConnections, forEncrypted / Self.encryptedConnection)) : 0
+            connection > 0 ? max(1, min(DescriptorBudget.encryptedConnections, forEncrypted / connection)) : 0
         localDNSQueries = max(1, min(Self.localDNSQueries, free / 8 * 3 / Self.localDNSQuery))
         flights = max(1, min(Self.flights, free / 4 / Self.flight))
         queries = max(1, min(Self.queries, free / 4 / Self.query))
         buffered = min(Self.buffered, free / 8)
         let load =
             localDNSQueries * Self.localDNSQuery + flights * Self.flight + queries * Self.query + buffered
-            + encrypted * Self.encryptedConnection
+            + encrypted * connection
         self.cache = limit.map { max(min(cache, $0 / 2), $0 - $0 / 16 - Self.base - load) } ?? .max
     }
 

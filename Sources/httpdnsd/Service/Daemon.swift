@@ -51,7 +51,7 @@ final class Daemon {
         }
         let memory = MemoryBudget(
             limit: settings.limits.memory ?? ControlGroups().memory, cache: settings.cache.memory,
-            isEncrypted: isEncrypted)
+            encrypted: isEncrypted ? (settings.listen.https.isEmpty ? .tls : .https) : nil)
         report(memory)
         let loop = try EventLoop()
         let server = try makeServer(descriptors: budget, memory: memory, loop: loop)

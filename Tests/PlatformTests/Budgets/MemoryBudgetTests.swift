@@ -28,6 +28,17 @@ import Testing
         #expect(less.localDNSQueries > 0 && less.flights > 0 && less.queries > 0 && less.buffered > 0)
     }
 
+    @Test(arguments: sizes, [Transport.tls, .https])
+    func `encrypted connections fit into the limit too, fewer over HTTPS`(limit: Int, transport: Transport) {
+        let budget = MemoryBudget(limit: limit, cache: limit / 2, encrypted: transport)
+        let connections = budget.encrypted * MemoryBudget.connection(over: transport)
+        if limit >= 64 << 20 {
+            #expect(MemoryBudget.base + budget.cache(limit / 2) + load(budget) + connections <= limit)
+        }
+        #expect(budget.encrypted > 0)
+        #expect(budget.encrypted <= MemoryBudget(limit: limit, cache: limit / 2, encrypted: .tls).encrypted)
+    }
+
     @Test func `the cache of the default size fits into 128 MiB, and a larger one is cut to half`() {
         #expect(MemoryBudget(limit: 128 << 20, cache: 64 << 20).cache(64 << 20) == 64 << 20)
         #expect(MemoryBudget(limit: 128 << 20, cache: 256 << 20).cache(256 << 20) >> 20 == 64)
