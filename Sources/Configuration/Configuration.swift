@@ -48,6 +48,7 @@ package struct Configuration: SettingsTable {
         nameProviders(reading)
         checkMode(reading)
         checkLoops(reading)
+        checkSharedLimits(reading)
         checkSuffixes(reading)
         checkProtection(reading)
         checkBilling(reading)

@@ -31,6 +31,15 @@ extension Configuration {
         }
     }
 
+    /// Limits that hold for a fleet need limits.
+    func checkSharedLimits(_ reading: Reading) {
+        guard cache.shared.limits, cache.shared.url != nil,
+            !providers.contains(where: { $0.dailyLimit > 0 || $0.monthlyLimit > 0 })
+        else { return }
+        let path = SettingPath.root.appending(key: "cache").appending(key: "shared").appending(key: "limits")
+        reading.warn(path, "has no effect: no [[provider]] has daily_limit or monthly_limit")
+    }
+
     /// A server that forwards to itself never answers.
     func checkLoops(_ reading: Reading) {
         var places: [(SettingPath, [AddressAndPort])] = []

@@ -1,4 +1,5 @@
 package import DNSWire
+import Scheduling
 
 /// An event for the operators of the server; the composition logs it.
 package enum ResolverEvent: Hashable, Sendable {
@@ -20,6 +21,18 @@ package enum ResolverEvent: Hashable, Sendable {
     case callLimitNear(provider: String, CallQuota.Period, limit: Int)
     /// A provider has been sent its limit of calls, and is not asked until the next day or month (UTC).
     case callLimitReached(provider: String, CallQuota.Period, limit: Int)
+    /// A day has ended: what it was billed for. Reported with the first call of the next one.
+    case dayBilled(provider: String, CallQuota.EndedDay)
+    /// The servers that count a provider's calls together have sent it four fifths of its limit.
+    case fleetLimitNear(provider: String, CallQuota.Period, limit: Int)
+    /// They have sent it its limit of calls, and none of them asks it until the next day or month (UTC).
+    case fleetLimitReached(provider: String, CallQuota.Period, limit: Int)
+    /// This server has sent a provider its own share of the limit, while the fleet's count cannot be had.
+    case shareReached(provider: String, CallQuota.Period, limit: Int)
+    /// The calls of the fleet to a provider cannot be counted: this server keeps to its own share.
+    case fleetCountMissing(provider: String, reason: String)
+    /// The calls of the fleet to a provider are counted again.
+    case fleetCountBack(provider: String)
     /// A provider refuses the account, signature or token; it is in backoff for `pause`.
     case providerRefusedAccess(provider: String, reason: String, pause: Duration)
     /// A provider that refused access answers again.
@@ -82,6 +95,16 @@ extension ResolverEvent: CustomStringConvertible {
             "\(provider): four fifths of its \(period.key) of \(limit) calls are used; beyond it the next source is asked, and what is cached is served stale"
         case .callLimitReached(let provider, let period, let limit):
             "\(provider): the \(period.key) of \(limit) calls is reached: not asked until \(period.end), the next source is"
+        case .dayBilled(let provider, let ended): "\(provider): \(ended.text)"
+        case .fleetLimitNear(let provider, let period, let limit):
+            "\(provider): the fleet has used four fifths of its \(period.key) of \(limit) calls; beyond it the next source is asked, and what is cached is served stale"
+        case .fleetLimitReached(let provider, let period, let limit):
+            "\(provider): the fleet has reached its \(period.key) of \(limit) calls: not asked until \(period.end), the next source is"
+        case .shareReached(let provider, let period, let limit):
+            "\(provider): this server's share of the \(period.key) of \(limit) calls is reached, and the fleet's calls cannot be counted: not asked until they can, or \(period.end); the next source is"
+        case .fleetCountMissing(let provider, let reason):
+            "\(provider): the fleet's calls cannot be counted in the shared cache, and this server keeps to its own share of the limits: \(reason)"
+        case .fleetCountBack(let provider): "\(provider): the fleet's calls are counted in the shared cache again"
         case .providerRefusedAccess(let provider, let reason, let pause):
             "\(provider): access refused: \(reason); not asked for \(pause.components.seconds) s. Check account, secret and the clock"
         case .providerAccepted(let provider):
@@ -119,5 +142,22 @@ extension ResolverEvent: CustomStringConvertible {
         case .missesRefused(let network, let domain):
             "\(network) asks for more names that are not cached than limits.misses_per_second allows, now below \(domain): it gets what is past its TTL, or SERVFAIL"
         }
+    }
+}
+
+extension CallQuota.EndedDay {
+    /// `2026-11-25`.
+    private var dayText: String {
+        let date = UTCDate(daysSince1970: day.period)
+        return "\(date.year)-\(date.month < 10 ? "0" : "")\(date.month)-\(date.day < 10 ? "0" : "")\(date.day)"
+    }
+
+    fileprivate var text: String {
+        let total = forecast.map { ", about \(Self.text($0)) by its end" } ?? ""
+        return "\(dayText) (UTC) had \(Self.text(day)); its month until then \(Self.text(month))\(total)"
+    }
+
+    private static func text(_ count: CallCount) -> String {
+        "\(count.calls) calls\(count.billed > 0 ? ", billed as \(count.billed)" : "")"
     }
 }

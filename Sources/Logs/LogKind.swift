@@ -40,6 +40,9 @@ package enum LogKind: String, CaseIterable, Sendable {
     case providerClock = "provider.clock"
     case providerLimitNear = "provider.limit_near"
     case providerLimit = "provider.limit"
+    case providerBilled = "provider.billed"
+    case providerFleetUncounted = "provider.fleet_uncounted"
+    case providerFleetCounted = "provider.fleet_counted"
     case providerRefused = "provider.refused"
     case providerAccepted = "provider.accepted"
     case providerAddresses = "provider.addresses"
@@ -100,10 +103,13 @@ package enum LogKind: String, CaseIterable, Sendable {
 
     package var level: Logger.Level {
         switch self {
-        case .startMemory, .startSandbox, .startSocketsAdopted, .query, .diskLoaded, .providerAddresses: .info
+        case .startMemory, .startSandbox, .startSocketsAdopted, .query, .diskLoaded, .providerAddresses,
+            .providerBilled:
+            .info
         case .stop, .startSocketsClosed, .reloadTaken, .switchOn, .switchOff, .policyTaken, .providerAddressBack,
             .providerCertificateAccepted,
-            .providerAccepted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged,
+            .providerAccepted, .providerFleetCounted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded,
+            .networkChanged,
             .networkNAT64,
             .clockTrusted,
             .answerStale,
@@ -113,7 +119,8 @@ package enum LogKind: String, CaseIterable, Sendable {
             .startMonitor,
             .startNotReplaced, .serviceManager,
             .reloadRestartNeeded, .policyUnavailable, .policyExpired,
-            .providerBackoff, .providerClock, .providerLimitNear, .providerLimit, .providerAddressesUnavailable,
+            .providerBackoff, .providerClock, .providerLimitNear, .providerLimit, .providerFleetUncounted,
+            .providerAddressesUnavailable,
             .providerDisabled,
             .localDNSNoServers, .localDNSServerSilent,
             .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkIntercepted, .networkUnwatched,

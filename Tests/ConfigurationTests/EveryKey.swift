@@ -87,6 +87,7 @@ let everyKey = #"""
     prefix = "httpdnsd:"
     timeout = "50ms"
     lease = true
+    limits = false
     ca_file = ""
 
     [preset]

@@ -121,6 +121,33 @@ enum Metrics {
             "shared_damaged_values", .counter, "Values there that are no answers.", value: Double(shared.damaged))
     }
 
+    /// What the servers that count together have used of the limits.
+    private static func writeFleet(_ providers: [StatusReport.Provider], to writer: inout MetricsWriter) {
+        guard !providers.isEmpty else { return }
+        writer.family("provider_fleet_counted", .gauge, "1 while the fleet's calls are counted.") { samples in
+            for provider in providers {
+                samples.sample(["provider": provider.name], provider.fleetError.isEmpty ? 1 : 0)
+            }
+        }
+        writer.family("provider_fleet_servers", .gauge, "Servers that count calls together.") { samples in
+            for provider in providers { samples.sample(["provider": provider.name], provider.fleetServers ?? 1) }
+        }
+        writer.family("provider_fleet_calls_today", .gauge, "Calls of the fleet since 00:00 UTC, as last seen.") {
+            samples in
+            for provider in providers {
+                if let calls = provider.fleetToday { samples.sample(["provider": provider.name], calls) }
+            }
+        }
+        writer.family(
+            "provider_fleet_calls_this_month", .gauge,
+            "Calls of the fleet since the first of the month, 00:00 UTC, as last seen."
+        ) { samples in
+            for provider in providers {
+                if let calls = provider.fleetThisMonth { samples.sample(["provider": provider.name], calls) }
+            }
+        }
+    }
+
     private static func writeProviders(
         _ providers: [StatusReport.Provider], _ traffic: TrafficReport, to writer: inout MetricsWriter
     ) {
@@ -142,11 +169,19 @@ enum Metrics {
         ) { samples in
             for provider in providers { samples.sample(["provider": provider.name], provider.callsThisMonth) }
         }
+        writer.family(
+            "provider_calls_forecast", .gauge, "Calls that the whole month will have, at its mean rate."
+        ) { samples in
+            for provider in providers {
+                if let calls = provider.callsForecast { samples.sample(["provider": provider.name], calls) }
+            }
+        }
         writer.family("provider_monthly_limit", .gauge, "The monthly_limit of calls.") { samples in
             for provider in providers where provider.monthlyLimit > 0 {
                 samples.sample(["provider": provider.name], provider.monthlyLimit)
             }
         }
+        writeFleet(providers.filter { $0.fleetServers != nil }, to: &writer)
         writer.family(
             "provider_billed_today", .gauge, "Answers since 00:00 UTC, as the vendor counts them."
         ) { samples in
@@ -157,6 +192,14 @@ enum Metrics {
             "Answers since the first of the month, 00:00 UTC, as the vendor counts them."
         ) { samples in
             for provider in providers { samples.sample(["provider": provider.name], provider.billedThisMonth) }
+        }
+        writer.family(
+            "provider_billed_forecast", .gauge,
+            "Answers that the whole month will have, at its mean rate, as the vendor counts them."
+        ) { samples in
+            for provider in providers {
+                if let billed = provider.billedForecast { samples.sample(["provider": provider.name], billed) }
+            }
         }
         writer.family(
             "provider_clock_offset_seconds", .gauge, "How far the service's clock is ahead of this machine's.",

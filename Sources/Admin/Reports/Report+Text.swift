@@ -161,6 +161,7 @@ extension StatusReport.Provider {
             text += ", \(Self.calls(callsThisMonth, of: monthlyLimit)) this month"
             if let callsForecast { text += ", about \(callsForecast) by its end" }
         }
+        text += fleetText
         if billedThisMonth > 0, billedThisMonth != callsThisMonth {
             text += "; billed as \(billedToday) today, \(billedThisMonth) this month"
             if let billedForecast { text += ", about \(billedForecast) by its end" }
@@ -176,6 +177,20 @@ extension StatusReport.Provider {
 }
 
 extension StatusReport.Provider {
+    /// What the fleet has used of the limits; empty where calls are not counted together.
+    private var fleetText: String {
+        guard let fleetServers else { return "" }
+        if !fleetError.isEmpty {
+            return
+                "; the fleet's calls CANNOT BE COUNTED (\(fleetError)): this server keeps to its share, a part in \(fleetServers)"
+        }
+        var counts: [String] = []
+        if let fleetToday { counts.append("\(Self.calls(fleetToday, of: dailyLimit)) today") }
+        if let fleetThisMonth { counts.append("\(Self.calls(fleetThisMonth, of: monthlyLimit)) this month") }
+        if counts.isEmpty { counts.append("not counted yet") }
+        return "; the fleet of \(counted(fleetServers, "server")): \(counts.joined(separator: ", "))"
+    }
+
     private static func calls(_ count: Int, of limit: Int) -> String {
         limit > 0 ? "\(count) of \(counted(limit, "call"))" : counted(count, "call")
     }

@@ -38,6 +38,13 @@ extension StatusReport {
         package var callsThisMonth = 0
         package var monthlyLimit = 0
         package var callsForecast: Int?
+        /// The calls of the fleet that counts together, as they were last seen; nil while that is unknown.
+        package var fleetToday: Int?
+        package var fleetThisMonth: Int?
+        /// Servers that count together; nil: this one counts by itself.
+        package var fleetServers: Int?
+        /// Why the fleet's calls cannot be counted now.
+        package var fleetError = ""
         /// Answers, as the vendor counts them; 0 where it bills none.
         package var billedToday = 0
         package var billedThisMonth = 0
@@ -62,6 +69,10 @@ extension StatusReport {
             case "calls_this_month": callsThisMonth = try reader.int()
             case "monthly_limit": monthlyLimit = try reader.int()
             case "calls_forecast": callsForecast = try reader.optionalInt()
+            case "fleet_today": fleetToday = try reader.optionalInt()
+            case "fleet_this_month": fleetThisMonth = try reader.optionalInt()
+            case "fleet_servers": fleetServers = try reader.optionalInt()
+            case "fleet_error": fleetError = try reader.string()
             case "billed_today": billedToday = try reader.int()
             case "billed_this_month": billedThisMonth = try reader.int()
             case "billed_forecast": billedForecast = try reader.optionalInt()
@@ -86,6 +97,10 @@ extension StatusReport {
             writer.member("calls_this_month", callsThisMonth)
             writer.member("monthly_limit", monthlyLimit)
             writer.member("calls_forecast", callsForecast)
+            writer.member("fleet_today", fleetToday)
+            writer.member("fleet_this_month", fleetThisMonth)
+            writer.member("fleet_servers", fleetServers)
+            writer.member("fleet_error", fleetError)
             writer.member("billed_today", billedToday)
             writer.member("billed_this_month", billedThisMonth)
             writer.member("billed_forecast", billedForecast)

@@ -14,6 +14,8 @@ extension Configuration {
         /// Of one look-up; 1 ms to 500 ms.
         package var timeout = Duration.milliseconds(50)
         package var lease = true
+        /// Whether `daily_limit` and `monthly_limit` hold for all servers together.
+        package var limits = false
         /// Absolute; empty: the system's.
         package var caFile = ""
 
@@ -36,6 +38,9 @@ extension Configuration {
             Setting(
                 "lease", \.lease, .boolean, shapesAnswers: false,
                 "Whether one server asks for all, and the others wait up to 300 ms for its answer."),
+            Setting(
+                "limits", \.limits, .boolean, shapesAnswers: false,
+                "Whether daily_limit and monthly_limit hold for all servers together."),
             Setting(
                 "ca_file", \.caFile, .path(), shapesAnswers: false,
                 "Certificates to trust instead of the system's, with rediss."),

@@ -25,6 +25,28 @@ package struct CallQuota: Hashable, Sendable {
         }
     }
 
+    /// What a count that several servers share leaves to this one in a period; valid in that period alone.
+    package struct Allowance: Hashable, Sendable {
+        /// The day or month that it is for, as `CallCount.period`.
+        package let number: Int64
+        /// Calls that may still be sent; 0 or less: none.
+        package let left: Int
+        /// Whether no more of them are to be had before the period ends.
+        package let isFinal: Bool
+
+        package init(number: Int64, left: Int, isFinal: Bool) {
+            (self.number, self.left, self.isFinal) = (number, left, isFinal)
+        }
+    }
+
+    /// A day that has ended with calls, and its month until then.
+    package struct EndedDay: Hashable, Sendable {
+        package let day: CallCount
+        package let month: CallCount
+        /// What was foreseen for the whole month when the day ended.
+        package let forecast: CallCount?
+    }
+
     private static let secondsPerDay: Int64 = 86_400
     /// The rate of a shorter time says nothing about a month, in seconds.
     private static let shortest: Int64 = 3_600
@@ -37,6 +59,11 @@ package struct CallQuota: Hashable, Sendable {
     private var day: CallCount
     private var month: CallCount
     private var since: Int64?
+    /// Nil: this server counts by itself.
+    private var dayAllowance: Allowance?
+    private var monthAllowance: Allowance?
+    /// The last day that has ended, until it is taken.
+    private var ended: EndedDay?
 
     package init(dailyLimit: Int, monthlyLimit: Int = 0) {
         (self.dailyLimit, self.monthlyLimit) = (dailyLimit, monthlyLimit)
@@ -52,12 +79,44 @@ package struct CallQuota: Hashable, Sendable {
 
     package func today(at time: Int64) -> CallCount { day.moved(to: Self.day(time)) }
 
-    package func thisMonth(at time: Int64) -> CallCount { month.moved(to: Self.date(time).monthNumber) }
+    package func thisMonth(at time: Int64) -> CallCount {
+        // A new month begins with a new day: mostly there is no date to compute.
+        Self.day(time) == day.period ? month : month.moved(to: Self.date(time).monthNumber)
+    }
+
+    /// Whether a day has ended that was not taken yet.
+    package var hasEndedDay: Bool { ended != nil }
+
+    /// The last day that has ended, once.
+    package mutating func takeEndedDay() -> EndedDay? { ended.take() }
 
     /// The period until whose end no call may be sent; nil while calls may be. The longer one, if both are exhausted.
     package func exhausted(at time: Int64) -> Period? {
-        if monthlyLimit > 0, thisMonth(at: time).calls >= monthlyLimit { return .month }
-        return dailyLimit > 0 && today(at: time).calls >= dailyLimit ? .day : nil
+        if monthlyLimit > 0, isUsedUp(thisMonth(at: time), monthlyLimit, monthAllowance) { return .month }
+        return dailyLimit > 0 && isUsedUp(today(at: time), dailyLimit, dayAllowance) ? .day : nil
+    }
+
+    private func isUsedUp(_ count: CallCount, _ limit: Int, _ allowance: Allowance?) -> Bool {
+        if count.calls >= limit { return true }
+        guard let allowance else { return false }
+        return allowance.number == count.period && allowance.left <= 0
+    }
+
+    /// What is left to this server of a count that several share; nil where it counts by itself.
+    package func allowance(_ period: Period) -> Allowance? { period == .day ? dayAllowance : monthAllowance }
+
+    /// Sets what is left to this server of a count that several share; nil: it counts by itself from now on.
+    package mutating func allow(_ allowance: Allowance?, in period: Period) {
+        if period == .day { dayAllowance = allowance } else { monthAllowance = allowance }
+    }
+
+    /// Whether the limit is reached, and not only the next part of a shared count awaited.
+    package func isFinal(_ period: Period, at time: Int64) -> Bool {
+        let count = period == .day ? today(at: time) : thisMonth(at: time)
+        guard count.calls < limit(period), let allowance = allowance(period), allowance.number == count.period else {
+            return true
+        }
+        return allowance.isFinal
     }
 
     package func limit(_ period: Period) -> Int { period == .day ? dailyLimit : monthlyLimit }
@@ -73,10 +132,11 @@ package struct CallQuota: Hashable, Sendable {
         return true
     }
 
-    /// The period of which the call that was just taken is the first beyond four fifths of its limit.
+    /// The period of which the call that was just taken is the first beyond four fifths of its limit; of a shared count
+    /// that is known elsewhere.
     package func nearsLimit(at time: Int64) -> Period? {
-        if Self.isFirst(thisMonth(at: time).calls, near: monthlyLimit) { return .month }
-        return Self.isFirst(today(at: time).calls, near: dailyLimit) ? .day : nil
+        if Self.isFirst(thisMonth(at: time).calls, near: monthlyLimit), monthAllowance == nil { return .month }
+        return Self.isFirst(today(at: time).calls, near: dailyLimit) && dayAllowance == nil ? .day : nil
     }
 
     /// Counts answers as the vendor bills them.
@@ -90,6 +150,9 @@ package struct CallQuota: Hashable, Sendable {
     package mutating func restore(_ stored: Record, at time: Int64) {
         let isOfThisMonth = stored.month.period >= Self.date(time).monthNumber
         move(to: time)
+        if stored.day.period < day.period, stored.day.calls > 0, ended == nil {
+            ended = EndedDay(day: stored.day, month: stored.month, forecast: nil)
+        }
         day.add(stored.day)
         month.add(stored.month)
         // Of another month, or of a wrong clock, it would make the forecast senseless.
@@ -110,8 +173,13 @@ package struct CallQuota: Hashable, Sendable {
     }
 
     private mutating func move(to time: Int64) {
-        day = today(at: time)
+        let number = Self.day(time)
+        guard number != day.period else { return }
+        if number > day.period, day.calls > 0 {
+            ended = EndedDay(day: day, month: month, forecast: forecast(at: (day.period + 1) * Self.secondsPerDay - 1))
+        }
         let next = thisMonth(at: time)
+        day = day.moved(to: number)
         if since == nil || next.period != month.period { since = time }
         month = next
     }

@@ -10,6 +10,8 @@ package struct StateRecord: Equatable, Sendable {
         case clockOffset = "clock_offset"
         /// Billable calls, by provider and day.
         case calls = "calls"
+        /// Calls claimed in a count that several servers share, by provider.
+        case fleetCalls = "fleet_calls"
         /// Addresses reported as bad.
         case badAddress = "bad_address"
         /// The result of a certificate check of an address, by name and address.
@@ -24,7 +26,7 @@ package struct StateRecord: Equatable, Sendable {
         package var lifetime: Int64 {
             switch self {
             case .checkVerdict: 3_600
-            case .calls: 3 * 86_400
+            case .calls, .fleetCalls: 3 * 86_400
             case .clockOffset: 7 * 86_400
             case .serviceAddresses, .localDNSServers, .badAddress, .journal: 90 * 86_400
             // Until it is switched on.
@@ -37,7 +39,7 @@ package struct StateRecord: Equatable, Sendable {
             switch self {
             case .checkVerdict: 4_096
             case .badAddress: 1_024
-            case .serviceAddresses, .localDNSServers, .clockOffset, .calls, .journal, .switchedOff: 256
+            case .serviceAddresses, .localDNSServers, .clockOffset, .calls, .fleetCalls, .journal, .switchedOff: 256
             }
         }
     }

@@ -23,6 +23,9 @@ package final class HTTPDNSProvider: Provider {
     private let loop: EventLoop
     private let paths: NetworkPaths
     private let account: ProviderAccount
+    /// Where its calls are counted together with other servers; nil: nowhere.
+    private var fleetStore: SharedStore?
+    private let report: @Loop (ResolverEvent) -> Void
     /// Looks up the host; nil if addresses are configured.
     private let lookup: HostAddresses?
     /// Asks the service for its addresses; nil if it has no such call.
@@ -65,6 +68,7 @@ package final class HTTPDNSProvider: Provider {
         self.settings = settings
         self.loop = loop
         self.paths = paths
+        self.report = report
         let account = ProviderAccount(
             provider: settings.name, clock: ProviderClock(isAuthenticated: settings.scheme == .https, timeOfDay),
             calls: CallQuota(dailyLimit: settings.dailyLimit, monthlyLimit: settings.monthlyLimit),
@@ -105,7 +109,8 @@ package final class HTTPDNSProvider: Provider {
             case .failed(let reason): report(.addressesMissing(provider: name, reason: reason))
             }
         }
-        account.onChange = { [backlink] in backlink.object?.accountChanged() }
+        account.onCall = { [backlink] in backlink.object?.accountChanged() }
+        account.onClockChange = account.onCall
         unknown = lookup.map { lookup in
             BootstrapEndpoint(
                 host: settings.host, lookup: lookup, first: { [backlink] in backlink.object?.known.first })
@@ -121,14 +126,17 @@ package final class HTTPDNSProvider: Provider {
 
     package var unavailability: String? {
         if schedule?.isDisabled == true { return "the vendor has disabled the service for this account" }
-        return account.mayCall ? nil : account.limitText
+        return account.mayCall ? nil : account.refuse()
     }
 
     /// When a service that its vendor has disabled is asked again; nil while it is enabled.
     package var disabledUntil: Instant? { schedule?.disabledUntil }
 
     /// Until whose end no call may be made; nil while calls may be.
-    package var exhausted: CallQuota.Period? { account.calls.exhausted(at: account.clock.own) }
+    package var exhausted: CallQuota.Period? {
+        let now = account.clock.own
+        return account.calls.exhausted(at: now).flatMap { account.calls.isFinal($0, at: now) ? $0 : nil }
+    }
 
     /// The calls of this day and month so far.
     package var callsToday: CallCount { account.calls.today(at: account.clock.own) }
@@ -143,10 +151,49 @@ package final class HTTPDNSProvider: Provider {
     /// Continues counting from a stored record; what is of an earlier day or month is ignored.
     package func restoreCalls(_ record: CallQuota.Record) { account.restore(record) }
 
+    // MARK: The calls of a fleet
+
+    /// Counts the calls together with other servers from now on, where there are limits.
+    ///
+    /// - Parameters:
+    ///   - store: where; nil: this server counts by itself.
+    ///   - account: whose calls they are: the same text on all servers.
+    ///   - old: what counted them before; may be this one.
+    package func countCalls(in store: SharedStore?, as account: String, replacing old: HTTPDNSProvider? = nil) {
+        guard store !== fleetStore else { return }
+        let record = self.account.fleet?.record ?? old?.account.fleet?.record
+        fleetStore = store
+        self.account.fleet = nil
+        self.account.onCall = { [backlink] in backlink.object?.accountChanged() }
+        for period in [CallQuota.Period.day, .month] { self.account.allow(nil, in: period) }
+        guard let store, settings.dailyLimit > 0 || settings.monthlyLimit > 0 else { return }
+        let fleet = FleetCalls(
+            of: name, as: account, for: self.account, by: store.meansOfCounting, report: report)
+        self.account.fleet = fleet
+        if let record { fleet.restore(record) }
+        fleet.onChange = { [backlink] in
+            guard let provider = backlink.object, let record = provider.account.fleet?.record else { return }
+            provider.onLearned?(.fleet(record))
+        }
+        self.account.onCall = { [backlink] in
+            fleet.called()
+            backlink.object?.accountChanged()
+        }
+    }
+
+    /// What the fleet has claimed of the limit of a period, as it was last seen; nil: unknown, or not counted together.
+    package func fleetCalls(_ period: CallQuota.Period) -> Int? { account.fleet?.total(period) }
+
+    /// How many servers count together, as far as is known, and why the count cannot be had, or empty; nil: calls are not
+    /// counted together.
+    package var fleet: (servers: Int, failure: String)? { account.fleet.map { ($0.servers, $0.failure) } }
+
     /// State to be stored for the next start.
     package enum Learned: Hashable, Sendable {
         /// The number of calls has increased.
         case calls(CallQuota.Record)
+        /// The calls that this server has claimed of the fleet's.
+        case fleet(FleetRecord)
         /// Seconds by which the service's clock is ahead of ours.
         case clockOffset(Int64)
         /// The service's addresses, from a look-up of its host or from the service itself.
@@ -168,6 +215,7 @@ package final class HTTPDNSProvider: Provider {
     package func restore(_ learned: Learned, at time: Int64) {
         switch learned {
         case .calls(let record): restoreCalls(record)
+        case .fleet(let record): account.fleet?.restore(record)
         case .clockOffset(let seconds): account.clock.restore(seconds, reportedAt: time)
         case .addresses(let addresses):
             lookup?.restore(addresses.map(\.ip))

@@ -28,18 +28,39 @@ final class ProviderAccount {
     /// Whether no quota is exhausted.
     var mayCall: Bool { calls.exhausted(at: clock.own) == nil }
 
-    /// The reason when no call may be made.
-    var limitText: String {
-        let period = calls.exhausted(at: clock.own) ?? .day
-        return "its \(period.key) of \(calls.limit(period)) calls is reached"
+    /// Called when no call may be made; returns the reason.
+    func refuse() -> String {
+        let now = clock.own
+        let period = calls.exhausted(at: now) ?? .day
+        let limit = "its \(period.key) of \(calls.limit(period)) calls"
+        defer { fleet?.refused() }
+        guard calls.isFinal(period, at: now) else { return "the fleet's count of \(limit) is awaited" }
+        return (fleet?.failure ?? "").isEmpty ? "\(limit) is reached" : "this server's share of \(limit) is reached"
     }
+
+    /// The calls of a period so far.
+    func count(_ period: CallQuota.Period) -> CallCount {
+        period == .day ? calls.today(at: clock.own) : calls.thisMonth(at: clock.own)
+    }
+
+    /// Sets what is left of a count that several servers share; nil: none is shared.
+    func allow(_ allowance: CallQuota.Allowance?, in period: CallQuota.Period) { calls.allow(allowance, in: period) }
+
+    /// The count that several servers share; nil: none is shared.
+    var fleet: FleetCalls?
 
     /// Counts a request that is about to be sent. Returns false if a quota does not allow it.
     func take() -> Bool {
         let now = clock.own
-        guard calls.take(at: now) else { return false }
-        onChange?()
+        guard calls.take(at: now) else {
+            fleet?.refused()
+            return false
+        }
+        if calls.hasEndedDay, let ended = calls.takeEndedDay() { report(.dayBilled(provider: provider, ended)) }
+        onCall?()
         if let period = calls.exhausted(at: now) {
+            // The end of a shared count is reported by what counts there.
+            guard calls.allowance(period) == nil else { return true }
             report(.callLimitReached(provider: provider, period, limit: calls.limit(period)))
         } else if let period = calls.nearsLimit(at: now) {
             report(.callLimitNear(provider: provider, period, limit: calls.limit(period)))
@@ -59,8 +80,11 @@ final class ProviderAccount {
     /// Continues from a stored record.
     func restore(_ record: CallQuota.Record) { calls.restore(record, at: clock.own) }
 
-    /// Called when a call was counted, and when the service's time was learned.
-    var onChange: (@Loop () -> Void)?
+    /// Called when a call was counted.
+    var onCall: (@Loop () -> Void)?
+
+    /// Called when the service's time was learned.
+    var onClockChange: (@Loop () -> Void)?
 
     /// Called with the service's time of day in a reply over https, in seconds since 1970.
     var onDate: (@Loop (Int64) -> Void)?
@@ -75,7 +99,7 @@ final class ProviderAccount {
     /// Corrects the clock by the service's time.
     func learn(_ time: Int64) {
         guard clock.learn(time) else { return }
-        onChange?()
+        onClockChange?()
         report(.clockCorrected(provider: provider, seconds: clock.offset))
     }
 }

@@ -71,6 +71,11 @@ extension SharedStore {
             commands.insert(("SET NX GET", RedisCommand("SET", lease)), at: 0)
             commands.append(("PUBLISH", RedisCommand("PUBLISH", name + Array(":done".utf8), [])))
         }
+        if settings.countsCalls {
+            let script = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)"
+            let words = [script, "1"].map { Array($0.utf8) } + [name, value]
+            commands.insert(("EVAL", RedisCommand("EVAL", words)), at: 0)
+        }
         return commands
     }
 

@@ -33,6 +33,39 @@ final class SharedKeys {
     }
 }
 
+extension SharedKeys {
+    /// What no question begins with (`SharedQuestion.version`).
+    private static let mark = Array("calls 1 ".utf8)
+
+    /// The place of a count; nil where the library fails.
+    ///
+    /// - Parameters:
+    ///   - name: of what is counted.
+    ///   - period: the day or month, which stands in the name in Redis.
+    func count(of name: String, _ period: String) -> CountPlace? {
+        let associated = Self.mark + Array("\(period) \(name)".utf8)
+        guard let digest = digest.digest(of: associated) else { return nil }
+        return CountPlace(
+            name: Array("\(TextEncoding.hexadecimal(digest.prefix(Self.nameLength))):\(period)".utf8),
+            key: Array(digest.suffix(SealBox.keyLength)), associated: associated, box: box)
+    }
+}
+
+/// Where a count of a day or month is, and how it is sealed.
+struct CountPlace {
+    /// 32 characters, a colon and the period.
+    let name: [UInt8]
+    fileprivate let key: [UInt8]
+    fileprivate let associated: [UInt8]
+    fileprivate let box: SealBox
+
+    /// Nil where the library fails.
+    func seal(_ text: [UInt8]) -> [UInt8]? { box.seal(text, key: key, associated: associated) }
+
+    /// Nil for what was not sealed for this place.
+    func open(_ sealed: [UInt8]) -> [UInt8]? { box.open(sealed, key: key, associated: associated) }
+}
+
 /// Where the answers to a question are, and how they are sealed.
 struct SharedPlace {
     let question: SharedQuestion

@@ -13,12 +13,15 @@ package struct SharedStoreSettings: Hashable, Sendable {
     package var prefix: String
     /// Whether one server asks for all.
     package var takesLease: Bool
+    /// Whether limits of calls hold for all servers together.
+    package var countsCalls: Bool
 
-    package init(redis: RedisSettings, key: Secret, prefix: String, takesLease: Bool) {
+    package init(redis: RedisSettings, key: Secret, prefix: String, takesLease: Bool, countsCalls: Bool = false) {
         self.redis = redis
         self.key = key
         self.prefix = prefix
         self.takesLease = takesLease
+        self.countsCalls = countsCalls
     }
 
     /// 32 bytes of a text of 64 hexadecimal digits, or of base64; nil for any other text.
@@ -168,6 +171,13 @@ package final class SharedStore {
     func foundDamage() {
         counters.damaged += 1
         report(.damaged(place: name))
+    }
+
+    /// What the calls to providers are counted by, for all servers together.
+    var meansOfCounting: FleetCalls.Means {
+        FleetCalls.Means(
+            redis: redis, keys: keys, prefix: prefix, clock: loop, hasTime: hasTime,
+            foundDamage: { [self] in foundDamage() })
     }
 
     /// Removes the answers to a question.

@@ -32,6 +32,15 @@ extension Composition {
             store, policy: policy.joined(separator: "\n"), freshness: FreshnessPolicy(settings.cache))
     }
 
+    /// Counts the calls of the providers together with other servers, where that is wanted.
+    func countCalls(replacing old: Composition? = nil) {
+        let store = shared.flatMap { $0.store.settings.countsCalls ? $0.store : nil }
+        for provider in providers {
+            let former = old?.providers.first { $0.entry.accountText == provider.entry.accountText }
+            provider.upstream.countCalls(in: store, as: provider.entry.accountText, replacing: former?.upstream)
+        }
+    }
+
     /// Ends the connections of a shared cache that `new` does not use any more.
     func closeShared(unlessUsedBy new: Composition) {
         if let shared, shared.store !== new.shared?.store { shared.store.close() }
@@ -51,8 +60,22 @@ extension SharedStoreSettings {
             redis: RedisSettings(
                 place: place, user: url.user, password: url.password, database: url.database, caFile: shared.caFile,
                 timeout: shared.timeout),
-            key: key, prefix: shared.prefix, takesLease: shared.lease)
+            key: key, prefix: shared.prefix, takesLease: shared.lease, countsCalls: shared.limits)
     }
+}
+
+/// What to look at when Redis cannot be asked or refuses a command.
+private func keyToCheck(_ reason: String) -> String {
+    func says(_ texts: String...) -> Bool { texts.contains { reason.contains($0) } }
+    if says("NOAUTH") { return "cache.shared.url: it has no password, and this Redis wants one" }
+    if says("WRONGPASS", "AUTH") { return "user and password in cache.shared.url" }
+    if says("NOPERM") { return "the rights of the user in cache.shared.url" }
+    if says("OOM") { return "maxmemory-policy of Redis: allkeys-lru" }
+    if says("READONLY", "MASTERDOWN", "LOADING") { return "that cache.shared.url leads to the master" }
+    if says("certificate") { return "cache.shared.ca_file, and the host in cache.shared.url" }
+    if says("no reply within") { return "the network, and cache.shared.timeout" }
+    if says("not Redis's protocol") { return "cache.shared.url: what answers is no Redis, or wants rediss://" }
+    return "cache.shared.url"
 }
 
 extension LogMessage {
@@ -61,14 +84,15 @@ extension LogMessage {
         case .unavailable(let place, let reason):
             self.init(
                 .sharedUnavailable, about: place,
-                "the shared cache at \(place) is in backoff, and providers are asked instead: \(reason)",
+                "the shared cache at \(place) is in backoff, and providers are asked instead: \(reason). Check \(keyToCheck(reason))",
                 ["address": "\(place)", "reason": "\(reason)"])
         case .available(let place):
             self.init(
                 .sharedBack, about: place, "the shared cache at \(place) answers again", ["address": "\(place)"])
         case .refused(let place, let reason):
             self.init(
-                .sharedRefused, about: place, "the shared cache at \(place) takes no answers: \(reason)",
+                .sharedRefused, about: place,
+                "the shared cache at \(place) takes no answers: \(reason). Check \(keyToCheck(reason))",
                 ["address": "\(place)", "reason": "\(reason)"])
         case .damaged(let place):
             self.init(

@@ -14,7 +14,7 @@ extension Check {
         subject: "shared", well: "the shared cache answers and takes answers, or none is configured"
     ) { examined in
         let asked = examined.shared.map { findings(on: $0, examined.settings.cache.shared.timeout) }
-        let said = examined.report.map { findings(on: $0.shared) }
+        let said = examined.report.map { findings(on: $0.shared) + uncounted($0.providers) }
         guard asked != nil || said != nil else { return nil }
         // What is seen from here goes before what the server says of the same.
         let keys = (asked ?? []).map(\.key)
@@ -34,6 +34,15 @@ extension Check {
                     mend: "a Redis nearer to this machine, or a longer cache.shared.timeout")
             ]
         case .works: []
+        }
+    }
+
+    private static func uncounted(_ providers: [StatusReport.Provider]) -> [Finding] {
+        providers.filter { !$0.fleetError.isEmpty }.map { provider in
+            Finding(
+                "shared.uncounted", .warning,
+                "the fleet's calls to provider \(provider.name) are not counted, and this server keeps to its share of the limits: \(provider.fleetError)",
+                mend: "a Redis that can be reached, whose user may run EVAL; or cache.shared.limits = false")
         }
     }
 

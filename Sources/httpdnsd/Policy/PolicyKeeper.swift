@@ -171,7 +171,8 @@ final class PolicyKeeper {
         switch fetched {
         case .failed(let reason):
             problem = "\(url): \(reason)"
-            events.report(LogMessage(.policyUnavailable, about: url, "\(problem); what is in force stays"))
+            events.report(
+                LogMessage(.policyUnavailable, about: url, "\(problem); what is in force stays. Check policy.url"))
         case .unchanged:
             lastFetch = loop.now
             problem = judged?.problem ?? ""

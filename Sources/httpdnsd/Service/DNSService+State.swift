@@ -38,7 +38,7 @@ extension DNSService {
         for record in await disk.states() {
             switch record.kind {
             case .badAddress: restoreBadAddress(record)
-            case .calls, .clockOffset, .serviceAddresses:
+            case .calls, .fleetCalls, .clockOffset, .serviceAddresses:
                 for provider in composition.providers {
                     guard let learned = HTTPDNSProvider.Learned(record, of: provider.entry) else { continue }
                     provider.upstream.restore(learned, at: record.storedAt)
@@ -128,6 +128,8 @@ extension HTTPDNSProvider.Learned {
         return switch self {
         case .calls(let record):
             StateRecord(.calls, entry.accountText, value: record.storedText, storedAt: present)
+        case .fleet(let record):
+            StateRecord(.fleetCalls, entry.accountText, value: record.storedText, storedAt: present)
         case .clockOffset(let seconds):
             StateRecord(.clockOffset, "\(entry.url)", value: "\(seconds)", storedAt: present)
         case .addresses(let addresses):
@@ -145,6 +147,11 @@ extension HTTPDNSProvider.Learned {
                 return nil
             }
             self = .calls(calls)
+        case .fleetCalls:
+            guard record.name == entry.accountText, let calls = FleetRecord(storedText: record.value) else {
+                return nil
+            }
+            self = .fleet(calls)
         case .clockOffset:
             guard record.name == "\(entry.url)", let seconds = Int64(record.value) else { return nil }
             self = .clockOffset(seconds)
@@ -159,7 +166,7 @@ extension HTTPDNSProvider.Learned {
 
 extension Configuration.ProviderEntry {
     /// Whose calls are counted.
-    fileprivate var accountText: String { "\(type.rawValue) \(name) \(account)" }
+    var accountText: String { "\(type.rawValue) \(name) \(account)" }
 
     /// Whose addresses they are: of a host those that a look-up found, of an account those that its service returned.
     fileprivate var addressesText: String {

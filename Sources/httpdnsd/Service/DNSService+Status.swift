@@ -129,6 +129,11 @@ extension DNSService {
         if let forecast = configured.upstream.callForecast {
             (provider.callsForecast, provider.billedForecast) = (forecast.calls, forecast.billed)
         }
+        if let fleet = configured.upstream.fleet {
+            (provider.fleetServers, provider.fleetError) = (fleet.servers, fleet.failure)
+            provider.fleetToday = configured.upstream.fleetCalls(.day)
+            provider.fleetThisMonth = configured.upstream.fleetCalls(.month)
+        }
         if let period = configured.upstream.exhausted {
             (provider.state, provider.exhaustedUntil) = (.exhausted, period.end)
         }

@@ -112,6 +112,7 @@ final class DNSService {
             policy: policy, store: store, clock: loop, flightLimit: budget.flights, report: composition.report)
         resolver.limitMisses(settings.limits.missLimits)
         rules = SharedClientRules(ClientRules(settings, policy))
+        composition.countCalls()
         for provider in composition.providers { provider.upstream.start() }
         composition.shared?.store.start()
         var limits = ServerLimits()
@@ -194,6 +195,7 @@ final class DNSService {
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
         resolver.limitMisses(settings.limits.missLimits)
         composition = new
+        new.countCalls(replacing: old)
         old.closeShared(unlessUsedBy: new)
         new.shared?.store.start()
         routes = policy.routes

@@ -32,14 +32,29 @@ extension LogMessage {
             self.init(.clockDoubted, about: "", text, ["reason": "\(doubt)"])
         case .clockTrusted:
             self.init(.clockTrusted, about: "", text)
-        case .callLimitNear(let provider, let period, let limit):
+        case .callLimitNear(let provider, let period, let limit), .fleetLimitNear(let provider, let period, let limit):
             self.init(
                 .providerLimitNear, about: provider, text,
                 ["provider": "\(provider)", "key": "\(period.key)", "limit": .stringConvertible(limit)])
-        case .callLimitReached(let provider, let period, let limit):
+        case .callLimitReached(let provider, let period, let limit),
+            .fleetLimitReached(let provider, let period, let limit), .shareReached(let provider, let period, let limit):
             self.init(
                 .providerLimit, about: provider, text,
                 ["provider": "\(provider)", "key": "\(period.key)", "limit": .stringConvertible(limit)])
+        case .dayBilled(let provider, let ended):
+            self.init(
+                .providerBilled, about: provider, text,
+                [
+                    "provider": "\(provider)", "calls": .stringConvertible(ended.day.calls),
+                    "billed": .stringConvertible(ended.day.billed),
+                    "month_calls": .stringConvertible(ended.month.calls),
+                    "month_billed": .stringConvertible(ended.month.billed),
+                ])
+        case .fleetCountMissing(let provider, let reason):
+            self.init(
+                .providerFleetUncounted, about: provider, text, ["provider": "\(provider)", "reason": "\(reason)"])
+        case .fleetCountBack(let provider):
+            self.init(.providerFleetCounted, about: provider, text, ["provider": "\(provider)"])
         case .providerRefusedAccess(let provider, let reason, let pause):
             self.init(
                 .providerRefused, about: provider, text,

@@ -14,6 +14,8 @@ struct MonitoringPageTests {
         status.shared.address = "192.0.2.1:6379"
         var provider = StatusReport.Provider()
         (provider.dailyLimit, provider.monthlyLimit) = (1, 1)
+        (provider.callsForecast, provider.billedForecast) = (1, 1)
+        (provider.fleetServers, provider.fleetToday, provider.fleetThisMonth) = (2, 1, 1)
         var address = StatusReport.Address()
         address.responseMilliseconds = 1
         provider.addresses = [address]

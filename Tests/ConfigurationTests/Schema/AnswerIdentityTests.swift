@@ -50,6 +50,7 @@ import Testing
         ("cache.shared.prefix", { $0.cache.shared.prefix = "p:" }),
         ("cache.shared.timeout", { $0.cache.shared.timeout = .milliseconds(7) }),
         ("cache.shared.lease", { $0.cache.shared.lease = false }),
+        ("cache.shared.limits", { $0.cache.shared.limits = true }),
         ("cache.shared.ca_file", { $0.cache.shared.caFile = "/ca.pem" }),
         ("preset.always", { $0.preset.always = [try preset()] }),
         ("preset.last_resort", { $0.preset.lastResort = [try preset()] }),

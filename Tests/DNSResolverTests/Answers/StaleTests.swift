@@ -32,6 +32,21 @@ struct StaleTests {
         #expect(machine.vendor.asked.count == before + 1)
     }
 
+    @Test(arguments: [true, false]) @Loop
+    func `a provider whose calls are used up fails no name while LocalDNS, or an answer past its TTL, is right`(
+        isLocalDNSThere: Bool
+    ) async {
+        let machine = await outage()
+        machine.provider.unavailability = "its daily_limit of 5 calls is reached"
+        if isLocalDNSThere { machine.localDNS.behaviour = .addresses("192.0.2.1") }
+        let before = machine.vendor.asked.count
+        for _ in 0..<20 {
+            #expect(await machine.ask().has("192.0.2.1"))
+            await machine.clock.advance(by: .seconds(60))
+        }
+        #expect(machine.vendor.asked.count == before)
+    }
+
     @Test @Loop func `the refresh goes on when its client has the stale answer and is gone`() async throws {
         let machine = await outage()
         machine.vendor.behaviour = .addresses("192.0.2.7", after: .milliseconds(900))

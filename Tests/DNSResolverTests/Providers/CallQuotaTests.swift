@@ -159,6 +159,52 @@ struct CallQuotaTests {
     }
 
     @Test
+    func `a day that has ended is given once, with its month and what was foreseen`() throws {
+        var calls = CallQuota(dailyLimit: 0)
+        for hour in 0..<24 {
+            _ = calls.take(at: Self.midnight + Int64(hour) * 3_600)
+            calls.bill(5, at: Self.midnight + Int64(hour) * 3_600)
+        }
+        #expect(!calls.hasEndedDay)
+        _ = calls.take(at: Self.midnight + Self.secondsPerDay)
+        #expect(calls.hasEndedDay)
+        let taken = calls.takeEndedDay()
+        let ended = try #require(taken)
+        #expect((ended.day.calls, ended.day.billed) == (24, 120))
+        #expect((ended.month.calls, ended.month.billed) == (24, 120))
+        #expect(ended.forecast.map { (400...415).contains($0.calls) } == true)
+        _ = calls.take(at: Self.midnight + Self.secondsPerDay + 1)
+        let again = calls.takeEndedDay()
+        #expect(again == nil)
+    }
+
+    @Test
+    func `a day that ended while no process ran is given after the restart`() {
+        var first = CallQuota(dailyLimit: 0)
+        _ = first.take(at: Self.midnight)
+        var second = CallQuota(dailyLimit: 0)
+        second.restore(first.record(at: Self.midnight), at: Self.midnight + Self.secondsPerDay)
+        let ended = second.takeEndedDay()
+        #expect(ended?.day.calls == 1)
+        var third = CallQuota(dailyLimit: 0)
+        third.restore(first.record(at: Self.midnight), at: Self.midnight + 5)
+        #expect(!third.hasEndedDay)
+    }
+
+    @Test
+    func `what others leave of a limit holds in its period, and narrows the limit of this server alone`() {
+        var calls = CallQuota(dailyLimit: 10)
+        let day = Self.midnight / Self.secondsPerDay
+        calls.allow(CallQuota.Allowance(number: day, left: 0, isFinal: false), in: .day)
+        #expect(calls.exhausted(at: Self.midnight) == .day && !calls.isFinal(.day, at: Self.midnight))
+        #expect(calls.exhausted(at: Self.midnight + Self.secondsPerDay) == nil)
+        calls.allow(CallQuota.Allowance(number: day, left: 100, isFinal: true), in: .day)
+        let taken = (0..<20).count { _ in calls.take(at: Self.midnight) }
+        #expect(taken == 10)
+        #expect(calls.isFinal(.day, at: Self.midnight))
+    }
+
+    @Test
     func `what is billed is counted beside the calls, for the day and the month`() {
         var calls = CallQuota(dailyLimit: 0)
         _ = calls.take(at: Self.midnight)

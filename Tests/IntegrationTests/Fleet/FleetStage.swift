@@ -36,18 +36,23 @@ struct FleetStage {
     ///   - url: of the Redis.
     ///   - lines: more lines of `[cache.shared]`; the time-out there is long, for busy machines.
     ///   - encrypted: whether the vendor is asked over https.
+    ///   - provider: more lines of the vendor's table.
+    ///   - disk: the path of the file of answers; empty: none.
     ///   - control: the path of its control socket.
     func daemon(
-        _ url: String, secret: String = Self.secret, lines: String = "timeout = \"500ms\"", encrypted: Bool = true,
+        _ url: String, secret: String = Self.secret, lines: String = "timeout = \"500ms\"",
+        provider extra: String = "", disk: String = "", encrypted: Bool = true,
         control: String = ""
     ) throws -> Daemon {
         let provider =
             encrypted
-            ? DaemonConfiguration.aliyun(front.url, "ca_file = \"\(certificates.authority)\"")
-            : DaemonConfiguration.aliyun(vendor.url)
+            ? DaemonConfiguration.aliyun(front.url, "ca_file = \"\(certificates.authority)\"\n\(extra)")
+            : DaemonConfiguration.aliyun(vendor.url, extra)
         let caFile = url.hasPrefix("rediss") ? "ca_file = \"\(certificates.authority)\"" : ""
+        let rest = DaemonConfiguration.rest(localDNS: localDNS.address, control: control)
+            .replacing("path = \"\"", with: "path = \"\(disk)\"")
         return try Daemon(
-            provider + DaemonConfiguration.rest(localDNS: localDNS.address, control: control) + """
+            provider + rest + """
                 [cache.shared]
                 url = "\(url)"
                 key = "\(secret)"

@@ -1,0 +1,226 @@
+import DNSResolver
+import Scheduling
+
+/// The calls to one provider as a fleet counts them, in Redis: `daily_limit` and `monthly_limit` hold for all servers
+/// together.
+///
+/// The count is one sealed value for each day and month. A claim replaces it where it is still the value that was seen, by
+/// a script, so that claims of two servers never overwrite each other. It is sealed since others can write there: a count
+/// that is put up would stop the fleet's questions. What is removed, changed or put back takes the count away at most:
+/// each server then adds its own calls to the next one.
+///
+/// No query waits for it: what may be sent is known before (`FleetPart`), and while Redis cannot be asked each server keeps
+/// to its own share.
+@Loop
+final class FleetCalls {
+    /// Writes a value in place of the one expected, or returns what is there; an empty text: nothing, or what is no value.
+    private nonisolated static let script = Array(
+        """
+        local v = redis.pcall('GET', KEYS[1])
+        if type(v) ~= 'string' or #v > 200 then v = '' end
+        if v ~= ARGV[1] then return v end
+        redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
+        return 1
+        """.utf8)
+    /// How often a claim is tried when another server came before.
+    private nonisolated static let mostTries = 8
+    /// The first and the longest backoff after Redis refused a claim.
+    private nonisolated static let pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(60))
+
+    /// What it does with Redis.
+    struct Means {
+        let redis: RedisNodes
+        let keys: SharedKeys
+        let prefix: [UInt8]
+        let clock: any LoopClock
+        /// Whether this machine's clock can be right: else the day is unknown.
+        let hasTime: @Loop () -> Bool
+        /// Called with each value that is no count.
+        let foundDamage: @Loop () -> Void
+    }
+
+    private let provider: String
+    /// Whose calls they are: the same text on every server.
+    private let name: String
+    private let means: Means
+    private weak var account: ProviderAccount?
+    private let report: @Loop (ResolverEvent) -> Void
+    private var parts: [CallQuota.Period: FleetPart] = [:]
+    /// The values that were last seen in Redis.
+    private var seen: [CallQuota.Period: [UInt8]] = [:]
+    /// The periods whose claims are under way.
+    private var asking: Set<CallQuota.Period> = []
+    private var backoff = Backoff(FleetCalls.pauses)
+    /// Why the count cannot be had; empty: it can.
+    private(set) var failure = ""
+    private var hasReportedFailure = false
+    /// Called when what is to be stored has changed.
+    var onChange: (@Loop () -> Void)?
+
+    init(
+        of provider: String, as name: String, for account: ProviderAccount, by means: Means,
+        report: @escaping @Loop (ResolverEvent) -> Void
+    ) {
+        (self.provider, self.name, self.means, self.account, self.report) = (provider, name, means, account, report)
+        for period in [CallQuota.Period.day, .month] where account.calls.limit(period) > 0 {
+            parts[period] = FleetPart(limit: account.calls.limit(period))
+        }
+        renew(asks: false)
+    }
+
+    /// The fleet's count of a period as it was last seen; nil: it was not, or there is no limit.
+    func total(_ period: CallQuota.Period) -> Int? { parts[period]?.total?.calls }
+
+    /// The most servers that were seen to count together.
+    var servers: Int { parts.values.map(\.fleetSize).max() ?? 1 }
+
+    var record: FleetRecord { FleetRecord(parts: parts.mapValues(\.record)) }
+
+    func restore(_ record: FleetRecord) {
+        renew(asks: false)
+        for (period, part) in record.parts { parts[period]?.restore(part, ownCalls: ownCalls(period)) }
+        renew(asks: false)
+    }
+
+    /// A call was counted, and is about to be sent.
+    func called() {
+        move()
+        for period in parts.keys { parts[period]?.spend() }
+        renew(asks: true)
+        onChange?()
+    }
+
+    /// A call was not sent, since nothing is left.
+    func refused() { renew(asks: true) }
+
+    // MARK: What may be sent
+
+    private func ownCalls(_ period: CallQuota.Period) -> Int { account?.count(period).calls ?? 0 }
+
+    private func move() {
+        guard let account else { return }
+        for period in parts.keys {
+            let number = account.count(period).period
+            if parts[period]?.number != number { seen[period] = nil }
+            parts[period]?.move(to: number)
+        }
+    }
+
+    /// Says what may be sent, and claims what is due.
+    private func renew(asks: Bool) {
+        move()
+        for period in [CallQuota.Period.day, .month] {
+            if asks, parts[period]?.wantsMore == true { ask(period) }
+            settle(period)
+        }
+    }
+
+    private func settle(_ period: CallQuota.Period) {
+        guard var part = parts[period] else { return }
+        account?.allow(CallQuota.Allowance(number: part.number, left: part.left, isFinal: part.isFinal), in: period)
+        let limit = part.limit
+        if part.isFinal, part.left <= 0, !part.hasReportedEnd {
+            part.hasReportedEnd = true
+            part.hasReportedNear = true
+            report(
+                part.isFull
+                    ? .fleetLimitReached(provider: provider, period, limit: limit)
+                    : .shareReached(provider: provider, period, limit: limit))
+        } else if !part.hasReportedNear, (part.total?.calls ?? 0) >= limit - limit / 5 {
+            part.hasReportedNear = true
+            report(.fleetLimitNear(provider: provider, period, limit: limit))
+        }
+        parts[period] = part
+    }
+
+    // MARK: Claims
+
+    private func ask(_ period: CallQuota.Period) {
+        guard !asking.contains(period), !backoff.isActive || backoff.isDue(at: means.clock.now, isUrgent: false),
+            let number = parts[period]?.number
+        else { return }
+        guard means.hasTime() else { return lose("this machine's clock is in doubt") }
+        guard let place = means.keys.count(of: name, Self.text(period, number)) else { return lose("no key") }
+        claim(period, number, at: place, tries: Self.mostTries)
+    }
+
+    /// Sends a claim in place of the value that was last seen.
+    private func claim(_ period: CallQuota.Period, _ number: Int64, at place: CountPlace, tries: Int) {
+        let value = seen[period] ?? []
+        let old = place.open(value).flatMap { FleetTotal($0) }
+        if old == nil, !value.isEmpty { means.foundDamage() }
+        guard let new = parts[period]?.claim(in: old, orBegin: .random(in: 1...(.max))),
+            let sealed = place.seal(new.bytes)
+        else { return lose("its count is removed again and again") }
+        let name = means.prefix + place.name
+        let command = RedisCommand(
+            "EVAL", Self.script, Array("1".utf8), name, value, sealed, Array(Self.lifetime(period).utf8))
+        let isSent = means.redis.send(command, about: name) { [weak self] reply in
+            guard let self else { return }
+            asking.remove(period)
+            // Of a day that has ended meanwhile: what was claimed there is of no use.
+            guard parts[period]?.number == number else { return renew(asks: false) }
+            switch reply {
+            case .integer(1)?:
+                seen[period] = sealed
+                parts[period]?.take(new, for: old)
+                found()
+            case .bytes(let other)?:
+                seen[period] = other
+                if tries > 1 {
+                    claim(period, number, at: place, tries: tries - 1)
+                } else {
+                    settle(period)
+                }
+            case .error(let reason)?:
+                backoff.failed(at: means.clock.now)
+                lose("it refuses EVAL: \(reason)")
+            case nil: lose(means.redis.home.lastFailure.isEmpty ? "no reply" : means.redis.home.lastFailure)
+            case .some:
+                backoff.failed(at: means.clock.now)
+                lose("it replies what is no count")
+            }
+        }
+        if isSent {
+            asking.insert(period)
+        } else {
+            lose(means.redis.home.lastFailure)
+        }
+    }
+
+    private func found() {
+        backoff.succeeded()
+        failure = ""
+        if hasReportedFailure {
+            hasReportedFailure = false
+            report(.fleetCountBack(provider: provider))
+        }
+        renew(asks: false)
+        onChange?()
+    }
+
+    /// - Parameter reason: empty: its host is not looked up yet.
+    private func lose(_ reason: String) {
+        failure = reason.isEmpty ? "no address of its host is known yet" : reason
+        if !reason.isEmpty, !hasReportedFailure {
+            hasReportedFailure = true
+            report(.fleetCountMissing(provider: provider, reason: reason))
+        }
+        for period in parts.keys {
+            parts[period]?.lose(ownCalls: ownCalls(period))
+            settle(period)
+        }
+    }
+
+    /// `2026-11-25`, or `2026-11`.
+    private static func text(_ period: CallQuota.Period, _ number: Int64) -> String {
+        func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        if period == .month { return "\(number.floored(by: 12).quotient)-\(two(number.floored(by: 12).remainder + 1))" }
+        let date = UTCDate(daysSince1970: number)
+        return "\(date.year)-\(two(date.month))-\(two(date.day))"
+    }
+
+    /// Seconds until Redis removes a count that is not written any more: a little longer than the period, for clocks
+    /// differ.
+    private static func lifetime(_ period: CallQuota.Period) -> String { period == .day ? "90000" : "2764800" }
+}

@@ -1,0 +1,169 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension Integration {
+    /// Daemons that count their calls to a vendor together, in a Redis.
+    @Suite(.serialized)
+    struct FleetLimitTests {
+        /// What LocalDNS answers, once no call may be made.
+        private static let local = FakeZone(["*": .init(a: ["198.51.100.1"])])
+
+        private let stage: FleetStage
+        private let directory: TemporaryDirectory
+
+        init() throws {
+            stage = try FleetStage(localDNS: Self.local)
+            directory = try TemporaryDirectory()
+        }
+
+        private func socket(_ number: Int) -> String { "\(directory.path)/\(number).sock" }
+
+        private func daemons(_ count: Int, _ url: String, _ limits: String) throws -> [Daemon] {
+            try (0..<count).map { number in
+                try stage.daemon(
+                    url, lines: "timeout = \"500ms\"\nlimits = true", provider: limits, encrypted: false,
+                    control: socket(number))
+            }
+        }
+
+        /// Asks for so many names, each daemon in turn, and expects an answer from the vendor or LocalDNS to each.
+        ///
+        /// - Returns: the calls that the vendor had for it.
+        private func ask(_ count: Int, _ daemons: [Daemon], _ label: String) throws -> Int {
+            let before = stage.vendor.callCount()
+            let clients = try daemons.map { try $0.client() }
+            for number in 0..<count {
+                let reply = try clients[number % clients.count].ask("\(label)\(number).many.example.com")
+                #expect(reply.addresses == ["192.0.2.2"] || reply.addresses == ["198.51.100.1"])
+            }
+            return stage.vendor.callCount() - before
+        }
+
+        private func status(_ number: Int) throws -> String {
+            try Daemon.run(["status", "--socket", socket(number)]).output
+        }
+
+        private func count(in redis: RedisServer) throws -> String {
+            try #require(try redis.run("KEYS", "*:20*-*").split(separator: "\n").map(String.init).first)
+        }
+
+        @Test func `three daemons together send no more than the limit and a batch each, and the next source answers`()
+            throws
+        {
+            let redis = try RedisServer()
+            let daemons = try daemons(3, redis.url, "daily_limit = 60\nmonthly_limit = 1000")
+            let calls = try ask(120, daemons, "n")
+            #expect((57...63).contains(calls), "\(calls)")
+            for (number, daemon) in daemons.enumerated() {
+                #expect(
+                    daemon.waitForLog { $0.contains("the fleet has reached its daily_limit of 60 calls: not asked") })
+                #expect(!daemon.errors.contains("cannot be counted"))
+                let status = try status(number)
+                #expect(status.contains("the fleet of 3 servers: 60 of 60 calls today, "), "\(status)")
+                #expect(status.contains("not asked until 00:00 UTC"), "\(status)")
+            }
+            #expect(daemons[0].errors.contains("the fleet has used four fifths of its daily_limit of 60 calls"))
+            let names = try redis.run("KEYS", "*").split(separator: "\n")
+            #expect(names.count == 2 && names.allSatisfy { !$0.contains("vendor") })
+            #expect(try names.allSatisfy { try Int(redis.run("TTL", String($0))) ?? 0 > 3_600 })
+        }
+
+        @Test func `without limits = true each daemon has the whole limit, and nothing is written`() throws {
+            let redis = try RedisServer()
+            let daemons = try (0..<2).map { number in
+                try stage.daemon(
+                    redis.url, provider: "daily_limit = 10", encrypted: false, control: socket(number))
+            }
+            #expect(try ask(40, daemons, "n") == 20)
+            #expect(try redis.run("DBSIZE") == "0")
+            #expect(try !status(0).contains("the fleet"))
+        }
+
+        @Test func `a Redis that is killed leaves each daemon its share, and is counted in again when it is back`()
+            throws
+        {
+            var redis = try RedisServer()
+            let daemons = try daemons(2, redis.url, "daily_limit = 200")
+            #expect(try ask(100, daemons, "before") == 100)
+            try redis.kill()
+            // One has half of the 100 that were left.
+            let calls = try ask(100, [daemons[0]], "meanwhile")
+            #expect((44...56).contains(calls), "\(calls)")
+            #expect(
+                daemons[0].waitForLog { $0.contains("this server's share of the daily_limit of 200 calls is reached") })
+            #expect(
+                daemons[0].errors.split(separator: "\n").count { $0.contains("the fleet's calls cannot be counted in") }
+                    == 1)
+            let status = try status(0)
+            #expect(status.contains("the fleet's calls CANNOT BE COUNTED"), "\(status)")
+            redis = try RedisServer(port: redis.address.port)
+            for (number, daemon) in daemons.enumerated() {
+                var asked = 0
+                while !daemon.errors.contains("the fleet's calls are counted in the shared cache again") {
+                    _ = try ask(1, [daemon], "back\(number)-\(asked)-")
+                    asked += 1
+                    guard asked < 5_000 else { break }
+                }
+            }
+            // Nothing of the count was on disk: each has added its own.
+            _ = try ask(200, daemons, "after")
+            let all = stage.vendor.callCount()
+            #expect((190...206).contains(all), "\(all)")
+        }
+
+        @Test func `a daemon that is restarted goes on with what it had claimed`() throws {
+            let redis = try RedisServer()
+            func start() throws -> Daemon {
+                try stage.daemon(
+                    redis.url, lines: "timeout = \"500ms\"\nlimits = true", provider: "daily_limit = 1000",
+                    disk: directory.path + "/cache.sqlite", encrypted: false)
+            }
+            for round in 0..<5 {
+                let daemon = try start()
+                #expect(try ask(50, [daemon], "round\(round)-") == 50)
+                #expect(try daemon.stop() == 0)
+            }
+            let daemon = try start()
+            #expect(try ask(800, [daemon], "last") >= 738)
+            #expect(stage.vendor.callCount() <= 1_000)
+        }
+
+        @Test(arguments: [
+            ["SET", "1000000000000000000"], ["SET", "-1000000000000000000"], ["SET", "no number"], ["RPUSH", "1"],
+            ["SETRANGE", "100000", "x"], ["DEL"],
+        ])
+        func `whoever writes over the count stops no call, and the limit still holds`(command: [String]) throws {
+            let redis = try RedisServer()
+            let daemons = try daemons(2, redis.url, "daily_limit = 200")
+            #expect(try ask(100, daemons, "before") == 100)
+            let name = try count(in: redis)
+            if command[0] == "RPUSH" { try redis.run("DEL", name) }
+            try redis.run(words: [command[0], name] + command.dropFirst())
+            #expect(try ask(80, daemons, "after") == 80)
+            let rest = try ask(100, daemons, "rest")
+            #expect((16...24).contains(rest), "\(rest)")
+        }
+
+        @Test func `a user that may not run scripts is said, and each daemon has its share`() throws {
+            let redis = try RedisServer()
+            try redis.run("ACL", "SETUSER", "default", "-eval")
+            let daemons = try daemons(1, redis.url, "daily_limit = 200")
+            #expect(try ask(250, daemons, "n") == 200)
+            #expect(daemons[0].waitForLog { $0.contains("it refuses EVAL: NOPERM") })
+        }
+
+        @Test func `in a cluster the count is found on whichever node it is`() throws {
+            let cluster = try RedisCluster()
+            let daemons = try (0..<3).map { number in
+                try stage.daemon(
+                    cluster.nodes[number].url, lines: "timeout = \"500ms\"\nlimits = true",
+                    provider: "daily_limit = 60\nmonthly_limit = 500", encrypted: false)
+            }
+            let calls = try ask(120, daemons, "n")
+            #expect((57...63).contains(calls), "\(calls)")
+            #expect(try cluster.places.count == 2)
+            #expect(try cluster.errors("MOVED") > 0)
+        }
+    }
+}

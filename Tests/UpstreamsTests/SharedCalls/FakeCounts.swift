@@ -1,0 +1,113 @@
+import DNSResolver
+import Platform
+import Scheduling
+import TestSupport
+
+@testable import Upstreams
+
+/// A Redis that carries out the script of `FleetCalls` when a test lets it, and servers that count their calls there.
+@Loop
+final class FakeCounts {
+    @Loop
+    private final class Channel: RedisChannel {
+        private unowned let counts: FakeCounts
+
+        init(_ counts: FakeCounts) { self.counts = counts }
+
+        func send(_ command: RedisCommand, until deadline: Instant?, _ done: @escaping Completion) -> Bool {
+            counts.commands.append((command, done))
+            return true
+        }
+
+        func sendWithoutReply(_ command: RedisCommand) -> Bool { true }
+
+        func close() {}
+    }
+
+    @Loop
+    private final class Reports {
+        var all: [ResolverEvent] = []
+    }
+
+    /// One server of the fleet.
+    @Loop
+    final class Server {
+        let account: ProviderAccount
+        let fleet: FleetCalls
+        private let reports = Reports()
+        var events: [ResolverEvent] { reports.all }
+
+        init(_ counts: FakeCounts, daily: Int, monthly: Int, secret: UInt8) throws {
+            let day = counts.day
+            let reports = reports
+            let report: @Loop (ResolverEvent) -> Void = { reports.all.append($0) }
+            account = ProviderAccount(
+                provider: "vendor", clock: ProviderClock(isAuthenticated: true) { day.seconds },
+                calls: CallQuota(dailyLimit: daily, monthlyLimit: monthly), report: report)
+            guard let keys = SharedKeys(secret: [UInt8](repeating: secret, count: 32)) else {
+                throw TestFailure("no keys")
+            }
+            let clock = counts.clock
+            func link(_ node: SocketAddress?) -> RedisLink {
+                RedisLink(
+                    .host("192.0.2.1", port: 6_379, usesTLS: false), node: node, clock: clock,
+                    bootstrap: FakeUpstream("localdns", .addresses("192.0.2.1"), clock: clock), paths: NetworkPaths(),
+                    makeChannel: { [unowned counts] _, _ in Channel(counts) }, report: { _ in })
+            }
+            let nodes = RedisNodes(home: link(nil), clock: clock, timeout: .milliseconds(50)) { link($0) }
+            fleet = FleetCalls(
+                of: "vendor", as: "aliyun vendor 1", for: account,
+                by: FleetCalls.Means(
+                    redis: nodes, keys: keys, prefix: Array("p:".utf8), clock: clock, hasTime: { counts.hasTime },
+                    foundDamage: { counts.damages += 1 }), report: report)
+            account.fleet = fleet
+            account.onCall = { [unowned fleet] in fleet.called() }
+        }
+
+        /// Sends so many calls, as far as that is allowed, without waiting for Redis.
+        func send(_ count: Int) -> Int { (0..<count).count { _ in account.take() } }
+    }
+
+    nonisolated let clock = ManualClock()
+    nonisolated let day = TestDay()
+    var hasTime = true
+    /// By names.
+    var values: [String: [UInt8]] = [:]
+    var damages = 0
+    private(set) var scripts = 0
+    private var commands: [(command: RedisCommand, done: RedisChannel.Completion)] = []
+
+    nonisolated init() { day.seconds = 1_800_014_400 }
+
+    func server(daily: Int = 0, monthly: Int = 0, secret: UInt8 = 1) throws -> Server {
+        try Server(self, daily: daily, monthly: monthly, secret: secret)
+    }
+
+    /// Carries out what was sent, and what is sent upon that.
+    func serve() {
+        while !commands.isEmpty {
+            let (command, done) = commands.removeFirst()
+            guard command.name == "EVAL" else {
+                done(.status("PONG"))
+                continue
+            }
+            scripts += 1
+            let name = String(decoding: command.arguments[2], as: UTF8.self)
+            var value = values[name] ?? []
+            if value.count > 200 { value = [] }
+            guard value == command.arguments[3] else {
+                done(.bytes(value))
+                continue
+            }
+            values[name] = command.arguments[4]
+            done(.integer(1))
+        }
+    }
+
+    /// Replies to all that was sent so; nil: no reply comes in time.
+    func reply(_ reply: RedisReply?) {
+        let sent = commands
+        commands = []
+        for command in sent { command.done(reply) }
+    }
+}
