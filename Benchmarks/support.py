@@ -259,6 +259,13 @@ class Stage:
         authority = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"]
         openssl("x509", "-req", "-in", "site.csr", *authority, "-days", "30", "-out", "site.pem", "-extfile", "extensions")
 
+    def encrypted_listeners(self) -> tuple[str, int, int]:
+        """Lines for `[listen]` with the folder's site.pem, and the ports of DNS over TLS and over HTTPS."""
+        tls, https = free_port(), free_port()
+        text = f'tls = ["127.0.0.1:{tls}"]\nhttps = ["127.0.0.1:{https}"]\n'
+        text += f'certificate = "{self.folder}/site.pem"\nkey = "{self.folder}/site.key"\n'
+        return text, tls, https
+
     def start(self, name: str, command: list[str], port: int = 0, cpus: str | None = None) -> Process:
         """Starts a command, on these CPUs only if given (as `taskset -c` has them)."""
         log = os.path.join(self.folder, f"{name}-{len(self.processes)}.log")
@@ -307,13 +314,14 @@ class Stage:
     def configuration(
         self, service: int, *, url: str | None = None, authority: str = "", threads: int = 1, memory: str = "64MiB",
         dead: int | None = None, disk: str = "", more: str = "", provider: str = "", suffixes: int | None = None,
+        listen: str = "",
     ) -> tuple[str, int]:  # fmt: skip
         """Writes a configuration of httpdnsd; returns its path and the port it listens on.
 
         service: the port of `start_service`; url: its base if it is not plain HTTP, with the authority's certificate.
         dead: the port of `start_dead_service`, asked for names below dead.example. disk: the file of the cache on disk;
         none without. more: further tables.
-        provider: further lines of each provider's table. suffixes: how many the routing lists have, none of which is
+        listen: further lines of its table. provider: further lines of each provider's table. suffixes: how many the routing lists have, none of which is
         asked for; half of them in `protect`, where the providers' names are then too, half in `bypass`.
         """
         port = free_port()
@@ -327,7 +335,7 @@ class Stage:
             protected = [suffix for _, _, suffix in providers] + short_suffixes(count // 2)
             bypassed = short_suffixes(count - count // 2, first=count // 2)
             more += f"[route]\nprotect={toml_list(protected)}\nbypass={toml_list(bypassed)}\n"
-        text = f'[listen]\naddresses = ["127.0.0.1:{port}"]\nudp_threads = {threads}\n'
+        text = f'[listen]\naddresses = ["127.0.0.1:{port}"]\nudp_threads = {threads}\n{listen}'
         for name, base, suffix in providers:
             text += f'[[provider]]\ntype = "aliyun"\nname = "{name}"\naccount = "139450"\nurl = "{base}"\n'
             text += f'addresses = ["127.0.0.1"]\nca_file = "{authority}"\nnames = ["{suffix}"]\n{provider}'
