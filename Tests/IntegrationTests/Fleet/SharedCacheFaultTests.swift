@@ -86,6 +86,9 @@ extension Integration {
             let daemon = try stage.daemon("\(account)\(redis.address)")
             try expectAnswers([daemon], "any")
             #expect(daemon.waitForLog { $0.contains("it refuses AUTH: WRONGPASS") || $0.contains("NOAUTH") })
+            #expect(
+                daemon.errors.contains("Check user and password in cache.shared.url")
+                    || daemon.errors.contains("Check cache.shared.url: it has no password"))
             #expect(!daemon.errors.contains("wrong@"))
         }
 
@@ -93,7 +96,7 @@ extension Integration {
             let stage = try FleetStage()
             let daemon = try stage.daemon("redis://\(stage.vendor.address)")
             try expectAnswers([daemon], "any")
-            #expect(daemon.waitForLog { $0.contains("is in backoff") })
+            #expect(daemon.waitForLog { $0.contains("is in backoff") && $0.contains("Check cache.shared.url") })
         }
 
         @Test func `a Redis whose certificate is another's is put in backoff`() throws {

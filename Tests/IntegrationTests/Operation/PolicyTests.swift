@@ -151,7 +151,7 @@ extension Integration {
             let site = try PolicySite(try TestCertificates().leaf(addresses: ["127.0.0.1"]))
             try publish(serial: 1, Self.bypass, to: site.path("fleet.policy"))
             let daemon = try Daemon(configuration("https://\(site.address)/fleet.policy"))
-            #expect(daemon.waitForLog { $0.contains("what is in force stays") })
+            #expect(daemon.waitForLog { $0.contains("what is in force stays. Check policy.url") })
             #expect(try daemon.client().ask("www.example.com").addresses == Self.ofVendor)
             #expect(site.statuses.isEmpty)
         }

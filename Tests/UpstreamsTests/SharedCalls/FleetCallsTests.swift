@@ -100,6 +100,15 @@ struct FleetCallsTests {
         }
     }
 
+    @Test @Loop func `the first call of a day reports what the day before was billed, once`() throws {
+        let server = try redis.server()
+        #expect(server.send(3) == 3)
+        redis.day.seconds += Self.day
+        #expect(server.send(2) == 2)
+        let text = "vendor: 2027-01-15 (UTC) had 3 calls; its month until then 3 calls, about 99 calls by its end"
+        #expect(server.events.map { "\($0)" } == [text])
+    }
+
     // MARK: A restart
 
     @Test @Loop func `what was claimed and not sent is sent after a restart`() throws {
@@ -125,6 +134,16 @@ struct FleetCallsTests {
         "daily_limit 1 2 3 99999999999999999999",
     ])
     func `a record that makes no sense is none`(text: String) { #expect(FleetRecord(storedText: text) == nil) }
+
+    @Test func `a count that makes no sense is none`() {
+        let good = FleetTotal(epoch: .max, calls: 1 << 48, servers: 1)
+        #expect(FleetTotal(good.bytes) == good)
+        for servers in [0, -1, .max] {
+            #expect(FleetTotal(FleetTotal(epoch: 1, calls: 1, servers: servers).bytes) == nil)
+        }
+        #expect(FleetTotal(FleetTotal(epoch: 1, calls: .max, servers: 1).bytes) == nil)
+        for count in 0..<30 where count != 24 { #expect(FleetTotal([UInt8](repeating: 1, count: count)) == nil) }
+    }
 
     @Test(arguments: [Int.max, .min, -1]) @Loop
     func `a record with a senseless reserve allows no more than a batch, and no less`(reserve: Int) throws {
