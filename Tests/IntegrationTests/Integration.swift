@@ -23,6 +23,8 @@ enum Requirement {
     case processFiles
     /// A JDK, which takes too long to install for these two tests.
     case java
+    /// systemd-resolved, which `scripts/install-dependencies` unpacks where the package's repository has it.
+    case systemdResolved
 
     var isMet: Bool {
         switch self {
@@ -34,6 +36,7 @@ enum Requirement {
         case .ipv6: (try? FreePort.next(on: ["::1"])) != nil
         case .otherUser, .processFiles: geteuid() == 0
         case .java: (try? ChildProcess.run(["javac", "-version"]))?.status == 0
+        case .systemdResolved: SystemdResolved.executable != nil
         }
     }
 
@@ -47,6 +50,7 @@ enum Requirement {
         case .otherUser: "no leave to become another user"
         case .processFiles: "no leave to see the open files of a process that cannot be dumped"
         case .java: "no JDK"
+        case .systemdResolved: "no systemd-resolved"
         }
     }
 }
