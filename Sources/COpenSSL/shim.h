@@ -1,9 +1,12 @@
 #pragma once
 
+#include <limits.h>
+
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
@@ -193,4 +196,29 @@ static inline int copenssl_seconds(const ASN1_TIME *time, long long *seconds) {
     ASN1_TIME_free(origin);
     if (result) *seconds = (long long)days * 86400 + rest;
     return result;
+}
+
+// When a response of OCSP in DER (RFC 6960) holds for a certificate, in seconds since 1970; `until` is LLONG_MAX where it
+// does not say. Returns NULL, or what is wrong with it.
+static inline const char *copenssl_response_validity(
+    const unsigned char *bytes, long length, X509 *certificate, long long *from, long long *until) {
+    OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &bytes, length);
+    if (!response) return "is no response of OCSP in DER";
+    const char *wrong = "is a response of OCSP without an answer";
+    OCSP_BASICRESP *basic = OCSP_response_get1_basic(response);
+    if (basic && OCSP_response_status(response) == OCSP_RESPONSE_STATUS_SUCCESSFUL) wrong = "is for another certificate";
+    for (int index = 0; basic && index < OCSP_resp_count(basic); index++) {
+        OCSP_SINGLERESP *single = OCSP_resp_get0(basic, index);
+        ASN1_INTEGER *serial = NULL;
+        ASN1_GENERALIZEDTIME *begin = NULL, *end = NULL;
+        if (OCSP_id_get0_info(NULL, NULL, NULL, &serial, (OCSP_CERTID *)OCSP_SINGLERESP_get0_id(single)) != 1
+            || ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(certificate)) != 0) continue;
+        OCSP_single_get0_status(single, NULL, NULL, &begin, &end);
+        *until = LLONG_MAX;
+        if (begin && copenssl_seconds(begin, from) == 1 && (!end || copenssl_seconds(end, until) == 1)) wrong = NULL;
+        break;
+    }
+    OCSP_BASICRESP_free(basic);
+    OCSP_RESPONSE_free(response);
+    return wrong;
 }

@@ -47,7 +47,6 @@ package final class CertificateKeeper: Sendable {
         debounce = Debounce(quiet: Self.quiet, longest: Self.longest, clock: loop) { [weak self] in self?.readAgain() }
         use(content)
         follow()
-        rotate()
     }
 
     /// When the certificate in use ends, in seconds since 1970; nil: none is in use.
@@ -69,15 +68,28 @@ package final class CertificateKeeper: Sendable {
         timer = nil
     }
 
-    private func use(_ content: TLSFiles.Content) {
+    /// Returns whether new connections have what these files hold.
+    @discardableResult
+    private func use(_ content: TLSFiles.Content) -> Bool {
+        defer { warnOfEnd() }
         do throws(TLSFiles.Problem) {
-            terms.context = try TLSContext(content)
+            let context = try TLSContext(content, at: time())
             self.content = content
-            problem = nil
+            take(context)
+            return true
         } catch {
             refuse(error)
+            return false
         }
-        warnOfEnd()
+    }
+
+    private func take(_ context: TLSContext) {
+        terms.context = context
+        problem = context.unstapled
+        if let problem {
+            events.logger.log(.certificateRefused, "\(problem); the certificate is in use without a response of OCSP")
+        }
+        rotate()
     }
 
     private func refuse(_ problem: TLSFiles.Problem) {
@@ -107,21 +119,23 @@ package final class CertificateKeeper: Sendable {
             guard let self, reading == number, let result else { return }
             switch result {
             case .success(let content):
-                use(content)
-                if problem == nil { events.logger.log(.certificateTaken, "\(files.certificate) is in use") }
+                if use(content) { events.logger.log(.certificateTaken, "\(files.certificate) is in use") }
             case .failure(let problem): refuse(problem)
             }
         }
     }
 
+    /// Makes new keys after a day, or when a response of OCSP begins or ceases to be valid.
     private func rotate() {
-        timer = loop.schedule(after: Self.period) { [weak self] in
-            guard let self else { return }
-            // The files are as they were, or a change was refused.
-            if let context = try? TLSContext(content) { terms.context = context }
-            warnOfEnd()
-            rotate()
-        }
+        let change = terms.context?.responseChanges.map { Duration.seconds(max(1, $0 &- time())) }
+        timer?.cancel()
+        timer = loop.schedule(after: min(Self.period, change ?? Self.period)) { [weak self] in self?.renew() }
+    }
+
+    /// Uses what was read with new keys: the files are as they were, or a change was refused.
+    func renew() {
+        if let context = try? TLSContext(content, at: time()) { take(context) } else { rotate() }
+        warnOfEnd()
     }
 
     private func warnOfEnd() {

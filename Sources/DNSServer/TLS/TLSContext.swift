@@ -11,9 +11,16 @@ package final class TLSContext: Sendable {
     package let validity: ClosedRange<Int64>
     /// Whether clients are asked for a certificate.
     let asksClients: Bool
+    /// Why the response of OCSP is not stapled; nil: it is, or there is none.
+    package let unstapled: TLSFiles.Problem?
+    /// The next time at which the response of OCSP begins or ceases to be valid, in seconds since 1970; nil: never.
+    let responseChanges: Int64?
 
+    /// A response of OCSP that cannot be stapled is left out: clients are served all the same.
+    ///
+    /// - Parameter now: in seconds since 1970.
     /// - Throws: which file is not what it should be, and why.
-    package init(_ content: TLSFiles.Content) throws(TLSFiles.Problem) {
+    package init(_ content: TLSFiles.Content, at now: Int64) throws(TLSFiles.Problem) {
         defer { ERR_clear_error() }
         let files = content.files
         guard let context = SSL_CTX_new(TLS_server_method()) else {
@@ -24,7 +31,8 @@ package final class TLSContext: Sendable {
             validity = try Self.use(content, in: context)
             asksClients = !content.clientAuthorities.isEmpty
             if asksClients { try Self.askClients(content, in: context) }
-            if let response { try Self.store(content, in: response) }
+            (unstapled, responseChanges) =
+                response.map { Self.store(content, in: $0, for: context, at: now) } ?? (nil, nil)
             guard copenssl_serve(context, response) == 1 else {
                 throw TLSFiles.Problem(file: files.certificate, reason: "OpenSSL cannot serve TLS 1.2 and 1.3")
             }
@@ -127,12 +135,27 @@ package final class TLSContext: Sendable {
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     }
 
+    /// How far the clock of what has signed a response of OCSP may be ahead, in seconds.
+    private static let skew: Int64 = 300
+
+    /// Stores a response of OCSP for the certificate in use, unless it says nothing to clients now (RFC 6960 section 3.2):
+    /// they would rather refuse the connection than pass over it.
     private static func store(
-        _ content: TLSFiles.Content, in response: UnsafeMutablePointer<ASN1_OCTET_STRING>
-    ) throws(TLSFiles.Problem) {
-        // A sequence in DER: what a file in PEM or an error page is not.
-        guard content.ocsp.first == 0x30,
-            ASN1_OCTET_STRING_set(response, content.ocsp, Int32(clamping: content.ocsp.count)) == 1
-        else { throw TLSFiles.Problem(file: content.files.ocsp, reason: "is no response of OCSP in DER") }
+        _ content: TLSFiles.Content, in response: UnsafeMutablePointer<ASN1_OCTET_STRING>, for context: OpaquePointer,
+        at now: Int64
+    ) -> (problem: TLSFiles.Problem?, changes: Int64?) {
+        func problem(_ reason: String) -> TLSFiles.Problem { .init(file: content.files.ocsp, reason: reason) }
+        var (from, until): (CLongLong, CLongLong) = (0, 0)
+        let bytes = content.ocsp
+        let wrong = copenssl_response_validity(
+            bytes, bytes.count, SSL_CTX_get0_certificate(context), &from, &until)
+        if let wrong { return (problem(String(cString: wrong)), nil) }
+        let begin = Int64(from) &- Self.skew
+        guard begin <= now else { return (problem("is not valid yet"), begin) }
+        guard now <= until else { return (problem("has expired"), nil) }
+        guard ASN1_OCTET_STRING_set(response, bytes, Int32(clamping: bytes.count)) == 1 else {
+            return (problem("finds no memory"), nil)
+        }
+        return (nil, until == .max ? nil : Int64(until) &+ 1)
     }
 }

@@ -30,6 +30,11 @@ extension Configuration {
         return "\(listen.certificate): \(what), so clients refuse it: renew it"
     }
 
+    /// What is said of a response of OCSP that is not sent along.
+    var unstapledResponse: String? {
+        (try? certificateContext)?.unstapled.map { "\($0), so it is not sent along with the certificate: renew it" }
+    }
+
     /// What is said of a certificate by which clients cannot discover encrypted listeners; nil when all is well.
     var undiscoverable: String? {
         guard let name = listen.name?.description, let context = try? certificateContext else { return nil }
@@ -45,7 +50,7 @@ extension Configuration {
     private var certificateContext: TLSContext? {
         get throws(TLSFiles.Problem) {
             guard let files = listen.tlsFiles else { return nil }
-            return try TLSContext(try files.read())
+            return try TLSContext(try files.read(), at: Int64(time(nil)))
         }
     }
 }

@@ -182,7 +182,8 @@ extension Configuration {
             "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
         }
             + [
-                expiredCertificate, undiscoverable, unreadableSharedAuthority, unverifiableLocalDNS, missingLocalDNS,
+                expiredCertificate, unstapledResponse, undiscoverable, unreadableSharedAuthority, unverifiableLocalDNS,
+                missingLocalDNS,
                 missingGroup,
             ]
             .compactMap { $0 }

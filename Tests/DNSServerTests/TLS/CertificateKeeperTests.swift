@@ -1,3 +1,4 @@
+import Glibc
 import Logs
 import Platform
 import Scheduling
@@ -19,6 +20,14 @@ import Testing
 
     private var files: TLSFiles {
         TLSFiles(certificate: directory.path + "/c.pem", key: directory.path + "/k.pem")
+    }
+
+    /// The files with a response of OCSP for the certificate, of this day.
+    private func withResponse() throws -> TLSFiles {
+        var files = files
+        files.ocsp = directory.path + "/c.ocsp"
+        try certificates.respond(for: files.certificate, to: files.ocsp)
+        return files
     }
 
     /// Puts a certificate and its key in the place of the files, as tools of renewal do.
@@ -78,8 +87,57 @@ import Testing
     @Test(arguments: [(15, false), (13, true), (-1, true)])
     func `the end of a certificate is warned of two weeks before`(days: Int64, isWarned: Bool) throws {
         let (terms, recorder) = (TLSTerms(), LogRecorder())
-        let end = try TLSContext(try files.read()).validity.upperBound
+        let end = try TLSContext(try files.read(), at: 0).validity.upperBound
         try keeper(terms, recorder, time: end - days * 86_400 - 60).stop()
         #expect(recorder.lines.contains { $0.contains("renew it") } == isWarned)
+    }
+
+    @Loop
+    @Test func `a response of OCSP is no longer stapled once it is stale, which is reported`() throws {
+        let (terms, recorder) = (TLSTerms(), LogRecorder())
+        let files = try withResponse()
+        let (loop, clock) = (TestServer.loop, TestTime())
+        let keeper = CertificateKeeper(
+            try files.read(), for: terms, on: loop, events: EventLog(recorder.logger, clock: loop),
+            time: { clock.seconds })
+        defer { keeper.stop() }
+        #expect(keeper.problem == nil && !recorder.lines.contains { $0.contains(files.ocsp) })
+        #expect(terms.context?.unstapled == nil && terms.context?.responseChanges != nil)
+        // It holds for a day, and what there is then is as it was read now.
+        clock.seconds += 2 * 86_400
+        keeper.renew()
+        #expect(keeper.problem == .init(file: files.ocsp, reason: "has expired"))
+        #expect(
+            recorder.lines.contains(
+                "\(files.ocsp): has expired; the certificate is in use without a response of OCSP"))
+        #expect(terms.context != nil)
+    }
+
+    @Loop
+    @Test func `a response of OCSP that is none holds up no new certificate`() async throws {
+        let (terms, recorder) = (TLSTerms(), LogRecorder())
+        let files = try withResponse()
+        let loop = TestServer.loop
+        let keeper = CertificateKeeper(
+            try files.read(), for: terms, on: loop, events: EventLog(recorder.logger, clock: loop),
+            time: { TestTime().seconds })
+        defer { keeper.stop() }
+        let first = terms.context
+        try directory.write("<html>502</html>", to: "c.ocsp")
+        try replace(try certificates.leaf(names: ["two"]))
+        await until { terms.context !== first && keeper.problem != nil }
+        #expect(keeper.problem?.reason == "is no response of OCSP in DER")
+        #expect(recorder.lines.last == "\(files.certificate) is in use")
+        // The response of the certificate before is none for this one.
+        try certificates.respond(for: try certificates.leaf(names: ["one"]).certificate, to: files.ocsp)
+        await until { keeper.problem?.reason == "is for another certificate" }
+        try certificates.respond(for: files.certificate, to: files.ocsp)
+        await until { keeper.problem == nil }
+        #expect(terms.context?.unstapled == nil)
+    }
+
+    /// A time of day that tests change.
+    @Loop private final class TestTime: Sendable {
+        var seconds = Int64(time(nil))
     }
 }

@@ -132,6 +132,70 @@ extension Integration {
             #expect(try kdig("www.example.com").contains("192.0.2.1"))
         }
 
+        @Test func `a response of OCSP is stapled, a newer one without a restart, and what is none never`() throws {
+            let directory = try TemporaryDirectory()
+            let file = directory.path + "/dns.ocsp"
+            try certificates.respond(for: leaf.certificate, to: file)
+            let clock = try WrongClock(ahead: 0)
+            let stage = try Daemon(
+                DaemonConfiguration.route(mode: "localdns-only") + DaemonConfiguration.rest(),
+                listen: listen + "\nocsp = \"\(file)\"", environment: clock.environment)
+            /// What a client sees that asks for it, and verifies it.
+            func status() throws -> String {
+                try ChildProcess.run([
+                    "sh", "-c",
+                    "openssl s_client -connect 127.0.0.1:\(port) -CAfile '\(certificates.authority)' -status </dev/null",
+                ]).output
+            }
+            func update() throws -> String {
+                try status().split(separator: "\n").first { $0.contains("Produced At") }.map(String.init) ?? ""
+            }
+            let first = try update()
+            #expect(try status().contains("OCSP Response Status: successful"))
+            #expect(try status().contains("Cert Status: good"))
+            // Its time is in seconds.
+            repeat {
+                try certificates.respond(for: leaf.certificate, to: file + ".new")
+            } while try responseTime(
+                file + ".new") == first
+            try ChildProcess.succeed(["mv", file + ".new", file])
+            #expect(stage.waitForLog { $0.contains("\(leaf.certificate) is in use") })
+            #expect(try !first.isEmpty && update() != first)
+            try directory.write("<html>502 Bad Gateway</html>", to: "dns.ocsp")
+            #expect(stage.waitForLog { $0.contains("\(file): is no response of OCSP in DER") })
+            #expect(try status().contains("OCSP response: no response sent"))
+            #expect(try status().contains("Verify return code: 0 (ok)"))
+            // A stale one is worse than none: clients refuse the connection for it.
+            try clock.set(ahead: 2 * 86_400)
+            try certificates.respond(for: leaf.certificate, to: file)
+            #expect(stage.waitForLog { $0.contains("\(file): has expired") })
+            #expect(try status().contains("OCSP response: no response sent"))
+        }
+
+        /// When a response of OCSP was produced, as `openssl s_client` writes it.
+        private func responseTime(_ file: String) throws -> String {
+            let text = try ChildProcess.succeed(["openssl", "ocsp", "-respin", file, "-text", "-noverify"])
+            return text.split(separator: "\n").first { $0.contains("Produced At") }.map(String.init) ?? ""
+        }
+
+        @Test func `check warns of a response of OCSP that is not sent along`() throws {
+            let directory = try TemporaryDirectory()
+            let file = directory.path + "/dns.ocsp"
+            let text = """
+                [listen]
+                \(listen)
+                ocsp = "\(file)"
+                [route]
+                mode = "localdns-only"
+                """
+            try certificates.respond(for: leaf.certificate, to: file)
+            #expect(try !Daemon.check(text).errors.contains(file))
+            try certificates.respond(for: try certificates.leaf(names: ["other.example"]).certificate, to: file)
+            let outcome = try Daemon.check(text)
+            #expect(outcome.status == 0)
+            #expect(outcome.errors.contains("\(file): is for another certificate, so it is not sent along"))
+        }
+
         @Test func `check names the file that cannot be used`() throws {
             let other = try certificates.leaf(names: ["other.example"])
             let text = """
