@@ -36,9 +36,18 @@ extension Integration {
         }
 
         /// Lets another process follow.
-        private func follow(_ old: Daemon, _ way: Way) throws -> Daemon {
-            if way == .stored { #expect(try old.stop() == 0) }
-            let new = try daemon(way)
+        ///
+        /// - Parameters:
+        ///   - listen: lines of the `[listen]` table.
+        ///   - between: called while no process serves, if that is so.
+        private func follow(
+            _ old: Daemon, _ way: Way, listen: String = "udp_threads = 2", between: () throws -> Void = {}
+        ) throws -> Daemon {
+            if way == .stored {
+                #expect(try old.stop() == 0)
+                try between()
+            }
+            let new = try daemon(way, listen: listen)
             if way == .replaced { #expect(try old.finish().status == 0) }
             return new
         }
@@ -105,6 +114,51 @@ extension Integration {
             #expect(vendor.callCount() == calls)
             #expect(try status().contains("127.0.0.1:\(port) (sockets passed on)"))
             #expect(second.errors.contains("went on with the sockets of the process before"))
+        }
+
+        @Test(arguments: Way.allCases)
+        func `encrypted listeners are passed on: no connection is refused, and live ones end in order`(
+            way: Way
+        ) throws {
+            let certificates = try TestCertificates()
+            let leaf = try certificates.leaf(names: ["dns.example"])
+            let (tls, https) = (try FreePort.next(), try FreePort.next())
+            let listen = """
+                udp_threads = 2
+                tls = ["127.0.0.1:\(tls)"]
+                https = ["127.0.0.1:\(https)"]
+                certificate = "\(leaf.certificate)"
+                key = "\(leaf.key)"
+                """
+            func kdig(_ port: UInt16, _ options: String...) throws -> ChildProcess {
+                try ChildProcess(
+                    [
+                        "kdig", "@127.0.0.1", "-p", "\(port)", "+tls-ca=\(certificates.authority)", "+noretry",
+                        "+tls-hostname=dns.example", "+timeout=25", "cached.example.com",
+                    ] + options)
+            }
+            func isAnswered(_ client: ChildProcess) throws -> Bool {
+                try client.finish(within: .patience).output.contains("192.0.2.1")
+            }
+            let first = try daemon(way, listen: listen)
+            #expect(try isAnswered(kdig(tls)) && isAnswered(kdig(https, "+https")))
+            let live = try ChildProcess([
+                "python3", ClientProgram.source("live.py"), "\(tls)", certificates.authority,
+            ])
+            #expect(live.waitForOutput(.patience) { output, _ in output.contains("answered") })
+            var waiting: [ChildProcess] = []
+            let second = try follow(first, way, listen: listen) {
+                // They connect to a socket that no process reads.
+                waiting = [try kdig(tls), try kdig(https, "+https")]
+            }
+            let outcome = try live.finish(within: .patience)
+            #expect(outcome.output == "answered\nended\n", "\(outcome.errors)")
+            for client in waiting { #expect(try isAnswered(client)) }
+            #expect(try isAnswered(kdig(tls)) && isAnswered(kdig(https, "+https")))
+            let status = try status()
+            for port in [tls, https] { #expect(status.contains("127.0.0.1:\(port)")) }
+            #expect(second.errors.contains("went on with the sockets of the process before"))
+            #expect(!second.errors.contains("are closed"))
         }
 
         @Test func `after a crash, what came meanwhile is answered`() throws {
