@@ -310,6 +310,58 @@
         table("forged", ["Name", "Address", "Given by", "Certificate", "Last seen", "#Times"], rows, "None");
     };
 
+    // Dark on light whatever the colours of the page, with the margin that readers need; nothing where a text is too long.
+    const code = (text) => {
+        const rows = qr(text);
+        if (!rows) return [];
+        const size = rows.length + 8;
+        const made = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+        made.setAttribute("class", "code");
+        made.setAttribute("viewBox", `0 0 ${size} ${size}`);
+        made.setAttribute("shape-rendering", "crispEdges");
+        made.setAttribute("role", "img");
+        made.setAttribute("aria-label", `QR code of ${text}`);
+        const squares = rows.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x + 4} ${y + 4}h1v1h-1z` : "")));
+        made.append(path("#ffffff", `M0 0h${size}v${size}h-${size}z`), path("#000000", squares.join("")));
+        return [made];
+    };
+
+    // What clients enter; drawn again only when it has changed.
+    let entered = "";
+    const showEncrypted = ({ status: { encrypted } }) => {
+        byId("encrypted").hidden = !encrypted;
+        const { name = "", tls_port: port = 0, url = "", template = "", addresses = [] } = encrypted ?? {};
+        const all = JSON.stringify([name, port, url, addresses]);
+        if (!encrypted || all === entered) return;
+        entered = all;
+        byId("encrypted-note").textContent = name
+            ? "Enter the name or the URL, or scan it. The network of the client must be in listen.allow, or the URL have a token."
+            : "Write listen.name, a name of the certificate, and this shows what clients enter.";
+        const codes = [["DNS over TLS", port ? name : ""], ["DNS over HTTPS", url]].filter(([, text]) => name && text);
+        byId("codes").replaceChildren(...codes.map(([title, text]) => {
+            const made = element("figure");
+            const caption = element("figcaption");
+            caption.append(element("strong", title), element("br"), text);
+            made.append(...code(text), caption);
+            return made;
+        }));
+        const rows = [];
+        if (port === 853) rows.push(["Android", "Settings, Network & internet, Private DNS", name]);
+        if (port && addresses.length > 0) {
+            const suffix = port === 853 ? "" : `:${port}`;
+            const servers = addresses.map((each) => `${suffix && each.includes(":") ? `[${each}]` : each}${suffix}#${name}`);
+            rows.push(["systemd-resolved", "resolved.conf, with DNSOverTLS=yes", `DNS=${servers.join(" ")}`]);
+        }
+        if (url) {
+            rows.push(["Firefox", "Settings, Privacy & Security, DNS over HTTPS, Max Protection, Custom", url]);
+            rows.push(["Chrome, Edge", "Settings, Privacy and security, Security, Use secure DNS", template]);
+            rows.push(["Windows 11", "Settings, Network & internet, DNS server assignment, DNS over HTTPS: manual template", template]);
+        }
+        rows.push(["iOS, macOS", "the configuration profile that this command prints", "httpdnsd profile ios"]);
+        byId("systems").hidden = !name;
+        table("systems", ["System", "Where", "What to enter"], rows, "");
+    };
+
     const show = (report) => {
         report.bounds = report.bounds_us.map((bound) => bound / 1e6);
         const counts = sources.map(([label]) => total(report.answers.find((each) => each.label === label)));
@@ -327,6 +379,7 @@
         showProviders(report);
         showServers(report);
         showForged(report);
+        showEncrypted(report);
         const { status } = report;
         byId("footer").textContent = `Version ${status.version}, mode ${status.mode}, up ${number(status.uptime_seconds / 3600)} h, `
             + `${status.reloads} reloads, generation ${status.generation}, ${status.config}`;

@@ -6,6 +6,13 @@ extension StatusReport {
         /// Where DNS over TLS and over HTTPS are served.
         package var tls: [String] = []
         package var https: [String] = []
+        /// What clients enter: the name of the server (`listen.name`), the port of DNS over TLS, the URL of DNS over HTTPS
+        /// plain and as a template, the addresses. Empty and 0: not known, or not served.
+        package var name = ""
+        package var tlsPort = 0
+        package var url = ""
+        package var template = ""
+        package var addresses: [String] = []
         /// The file of the certificate.
         package var certificate = ""
         /// When the certificate in use expires, such as `2030-01-31T00:00:00Z`, and in seconds since 1970; empty and 0: none
@@ -27,6 +34,11 @@ extension StatusReport {
             switch key {
             case "tls": tls = try reader.strings()
             case "https": https = try reader.strings()
+            case "name": name = try reader.string()
+            case "tls_port": tlsPort = try reader.int()
+            case "url": url = try reader.string()
+            case "template": template = try reader.string()
+            case "addresses": addresses = try reader.strings()
             case "certificate": certificate = try reader.string()
             case "expires": expires = try reader.string()
             case "expires_seconds": expiresAt = try reader.int()
@@ -42,6 +54,11 @@ extension StatusReport {
         package func write(to writer: inout JSONWriter) {
             writer.member("tls", strings: tls)
             writer.member("https", strings: https)
+            writer.member("name", name)
+            writer.member("tls_port", tlsPort)
+            writer.member("url", url)
+            writer.member("template", template)
+            writer.member("addresses", strings: addresses)
             writer.member("certificate", certificate)
             writer.member("expires", expires)
             writer.member("expires_seconds", expiresAt)

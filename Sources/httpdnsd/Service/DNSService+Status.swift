@@ -66,6 +66,12 @@ extension DNSService {
         let places = server.encryptedAddresses
         report.tls = places.filter { $0.transport == .tls }.map(\.address.description)
         report.https = places.filter { $0.transport == .https }.map(\.address.description)
+        if let profile = Profile(composition.settings.listen) {
+            report.name = profile.name
+            report.tlsPort = profile.tls.map(Int.init) ?? 0
+            (report.url, report.template) = (profile.https ?? "", profile.template ?? "")
+            report.addresses = profile.addresses.map(\.description)
+        }
         report.certificate = certificate.files.certificate
         report.expires = certificate.expires.map { UTCTime(milliseconds: $0 &* 1_000).description } ?? ""
         report.expiresAt = certificate.expires.map { Int(clamping: $0) } ?? 0

@@ -70,6 +70,51 @@ extension Integration {
             #expect(problems == "")
         }
 
+        @Test func `it shows what clients enter for encrypted DNS, also as QR codes`() throws {
+            let target = "127.0.0.1:\(try FreePort.next())"
+            let leaf = try TestCertificates().leaf(names: ["dns.lan"])
+            let (tls, https) = (try FreePort.next(), try FreePort.next())
+            let stage = try ControlStage(
+                listen: """
+                    tls = ["127.0.0.1:\(tls)"]
+                    https = ["127.0.0.1:\(https)"]
+                    name = "dns.lan"
+                    certificate = "\(leaf.certificate)"
+                    key = "\(leaf.key)"
+                    """, control: "http = \"\(target)\"")
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+            #expect(try use("http://" + target, stage.directory, verdict: "All is well", chart: "answers in") == "")
+            let folder = ProcessInfo.processInfo.environment["HTTPDNSD_SCREENSHOTS"] ?? stage.directory.path
+            for picture in ["light", "dark"] {
+                let read = try ChildProcess.run(["zbarimg", "--quiet", "--raw", "\(folder)/\(picture).png"])
+                #expect(
+                    Set(read.output.split(separator: "\n").map(String.init))
+                        == ["dns.lan", "https://dns.lan:\(https)/dns-query"], "\(picture): \(read.errors)")
+            }
+        }
+
+        @Test func `a QR code of each length is read as what was put into it`() throws {
+            let directory = try TemporaryDirectory()
+            // Up to what the largest version holds, each version with its least and its most among them.
+            let texts: [String] = (1...213).map { (length: Int) -> String in
+                let bytes: [UInt8] = (0..<length).map { (place: Int) -> UInt8 in
+                    UInt8(0x21 + (place * 7 + length * 13) % 90)
+                }
+                return String(decoding: bytes, as: UTF8.self)
+            }
+            try ChildProcess.succeed(["node", Self.folder + "/Tests/Page/qr.js", directory.path] + texts)
+            let pictures = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+            #expect(pictures.count == texts.count)
+            let read = try ChildProcess.run(
+                ["zbarimg", "--quiet", "--raw", "-Sdisable", "-Sqrcode.enable"] + pictures, directory: directory.path)
+            #expect(read.output.split(separator: "\n").map(String.init) == texts)
+            // A longer text has none.
+            let long = try TemporaryDirectory()
+            let text = String(repeating: "x", count: 214)
+            try ChildProcess.succeed(["node", Self.folder + "/Tests/Page/qr.js", long.path, text])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: long.path).isEmpty)
+        }
+
         @Test func `the program has the page of the files in Page`() throws {
             let outcome = try ChildProcess.run(["python3", Self.folder + "/scripts/page", "--check"])
             #expect(outcome.status == 0, "\(outcome.errors)")
