@@ -21,6 +21,50 @@ package enum Privileges {
         guard isDropped else { throw SystemError(code: EPERM, operation: "give up root for user \(user)") }
     }
 
+    /// Which of these files a user could not read, or not reach: for each the place that is in the way, its own path or a
+    /// directory's, and the error. As root only, since nothing else can become that user; empty otherwise.
+    ///
+    /// The process is that user meanwhile, with all its threads: for programs that do nothing else at that time.
+    package static func unreadable(
+        _ paths: [String], by user: String
+    ) throws(SystemError) -> [(path: String, place: String, error: SystemError)] {
+        guard geteuid() == 0 else { return [] }
+        let account = try account(named: user)
+        guard account.user != 0 else { return [] }
+        let count = getgroups(0, nil)
+        guard count >= 0 else { throw .last("read the groups of this process") }
+        var groups = [gid_t](repeating: 0, count: Int(count))
+        guard getgroups(count, &groups) == count else { throw .last("read the groups of this process") }
+        let group = getegid()
+        defer {
+            _ = seteuid(0)
+            _ = setegid(group)
+            _ = setgroups(groups.count, groups)
+        }
+        guard initgroups(user, account.group) == 0, setegid(account.group) == 0, seteuid(account.user) == 0 else {
+            throw .last("become user \(user)")
+        }
+        return paths.compactMap { path in
+            let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            guard number < 0 else {
+                close(number)
+                return nil
+            }
+            let error = SystemError.last("open \(path)")
+            return (path, place(inTheWayTo: path), error)
+        }
+    }
+
+    /// The first directory on the way to a file that this process may not pass, or the file.
+    private static func place(inTheWayTo path: String) -> String {
+        var folder = ""
+        for part in path.split(separator: "/").dropLast() {
+            folder += "/" + part
+            if faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) != 0 { return folder }
+        }
+        return path
+    }
+
     static func account(named name: String) throws(SystemError) -> (user: uid_t, group: gid_t) {
         let operation = "look up user \(name)"
         var buffer = [CChar](repeating: 0, count: 16 << 10)

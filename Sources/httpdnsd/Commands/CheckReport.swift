@@ -32,7 +32,8 @@ struct CheckReport {
         let settings = examined.inForce?.applied(to: settings) ?? settings
         self.settings = settings
         policy = examined.text
-        self.warnings = warnings + settings.remarks + examined.warnings
+        self.warnings =
+            warnings + settings.remarks + settings.unreadableCertificateFiles() + examined.warnings
         localDNS = (try? Composition.localDNSServers(settings))?.map { $0.map(\.description) } ?? []
         search = Composition.searchDomains(settings).map(\.description)
         let routes = Composition.routes(settings, Translation(settings.answers.dns64, found: .none))

@@ -2,6 +2,7 @@ import Configuration
 import DNSServer
 import DNSWire
 import Glibc
+import Platform
 
 extension Configuration.Listen {
     /// The files of encrypted listeners; nil when there are none.
@@ -45,6 +46,22 @@ extension Configuration {
         guard !missing.isEmpty else { return nil }
         return
             "\(listen.certificate): is not for \(missing.joined(separator: ", ")), so clients that know only the address stay with plain DNS: have it made for the address too (IP SAN)"
+    }
+
+    /// What is said of files that `listen.user` cannot read: they are read before the server becomes that user, and not
+    /// again. Becomes that user meanwhile, which only a program that does nothing else may do.
+    func unreadableCertificateFiles() -> [String] {
+        guard let files = listen.tlsFiles, !listen.user.isEmpty else { return [] }
+        do throws(SystemError) {
+            return try Privileges.unreadable(files.paths, by: listen.user).map { path, place, error in
+                let mode = place == path ? "0640" : "g+x"
+                let remedy = "chgrp $(id -gn \(listen.user)) \(place) && chmod \(mode) \(place)"
+                return
+                    "\(path): user \(listen.user) cannot read it (\(error.reason)), so a renewed one is taken at the next start only: \(remedy)"
+            }
+        } catch {
+            return ["\(error), so it is not known which files of the certificate listen.user can read"]
+        }
     }
 
     private var certificateContext: TLSContext? {

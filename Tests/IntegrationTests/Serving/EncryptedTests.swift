@@ -196,6 +196,30 @@ extension Integration {
             #expect(outcome.errors.contains("\(file): is for another certificate, so it is not sent along"))
         }
 
+        @Test(.requires(.otherUser))
+        func `check names a file that the server's user cannot read, and what to do`() throws {
+            let directory = try TemporaryDirectory()
+            let key = directory.path + "/dns.key"
+            try ChildProcess.succeed(["install", "-m", "0600", leaf.key, key])
+            let text = """
+                [listen]
+                \(listen.replacing(leaf.key, with: key))
+                user = "nobody"
+                [route]
+                mode = "localdns-only"
+                """
+            let outcome = try Daemon.check(text)
+            #expect(outcome.status == 0)
+            #expect(outcome.errors.contains("\(key): user nobody cannot read it (Permission denied)"))
+            #expect(outcome.errors.contains("chgrp $(id -gn nobody) \(key) && chmod 0640 \(key)"))
+            #expect(!outcome.errors.contains("\(leaf.certificate): user"))
+            try ChildProcess.succeed(["chmod", "0644", key])
+            #expect(try !Daemon.check(text).errors.contains("cannot read it"))
+            try ChildProcess.succeed(["chmod", "0700", directory.path])
+            let folder = directory.path.replacing("//", with: "/")
+            #expect(try Daemon.check(text).errors.contains("&& chmod g+x \(folder)"))
+        }
+
         @Test func `check names the file that cannot be used`() throws {
             let other = try certificates.leaf(names: ["other.example"])
             let text = """
