@@ -196,6 +196,29 @@ extension Integration {
             #expect(outcome.errors.contains("\(file): is for another certificate, so it is not sent along"))
         }
 
+        /// The memory of a process, in KiB.
+        private func memory(of pid: Int32) throws -> Int {
+            let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+            let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+            return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0
+        }
+
+        @Test func `1,000 handshakes that stay half done take bounded memory, and honest clients are served`() throws {
+            let stage = try Stage(listen: listen)
+            for _ in 0..<5 { #expect(try kdig("www.example.com").contains("192.0.2.1")) }
+            let before = try memory(of: stage.daemon.pid)
+            let attacker = try ChildProcess(["python3", ClientProgram.source("half.py"), "\(port)", "1000"])
+            #expect(attacker.waitForOutput(.patience) { output, _ in output.contains("held") })
+            for _ in 0..<10 {
+                #expect(try kdig("www.example.com", "+noretry").contains("192.0.2.1"))
+                #expect(try stage.ask("www.example.com").addresses.count == 2)
+            }
+            let taken = try memory(of: stage.daemon.pid) - before
+            print("1,000 half handshakes take \(taken) KiB")
+            #expect(taken < 64 << 10)
+            #expect(attacker.isRunning, "\(attacker.errors)")
+        }
+
         @Test(.requires(.otherUser))
         func `check names a file that the server's user cannot read, and what to do`() throws {
             let directory = try TemporaryDirectory()
