@@ -12,26 +12,18 @@ final class HTTPSConnection: ServedConnection {
     private let owner: any ConnectionOwner
     private let site: HTTPSite
     private let session: any HTTPServerSession
-    private var watch: Watch?
+    private var life: ConnectionLife
     private var outbound = OutboundBuffer()
     /// Requests that wait for the resolver or a service, also those that the client has reset.
     private var outstanding = 0
     /// Whether the client has ended its side.
     private var isReadingOver = false
-    private var isClosed = false
     /// What the socket must be ready for before more can be read, or written.
     private var (readNeeds, writeNeeds) = (Interest.readable, Interest.writable)
     /// Whether reading goes on at the end of a turn.
     private var isContinuing = false
     /// Whether requests are being handled right now; a response that comes meanwhile is only queued.
     private var isHandling = false
-    /// When the last whole request arrived, or the last response became ready.
-    private var lastActivity: Instant
-    /// When the client last received part of its responses.
-    private var lastProgress: Instant
-    private var timer: LoopTimer?
-    /// Bytes added to the total of all connections.
-    private var booked = 0
 
     /// - Parameters:
     ///   - alpn: the protocol that the handshake chose, `h2` or `http/1.1`; nil: the client named none, and gets HTTP/1.1.
@@ -43,12 +35,12 @@ final class HTTPSConnection: ServedConnection {
         self.owner = owner
         site = owner.site
         session = (alpn == "h2" ? HTTP2ServerSession() : nil) ?? HTTP1ServerSession()
-        lastActivity = owner.loop.now
-        lastProgress = owner.loop.now
+        life = ConnectionLife(at: owner.loop.now)
     }
 
     private var limits: ServerLimits { owner.limits }
     private var now: Instant { owner.loop.now }
+    private var isClosed: Bool { life.isClosed }
 
     var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !session.hasRequest && session.unsent == 0 }
 
@@ -62,12 +54,12 @@ final class HTTPSConnection: ServedConnection {
     private var isReading: Bool { !isReadingOver && outbound.isEmpty && !session.isSaturated }
 
     func start() -> Bool {
-        watch = try? owner.loop.watch(stream.number, for: .readable) { [self] in ready($0) }
-        guard watch != nil else {
+        life.watch = try? owner.loop.watch(stream.number, for: .readable) { [self] in ready($0) }
+        guard life.watch != nil else {
             stream.close()
             return false
         }
-        setTimer(at: lastActivity + limits.idle)
+        setTimer(at: life.due(in: .idle, owner))
         settle()
         return !isClosed
     }
@@ -96,10 +88,7 @@ final class HTTPSConnection: ServedConnection {
             flush()
         } while !isClosed && isWithinLimits && session.hasRequest
         guard !isClosed else { return }
-        let held = session.held + outbound.count
-        let change = held - booked
-        booked = held
-        guard owner.book(change) || change <= 0 else { return close() }
+        guard life.book(session.held + outbound.count, owner) else { return close() }
         if outbound.isEmpty, session.isOver || isReadingOver && isIdle { return close() }
         var interest: Interest = []
         if isReading {
@@ -107,7 +96,7 @@ final class HTTPSConnection: ServedConnection {
             continueReading()
         }
         if !outbound.isEmpty { interest.formUnion(writeNeeds) }
-        watch?.update(interest)
+        life.watch?.update(interest)
     }
 
     /// Has what the stream holds back read after the other work of this turn.
@@ -154,7 +143,7 @@ final class HTTPSConnection: ServedConnection {
     }
 
     private func noteActivity() {
-        lastActivity = now
+        life.noteActivity(at: now)
         owner.used(self)
     }
 
@@ -163,7 +152,7 @@ final class HTTPSConnection: ServedConnection {
         outstanding -= 1
         guard !isClosed else { return }
         noteActivity()
-        if outbound.isEmpty, session.unsent == 0 { lastProgress = now }
+        if outbound.isEmpty, session.unsent == 0 { life.noteProgress(at: now) }
         session.respond(response, to: stream)
         if !isHandling { settle() }
     }
@@ -177,7 +166,7 @@ final class HTTPSConnection: ServedConnection {
                 writeNeeds = .writable
                 outbound.removeFirst(count)
                 // What is no response, such as the answer to a PING, is no progress while a response waits.
-                if session.unsent == 0 { lastProgress = now }
+                if session.unsent == 0 { life.noteProgress(at: now) }
             case .waits(let needed):
                 writeNeeds = needed
                 return
@@ -190,7 +179,7 @@ final class HTTPSConnection: ServedConnection {
     private func refill() {
         let before = session.unsent
         outbound.fill { session.takeOutput(into: &$0, limit: OutboundBuffer.chunk) }
-        if session.unsent < before { lastProgress = now }
+        if session.unsent < before { life.noteProgress(at: now) }
     }
 
     func finish() {
@@ -199,42 +188,30 @@ final class HTTPSConnection: ServedConnection {
     }
 
     func close() {
-        guard !isClosed else { return }
-        isClosed = true
-        watch?.cancel()
-        watch = nil
-        stream.close()
-        timer?.cancel()
-        timer = nil
+        guard life.end(stream, owner) else { return }
         outbound = OutboundBuffer()
-        _ = owner.book(-booked)
-        booked = 0
         owner.remove(self)
     }
 
     // MARK: Time-outs
 
-    private func setTimer(at due: Instant) {
-        // One timer that checks again costs less than one rescheduled by every request. It fires no later than the end of
-        // a stall that begins now.
-        let next = min(due, now + limits.stall)
-        timer = owner.loop.schedule(at: next) { [weak self] in self?.checkTime() }
+    private func setTimer(at due: Instant) { life.setTimer(at: due, owner) { [weak self] in self?.checkTime() } }
+
+    private var phase: ConnectionLife.Phase {
+        if !outbound.isEmpty || session.unsent > 0 { return .reading }
+        return outstanding > 0 ? .answering : .idle
     }
 
     /// Closes a connection that was idle for too long, or whose client receives no responses.
     private func checkTime() {
-        if !outbound.isEmpty || session.unsent > 0 {
-            let due = lastProgress + limits.stall
-            if due <= now { close() } else { setTimer(at: due) }
-        } else if outstanding > 0 {
-            setTimer(at: now + limits.idle)
-        } else if lastActivity + limits.idle <= now {
+        let phase = phase
+        let due = life.due(in: phase, owner)
+        guard due <= now else { return setTimer(at: due) }
+        if phase == .idle {
             // A client that sends a request meanwhile knows by this that it was not handled.
             session.finish()
             flush()
-            close()
-        } else {
-            setTimer(at: lastActivity + limits.idle)
         }
+        close()
     }
 }

@@ -9,39 +9,31 @@ final class TCPConnection: ServedConnection, ReplySink {
     var ticket: FairShare.Ticket?
     private let owner: any ConnectionOwner
     private let stream: any ByteStream
-    private var watch: Watch?
+    private var life: ConnectionLife
     private var frames = FrameBuffer()
     private var outbound = OutboundBuffer()
     /// Queries that wait for the resolver.
     private var outstanding = 0
     /// Whether no more is read: the client has ended its side, or the server stops.
     private var isReadingOver = false
-    private var isClosed = false
     /// What the socket must be ready for before more can be read, or written.
     private var (readNeeds, writeNeeds) = (Interest.readable, Interest.writable)
     /// Whether reading goes on at the end of a turn.
     private var isContinuing = false
     /// Whether messages are being handled right now; a response that comes meanwhile is only queued.
     private var isHandling = false
-    /// When the last whole query arrived, or the last response became ready. Bytes of an unfinished query do not count.
-    private var lastActivity: Instant
-    /// When the client last received part of its responses.
-    private var lastProgress: Instant
-    private var timer: LoopTimer?
-    /// Bytes added to the total of all connections.
-    private var booked = 0
 
     init(_ stream: any ByteStream, client: ConnectionClient, in owner: any ConnectionOwner) {
         self.stream = stream
         self.client = client
         self.owner = owner
-        lastActivity = owner.loop.now
-        lastProgress = owner.loop.now
+        life = ConnectionLife(at: owner.loop.now)
     }
 
     nonisolated var transport: Transport { client.transport }
     private var limits: ServerLimits { owner.limits }
     private var now: Instant { owner.loop.now }
+    private var isClosed: Bool { life.isClosed }
 
     var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !frames.hasMessage }
 
@@ -51,12 +43,12 @@ final class TCPConnection: ServedConnection, ReplySink {
     }
 
     func start() -> Bool {
-        watch = try? owner.loop.watch(stream.number, for: .readable) { [self] in ready($0) }
-        guard watch != nil else {
+        life.watch = try? owner.loop.watch(stream.number, for: .readable) { [self] in ready($0) }
+        guard life.watch != nil else {
             stream.close()
             return false
         }
-        setTimer(at: lastActivity + limits.idle)
+        setTimer(at: life.due(in: .idle, owner))
         continueReading()
         return true
     }
@@ -86,10 +78,7 @@ final class TCPConnection: ServedConnection, ReplySink {
         } while !isClosed && isWithinLimits && frames.hasMessage
         guard !isClosed else { return }
         frames.trim()
-        let held = frames.count + outbound.count
-        let change = held - booked
-        booked = held
-        guard owner.book(change) || change <= 0 else { return close() }
+        guard life.book(frames.count + outbound.count, owner) else { return close() }
         if isReadingOver, outstanding == 0, outbound.isEmpty, !frames.hasMessage { return close() }
         var interest: Interest = []
         if !isReadingOver, isWithinLimits {
@@ -97,7 +86,7 @@ final class TCPConnection: ServedConnection, ReplySink {
             continueReading()
         }
         if !outbound.isEmpty { interest.formUnion(writeNeeds) }
-        watch?.update(interest)
+        life.watch?.update(interest)
     }
 
     /// Has what the stream holds back read after the other work of this turn.
@@ -139,7 +128,7 @@ final class TCPConnection: ServedConnection, ReplySink {
     }
 
     private func noteActivity() {
-        lastActivity = now
+        life.noteActivity(at: now)
         owner.used(self)
     }
 
@@ -153,7 +142,7 @@ final class TCPConnection: ServedConnection, ReplySink {
     }
 
     private func queue(_ reply: [UInt8]) {
-        if outbound.isEmpty { lastProgress = now }
+        if outbound.isEmpty { life.noteProgress(at: now) }
         outbound.append(reply)
     }
 
@@ -163,7 +152,7 @@ final class TCPConnection: ServedConnection, ReplySink {
             case .moved(let count):
                 writeNeeds = .writable
                 outbound.removeFirst(count)
-                lastProgress = now
+                life.noteProgress(at: now)
             case .waits(let needed):
                 writeNeeds = needed
                 return
@@ -199,39 +188,26 @@ final class TCPConnection: ServedConnection, ReplySink {
     }
 
     func close() {
-        guard !isClosed else { return }
-        isClosed = true
-        watch?.cancel()
-        watch = nil
-        stream.close()
-        timer?.cancel()
-        timer = nil
+        guard life.end(stream, owner) else { return }
         frames = FrameBuffer()
         outbound = OutboundBuffer()
-        _ = owner.book(-booked)
-        booked = 0
         owner.remove(self)
     }
 
     // MARK: Time-outs
 
-    private func setTimer(at due: Instant) {
-        // One timer that checks again costs less than one rescheduled by every query. It fires no later than the end of
-        // a stall that begins now.
-        let next = min(due, now + limits.stall)
-        timer = owner.loop.schedule(at: next) { [weak self] in self?.checkTime() }
+    private func setTimer(at due: Instant) { life.setTimer(at: due, owner) { [weak self] in self?.checkTime() } }
+
+    private var phase: ConnectionLife.Phase {
+        if !outbound.isEmpty { return .reading }
+        return outstanding > 0 ? .answering : .idle
     }
 
     /// Closes a connection that was idle for too long, or whose client receives no responses.
     private func checkTime() {
-        let due: Instant
-        if !outbound.isEmpty {
-            due = lastProgress + limits.stall
-        } else if outstanding > 0 {
-            due = now + limits.idle
-        } else {
-            due = lastActivity + limits.idle
-        }
-        if due <= now { close() } else { setTimer(at: due) }
+        let phase = phase
+        let due = life.due(in: phase, owner)
+        guard due <= now else { return setTimer(at: due) }
+        close()
     }
 }
