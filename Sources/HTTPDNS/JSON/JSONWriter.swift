@@ -16,6 +16,13 @@ package struct JSONWriter {
         return writer.text
     }
 
+    /// The text of one array of strings.
+    package static func array(strings: [String]) -> String {
+        var writer = JSONWriter()
+        writer.enclose("[", "]") { writer in for string in strings { writer.string(string) } }
+        return writer.text
+    }
+
     /// An object as an element of an array.
     package mutating func object(_ members: (inout JSONWriter) -> Void) { enclose("{", "}", members) }
 

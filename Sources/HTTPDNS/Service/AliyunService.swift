@@ -8,6 +8,9 @@ struct AliyunService {
     /// expiry up to 300 ahead.
     private static let scheduleSkew: ClosedRange<Int64> = -150...300
 
+    /// The most clients that one request names.
+    private static let mostClients = 5
+
     let accounts: ServiceAccounts
     let crypto: any Crypto
     /// The addresses of this server, for `/ss`.
@@ -35,10 +38,14 @@ struct AliyunService {
         let hosts = try AliyunParameters.hosts(text, on: account, isBatch: isBatch)
         let types = try AliyunParameters.types(target["query"])
         let form = AliyunServiceForm(hosts: hosts, types: types, isBatch: isBatch)
+        let clients = target["ip"]?.split(separator: ",").map(String.init) ?? []
+        // Several clients are for one name, and in a batch only; otherwise the first one counts.
+        let isForSeveral = isBatch && clients.count > 1
+        guard !isForSeveral || hosts.count == 1 && clients.count <= Self.mostClients else { throw .tooManyHosts }
         return .call(
             ServiceCall(
                 hosts.questions(types), on: account, isAuthenticated: isSigned,
-                client: target["ip"]?.split(separator: ",").first.map(String.init), form: form))
+                clients: isForSeveral ? clients : Array(clients.prefix(1)), form: form))
     }
 
     private func schedule(
@@ -80,7 +87,10 @@ private struct AliyunServiceForm: ServiceForm {
     func reply(_ refusal: ServiceRefusal) -> ServiceReply { AliyunServiceError.reply(refusal) }
 
     func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply {
-        let body = isBatch ? batch(answers, client) : hosts.first.flatMap { single($0, answers, client) }
+        let body =
+            isBatch
+            ? batch([ServicePart(client: client, answers: answers)])
+            : hosts.first.flatMap { single($0, answers, client) }
         return body.map { ServiceReply(200, json: $0) } ?? reply(.unavailable)
     }
 
@@ -101,15 +111,21 @@ private struct AliyunServiceForm: ServiceForm {
         }
     }
 
+    func reply(_ parts: [ServicePart]) -> ServiceReply {
+        batch(parts).map { ServiceReply(200, json: $0) } ?? reply(.unavailable)
+    }
+
     /// Nil when nothing could be resolved. What could not is left out, and so not known to be empty.
-    private func batch(_ answers: ServiceAnswers, _ client: IPAddress) -> String? {
-        let all = hosts.flatMap { host in types.map { (host, $0, answers.addresses(of: host, $0)) } }
+    private func batch(_ parts: [ServicePart]) -> String? {
+        let all = parts.flatMap { part in
+            hosts.flatMap { host in types.map { (host, $0, part.answers.addresses(of: host, $0), part.client) } }
+        }
         guard all.contains(where: { $0.2 != nil }) else { return nil }
         return JSONWriter.object { writer in
             writer.member(
                 "dns",
                 array: { writer in
-                    for case (let host, let type, let found?) in all {
+                    for case (let host, let type, let found?, let client) in all {
                         writer.object { write(host, type, found, client, to: &$0) }
                     }
                 })

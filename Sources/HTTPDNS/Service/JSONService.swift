@@ -31,7 +31,8 @@ struct JSONService {
         let question = Question(name: name, type: type)
         let isAllowed = account?.allows(name) ?? true
         let form = JSONServiceForm(
-            question: question, isAllowed: isAllowed, isCheckingDisabled: Self.isOn(target["cd"]), dataText: dataText)
+            question: question, isAllowed: isAllowed, isCheckingDisabled: Self.isOn(target["cd"]),
+            isShort: Self.isOn(target["short"]), dataText: dataText)
         var call = ServiceCall(
             isAllowed ? [question] : [], on: account, isAuthenticated: account != nil,
             client: target["edns_client_subnet"], form: form)
@@ -61,6 +62,8 @@ private struct JSONServiceForm: ServiceForm {
     /// What the account may not ask for is refused, as a resolver does.
     let isAllowed: Bool
     let isCheckingDisabled: Bool
+    /// AliDNS's short form: an array of what the records of the type hold, without TTL and status.
+    let isShort: Bool
     let dataText: @Sendable (Record) -> String
 
     func reply(_ refusal: ServiceRefusal) -> ServiceReply {
@@ -77,6 +80,10 @@ private struct JSONServiceForm: ServiceForm {
     }
 
     private func reply(_ message: Message) -> ServiceReply {
+        if isShort {
+            let found = message.answers.filter { $0.type == question.type }.map(dataText)
+            return ServiceReply(200, json: JSONWriter.array(strings: found))
+        }
         let body = JSONWriter.object { writer in
             writer.member("Status", message.responseCode.rawValue)
             writer.member("TC", message.flags.contains(.truncated))

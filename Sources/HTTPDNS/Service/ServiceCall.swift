@@ -5,7 +5,8 @@ package struct ServiceCall: Sendable {
     /// The most names of one call, with two questions each.
     package static let mostNames = 8
 
-    /// To be resolved, each by itself; empty when the account may ask for none of the names.
+    /// To be resolved, each by itself, all of them for the first client before those for the next; empty when the account
+    /// may ask for none of the names.
     package let questions: [Question]
     package var dnssecOK = false
     package var checkingDisabled = false
@@ -13,21 +14,42 @@ package struct ServiceCall: Sendable {
     package let account: String?
     /// Whether credentials of the account were valid: then the client is served wherever it is.
     package let isAuthenticated: Bool
-    /// The client for which the account's holder asks, where the account may name one; nil: the sender of the request.
-    package let client: IPAddress?
+    /// The clients for which the account's holder asks, where the account may name any; empty: the sender of the request.
+    private let clients: [IPAddress]
     private let form: any ServiceForm
 
+    /// - Parameters:
+    ///   - questions: for each client.
+    ///   - clients: what the request names, address or network.
     init(
-        _ questions: [Question], on account: ServiceAccount?, isAuthenticated: Bool, client: String?,
+        _ questions: [Question], on account: ServiceAccount?, isAuthenticated: Bool, clients: [String],
         form: any ServiceForm
     ) {
-        self.questions = questions
         self.account = account?.id
         self.isAuthenticated = isAuthenticated
         self.form = form
         let mayName = isAuthenticated && account?.namesClients == true
         // A network counts as its first address.
-        self.client = mayName ? client.flatMap { IPAddress($0) ?? AddressPrefix($0)?.address } : nil
+        self.clients = mayName ? clients.compactMap { IPAddress($0) ?? AddressPrefix($0)?.address } : []
+        self.questions = (0..<max(1, self.clients.count)).flatMap { _ in questions }
+    }
+
+    init(
+        _ questions: [Question], on account: ServiceAccount?, isAuthenticated: Bool, client: String?,
+        form: any ServiceForm
+    ) {
+        self.init(
+            questions, on: account, isAuthenticated: isAuthenticated, clients: client.map { [$0] } ?? [], form: form)
+    }
+
+    /// The client for which the account's holder asks; the first of several; nil: the sender of the request.
+    package var client: IPAddress? { clients.first }
+
+    /// The client for which a question is resolved; nil: the sender of the request.
+    ///
+    /// - Parameter index: of the question.
+    package func client(of index: Int) -> IPAddress? {
+        clients.isEmpty ? nil : clients[index / max(1, questions.count / clients.count)]
     }
 
     /// The reply with these answers.
@@ -36,17 +58,39 @@ package struct ServiceCall: Sendable {
     ///   - answers: the responses to `questions`, in their order; nil for one that has none.
     ///   - client: the one for which the names were resolved; the reply shows it.
     package func reply(_ answers: [Message?], for client: IPAddress) -> ServiceReply {
-        form.reply(ServiceAnswers(questions, answers), for: client)
+        guard clients.count > 1 else { return form.reply(ServiceAnswers(questions, answers), for: client) }
+        let each = questions.count / clients.count
+        return form.reply(
+            clients.enumerated().map { number, client in
+                let part = number * each..<(number + 1) * each
+                return ServicePart(
+                    client: client, answers: ServiceAnswers(Array(questions[part]), Array(answers[part])))
+            })
     }
 
     /// The vendor's error for a call without an answer.
     package func reply(_ refusal: ServiceRefusal) -> ServiceReply { form.reply(refusal) }
 }
 
+/// What was found for one client of a call.
+struct ServicePart {
+    let client: IPAddress
+    let answers: ServiceAnswers
+}
+
 /// How the reply to one call is written.
 protocol ServiceForm: Sendable {
     func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply
+    /// The reply to a call for several clients.
+    func reply(_ parts: [ServicePart]) -> ServiceReply
     func reply(_ refusal: ServiceRefusal) -> ServiceReply
+}
+
+extension ServiceForm {
+    // Most forms know one client.
+    func reply(_ parts: [ServicePart]) -> ServiceReply {
+        parts.first.map { reply($0.answers, for: $0.client) } ?? reply(.unavailable)
+    }
 }
 
 /// A name of a call, as it was sent.

@@ -52,9 +52,9 @@ final class VendorRequests: HTTPService {
     private func resolve(
         _ call: ServiceCall, from client: SocketAddress, _ reply: @escaping @Loop (HTTPServerResponse) -> Void
     ) {
-        let asked = call.client.map { SocketAddress($0, port: client.port) } ?? client
-        let answers = CallAnswers(call, for: asked.ip, reply)
+        let answers = CallAnswers(call, for: call.client ?? client.ip, reply)
         for (index, question) in call.questions.enumerated() {
+            let asked = call.client(of: index).map { SocketAddress($0, port: client.port) } ?? client
             server.answer(
                 call.query(question), from: asked, isTrusted: call.isAuthenticated, isEncrypted: isEncrypted
             ) { answers.take($0, at: index) }

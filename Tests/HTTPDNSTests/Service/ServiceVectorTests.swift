@@ -36,6 +36,41 @@ struct ServiceVectorTests {
                 + #"{"host":"none.example.com","client_ip":"203.0.113.7","ips":[],"type":28,"ttl":300}]}"#)
     }
 
+    @Test func `Aliyun's batch for several clients of one name gets an element for each`() throws {
+        let service = TestService()
+        let target =
+            "/139452/sign_resolve?host=www.example.com&t=1700000000&s=46667e265e1d713ff6ce351585a707b8"
+            + "&ip=198.51.100.9,198.51.100.10"
+        let call = try service.call(target)
+        #expect(call.questions.count == 2)
+        #expect([0, 1].map { call.client(of: $0)?.description } == ["198.51.100.9", "198.51.100.10"])
+        #expect(
+            try service.reply(to: target).text
+                == #"{"dns":[{"host":"www.example.com","client_ip":"198.51.100.9","ips":["192.0.2.1","192.0.2.2"],"type":1,"#
+                + #""ttl":60,"origin_ttl":60},"#
+                + #"{"host":"www.example.com","client_ip":"198.51.100.10","ips":["192.0.2.1","192.0.2.2"],"type":1,"#
+                + #""ttl":60,"origin_ttl":60}]}"#)
+        let six = target + String(repeating: ",198.51.100.11", count: 4)
+        #expect(try service.reply(to: six).text == #"{"code":"TooManyHosts"}"#)
+        let two =
+            "/139452/sign_resolve?host=www.example.com%2Capi.example.com&t=1700000000"
+            + "&s=78c64ddb70f6885e089f8ce6d7ff3bf2&ip=198.51.100.9,198.51.100.10"
+        #expect(try service.reply(to: two).text == #"{"code":"TooManyHosts"}"#)
+    }
+
+    @Test func `several clients that an account may not name are its own`() throws {
+        let target = "/1/resolve?host=www.example.com&ip=198.51.100.9,198.51.100.10"
+        #expect(try TestService().call(target).questions.count == 1)
+        #expect(try TestService().reply(to: target).text.contains(#""client_ip":"203.0.113.7""#))
+    }
+
+    @Test(arguments: [
+        ("www.example.com&short=1", #"["192.0.2.1","192.0.2.2"]"#), ("none.example.com&short=true", "[]"),
+    ])
+    func `JSON in its short form is what the records hold`(parameters: String, body: String) throws {
+        #expect(try TestService().reply(to: "/resolve?type=1&name=" + parameters).text == body)
+    }
+
     @Test func `a signed batch signs the list as it was sent`() throws {
         let target =
             "/139450/sign_resolve?host=www.example.com%2Capi.example.com&t=1700000000&s=78c64ddb70f6885e089f8ce6d7ff3bf2"

@@ -10,6 +10,7 @@ struct TestService: Sendable {
     static let accounts = [
         ServiceAccount(id: "139450", secret: AliyunV2Tests.secret, encryption: .cbc(AliyunV2Tests.key)),
         ServiceAccount(id: "139451", secret: AliyunV2Tests.secret, encryption: .gcm(AliyunV2Tests.key)),
+        ServiceAccount(id: "139452", secret: AliyunV2Tests.secret, namesClients: true),
         ServiceAccount(id: "1", names: [name("example.com")]),
         ServiceAccount(id: "1001", encryption: .des(TencentTests.desKey), namesClients: true),
         ServiceAccount(id: "1002", encryption: .aes(TencentTests.aesKey), names: [name("example.com")]),
