@@ -19,6 +19,18 @@ package enum FreePort {
         throw TestFailure("no free port on \(hosts)")
     }
 
+    /// A port of `host` with both its sockets. What only looks at a port and binds it later finds it in use where another
+    /// thread starts a process meanwhile: that has a copy of each descriptor until its program begins.
+    static func bound(on host: String) throws -> (address: TestAddress, datagrams: TestSocket, listener: TestSocket) {
+        for _ in 0..<2_000 {
+            let address = TestAddress(host, port: try next(on: []))
+            if let datagrams = try? TestSocket.udp(address), let listener = try? TestSocket.listener(address) {
+                return (address, datagrams, listener)
+            }
+        }
+        throw TestFailure("no free port on \(host)")
+    }
+
     private static func isFree(_ address: TestAddress) -> Bool {
         guard (try? TestSocket.udp(address)) != nil else { return false }
         return (try? TestSocket.listener(address)) != nil

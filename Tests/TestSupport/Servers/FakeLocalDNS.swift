@@ -72,10 +72,13 @@ package final class FakeLocalDNS: Sendable {
 
     /// Starts to listen; port 0 means one that is free for both.
     package init(_ zone: FakeZone = FakeZone(), host: String = "127.0.0.1", port: UInt16 = 0) throws {
-        let address = TestAddress(host, port: port == 0 ? try FreePort.next(on: [host]) : port)
-        datagrams = try TestSocket.udp(address)
-        listener = try TestSocket.listener(address)
-        self.address = address
+        if port == 0 {
+            (address, datagrams, listener) = try FreePort.bound(on: host)
+        } else {
+            address = TestAddress(host, port: port)
+            datagrams = try TestSocket.udp(address)
+            listener = try TestSocket.listener(address)
+        }
         monitor = Monitor(State(zone: zone))
         serveDatagrams()
         serveConnections()

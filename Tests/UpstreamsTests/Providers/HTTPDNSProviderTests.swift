@@ -212,7 +212,8 @@ struct HTTPDNSProviderTests {
         task.cancel()
         _ = await task.value
         #expect(endpoint.health.responseTime.average == nil)
-        _ = try await ask(provider)
+        // On a busy machine a reply may take longer than the time-out that the hanging name needs.
+        for _ in 0..<20 where endpoint.health.responseTime.average == nil { _ = try await ask(provider) }
         #expect(endpoint.health.responseTime.average != nil)
     }
 
