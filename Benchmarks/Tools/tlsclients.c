@@ -6,10 +6,10 @@
 //                                                       open
 //
 // The question makes sure that the server has done its part, and brings the ticket of TLS 1.3; `hold` repeats it after 4 s
-// where the others are not open yet, since servers close idle connections. Prints one line of JSON:
-// how many connections had their answer, how many of these were resumed, how many failed, how many idle ones the server
-// has closed, and the time and CPU that it took; `hold` prints it when all are open, and ends when standard input does. No step of a connection may take longer than 5 s, and nothing longer than
-// 60 s in all; certificates are not checked.
+// where the others are not open yet, since servers close idle connections. Prints one line of JSON: how many connections
+// had their answer, how many of these were resumed, how many failed, how many idle ones the server has closed, and the time
+// and CPU that it took; `hold` prints it when all are open, and ends when standard input does. No step of a connection may
+// take longer than 5 s, nor all of them longer than 60 s; certificates are not checked.
 #include "clock.h"
 
 #include <arpa/inet.h>
