@@ -19,17 +19,21 @@ package final class EventLog: Sendable {
         let subject: String
     }
 
-    /// The messages since the last line.
+    /// The minute after a line.
     private struct Window {
+        let end: Instant
         var suppressed = 0
         var last: (message: LogMessage, at: Instant)?
-        let end: LoopTimer
+        /// Logs what was suppressed at `end`; `nil` while nothing is, so that a line alone wakes nothing up later.
+        var summary: LoopTimer?
     }
 
     /// For messages that cannot be frequent.
     package nonisolated let logger: Logger
     private let clock: any LoopClock
     private var windows: [Key: Window] = [:]
+    /// No window ends before it.
+    private var earliestEnd: Instant?
 
     package nonisolated init(_ logger: Logger, clock: any LoopClock) {
         self.logger = logger
@@ -39,39 +43,53 @@ package final class EventLog: Sendable {
     /// Logs the message, or counts it.
     package func report(_ message: LogMessage) {
         guard message.kind.level >= logger.logLevel else { return }
+        forgetEnded()
         var key = Key(kind: message.kind, subject: message.subject)
         if windows[key] == nil, windows.count >= Self.subjectLimit { key = Key(kind: message.kind, subject: "") }
-        guard windows[key] == nil else {
-            windows[key]?.suppressed += 1
-            windows[key]?.last = (message, clock.now)
+        guard var window = windows[key] else {
+            logger.log(message.kind, message.text, message.fields)
+            open(key)
             return
         }
-        logger.log(message.kind, message.text, message.fields)
-        open(key)
+        window.suppressed += 1
+        window.last = (message, clock.now)
+        if window.summary == nil {
+            window.summary = clock.schedule(after: window.end - clock.now) { [self] in close(key) }
+        }
+        windows[key] = window
     }
 
     /// Logs the messages that were only counted so far.
     package func finish() {
         for (key, window) in windows {
-            window.end.cancel()
+            window.summary?.cancel()
             windows[key] = nil
-            _ = logSuppressed(window)
+            logSuppressed(window)
         }
     }
 
     private func open(_ key: Key) {
-        let end = clock.schedule(after: Self.interval) { [self] in close(key) }
+        let end = clock.now + Self.interval
         windows[key] = Window(end: end)
+        earliestEnd = min(earliestEnd ?? end, end)
     }
 
     private func close(_ key: Key) {
         guard let window = windows.removeValue(forKey: key) else { return }
-        if logSuppressed(window) { open(key) }
+        logSuppressed(window)
+        open(key)
     }
 
-    /// - Returns: whether there were any.
-    private func logSuppressed(_ window: Window) -> Bool {
-        guard let (message, at) = window.last else { return false }
+    /// Drops the windows in which nothing was suppressed and that are over.
+    private func forgetEnded() {
+        let now = clock.now
+        guard let earliestEnd, earliestEnd <= now else { return }
+        windows = windows.filter { $0.value.summary != nil || $0.value.end > now }
+        self.earliestEnd = windows.values.map(\.end).min()
+    }
+
+    private func logSuppressed(_ window: Window) {
+        guard let (message, at) = window.last else { return }
         let ago = (clock.now - at).components.seconds
         let often = window.suppressed == 1 ? "once" : "\(window.suppressed) times"
         logger.log(
@@ -80,6 +98,5 @@ package final class EventLog: Sendable {
                 LogFormatter.suppressedField: .stringConvertible(window.suppressed),
                 LogFormatter.lastField: .stringConvertible(ago),
             ]) { $1 })
-        return true
     }
 }

@@ -63,6 +63,54 @@ struct EventLogTests {
         #expect(fixture.lines == ["a", "b"])
     }
 
+    @Test @Loop func `an event logged once leaves no timer`() {
+        let fixture = Fixture()
+        fixture.fail("a")
+        #expect(fixture.clock.nextDue == nil)
+    }
+
+    @Test @Loop func `what follows within the minute is said at its end, and leaves no timer`() async {
+        let fixture = Fixture()
+        fixture.fail("a")
+        await fixture.clock.advance(by: .seconds(40))
+        for text in ["b", "c"] { fixture.fail(text) }
+        #expect(fixture.clock.nextDue == fixture.clock.now + .seconds(20))
+        await fixture.clock.advance(by: .seconds(20))
+        #expect(fixture.lines == ["a", "c (again 2 times in the last minute, lastly 20 s ago)"])
+        #expect(fixture.clock.nextDue == nil)
+        await fixture.clock.advance(by: .seconds(59))
+        fixture.fail("d")
+        await fixture.clock.advance(by: .seconds(1))
+        #expect(fixture.lines.dropFirst(2) == ["d (again once in the last minute, lastly 1 s ago)"])
+    }
+
+    @Test @Loop func `a subject's minute does not depend on another's`() async {
+        let fixture = Fixture()
+        for _ in 0..<2 { fixture.fail("a", about: "a") }
+        await fixture.clock.advance(by: .seconds(30))
+        fixture.fail("b", about: "b")
+        await fixture.clock.advance(by: .seconds(31))
+        fixture.fail("B", about: "b")
+        fixture.fail("c", about: "c")
+        #expect(fixture.lines == ["a", "b", "a (again once in the last minute, lastly 60 s ago)", "c"])
+        await fixture.clock.advance(by: .seconds(30))
+        #expect(fixture.lines.last == "B (again once in the last minute, lastly 29 s ago)")
+        await fixture.clock.advance(by: .seconds(30))
+        for text in ["a", "c"] { fixture.fail(text + text, about: text) }
+        #expect(fixture.lines.suffix(2) == ["aa", "cc"])
+    }
+
+    @Test @Loop func `subjects whose minute is over leave their places to others`() async {
+        let fixture = Fixture()
+        for minute in 1...3 {
+            for number in 0..<EventLog.subjectLimit {
+                fixture.fail("x", about: "\(minute) \(number)", .providerBackoff)
+            }
+            #expect(fixture.lines.count == minute * EventLog.subjectLimit)
+            await fixture.clock.advance(by: EventLog.interval)
+        }
+    }
+
     @Test @Loop func `subjects without end are one subject`() async {
         let fixture = Fixture()
         for number in 0..<10_000 { fixture.fail("x", about: "\(number)", .providerBackoff) }
