@@ -93,6 +93,8 @@ private final class FakeProvider: Provider {
     init(_ loop: EventLoop) { endpoints = [FakeEndpoint(loop)] }
 
     nonisolated func answers(_ type: RecordType) -> Bool { type.isAddress }
+
+    func leftOut() {}
 }
 
 /// Answers each question with one address of each family at the end of the turn.

@@ -30,6 +30,9 @@ package protocol Provider: AnyObject, Sendable {
     /// Why it may not be asked now whatever the state of its addresses, in words for users; nil when it may.
     var unavailability: String? { get }
 
+    /// Called when a question does not ask it because of its `unavailability`.
+    func leftOut()
+
     /// Whether it may be asked beside another provider that is slow; false avoids the cost of a metered one, which is
     /// then asked only after the others have failed, or after `Budget.spared`.
     nonisolated var mayHedge: Bool { get }

@@ -115,6 +115,7 @@ final class ProviderRequests: Cancellable {
             let provider = providers.all[index]
             if let reason = provider.unavailability {
                 key.note(.ask, "\(provider.name) is not asked: \(reason)")
+                provider.leftOut()
                 continue
             }
             let endpoints = provider.endpoints

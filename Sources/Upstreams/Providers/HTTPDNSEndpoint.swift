@@ -167,7 +167,10 @@ final class HTTPDNSEndpoint: Endpoint {
 
     /// Sends its request: a second time when the service has reported that our clock is wrong.
     private func send(_ attempt: Attempt) {
-        guard account.mayCall else { return end(attempt, .overloaded(account.refuse())) }
+        if let reason = account.refusal {
+            account.refused()
+            return end(attempt, .overloaded(reason))
+        }
         if let reason = paths.unreachableReason(for: nextHop) { return end(attempt, .network(reason)) }
         attempt.offset = account.clock.offset
         lastUse = loop.now
@@ -208,7 +211,9 @@ final class HTTPDNSEndpoint: Endpoint {
             }
         case .failure(let failure):
             if attempt.onNewConnection { note(failure) }
-            let reported = failure == .cancelled ? .overloaded(account.refuse()) : failure
+            // Its turn came when the quota was used up.
+            let reported =
+                failure == .cancelled ? .overloaded(account.refusal ?? "its limit of calls is reached") : failure
             attempt.finish(UpstreamReply(failure: reported, types: attempt.question.types))
         }
     }

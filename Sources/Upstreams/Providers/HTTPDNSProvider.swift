@@ -126,8 +126,10 @@ package final class HTTPDNSProvider: Provider {
 
     package var unavailability: String? {
         if schedule?.isDisabled == true { return "the vendor has disabled the service for this account" }
-        return account.mayCall ? nil : account.refuse()
+        return account.refusal
     }
+
+    package func leftOut() { account.refused() }
 
     /// When a service that its vendor has disabled is asked again; nil while it is enabled.
     package var disabledUntil: Instant? { schedule?.disabledUntil }

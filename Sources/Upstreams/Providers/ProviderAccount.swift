@@ -25,15 +25,11 @@ final class ProviderAccount {
         self.report = report
     }
 
-    /// Whether no quota is exhausted.
-    var mayCall: Bool { calls.exhausted(at: clock.own) == nil }
-
-    /// Called when no call may be made; returns the reason.
-    func refuse() -> String {
+    /// Why no call may be made, in words for users; nil: one may.
+    var refusal: String? {
         let now = clock.own
-        let period = calls.exhausted(at: now) ?? .day
+        guard let period = calls.exhausted(at: now) else { return nil }
         let limit = "its \(period.key) of \(calls.limit(period)) calls"
-        defer { fleet?.refused() }
         guard calls.isFinal(period, at: now) else { return "the fleet's count of \(limit) is awaited" }
         return (fleet?.failure ?? "").isEmpty ? "\(limit) is reached" : "this server's share of \(limit) is reached"
     }
@@ -49,11 +45,14 @@ final class ProviderAccount {
     /// The count that several servers share; nil: none is shared.
     var fleet: FleetCalls?
 
+    /// A question was not sent, since a quota does not allow it: what counts for a fleet may claim more.
+    func refused() { fleet?.refused() }
+
     /// Counts a request that is about to be sent. Returns false if a quota does not allow it.
     func take() -> Bool {
         let now = clock.own
         guard calls.take(at: now) else {
-            fleet?.refused()
+            refused()
             return false
         }
         if calls.hasEndedDay, let ended = calls.takeEndedDay() { report(.dayBilled(provider: provider, ended)) }

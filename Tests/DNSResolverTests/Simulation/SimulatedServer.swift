@@ -219,6 +219,8 @@ final class SimulatedProvider: Provider {
     let waitingRequests = 0
     let servers: [SimulatedServer]
 
+    func leftOut() {}
+
     init(_ plan: SimulationPlan.Provider, number: Int, networkBits: Int, servers: [SimulatedServer]) {
         clientScoping = plan.receivesNetworks ? ClientScoping(bits: networkBits) : nil
         name = "provider \(number)"

@@ -1,4 +1,4 @@
-import DNSResolver
+@testable import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
@@ -470,6 +470,17 @@ struct StrategyTests {
         network.mode = .httpdnsOnly
         await network.fly()
         #expect(network.results[.a] == .failure(.network("vendor: its daily_limit of 5 calls is reached")))
+    }
+
+    @Test @Loop
+    func `a provider hears of each question that it may not be asked, and of no other look at its state`() async {
+        let network = Network()
+        network.provider.unavailability = "its daily_limit of 5 calls is reached"
+        let providers = ProviderSet(providers: [network.provider], clock: network.clock) { _ in }
+        #expect(providers.outlook([0]) == .backoff)
+        #expect(network.provider.leftOutCount == 0)
+        await network.fly()
+        #expect(network.provider.leftOutCount == 1)
     }
 
     @Test @Loop

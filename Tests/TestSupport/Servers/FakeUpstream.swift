@@ -131,6 +131,8 @@ package final class FakeProvider: Provider {
     package var access = Backoff(.seconds(30)...(.seconds(600)))
     package var ranking = AddressRanking()
     package var unavailability: String?
+    /// How many questions left it out.
+    package private(set) var leftOutCount = 0
     package var waitingRequests = 0
     package let addresses: [FakeUpstream]
 
@@ -147,6 +149,8 @@ package final class FakeProvider: Provider {
         self.clientScoping = clientScoping
         self.mayHedge = mayHedge
     }
+
+    package func leftOut() { leftOutCount += 1 }
 
     package nonisolated func answers(_ type: RecordType) -> Bool { anyType ? !type.isMeta : type.isAddress }
 

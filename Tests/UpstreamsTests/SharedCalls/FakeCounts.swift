@@ -75,6 +75,8 @@ final class FakeCounts {
     var values: [String: [UInt8]] = [:]
     var damages = 0
     private(set) var scripts = 0
+    /// Commands that it has not carried out yet.
+    var waiting: Int { commands.count }
     private var commands: [(command: RedisCommand, done: RedisChannel.Completion)] = []
 
     nonisolated init() { day.seconds = 1_800_014_400 }
