@@ -31,7 +31,7 @@ struct ReportTests {
         (status.policy.switchesOff, status.policy.fetchAge) = (true, 61)
         status.policy.problem = "no answer in time"
         status.cache.entries = 7
-        status.refused = 12
+        (status.refused, status.overloads) = (12, 3)
         (status.networkChanges, status.networkChangeAge) = (3, 12)
         status.clock = "is before this version was released"
         status.portal = "10.0.0.1"
@@ -40,6 +40,7 @@ struct ReportTests {
         #expect(try StatusReport(json: Array(status.json.utf8)) == status)
         #expect(status.json.contains("\"network_changes\":3"))
         #expect(status.text.contains("refused   12 queries of clients that are not in listen.allow"))
+        #expect(status.text.contains("overload  3 queries beyond what the server can take"))
         #expect(status.text.contains("listen    127.0.0.1:53, [::1]:53 (not on this machine yet)\n"))
         #expect(status.text.contains("policy    serial 7, expires 2030-01-31T00:00:00Z: in force\n"))
         #expect(status.text.contains("fetched 1 min 1 s ago from https://policy.example.com/a"), "\(status.text)")

@@ -84,6 +84,9 @@ extension StatusReport {
                 "\(counted(refusedMisses, "query", "queries")) of client networks beyond limits.misses_per_second",
             ])
         }
+        if overloads > 0 {
+            rows.append(["overload", "\(counted(overloads, "query", "queries")) beyond what the server can take"])
+        }
         if presets > 0 || lastResorts > 0 {
             rows.append([
                 "preset",

@@ -55,6 +55,8 @@ package struct StatusReport: JSONRecord {
     package var refused = 0
     /// Misses beyond `limits.misses_per_second`, since the start.
     package var refusedMisses = 0
+    /// Queries beyond what the server can take, since the start.
+    package var overloads = 0
     /// The number of addresses reported as bad.
     package var badAddresses = 0
     /// How many checks of LocalDNS's addresses detected a forged answer, and the last of them.
@@ -112,6 +114,7 @@ package struct StatusReport: JSONRecord {
         case "connections": connections = try reader.int()
         case "refused_queries": refused = try reader.int()
         case "refused_misses": refusedMisses = try reader.int()
+        case "overload_queries": overloads = try reader.int()
         case "bad_addresses": badAddresses = try reader.int()
         case "forged_checks": forgedChecks = try reader.int()
         case "forged": forged = try reader.records()
@@ -155,6 +158,7 @@ package struct StatusReport: JSONRecord {
         writer.member("connections", connections)
         writer.member("refused_queries", refused)
         writer.member("refused_misses", refusedMisses)
+        writer.member("overload_queries", overloads)
         writer.member("bad_addresses", badAddresses)
         writer.member("forged_checks", forgedChecks)
         writer.member("forged", records: forged)

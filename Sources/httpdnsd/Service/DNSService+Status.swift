@@ -51,6 +51,8 @@ extension DNSService {
         status.encrypted = encrypted
         status.refused = server.refusedQueries.access
         status.refusedMisses = resolver.refusedMisses
+        let refused = server.refusedQueries
+        status.overloads = refused.overload + refused.dropped + refused.queue + resolver.overloads
         status.badAddresses = reported.list.count
         status.forgedChecks = composition.checks.journal.total
         status.forged = composition.checks.journal.entries.prefix(ForgedAddress.limit).map { ForgedAddress($0) }
