@@ -47,7 +47,7 @@ extension Configuration {
                 "Names that may be asked for; empty means all."),
             Setting(
                 "daily_limit", \.dailyLimit, .integer(in: 0...Int.max), shapesAnswers: false,
-                "Names resolved a day, counted since the start; 0 for no limit."),
+                "Names resolved a day (UTC), for this account; 0 for no limit."),
             Setting(
                 "client_subnet", \.clientSubnet, .boolean, shapesAnswers: false,
                 "Whether requests with valid credentials may name the client for which they are made."),

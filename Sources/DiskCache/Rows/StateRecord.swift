@@ -12,6 +12,8 @@ package struct StateRecord: Equatable, Sendable {
         case calls = "calls"
         /// Calls claimed in a count that several servers share, by provider.
         case fleetCalls = "fleet_calls"
+        /// Names resolved for an account of the service offered here, by account.
+        case accountCalls = "account_calls"
         /// Addresses reported as bad.
         case badAddress = "bad_address"
         /// The result of a certificate check of an address, by name and address.
@@ -26,7 +28,7 @@ package struct StateRecord: Equatable, Sendable {
         package var lifetime: Int64 {
             switch self {
             case .checkVerdict: 3_600
-            case .calls, .fleetCalls: 3 * 86_400
+            case .calls, .fleetCalls, .accountCalls: 3 * 86_400
             case .clockOffset: 7 * 86_400
             case .serviceAddresses, .localDNSServers, .badAddress, .journal: 90 * 86_400
             // Until it is switched on.
@@ -38,7 +40,7 @@ package struct StateRecord: Equatable, Sendable {
         var limit: Int64 {
             switch self {
             case .checkVerdict: 4_096
-            case .badAddress: 1_024
+            case .badAddress, .accountCalls: 1_024
             case .serviceAddresses, .localDNSServers, .clockOffset, .calls, .fleetCalls, .journal, .switchedOff: 256
             }
         }

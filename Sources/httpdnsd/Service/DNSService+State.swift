@@ -16,6 +16,7 @@ extension DNSService {
         for provider in composition.providers {
             provider.upstream.onLearned = { [entry = provider.entry] in disk.keep($0.record(entry)) }
         }
+        vendors?.onCall = { disk.keep(.accountCalls, $0, $1.storedText) }
         let isAuto = composition.settings.localDNS.servers == .auto
         composition.localDNS.onWorking = { servers in
             guard isAuto else { return }
@@ -42,6 +43,10 @@ extension DNSService {
                 for provider in composition.providers {
                     guard let learned = HTTPDNSProvider.Learned(record, of: provider.entry) else { continue }
                     provider.upstream.restore(learned, at: record.storedAt)
+                }
+            case .accountCalls:
+                if let calls = CallQuota.Record(storedText: record.value) {
+                    vendors?.restore(calls, of: record.name)
                 }
             case .localDNSServers:
                 let ours = composition.settings.listen.addresses.map { LocalDNSServer($0) }
@@ -159,7 +164,7 @@ extension HTTPDNSProvider.Learned {
             guard record.name == entry.addressesText else { return nil }
             let texts = record.value.split(separator: " ").map(String.init)
             self = .addresses(texts.compactMap { SocketAddress($0, defaultPort: entry.url.port) })
-        case .localDNSServers, .badAddress, .checkVerdict, .journal, .switchedOff: return nil
+        case .accountCalls, .localDNSServers, .badAddress, .checkVerdict, .journal, .switchedOff: return nil
         }
     }
 }

@@ -62,7 +62,7 @@ final class DNSService {
     /// Nil when nothing is served encrypted.
     let certificate: CertificateKeeper?
     /// The accounts of the HTTPDNS service; nil when it is not served.
-    private let vendors: VendorAccounts?
+    let vendors: VendorAccounts?
     /// Passes everything to another process.
     var onHandover: (@Loop () async -> HandoverReport?)?
 

@@ -59,7 +59,16 @@ final class VendorAccounts {
         guard let account, var quota = quotas[account] else { return true }
         let isWithin = (0..<count).allSatisfy { _ in quota.take(at: time) }
         quotas[account] = quota
+        onCall?(account, quota.record(at: time))
         return isWithin
+    }
+
+    /// Called with an account of limited calls and its count, to be stored, after each call.
+    var onCall: (@Loop (String, CallQuota.Record) -> Void)?
+
+    /// Continues from the count that an earlier process stored; nothing for an account without a limit.
+    func restore(_ record: CallQuota.Record, of account: String) {
+        quotas[account]?.restore(record, at: Int64(time(nil)))
     }
 
     /// Notes credentials that a client has sent.

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -113,6 +114,36 @@ extension Integration {
             let reply = try central.get("/1/d?host=www.example.com")
             #expect(reply.status == "429" && reply.body == "{\"code\":\"ServiceLevelDeny\"}")
             #expect(try central.get("/2/d?host=www.example.com").status == "200")
+        }
+
+        @Test func `what is used up of a quota is so after a restart`() throws {
+            let directory = try TemporaryDirectory()
+            let (vendor, localDNS) = (try FakeHTTPDNS(Stage.zone), try FakeLocalDNS(FakeZone()))
+            let port = try FreePort.next()
+            func start() throws -> Daemon {
+                try Daemon(
+                    DaemonConfiguration.aliyun(vendor.url) + "[[account]]\nid = \"1\"\ndaily_limit = 60\n"
+                        + DaemonConfiguration.rest(localDNS: localDNS.address)
+                        .replacingOccurrences(of: "path = \"\"", with: "path = \"\(directory.path)/cache.sqlite\""),
+                    listen: "httpdns = [\"127.0.0.1:\(port)\"]\n")
+            }
+            /// Uses up what is left; returns how many questions were answered.
+            func useUp() throws -> Int {
+                let target = "http://127.0.0.1:\(port)/1/d?host=www.example.com&query=4,6"
+                for answered in 0..<100 {
+                    let words = ["curl", "--silent", "--noproxy", "*", "--globoff", "--output", "/dev/null"]
+                    let reply = try ChildProcess.run(words + ["--write-out", "%{http_code}", target])
+                    if reply.output == "429" { return answered }
+                    #expect(reply.output == "200")
+                }
+                return 100
+            }
+            let first = try start()
+            #expect(try useUp() == 30)
+            #expect(try first.stop() == 0)
+            let second = try start()
+            #expect(try useUp() < 30)
+            #expect(try second.stop() == 0)
         }
 
         @Test func `guesses at a token are braked, and a client that has the token is served before`() throws {
