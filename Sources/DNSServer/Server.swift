@@ -260,6 +260,8 @@ package final class Server: Sendable {
             waiting.map { (path: $0.path, message: $0.repeated, arrived: $0.arrived) }
             + posted.map { (path: $0.path, message: $0.message, arrived: $0.arrived) }
         work.connections = connections.handOver(limit, unanswered: unanswered.map { ($0.path, $0.message) })
+        // Over HTTP/2 clients learn that what they send from now on is not handled.
+        encrypted.finish()
         encrypted.closeAll()
         let now = loop.now
         for query in unanswered {

@@ -107,7 +107,7 @@ final class Connections: ConnectionOwner {
     }
 
     /// Starts a connection. Returns whether it has not closed.
-    private func add(_ connection: any ServedConnection) -> Bool {
+    func add(_ connection: any ServedConnection) -> Bool {
         let ticket = holdings.add(for: ClientNetwork(connection.client.address.ip))
         connection.ticket = ticket
         open[ticket] = connection

@@ -26,7 +26,8 @@ final class HTTPSClient: Sendable {
     @Loop
     private static func start(_ descriptor: Int32, _ client: ConnectionClient, _ alpn: String?, _ server: TestServer) {
         let stream = StreamSocket(Descriptor(owning: descriptor))
-        _ = HTTPSConnection(stream, client: client, alpn: alpn, in: server.server.encrypted).start()
+        let table = server.server.encrypted
+        _ = table.add(HTTPSConnection(stream, client: client, alpn: alpn, in: table))
     }
 
     func send(_ bytes: [UInt8]) { _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }

@@ -95,6 +95,18 @@ import Testing
         }
     }
 
+    @Test func `at a handover a client of HTTP2 learns that its connection ends`() async throws {
+        let sockets = try ServerSockets.bind([try #require(SocketAddress("127.0.0.1:0"))], threads: 1)
+        let server = try await TestServer.start(sockets, responder: .address())
+        let client = try await HTTPSClient(server, alpn: "h2")
+        client.send(Frames.preface + Frames.frame(.settings))
+        #expect(client.receive()?.isEmpty == false)
+        _ = await server.server.handOver(connections: 0)
+        var received: [UInt8] = []
+        while let bytes = client.receive(), !bytes.isEmpty { received += bytes }
+        #expect(Array(received.suffix(17)) == Frames.frame(.goaway, Frames.number(0) + Frames.number(0)))
+    }
+
     // MARK: Clients
 
     @Test func `a client from elsewhere gets REFUSED, as over every transport`() async throws {
