@@ -10,6 +10,8 @@ package enum StubResolver: String, CaseIterable, Sendable {
     case go, goThroughC
     /// Java through the C library, and Java's own resolver.
     case java, javaNaming
+    /// Ruby's own resolver, and Perl's Net::DNS.
+    case ruby, netDNS
 
     /// One way to ask.
     package struct Way: Sendable {
@@ -33,6 +35,8 @@ package enum StubResolver: String, CaseIterable, Sendable {
         case .goThroughC: ("No-address-associated-with-hostname", "no-such-host")
         case .java: ("UnknownHostException", "UnknownHostException")
         case .javaNaming: ("empty", "NameNotFoundException")
+        case .ruby: ("nothing", "nothing")
+        case .netDNS: ("NOERROR", "NXDOMAIN")
         }
     }
 
@@ -56,13 +60,14 @@ package enum StubResolver: String, CaseIterable, Sendable {
                     "options use-vc", "options trust-ad", "options single-request", "nameserver ::1\noptions rotate",
                 ])
         case .nodeResolve: Self.lists(common + ["nameserver ::1\noptions rotate", "options edns0", "options use-vc"])
-        case .musl, .python, .perl, .nodeLookup, .goThroughC, .java: Self.lists(common)
+        case .musl, .python, .perl, .nodeLookup, .goThroughC, .java, .ruby: Self.lists(common)
         case .javaNaming: Self.lists([""])
         case .dig:
             Self.commands([
                 [], ["+noedns"], ["+nocookie", "+bufsize=512"], ["+nocookie", "+bufsize=4096"], ["+dnssec"], ["+tcp"],
                 ["+tcp", "+keepopen"],
             ])
+        case .netDNS: Self.commands([[], ["udppacketsize=512"], ["udppacketsize=4096"], ["dnssec=1"], ["usevc=1"]])
         case .kdig: Self.commands([[], ["+edns", "+bufsize=512"], ["+edns", "+bufsize=4096"], ["+tcp"]])
         case .drill:
             // Only with -a it asks over TCP for what is truncated.
@@ -106,6 +111,8 @@ package enum StubResolver: String, CaseIterable, Sendable {
         case .musl: [try CLibrary.musl.lookup(), "-r"]
         case .python: ["python3", ClientProgram.source("lookup.py")]
         case .perl: ["perl", ClientProgram.source("lookup.pl")]
+        case .netDNS: ["perl", ClientProgram.source("netdns.pl")] + options + ["--"]
+        case .ruby: ["ruby", ClientProgram.source("lookup.rb")]
         case .nodeLookup: ["node", ClientProgram.source("lookup.js"), "lookup"]
         case .nodeResolve: ["node", ClientProgram.source("lookup.js"), "resolve"]
         case .dig: tool(["dig", "-r"] + options)
