@@ -107,7 +107,8 @@ import Testing
             "2_REGION": "sg", "2_ACCOUNT": "139451", "2_DAILY_LIMIT": "5", "2_NAMES": "example.com",
             "LOCALDNS": "192.0.2.53", "PREFER": "ipv4", "PROXY": "http://192.0.2.8:3128", "MEMORY": "256MiB",
             "SHARED_URL": "rediss://h", "SHARED_KEY": String(repeating: "5a", count: 32), "SHARED_PREFIX": "p:",
-            "SHARED_CA_FILE": "/ca.pem", "LOG_FORMAT": "json", "MONITOR": "0.0.0.0:9053", "MODE": "httpdns-first",
+            "SHARED_CA_FILE": "/ca.pem", "SHARED_LIMITS": "true", "MONTHLY_LIMIT": "2000000", "LOG_FORMAT": "json",
+            "MONITOR": "0.0.0.0:9053", "MODE": "httpdns-first",
         ]
         let loaded = try loaded(Dictionary(uniqueKeysWithValues: environment.map { ("HTTPDNSD_\($0)", $1) }))
         let configuration = loaded.configuration
@@ -121,7 +122,8 @@ import Testing
         #expect(
             configuration.cache.shared.url?.place == .host(try #require(ProviderHost("h")), port: 6_379, usesTLS: true))
         #expect(configuration.cache.shared.key != nil && configuration.cache.shared.prefix == "p:")
-        #expect(configuration.cache.shared.caFile == "/ca.pem")
+        #expect(configuration.cache.shared.caFile == "/ca.pem" && configuration.cache.shared.limits)
+        #expect(configuration.providers.map(\.monthlyLimit) == [2_000_000, 0])
         #expect(configuration.control.http?.description == "0.0.0.0:9053")
     }
 
