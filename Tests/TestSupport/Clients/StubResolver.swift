@@ -87,11 +87,13 @@ package enum StubResolver: String, CaseIterable, Sendable {
     /// - Parameter way: one of `ways`; the lines of its `resolv.conf` come behind `ClientHost.resolvConf`.
     package func rows(_ names: [String], _ way: Way, on host: ClientHost) throws -> [StubRow] {
         let server = try forwardingServer(way, on: host)
-        let outcome = try host.run(
-            command(way.options, server) + names, resolvConf: ClientHost.resolvConf + way.resolvConf,
-            environment: self == .go || self == .goThroughC
-                ? ["GODEBUG": "netdns=" + (self == .go ? "go" : "cgo")] : [:],
-            within: .patience * 4)
+        let outcome = try withExtendedLifetime(server) {
+            try host.run(
+                command(way.options, server) + names, resolvConf: ClientHost.resolvConf + way.resolvConf,
+                environment: self == .go || self == .goThroughC
+                    ? ["GODEBUG": "netdns=" + (self == .go ? "go" : "cgo")] : [:],
+                within: .patience * 4)
+        }
         guard outcome.status == 0 else { throw TestFailure("\(self): status \(outcome.status): \(outcome.errors)") }
         return try outcome.lines.map(StubRow.init)
     }

@@ -55,7 +55,11 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    deinit { signal(SIGKILL) }
+    deinit {
+        signal(SIGKILL)
+        // What comes next may have its port.
+        _ = monitor.wait(.patience) { $0.status != nil }
+    }
 
     /// Its standard output so far.
     package var output: String { monitor.read { String(decoding: $0.output, as: UTF8.self) } }
