@@ -100,7 +100,7 @@ struct ControlStage {
     ///
     /// - Returns: what comes back until the socket is closed, or quiet for a second.
     func raw(_ bytes: [UInt8]) throws -> [UInt8] {
-        let number = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let number = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw TestFailure("no socket") }
         defer { close(number) }
         var address = sockaddr_un()

@@ -62,9 +62,14 @@ package final class TestSocket: Sendable {
     /// The next connection; nil after the listener was shut down.
     func accept() -> (TestSocket, TestAddress)? {
         while true {
-            let (client, address) = TestAddress.filled { Glibc.accept(descriptor, $0, $1) }
+            _ = wait(for: POLLIN, nil)
+            // A program that was started in between would hold the connection open as long as it runs.
+            let (client, address) = ChildProcess.withoutStarts {
+                let (client, address) = TestAddress.filled { Glibc.accept(descriptor, $0, $1) }
+                if client >= 0 { _ = fcntl(client, F_SETFD, FD_CLOEXEC) }
+                return (client, address)
+            }
             if client >= 0 {
-                _ = fcntl(client, F_SETFD, FD_CLOEXEC)
                 let socket = TestSocket(descriptor: client)
                 try? socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
                 return (socket, address)

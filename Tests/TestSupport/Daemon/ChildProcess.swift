@@ -26,6 +26,11 @@ package final class ChildProcess: Sendable {
     /// Held while pipes are made and a child is started, so that no other child inherits them.
     private static let spawning = Mutex(())
 
+    /// Runs `body` while no program is started: what it opens and closes, none has a copy of.
+    static func withoutStarts<Result>(_ body: () throws -> Result) rethrows -> Result {
+        try spawning.withLock { _ in try body() }
+    }
+
     /// Starts `arguments[0]`, looked up in PATH, with its input from `/dev/null`.
     ///
     /// - Parameters:

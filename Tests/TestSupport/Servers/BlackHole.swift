@@ -14,17 +14,13 @@ package final class BlackHole: Sendable {
     /// - Parameter network: the third byte of the addresses, which must differ between black holes.
     package init(_ kind: Kind, addresses count: Int, network: Int) throws {
         let hosts = (1...count).map { "127.0.\(network).\($0)" }
-        let port = try FreePort.next(on: hosts)
-        addresses = hosts.map { TestAddress($0, port: port) }
-        sockets = try addresses.flatMap { address in
-            switch kind {
-            case .silent: return [try TestSocket.listener(address)]
-            case .dropping:
-                // The kernel queues one connection that is not accepted; while it is queued, no other is answered.
-                let listener = try TestSocket.listener(address, backlog: 0)
-                return [listener, try TestSocket.connection(to: address, from: nil)]
-            }
-        }
+        // With a backlog of none the kernel queues one connection that is not accepted; while it is queued, no other is
+        // answered.
+        let (port, listeners) = try FreePort.listeners(on: hosts, backlog: kind == .dropping ? 0 : 4_096)
+        let addresses = hosts.map { TestAddress($0, port: port) }
+        self.addresses = addresses
+        let queued = try kind == .dropping ? addresses.map { try TestSocket.connection(to: $0, from: nil) } : []
+        sockets = listeners + queued
     }
 
     /// A `[[provider]]` with these addresses.

@@ -50,9 +50,8 @@ package final class CertificateServers: Sendable {
     package init(subject: String = "leaf") throws {
         let certificates = try TestCertificates()
         self.certificates = certificates
-        let port = try FreePort.next(on: Kind.allCases.map(\.address) + [Kind.secondAddress])
-        self.port = port
-        silent = try TestSocket.listener(TestAddress(Kind.silent.address, port: port))
+        let (port, sockets) = try FreePort.listeners(on: [Kind.silent.address])
+        (self.port, silent) = (port, sockets[0])
         let leaves: [(Kind, TestCertificates.Leaf)] = [
             (.honest, try certificates.leaf(names: [Self.name])),
             (.otherName, try certificates.leaf(names: ["hijacker.example.net"], subject: subject)),

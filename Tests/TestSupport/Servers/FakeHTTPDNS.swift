@@ -57,13 +57,18 @@ package final class FakeHTTPDNS: Sendable {
         _ zone: FakeZone, secret: String? = nil, dialect: FakeJSONDialect = .google,
         account: FakeAccount? = nil, host: String = "127.0.0.1", port: UInt16 = 0
     ) throws {
-        listener = try TestSocket.listener(TestAddress(host, port: port))
+        // Not one of the range from which the kernel takes source ports: there another socket may have it when a service
+        // of the same port is started on another address, or again.
+        let listener =
+            try port == 0
+            ? FreePort.listeners(on: [host]).sockets[0] : TestSocket.listener(TestAddress(host, port: port))
+        self.listener = listener
         address = listener.localAddress
         self.secret = secret
         self.dialect = dialect
         self.account = account
         monitor = Monitor(State(zone: zone))
-        let (listener, monitor) = (listener, monitor)
+        let monitor = monitor
         Thread.detachNewThread {
             while let (socket, _) = listener.accept() {
                 let number = monitor.withLock { state in

@@ -26,7 +26,7 @@ package final class HTTPRelay: Sendable {
 
     /// The port on which it listens.
     package let port: UInt16
-    private let listener: Int32
+    private let listener: TestSocket
     private let role: Role
     private let delay: Duration
     private let state = Monitor(State())
@@ -35,33 +35,21 @@ package final class HTTPRelay: Sendable {
     package init(to target: TestAddress, as role: Role = .relay, delay: Duration = .zero) throws {
         self.role = role
         self.delay = delay
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = Self.loopback(0)
-        let bound = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard bound == 0, listen(listener, 64) == 0 else { throw TestFailure("no relay: error \(errno)") }
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        _ = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(listener, $0, &length) }
-        }
-        port = UInt16(bigEndian: address.sin_port)
-        self.listener = listener
+        let (port, listeners) = try FreePort.listeners(on: ["127.0.0.1"])
+        let listener = listeners[0]
+        (self.port, self.listener) = (port, listener)
+        // The thread holds the listener: its number is no other socket's while it accepts.
         Thread.detachNewThread { [weak self] in
-            while true {
-                let client = accept(listener, nil, nil)
-                _ = fcntl(client, F_SETFD, FD_CLOEXEC)
-                guard client >= 0, let self else { return }
-                self.serve(client, target.port)
+            while let (socket, _) = listener.accept() {
+                guard let self else { return }
+                // The relayed connection owns its number, and closes it.
+                self.serve(fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0), target.port)
             }
         }
     }
 
     deinit {
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
+        listener.shutdown()
         for connection in state.withLock({ $0.relayed }) { connection.breakOff() }
     }
 
