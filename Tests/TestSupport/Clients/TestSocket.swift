@@ -11,9 +11,17 @@ package final class TestSocket: Sendable {
     /// A UDP socket bound to `address`; port 0 means any free one.
     static func udp(_ address: TestAddress) throws -> TestSocket {
         let socket = try open(address, SOCK_DGRAM)
+        // What arrives while a busy machine lets this process wait is not lost: more than 250 replies would not fit. Only
+        // root may go beyond the machine's limit.
+        if (try? socket.set(SOL_SOCKET, SO_RCVBUFFORCE, receiveBuffer)) == nil {
+            try socket.set(SOL_SOCKET, SO_RCVBUF, receiveBuffer)
+        }
         try socket.bind(address)
         return socket
     }
+
+    /// In bytes.
+    private static let receiveBuffer: Int32 = 4 << 20
 
     /// A listening TCP socket.
     package static func listener(_ address: TestAddress, backlog: Int32 = 4_096) throws -> TestSocket {
