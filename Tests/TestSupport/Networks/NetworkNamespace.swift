@@ -5,10 +5,12 @@ import Synchronization
 package final class NetworkNamespace: Sendable {
     package let name: String
     private static let count = Atomic(0)
+    /// Other runs of the tests have namespaces too, also killed ones, which left theirs, and a process ID comes again.
+    private static let series = String(UInt64.random(in: 0...(.max)), radix: 36)
 
     /// Makes one whose loopback interface is up.
     package init() throws {
-        name = "httpdnsd-\(getpid())-\(Self.count.add(1, ordering: .relaxed).newValue)"
+        name = "httpdnsd-\(Self.series)-\(Self.count.add(1, ordering: .relaxed).newValue)"
         try ChildProcess.succeed(["ip", "netns", "add", name])
         try run(["ip", "link", "set", "lo", "up"])
         // No other host can have the same IPv6 address: duplicate address detection would cost each link a second.
