@@ -221,6 +221,7 @@ extension Integration {
                 for daemon in daemons { #expect(try waitUntil(daemon, answers: addresses)) }
             }
             for daemon in daemons {
+                #expect(try daemon.stop() == 0)
                 let lines = daemon.errors.split(separator: "\n").filter { $0.contains("is taken: serial") }
                 #expect(lines.count == 3)
             }

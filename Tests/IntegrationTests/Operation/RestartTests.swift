@@ -113,7 +113,7 @@ extension Integration {
             #expect(try second.client().ask("cached.example.com").addresses == ["192.0.2.1"])
             #expect(vendor.callCount() == calls)
             #expect(try status().contains("127.0.0.1:\(port) (sockets passed on)"))
-            #expect(second.errors.contains("went on with the sockets of the process before"))
+            #expect(second.waitForLog { $0.contains("went on with the sockets of the process before") })
         }
 
         @Test(arguments: Way.allCases)
@@ -157,7 +157,7 @@ extension Integration {
             #expect(try isAnswered(kdig(tls)) && isAnswered(kdig(https, "+https")))
             let status = try status()
             for port in [tls, https] { #expect(status.contains("127.0.0.1:\(port)")) }
-            #expect(second.errors.contains("went on with the sockets of the process before"))
+            #expect(second.waitForLog { $0.contains("went on with the sockets of the process before") })
             #expect(!second.errors.contains("are closed"))
         }
 
@@ -180,12 +180,16 @@ extension Integration {
             #expect(store.names.filter { $0 == "httpdnsd-udp" }.count == 2)
             #expect(try first.stop() == 0)
             let second = try daemon(.stored, listen: "udp_threads = 3")
-            #expect(second.errors.contains("these sockets of the process before are closed: 127.0.0.1:\(port) (UDP)"))
+            #expect(
+                second.waitForLog {
+                    $0.contains("these sockets of the process before are closed: 127.0.0.1:\(port) (UDP)")
+                })
             #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.1"])
             #expect(store.names.filter { $0 == "httpdnsd-udp" }.count == 3)
             #expect(try second.stop() == 0)
             let third = try daemon(.stored, listen: "udp_threads = 3", port: try FreePort.next(on: ["127.0.0.1"]))
-            #expect(third.errors.contains("are closed: 127.0.0.1:\(port) (TCP), 127.0.0.1:\(port) (UDP)"))
+            #expect(
+                third.waitForLog { $0.contains("are closed: 127.0.0.1:\(port) (TCP), 127.0.0.1:\(port) (UDP)") })
             #expect(try third.client().ask("www.example.com").addresses == ["192.0.2.1"])
             #expect(store.names.filter { $0 == "httpdnsd-udp" }.count == 3)
         }

@@ -12,8 +12,11 @@ extension Integration {
         /// A line of `/proc/PID/task/TID/status` for every thread: its value.
         private func threads(_ daemon: Daemon, _ key: String) throws -> [String] {
             let tasks = "/proc/\(daemon.pid)/task"
-            return try FileManager.default.contentsOfDirectory(atPath: tasks).map { task in
-                let status = try String(contentsOfFile: "\(tasks)/\(task)/status", encoding: .utf8)
+            return try FileManager.default.contentsOfDirectory(atPath: tasks).compactMap { task in
+                // It may have ended meanwhile.
+                guard let status = try? String(contentsOfFile: "\(tasks)/\(task)/status", encoding: .utf8) else {
+                    return nil
+                }
                 let line = status.split(separator: "\n").first { $0.hasPrefix(key + ":") }
                 return line?.split(separator: "\t").last.map(String.init) ?? ""
             }
