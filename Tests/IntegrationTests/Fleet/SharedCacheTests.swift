@@ -51,7 +51,12 @@ extension Integration {
             let stage = try FleetStage()
             let redis = try RedisServer()
             let daemons = try (0..<10).map { _ in try stage.daemon(redis.url) }
-            stage.vendor.misbehave(.delay(.milliseconds(100)))
+            // With their connections, so that the one that asks has its answer before the others, which wait for 300 ms, give
+            // up: on a busy machine ten handshakes at once take about as long.
+            for (number, daemon) in daemons.enumerated() {
+                _ = try daemon.client().ask("warm\(number).many.example.com")
+            }
+            stage.vendor.misbehave(.delay(.milliseconds(30)))
             let clients = try daemons.flatMap { daemon in
                 try (0..<10).flatMap { _ in
                     try [RecordType.a, RecordType.aaaa].map { (try daemon.client(), $0) }
@@ -62,7 +67,7 @@ extension Integration {
                 let addresses = try client.receive().message.addresses
                 #expect(addresses == [type == RecordType.a ? "192.0.2.1" : "2001:db8::1"])
             }
-            #expect(stage.vendor.callCount() == 1)
+            #expect(stage.vendor.callCount("www.example.com") == 1)
         }
 
         @Test func `a daemon that dies while it has the turn costs another one no more than 300 ms`() throws {
@@ -74,10 +79,10 @@ extension Integration {
             #expect(stage.vendor.waitForCalls(1))
             first.signal(SIGKILL)
             stage.vendor.misbehave(nil)
-            let start = ContinuousClock.now
+            let watch = Stopwatch()
             #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.1"])
-            let took = ContinuousClock.now - start
-            #expect(took >= .milliseconds(290) && took < .milliseconds(1_500), "\(took)")
+            // Were it to wait until the lease ends, it would be 2 s.
+            #expect(watch.elapsed >= .milliseconds(290) && watch.fair < .milliseconds(1_500), "\(watch.elapsed)")
         }
 
         @Test func `without a lease each daemon asks for itself`() throws {
@@ -153,7 +158,8 @@ extension Integration {
         }
 
         @Test func `a value put back after its TTL is no answer`() throws {
-            let stage = try FleetStage(FleetStage.zone(ttl: 2))
+            // So long that a busy machine finds the value and copies it before it is removed.
+            let stage = try FleetStage(FleetStage.zone(ttl: 6))
             let redis = try RedisServer()
             let (first, second) = (try stage.daemon(redis.url), try stage.daemon(redis.url))
             _ = try first.client().ask("www.example.com")
@@ -163,8 +169,8 @@ extension Integration {
                 try redis.run("COPY", name, name + ".copy")
                 try redis.run("PERSIST", name + ".copy")
             }
-            // By Redis's clock, once the TTL of 2 s has ended everywhere.
-            try redis.run("SET", "clock", "1", "PX", "3000")
+            // By Redis's clock, once the TTL has ended everywhere.
+            try redis.run("SET", "clock", "1", "PX", "7000")
             while try redis.run("EXISTS", "clock") == "1" {}
             for name in names { try redis.run("RENAME", name + ".copy", name) }
             stage.vendor.zone = FakeZone("www.example.com", a: ["192.0.2.77"], ttl: 600)
