@@ -95,8 +95,10 @@ package final class Daemon: Sendable {
     package func comesToRest(for time: Duration) throws -> Bool {
         let end = ContinuousClock.now + .patience
         while ContinuousClock.now < end {
-            let next = try ProcessRest.nextTimer(of: pid)
-            if try ProcessRest.waitsForEvents(pid), next.map({ $0 > time }) ?? true { return true }
+            // In this order: a thread that runs may set a timer before it waits.
+            if try ProcessRest.waitsForEvents(pid), try ProcessRest.nextTimer(of: pid).map({ $0 > time }) ?? true {
+                return true
+            }
             // There is no event but its threads' own.
             sched_yield()
         }
