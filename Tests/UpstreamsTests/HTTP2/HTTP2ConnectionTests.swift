@@ -89,7 +89,8 @@ struct HTTP2ConnectionTests {
         #expect(result.status != 200)
         #expect(await transfers.openConnections == 1)
         #expect(await transfers.get("third.example.com").status == 200)
-        #expect(server.connections == 2)
+        // One that was given up may be accepted only now.
+        #expect(await HTTPFixture.eventually { server.connections == 2 })
         #expect(await transfers.get("fourth.example.com", renewing: true).status == 200)
         #expect(server.connections == 3)
     }
@@ -132,7 +133,8 @@ struct HTTP2ConnectionTests {
         let transfers = try await transfers(server)
         let hanging = Task { await HTTPFixture.parallel(HTTPLimits.requests + 10, on: transfers) }
         #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.requests, 10) })
-        #expect(await transfers.get("second.example.com", timeout: .seconds(5), renewing: true).isSuccess)
+        // Shorter than that of those that hang, whose turns end with it.
+        #expect(await transfers.get("second.example.com", timeout: .patience / 2, renewing: true).isSuccess)
         hanging.cancel()
         _ = await hanging.value
         #expect(await transfers.openConnections == 1)
@@ -143,7 +145,7 @@ struct HTTP2ConnectionTests {
         let transfers = try await transfers(server)
         let hanging = Task { await HTTPFixture.parallel(HTTPLimits.streams, on: transfers) }
         #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.streams, 0) })
-        #expect(await transfers.get("second.example.com", timeout: .seconds(5)).isSuccess)
+        #expect(await transfers.get("second.example.com", timeout: .patience / 2).isSuccess)
         hanging.cancel()
         _ = await hanging.value
         #expect(server.connections == 2)
@@ -299,7 +301,7 @@ struct HTTP2ConnectionTests {
         let transfers = try await transfers(server)
         let calls = Calls()
         let result = await transfers.perform(
-            HTTPFixture.request("www.example.com"), timeout: .seconds(5), deadline: .bootTime + .seconds(5),
+            HTTPFixture.request("www.example.com"), timeout: .patience, deadline: .bootTime + .patience,
             permit: { calls.take() })
         #expect(result.isSuccess)
         #expect(await !transfers.isMultiplexed)
