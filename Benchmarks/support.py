@@ -3,8 +3,11 @@
 Standard library only. Nothing but 127.0.0.1 is ever addressed.
 """
 
+import contextlib
+import itertools
 import os
 import platform
+import random
 import shutil
 import signal
 import socket
@@ -75,16 +78,19 @@ def machine() -> str:
     return f"{len(models)} x {model}, Linux {kernel}, revision {revision}"
 
 
+# Below the range from which the kernel takes source ports: so no socket takes one before its server binds it.
+PORTS = itertools.cycle(random.sample(range(12_000, 32_000), 20_000))
+
+
 def free_port() -> int:
-    """A port that is free on 127.0.0.1 over UDP and TCP at the moment."""
+    """A port that is free on 127.0.0.1 over UDP and TCP, and was not given before."""
     while True:
+        port = next(PORTS)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, socket.socket() as tcp:
-            udp.bind(("127.0.0.1", 0))
-            try:
-                tcp.bind(udp.getsockname())
-            except OSError:
-                continue
-            return udp.getsockname()[1]
+            with contextlib.suppress(OSError):
+                udp.bind(("127.0.0.1", port))
+                tcp.bind(("127.0.0.1", port))
+                return port
 
 
 def question(name: str, record_type: int, edns: bool = True, identifier: int = 0) -> bytes:
@@ -148,7 +154,7 @@ class Process:
                 client.close()
         raise Failure(f"{self.name} does not answer on port {self.port}:\n{self.tail()}")
 
-    def wait_until_accepting(self, timeout: float = 10) -> None:
+    def wait_until_accepting(self, timeout: float = 30) -> None:
         """Returns once it takes connections over TCP."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline and self.popen.poll() is None:
