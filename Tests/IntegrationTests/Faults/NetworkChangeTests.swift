@@ -151,7 +151,8 @@ extension Integration {
             #expect(try dig(daemon, "www.example.com").addresses == ["192.0.2.1"])
             let start = Stopwatch()
             #expect(try dig(daemon, "printer.local.example").status == "SERVFAIL")
-            #expect(start.fair < .seconds(1))
+            // Were it asked all the same, it would be after 2.3 s.
+            #expect(start.fair < .seconds(2))
             #expect(try status(daemon).contains("127.0.0.1:5353 forwarding loop"))
             #expect(try daemon.stop() == 0)
             #expect(daemon.errors.split(separator: "\n").count { $0.contains("sends our own questions") } == 1)

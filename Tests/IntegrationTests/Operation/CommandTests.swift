@@ -389,7 +389,8 @@ extension Integration {
             while (try? TestTCPClient(stage.daemon.address)) != nil, ContinuousClock.now < deadline {}
             stage.daemon.signal(SIGTERM)
             _ = try stage.daemon.finish()
-            #expect(started.fair < .seconds(1.2))
+            // Without it, what is outstanding would be awaited: for 2.3 s.
+            #expect(started.fair < .seconds(1.8))
         }
     }
 }

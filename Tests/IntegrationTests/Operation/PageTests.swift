@@ -19,9 +19,10 @@ extension Integration {
             _ url: String, _ directory: TemporaryDirectory, verdict: String, chart: String = "", name: String = ""
         ) throws -> String {
             let folder = ProcessInfo.processInfo.environment["HTTPDNSD_SCREENSHOTS"] ?? directory.path
-            let outcome = try ChildProcess.run([
-                "node", Self.folder + "/Tests/Page/page.js", url, folder, verdict, chart, name,
-            ])
+            // The script has patience of its own, for each thing that it waits for.
+            let outcome = try ChildProcess.run(
+                ["node", Self.folder + "/Tests/Page/page.js", url, folder, verdict, chart, name],
+                within: .patience * 10)
             return outcome.output + outcome.errors
         }
 
@@ -102,11 +103,13 @@ extension Integration {
                 }
                 return String(decoding: bytes, as: UTF8.self)
             }
-            try ChildProcess.succeed(["node", Self.folder + "/Tests/Page/qr.js", directory.path] + texts)
+            try ChildProcess.succeed(
+                ["node", Self.folder + "/Tests/Page/qr.js", directory.path] + texts, within: .patience * 4)
             let pictures = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
             #expect(pictures.count == texts.count)
             let read = try ChildProcess.run(
-                ["zbarimg", "--quiet", "--raw", "-Sdisable", "-Sqrcode.enable"] + pictures, directory: directory.path)
+                ["zbarimg", "--quiet", "--raw", "-Sdisable", "-Sqrcode.enable"] + pictures, directory: directory.path,
+                within: .patience * 4)
             #expect(read.output.split(separator: "\n").map(String.init) == texts)
             // A longer text has none.
             let long = try TemporaryDirectory()

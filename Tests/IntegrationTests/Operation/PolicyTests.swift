@@ -268,7 +268,8 @@ extension Integration {
         func `an expired policy is dropped or stays, as the machine's file says`(
             choice: String, addresses: [String]
         ) throws {
-            let expiry = Date(timeIntervalSinceNow: 4).ISO8601Format()
+            // Long enough for a busy machine to sign it, start and answer.
+            let expiry = Date(timeIntervalSinceNow: 8).ISO8601Format()
             try signer.sign("[document]\nserial = 1\nexpires = \(expiry)\n\(Self.bypass)", to: file)
             let daemon = try Daemon(configuration(file, "on_expiry = \"\(choice)\""))
             #expect(daemon.waitForLog { $0.contains("is taken: serial 1") }, "\(daemon.errors)")

@@ -131,7 +131,8 @@ extension Integration {
                     + DaemonConfiguration.rest())
             let started = Stopwatch()
             #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
-            #expect(started.elapsed > .milliseconds(250) && started.fair < .milliseconds(900))
+            // After 300 ms, and not only after the time-out of 1.9 s.
+            #expect(started.elapsed > .milliseconds(250) && started.fair < .milliseconds(1_500))
             // Beside a probe of the slow one, with a name of its own.
             #expect(slow.callCount("www.example.com") == 1)
             #expect(fast.callCount("www.example.com") == 1)

@@ -29,7 +29,8 @@ package enum ClientProgram {
         try programs.withLock { programs in
             if let program = programs[name] { return program }
             let program = try directory.get().path + "/" + name
-            try ChildProcess.succeed(command(program))
+            // A compiler may have to compile its library first, while others use the processors.
+            try ChildProcess.succeed(command(program), within: .patience * 10)
             programs[name] = program
             return program
         }

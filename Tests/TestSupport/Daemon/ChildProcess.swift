@@ -119,8 +119,10 @@ package final class ChildProcess: Sendable {
 
     /// Runs a program that must succeed, and returns its output.
     @discardableResult
-    package static func succeed(_ arguments: [String], directory: String? = nil) throws -> String {
-        let outcome = try run(arguments, directory: directory)
+    package static func succeed(
+        _ arguments: [String], directory: String? = nil, within limit: Duration = .patience
+    ) throws -> String {
+        let outcome = try run(arguments, directory: directory, within: limit)
         guard outcome.status == 0 else {
             throw TestFailure("\(arguments.joined(separator: " ")): status \(outcome.status): \(outcome.errors)")
         }
