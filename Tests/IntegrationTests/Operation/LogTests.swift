@@ -46,7 +46,8 @@ extension Integration {
             let failed = lines.filter { $0["event"] as? String == "answer.failed" }
             // The first line is for one name, and each later one stands for as many more as it counts.
             #expect(failed.reduce(1) { $0 + ($1["suppressed"] as? Int ?? 0) } == 10_000)
-            #expect(failed.first?["name"] as? String == "n0.example.com")
+            // Of those that are asked together any may be the first to fail.
+            #expect((failed.first?["name"] as? String)?.hasSuffix(".example.com") == true)
             #expect(failed.allSatisfy { ($0["reason"] as? String)?.contains("LocalDNS: ") == true })
             let backoff = lines.filter { $0["event"] as? String == "provider.backoff" }
             #expect(backoff.first?["address"] as? String == "127.0.0.1:\(port)")
