@@ -9,6 +9,8 @@ package final class DescriptorStore: Sendable {
 
     fileprivate struct State {
         var stored: [PassedDescriptor]
+        /// How many barriers it has come to.
+        var barriers = 0
         var isEnding = false
     }
 
@@ -38,7 +40,10 @@ package final class DescriptorStore: Sendable {
 
     /// What the next process gets, once it has taken all that the last one sent.
     package var stored: [PassedDescriptor] {
+        let passed = monitor.read { $0.barriers }
         try? ServiceManager(path: path)?.synchronize()
+        // A service waits for a second, and goes on.
+        _ = monitor.wait(.patience) { $0.barriers > passed }
         return monitor.read { $0.stored }
     }
 
@@ -66,6 +71,8 @@ extension DescriptorStore.State {
             }
         } else if notice.lines.contains("FDSTOREREMOVE=1") {
             stored.removeAll { notice.lines.contains("FDNAME=\($0.name)") }
+        } else if notice.lines.contains("BARRIER=1") {
+            barriers += 1
         }
     }
 }
