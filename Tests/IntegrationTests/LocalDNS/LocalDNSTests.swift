@@ -108,7 +108,9 @@ extension Integration {
             let stage = try Stage(localDNS: Self.lan, route: Self.bypassed)
             stage.localDNS.behave(.truncated)
             #expect(try stage.ask("lan.example.net").addresses == ["198.51.100.1"])
-            #expect(stage.localDNS.questions.map(\.overTCP) == [false, true])
+            // On a busy machine the datagram may have been sent again before its reply came.
+            let ways = stage.localDNS.questions.map(\.overTCP)
+            #expect(ways.first == false && ways.last == true && ways.count { $0 } == 1)
         }
 
         @Test(arguments: [ResponseCode.servFail, ResponseCode.refused])
