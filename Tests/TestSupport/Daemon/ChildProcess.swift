@@ -27,7 +27,7 @@ package final class ChildProcess: Sendable {
     private static let spawning = Mutex(())
 
     /// Runs `body` while no program is started: what it opens and closes, none has a copy of.
-    static func withoutStarts<Result>(_ body: () throws -> Result) rethrows -> Result {
+    package static func withoutStarts<Result>(_ body: () throws -> Result) rethrows -> Result {
         try spawning.withLock { _ in try body() }
     }
 
@@ -145,6 +145,12 @@ package final class ChildProcess: Sendable {
         }
     }
 
+    private typealias CloseFrom = @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32
+
+    /// The Glibc module does not have it.
+    private static let closeFrom = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np")
+        .map { unsafeBitCast($0, to: CloseFrom.self) }
+
     /// Starts the program.
     ///
     /// - Returns: its process ID, and the reading ends of its output and error streams.
@@ -178,6 +184,10 @@ package final class ChildProcess: Sendable {
         defer { for copy in copies { close(copy) } }
         for (index, copy) in copies.enumerated() {
             posix_spawn_file_actions_adddup2(&actions, copy, 3 + Int32(index))
+        }
+        // Whatever else is open here, in other tests too: a copy would be open as long as the program runs.
+        guard let closeFrom = Self.closeFrom, closeFrom(&actions, 3 + Int32(descriptors.count)) == 0 else {
+            throw TestFailure("cannot close what a program is not to have")
         }
         var words = arguments
         if let directory { words = ["env", "-C", directory] + words }

@@ -32,7 +32,8 @@ final class LocalDNSRawServer {
 
     isolated deinit {
         for watch in watches { watch.cancel() }
-        for descriptor in [udp, tcp] + connections.keys { close(descriptor) }
+        // A program that is started meanwhile would have a copy, and a query would be refused by nothing.
+        ChildProcess.withoutStarts { for descriptor in [udp, tcp] + connections.keys { close(descriptor) } }
     }
 
     /// Returns once `count` queries in all have arrived.
@@ -135,18 +136,15 @@ final class LocalDNSRawServer {
         return address
     }
 
-    /// A UDP and a listening TCP socket with the same port, which the kernel picks.
+    /// A UDP and a listening TCP socket with the same port, which no other socket gets once they are closed.
     private static func bindPair() throws -> (udp: Int32, tcp: Int32, port: UInt16) {
-        for _ in 0..<20 {
-            let udp = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
-            let tcp = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            if bind(udp, 0), let port = localPort(udp), bind(tcp, port), listen(tcp, 16) == 0 {
-                return (udp, tcp, port)
-            }
-            close(udp)
-            close(tcp)
+        let port = try FreePort.next()
+        let udp = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let tcp = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard bind(udp, port), bind(tcp, port), listen(tcp, 16) == 0 else {
+            throw SystemError.last("bind a UDP and a TCP socket to one port")
         }
-        throw SystemError.last("bind a UDP and a TCP socket to one port")
+        return (udp, tcp, port)
     }
 
     private static func bind(_ descriptor: Int32, _ port: UInt16) -> Bool {
@@ -157,8 +155,6 @@ final class LocalDNSRawServer {
             }
         }
     }
-
-    private static func localPort(_ descriptor: Int32) -> UInt16? { socketPort(descriptor, getsockname) }
 
     /// The number of this process's descriptors that are connected to this server.
     var connectedDescriptors: Int { (0..<Int32(4_096)).count { socketPort($0, getpeername) == port } }
