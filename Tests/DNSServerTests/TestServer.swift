@@ -26,12 +26,16 @@ struct TestServer: Sendable {
 
     static let loop = LoopRunner.shared.loop
 
-    /// The server's own limits, except that no answer of a test is late on a busy machine.
+    /// The server's own limits, except that no answer of a test is late on a busy machine, and no connection slow: all
+    /// unit tests run at once, and one that awaits something goes on only after hundreds of others, also after 10 s.
     static let limits = {
         var limits = ServerLimits()
         (limits.answer, limits.drain) = (.patience, .patience)
+        (limits.handshake, limits.idle, limits.stall) = (longTime, longTime, longTime)
         return limits
     }()
+
+    private static let longTime: Duration = .patience * 4
 
     /// Starts a server, and stops it when `body` is done.
     ///
@@ -93,10 +97,21 @@ struct TestServer: Sendable {
         for _ in 0..<2 { await Self.loop.sleep(until: Self.loop.now) }
     }
 
-    /// Returns once `condition` holds.
+    /// Returns once `condition` holds; records an issue when it does not come to that.
     @Loop
-    func until(_ condition: @Loop (Connections) -> Bool) async {
-        while !condition(server.connections) { await Self.loop.sleep(until: Self.loop.now + .milliseconds(1)) }
+    func until(_ condition: @Loop (Connections) -> Bool) async { await until(condition, of: server.connections) }
+
+    /// The same for other connections.
+    @Loop
+    func until(_ condition: @Loop (Connections) -> Bool, of connections: Connections) async {
+        let end = Self.loop.now + Self.longTime
+        while !condition(connections) {
+            guard Self.loop.now < end else {
+                Issue.record("what a test waits for never holds")
+                return
+            }
+            await Self.loop.sleep(until: Self.loop.now + .milliseconds(1))
+        }
     }
 
     /// Offers connections from these peers, and closes them all afterwards.

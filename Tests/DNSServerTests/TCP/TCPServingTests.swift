@@ -158,7 +158,9 @@ import Testing
 
     @Test(arguments: ["hit.example", "miss.example"])
     func `the keepalive option has our idle time-out`(name: String) async throws {
-        try await TestServer.run { server in
+        var limits = TestServer.limits
+        limits.idle = .seconds(10)
+        try await TestServer.run(limits: limits) { server in
             try server.store("hit.example")
             let query = TestMessage.query(name, edns: TestEDNS(options: [.init(11)]))
             let reply = try TestTCPClient(server.address).ask(query)

@@ -51,8 +51,6 @@ struct EncryptedServer {
     /// Returns once `condition` holds for the encrypted connections.
     @Loop
     func until(_ condition: @Loop (Connections) -> Bool) async {
-        while !condition(test.server.encrypted) {
-            await TestServer.loop.sleep(until: TestServer.loop.now + .milliseconds(1))
-        }
+        await test.until(condition, of: test.server.encrypted)
     }
 }
