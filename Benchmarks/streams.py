@@ -1,9 +1,12 @@
 """A client that has many questions answered at once over one connection: DNS over TLS, or over HTTPS with HTTP/2."""
 
 import base64
+import json
+import resource
 import socket
 import ssl
 import struct
+import subprocess
 
 import support
 
@@ -11,6 +14,8 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 # Types and flags of frames (RFC 9113 section 6).
 DATA, HEADERS, SETTINGS, WINDOW_UPDATE = 0, 1, 4, 8
 END_STREAM, END_HEADERS = 1, 4
+# Idle connections that are opened at a time.
+OPENING = 64
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
@@ -79,3 +84,27 @@ class StreamClient:
 
     def close(self) -> None:
         self.socket.close()
+
+
+def allow_many() -> None:
+    """Lets this process and its servers have as many descriptors as they may, for idle connections at both their ends."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def idle_memory(server: support.Process, clients: list[str], count: int) -> float:
+    """KiB of anonymous memory that one of so many connections takes, each with one question before.
+
+    `clients` is `Tools/tlsclients.c` with port and protocol."""
+    # What the first connections have the server load is not theirs.
+    subprocess.run([*clients, "full", "1", "32"], check=True, capture_output=True, timeout=90)
+    before = server.resident_bytes("RssAnon")
+    command = [*clients, "hold", str(count), str(OPENING)]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # It ends within 60 s in any case.
+    said = json.loads(holder.stdout.readline() or "{}")
+    grown = server.resident_bytes("RssAnon") - before
+    holder.communicate()
+    if said.get("answered") != count or said["closed"]:
+        raise support.Failure(f"it does not hold {count} connections: {said}")
+    return grown / count / 1024

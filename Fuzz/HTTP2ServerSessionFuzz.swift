@@ -1,18 +1,22 @@
-// sources: Sources/DNSServer/HTTPS/HTTP Fuzz/FuzzSupport/Script.swift
+// sources: Sources/CLinux Sources/DNSServer/HTTPS/HTTP Fuzz/FuzzSupport/Script.swift
 //
 // A script of steps: any bytes from an HTTP/2 client behind its preface, in parts of any size, and responses to its
 // requests, at once or later or never. Requests are within their limits, a stream that is gone gets no response, what is
-// held is counted, and what is sent are whole frames.
+// held is counted, what is sent are whole frames, and a session touches two pages of its memory.
 
 @testable import HTTP
 import Script
 
+// One session has it at a time.
+nonisolated(unsafe) private let memory = HTTP2SessionMemory()
+
 /// libFuzzer's entry point: one input.
 @_cdecl("LLVMFuzzerTestOneInput")
 func fuzzHTTP2ServerSession(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let session = HTTP2ServerSession() else { preconditionFailure("no session") }
+    guard let session = HTTP2ServerSession(in: memory) else { preconditionFailure("no session") }
     let client = Client(session, Script(data, count))
     client.play()
+    precondition(memory.resident <= 2 * 4_096, "a page is touched that a frame should not reach")
     return 0
 }
 
@@ -73,7 +77,8 @@ private final class Client {
 
     private func check() {
         precondition(session.unsent >= 0 && session.held >= session.unsent, "bytes that are counted twice, or not")
-        let bound = HTTPServerLimits.window + HTTPServerLimits.streams * (HTTPServerLimits.header + 6_300)
+        let perStream = HTTPServerLimits.header + 6_300 + HTTPServerLimits.heldByStream
+        let bound = HTTPServerLimits.window + HTTPServerLimits.streams * perStream
         precondition(session.held <= bound, "more is held than the windows let in")
         waiting.removeAll { !$0.isOpen }
     }

@@ -8,3 +8,4 @@
 #include "clinux_network.h"
 #include "clinux_process.h"
 #include "clinux_sandbox.h"
+#include "clinux_slots.h"

@@ -34,7 +34,7 @@ final class HTTPSConnection: ServedConnection {
         self.client = client
         self.owner = owner
         site = owner.site
-        session = (alpn == "h2" ? HTTP2ServerSession() : nil) ?? HTTP1ServerSession()
+        session = (alpn == "h2" ? HTTP2ServerSession(in: owner.site.sessions) : nil) ?? HTTP1ServerSession()
         life = ConnectionLife(at: owner.loop.now)
     }
 

@@ -24,6 +24,8 @@ package final class HTTPSite: Sendable {
     private let events: EventLog
     private let clock: any LoopClock
     private let tokens = TokenGuard()
+    /// The memory of all clients over HTTP/2.
+    let sessions = HTTP2SessionMemory()
     /// Answers requests for other paths.
     package var service: (any HTTPService)?
     /// Whether the value of `CDN-Loop` says that this server has sent the request itself.

@@ -46,9 +46,13 @@ final class HTTP2Dialogue {
     private var output: [UInt8] = []
     private var inflater: OpaquePointer?
 
-    /// - Parameter settings: the client's.
-    init(greets: Bool = true, settings: (UInt16, UInt32)...) throws {
-        session = try #require(HTTP2ServerSession())
+    /// - Parameters:
+    ///   - memory: of the server's session.
+    ///   - settings: the client's.
+    init(
+        greets: Bool = true, in memory: HTTP2SessionMemory = HTTP2SessionMemory(), settings: (UInt16, UInt32)...
+    ) throws {
+        session = try #require(HTTP2ServerSession(in: memory))
         try #require(nghttp2_hd_inflate_new(&inflater) == 0)
         guard greets else { return }
         let payload = settings.flatMap { Frames.setting($0.0, $0.1) }

@@ -207,7 +207,7 @@ import Testing
     }
 
     @Test func `a client that takes nothing has its answers to PING bounded, and is not read`() throws {
-        let session = try #require(HTTP2ServerSession())
+        let session = try #require(HTTP2ServerSession(in: HTTP2SessionMemory()))
         session.receive((Frames.preface + Frames.frame(.settings))[...])
         var pings = 0
         while !session.isSaturated, !session.isOver, pings < 10_000 {
@@ -228,6 +228,16 @@ import Testing
         #expect(dialogue.session.unsent == 0)
         #expect(dialogue.session.held == 0)
         #expect(dialogue.responses.values.count { $0.isComplete } == 9)
+    }
+
+    @Test func `a stream that is open is counted with what nghttp2 takes for it, until it ends`() throws {
+        let dialogue = try HTTP2Dialogue()
+        for index in 0..<10 {
+            dialogue.send(Frames.headers(UInt32(2 * index + 1), Frames.request("POST", "/"), flags: 4))
+        }
+        #expect(dialogue.session.held >= 10 * HTTPServerLimits.heldByStream)
+        for index in 0..<10 { dialogue.send(Frames.frame(.reset, on: UInt32(2 * index + 1), [0, 0, 0, 8])) }
+        #expect(dialogue.session.held == 0)
     }
 
     @Test func `unfinished bodies are bounded by the connection's window`() throws {

@@ -3,29 +3,54 @@ import CNghttp2
 /// The header of a response in nghttp2's form. The memory is retained for the next one.
 struct HTTP2ServerFields {
     private var bytes: [UInt8] = []
-    private var lengths: [(name: StaticString, value: Int)] = []
+    private var lengths: [(name: StaticString, value: Int, flags: UInt8)] = []
 
-    mutating func add(_ name: StaticString, _ value: StaticString) {
+    private mutating func add(_ name: StaticString, _ value: StaticString) {
         value.withUTF8Buffer { bytes.append(contentsOf: $0) }
-        lengths.append((name, value.utf8CodeUnitCount))
+        note(name, value.utf8CodeUnitCount)
     }
 
-    mutating func add(_ name: StaticString, _ value: String) {
+    /// - Parameter isIndexed: whether the table of header compression takes up the field. With a value that differs from one
+    ///   response to the next, it would only fill the table: 10 KiB of memory for as long as the connection lasts.
+    private mutating func add(_ name: StaticString, _ value: String, isIndexed: Bool = true) {
         let before = bytes.count
         bytes.append(contentsOf: value.utf8)
-        lengths.append((name, bytes.count - before))
+        note(name, bytes.count - before, isIndexed: isIndexed)
     }
 
-    mutating func add(_ name: StaticString, _ number: Int) { add(name, "\(number)") }
+    /// - Parameter number: 0 or more.
+    private mutating func add(_ name: StaticString, _ number: Int) {
+        let before = bytes.count
+        var power = 1
+        while number / power >= 10 { power *= 10 }
+        while power > 0 {
+            bytes.append(UInt8(truncatingIfNeeded: number / power % 10 + 0x30))
+            power /= 10
+        }
+        note(name, bytes.count - before)
+    }
 
-    mutating func removeAll() {
+    private mutating func note(_ name: StaticString, _ length: Int, isIndexed: Bool = true) {
+        let flags = NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue | (isIndexed ? 0 : NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
+        lengths.append((name, length, UInt8(flags)))
+    }
+
+    private mutating func set(_ response: HTTPServerResponse) {
         bytes.removeAll(keepingCapacity: true)
         lengths.removeAll(keepingCapacity: true)
+        add(":status", response.status.rawValue)
+        if let type = response.contentType { add("content-type", type) }
+        add("content-length", response.body.count)
+        add("cache-control", response.cacheControl, isIndexed: false)
+        for field in response.fields { add(field.name, field.value) }
     }
 
-    /// Lends the fields as nghttp2's C structures.
-    mutating func withPairs<Result>(_ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result) -> Result {
-        bytes.withUnsafeMutableBufferPointer { [lengths] bytes in
+    /// Lends the fields of a response as nghttp2's C structures.
+    mutating func withPairs<Result>(
+        of response: HTTPServerResponse, _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
+    ) -> Result {
+        set(response)
+        return bytes.withUnsafeMutableBufferPointer { [lengths] bytes in
             withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: lengths.count) { pairs in
                 var next = bytes.baseAddress
                 for (index, length) in lengths.enumerated() {
@@ -34,7 +59,7 @@ struct HTTP2ServerFields {
                         to: nghttp2_nv(
                             name: UnsafeMutablePointer(mutating: length.name.utf8Start), value: next,
                             namelen: length.name.utf8CodeUnitCount, valuelen: length.value,
-                            flags: UInt8(NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue)))
+                            flags: length.flags))
                     next = next.map { $0 + length.value }
                 }
                 return body(UnsafeBufferPointer(pairs))

@@ -9,6 +9,8 @@ import CNghttp2
 /// Debian's also the parts of a header (CVE-2024-28182).
 final class HTTP2ServerSession: HTTPServerSession {
     private let session: OpaquePointer
+    /// Outlives nghttp2's session, which the deinitialiser deletes.
+    private let memory: HTTP2SessionMemory.Part
     /// The streams that nghttp2 has, which holds no reference to them.
     private var streams: [HTTPServerStream] = []
     /// Whole requests that were not returned yet, in the order in which they became whole.
@@ -21,10 +23,9 @@ final class HTTP2ServerSession: HTTPServerSession {
     private var isDead = false
     private(set) var held = 0
     private(set) var unsent = 0
-    private var fields = HTTP2ServerFields()
 
     /// Returns nil without memory.
-    init?() {
+    init?(in memory: HTTP2SessionMemory) {
         var callbacks: OpaquePointer?
         guard nghttp2_session_callbacks_new(&callbacks) == 0, let callbacks else { return nil }
         defer { nghttp2_session_callbacks_del(callbacks) }
@@ -40,7 +41,11 @@ final class HTTP2ServerSession: HTTPServerSession {
         nghttp2_option_set_no_closed_streams(options, 1)
         nghttp2_option_set_max_outbound_ack(options, HTTPServerLimits.queuedFrames)
         var session: OpaquePointer?
-        guard nghttp2_session_server_new2(&session, callbacks, nil, options) == 0, let session else { return nil }
+        self.memory = HTTP2SessionMemory.Part(of: memory)
+        var allocator = self.memory.allocator
+        guard nghttp2_session_server_new3(&session, callbacks, nil, options, &allocator) == 0, let session else {
+            return nil
+        }
         self.session = session
         nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
         let settings = [
@@ -113,13 +118,7 @@ final class HTTP2ServerSession: HTTPServerSession {
         guard stream.isOpen, !stream.isAnswered else { return }
         stream.answer(response.body)
         note(unsent: response.body.count)
-        fields.removeAll()
-        fields.add(":status", response.status.rawValue)
-        if let type = response.contentType { fields.add("content-type", type) }
-        fields.add("content-length", response.body.count)
-        fields.add("cache-control", response.cacheControl)
-        for field in response.fields { fields.add(field.name, field.value) }
-        let result = fields.withPairs { pairs in
+        let result = memory.memory.fields.withPairs(of: response) { pairs in
             guard !response.body.isEmpty else {
                 return nghttp2_submit_response(session, stream.id, pairs.baseAddress, pairs.count, nil)
             }
@@ -148,6 +147,7 @@ final class HTTP2ServerSession: HTTPServerSession {
         let stream = HTTPServerStream(id: id)
         stream.index = streams.count
         streams.append(stream)
+        held += HTTPServerLimits.heldByStream
         nghttp2_session_set_stream_user_data(session, id, Unmanaged.passUnretained(stream).toOpaque())
     }
 
@@ -194,7 +194,7 @@ final class HTTP2ServerSession: HTTPServerSession {
         overheadLeft += isServed ? HTTPServerLimits.overheadPerResponse : -HTTPServerLimits.overheadPerReset
         overheadLeft = min(overheadLeft, HTTPServerLimits.overhead)
         if !stream.isWhole { nghttp2_session_consume_connection(session, stream.request.body.count) }
-        held -= stream.request.held + stream.unsent
+        held -= HTTPServerLimits.heldByStream + stream.request.held + stream.unsent
         unsent -= stream.unsent
         stream.isOpen = false
         requests.removeAll { $0 === stream }

@@ -23,6 +23,11 @@ package enum HTTPServerLimits {
     /// Bytes of these that a stream takes that ends without a whole response, whichever side resets it: 128 in a row end the
     /// connection.
     static let overheadPerReset = 512
+    /// Bytes of a response's body in one frame, such that its memory in nghttp2 is in a page that the session has touched
+    /// already (`HTTP2SessionMemory`). Most responses are shorter.
+    static let frame = 1_024
+    /// Bytes that a stream takes beside its request and response, most of them in nghttp2.
+    static let heldByStream = 512
     /// Frames that wait to be sent, above which the connection is not read.
     static let queuedFrames = 256
 }

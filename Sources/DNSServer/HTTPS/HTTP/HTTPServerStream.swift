@@ -28,11 +28,11 @@ final class HTTPServerStream {
         isAnswered = true
     }
 
-    /// Copies the next part of the response's body.
+    /// Copies the next part of the response's body, at most as much as a frame has.
     ///
     /// - Returns: the number of bytes, and whether these are the last.
     func nextBody(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool) {
-        let part = body[sent...].prefix(buffer.count)
+        let part = body[sent...].prefix(min(buffer.count, HTTPServerLimits.frame))
         buffer.copyBytes(from: part)
         sent += part.count
         return (part.count, sent == body.count)
