@@ -61,6 +61,9 @@ import Testing
         Case(
             "6.2 HEADERS with more padding than bytes", Frames.frame(.headers, flags: 13, on: 1, [200, 0x88]),
             .protocolError),
+        Case("5.1.1 a stream identifier that was skipped", Frames.headers(5) + Frames.headers(3), .protocolError),
+        Case("5.1.1 the first identifiers are skipped", Frames.headers(9) + Frames.headers(1), .protocolError),
+        Case("6.3 PRIORITY on stream 0", Frames.frame(.priority, [0, 0, 0, 0, 1]), .protocolError),
         Case("6.3 PRIORITY of another length", open + Frames.frame(.priority, on: 1, [0, 1]), .frameSize),
         Case("6.4 RST_STREAM on stream 0", Frames.frame(.reset, [0, 0, 0, 8]), .protocolError),
         Case("6.4 RST_STREAM of another length", open + Frames.frame(.reset, on: 1, [0, 0, 8]), .frameSize),
@@ -157,10 +160,9 @@ import Testing
     // MARK: What must not matter
 
     static let harmless: [Case] = [
-        // nghttp2 does not know any more whether the stream was open.
-        Case("5.1.1 a lower stream identifier", Frames.headers(5) + Frames.headers(3)),
-        // Of priorities no frame is read (RFC 9218 section 2.1).
-        Case("6.3 PRIORITY on stream 0", Frames.frame(.priority, [0, 0, 0, 0, 1])),
+        Case(
+            "5.1 HEADERS on a closed stream, which others were skipped for",
+            Frames.headers(3) + Frames.frame(.reset, on: 3, [0, 0, 0, 8]) + Frames.headers(5) + Frames.headers(3)),
         Case("4.1 an unknown frame", Frames.frame(0x16, flags: 0xff, on: 0, [1, 2, 3])),
         Case("4.1 flags that are not defined", Frames.frame(.ping, flags: 0x16, [UInt8](repeating: 1, count: 8))),
         Case("4.1 the reserved bit", Frames.frame(.ping, on: 0x8000_0000, [UInt8](repeating: 1, count: 8))),

@@ -17,7 +17,10 @@ final class HTTP2ServerSession: HTTPServerSession {
     private var requests: [HTTPServerStream] = []
     /// Bytes that may yet be received beside whole requests.
     private var overheadLeft = HTTPServerLimits.overhead
-    /// Whether nothing is read any more, since too much was received.
+    /// The highest identifier of a request's stream so far, and the identifiers that the client has skipped for it.
+    private var lastStream: Int32 = 0
+    private var skipped: ClosedRange<Int32>?
+    /// Whether nothing is read any more, since too much was received, or what no client may send.
     private var isBroken = false
     /// Whether nothing is sent any more either.
     private var isDead = false
@@ -29,6 +32,7 @@ final class HTTP2ServerSession: HTTPServerSession {
         var callbacks: OpaquePointer?
         guard nghttp2_session_callbacks_new(&callbacks) == 0, let callbacks else { return nil }
         defer { nghttp2_session_callbacks_del(callbacks) }
+        nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, serverBeginFrame)
         nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, serverBeginFields)
         nghttp2_session_callbacks_set_on_header_callback(callbacks, serverReceiveField)
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, serverReceiveBody)
@@ -143,6 +147,30 @@ final class HTTP2ServerSession: HTTPServerSession {
 
     // MARK: From nghttp2
 
+    /// Looks at a frame that begins: nghttp2 ignores two that end a connection.
+    ///
+    /// - Returns: whether the rules allow it.
+    fileprivate func accepts(_ frame: nghttp2_frame_hd) -> Bool {
+        switch frame.type {
+        // RFC 9113 section 6.3.
+        case UInt8(NGHTTP2_PRIORITY.rawValue): return frame.stream_id != 0
+        case UInt8(NGHTTP2_HEADERS.rawValue):
+            // RFC 9113 section 5.1.1. What is lower and was not skipped has been a stream, and may come late.
+            if skipped?.contains(frame.stream_id) == true { return false }
+            guard frame.stream_id > lastStream else { return true }
+            if frame.stream_id &- lastStream > 2 { skipped = lastStream &+ 1...frame.stream_id &- 1 }
+            lastStream = frame.stream_id
+            return true
+        default: return true
+        }
+    }
+
+    /// Ends the connection with an error of the client's.
+    fileprivate func refuse() {
+        isBroken = true
+        nghttp2_session_terminate_session(session, UInt32(NGHTTP2_PROTOCOL_ERROR.rawValue))
+    }
+
     fileprivate func open(_ id: Int32) {
         let stream = HTTPServerStream(id: id)
         stream.index = streams.count
@@ -218,6 +246,14 @@ private func stream(in session: OpaquePointer?, _ id: Int32) -> HTTPServerStream
 
 private func owner(_ userData: UnsafeMutableRawPointer?) -> HTTP2ServerSession? {
     userData.map { Unmanaged<HTTP2ServerSession>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// Called when a frame begins that nghttp2 will process.
+private func serverBeginFrame(
+    _ session: OpaquePointer?, _ header: UnsafePointer<nghttp2_frame_hd>?, _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let header, let owner = owner(userData), !owner.accepts(header.pointee) { owner.refuse() }
+    return 0
 }
 
 /// Called when a request's header begins, or what follows its body.
