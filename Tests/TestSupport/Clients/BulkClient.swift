@@ -69,23 +69,33 @@ package struct BulkClient {
         client = try namespace.map { try $0.inside(open) } ?? open()
     }
 
-    /// Asks all questions, once each, in order.
+    /// Asks all questions, once each, in order, with RD set and an OPT record.
     ///
     /// - Parameter beforeEach: called before each question is sent, with its index.
     /// - Returns: the look-ups in the order of the questions.
     package func ask(
         _ questions: [TestMessage.Question], beforeEach: (Int) throws -> Void = { _ in }
     ) throws -> [Lookup] {
-        var lookups = questions.map { Lookup(question: $0) }
+        try send(questions.map { .query($0.name, $0.type, edns: TestEDNS()) }, beforeEach: beforeEach)
+    }
+
+    /// Sends all queries, once each, in order; each has one question. Their IDs are chosen here.
+    ///
+    /// - Parameter beforeEach: called before each query is sent, with its index.
+    /// - Returns: the look-ups in the order of the queries.
+    package func send(
+        _ queries: [TestMessage], beforeEach: (Int) throws -> Void = { _ in }
+    ) throws -> [Lookup] {
+        var lookups = queries.map { Lookup(question: $0.questions[0]) }
         var open: [UInt16: (index: Int, sent: Duration)] = [:]
         var next = 0
-        while next < questions.count || !open.isEmpty {
-            while next < questions.count, open.count < window {
+        while next < queries.count || !open.isEmpty {
+            while next < queries.count, open.count < window {
                 try beforeEach(next)
-                let id = UInt16(truncatingIfNeeded: next)
-                let question = questions[next]
-                open[id] = (next, now)
-                try client.send(.query(question.name, question.type, id: id, edns: TestEDNS()))
+                var query = queries[next]
+                query.id = UInt16(truncatingIfNeeded: next)
+                open[query.id] = (next, now)
+                try client.send(query)
                 next += 1
             }
             guard let reply = try client.receive(within: Self.silence) else {
@@ -93,7 +103,7 @@ package struct BulkClient {
                 continue
             }
             guard let (index, sent) = open.removeValue(forKey: reply.id), reply.isResponse,
-                reply.questions == [questions[index]]
+                reply.questions == queries[index].questions
             else { throw TestFailure("a reply to nothing that is open: \(reply)") }
             let now = now
             lookups[index].reply = reply

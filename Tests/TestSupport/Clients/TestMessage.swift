@@ -13,7 +13,7 @@ package struct TestMessage: Sendable, Equatable {
         }
     }
 
-    package struct Record: Sendable, Equatable {
+    package struct Record: Sendable, Hashable {
         package var name: String
         package var type: UInt16
         package var `class`: UInt16
@@ -63,6 +63,8 @@ package struct TestMessage: Sendable, Equatable {
     package var additionals: [Record] = []
     /// The question section as received; empty in a message made here.
     package var questionBytes: [UInt8] = []
+    /// Its length as received; 0 in a message made here.
+    package var byteCount = 0
 
     package init(id: UInt16, flags: UInt16) {
         self.id = id

@@ -21,7 +21,19 @@ package enum TestName {
         return labels.filter { !$0.isEmpty }.flatMap { [UInt8($0.count & 63)] + $0 } + [0]
     }
 
-    static func text(_ labels: [[UInt8]]) -> String {
+    /// The text form of a name in wire form, without pointers.
+    package static func text(wire: [UInt8]) -> String {
+        var labels: [[UInt8]] = []
+        var rest = wire[...]
+        while let length = rest.popFirst(), length > 0 {
+            labels.append(Array(rest.prefix(Int(length))))
+            rest = rest.dropFirst(Int(length))
+        }
+        return text(labels)
+    }
+
+    /// The text form of labels, with `\DDD` for what cannot be printed.
+    package static func text(_ labels: [[UInt8]]) -> String {
         guard !labels.isEmpty else { return "." }
         return labels.map { label in
             label.map { byte in
@@ -64,6 +76,7 @@ extension TestMessage {
     package init(decoding bytes: [UInt8]) throws {
         var reader = Reader(bytes: bytes)
         self.init(id: try reader.read16(), flags: try reader.read16())
+        byteCount = bytes.count
         let counts = try (0..<4).map { _ in Int(try reader.read16()) }
         for _ in 0..<counts[0] {
             questions.append(Question(try reader.name(), try reader.read16(), class: try reader.read16()))
@@ -80,6 +93,10 @@ extension TestMessage {
     private struct Reader {
         let bytes: [UInt8]
         var position = 0
+        /// Names that a pointer led to, by their place.
+        private var known: [Int: String] = [:]
+
+        init(bytes: [UInt8]) { self.bytes = bytes }
 
         mutating func read8() throws -> UInt8 {
             guard position < bytes.count else { throw TestFailure("the message ends early") }
@@ -91,18 +108,35 @@ extension TestMessage {
 
         mutating func read32() throws -> UInt32 { UInt32(try read16()) << 16 | UInt32(try read16()) }
 
-        mutating func read(_ count: Int) throws -> [UInt8] { try (0..<count).map { _ in try read8() } }
+        mutating func read(_ count: Int) throws -> [UInt8] {
+            guard bytes.count - position >= count else { throw TestFailure("the message ends early") }
+            defer { position += count }
+            return Array(bytes[position..<position + count])
+        }
+
+        /// Where the pointer at this place leads; nil: there is none.
+        private var pointer: Int? {
+            guard position + 1 < bytes.count, bytes[position] >= 0xc0 else { return nil }
+            return Int(bytes[position] & 0x3f) << 8 | Int(bytes[position + 1])
+        }
 
         mutating func name() throws -> String {
             var labels: [[UInt8]] = []
             var end: Int?
             var jumps = 0
+            let start = pointer
+            if let start, let name = known[start] {
+                position += 2
+                return name
+            }
             while true {
                 let length = try read8()
                 switch length {
                 case 0:
                     if let end { position = end }
-                    return TestName.text(labels)
+                    let name = TestName.text(labels)
+                    if let start { known[start] = name }
+                    return name
                 case 1...63: labels.append(try read(Int(length)))
                 case 0xc0...:
                     let target = Int(length & 0x3f) << 8 | Int(try read8())

@@ -19,6 +19,8 @@ package final class FakeLocalDNS: Sendable {
         case hold
         /// Over UDP with the TC bit and no records; over TCP from the zone.
         case truncated
+        /// As `truncated` what does not fit into the buffer of the query, and as `honest` what does.
+        case bounded
         /// A forged response with this address over UDP, then optionally the honest one.
         case forged(Forgery, address: String, thenHonest: Bool)
         /// From the zone, with these address records in the additional section.
@@ -206,11 +208,10 @@ package final class FakeLocalDNS: Sendable {
             if delay == .zero { send(reply) } else { sendLater(reply, delay, send) }
         case .delay(let duration): sendLater(reply, duration, send)
         case .truncated:
-            if !overTCP {
-                reply.answers = []
-                reply.flags |= 0x0200
-            }
-            send(reply)
+            send(overTCP ? reply : truncated(reply))
+        case .bounded:
+            let limit = max(512, Int(query.edns?.size ?? 0))
+            send(overTCP || reply.encoded.count <= limit ? reply : truncated(reply))
         case .forged(let forgery, let address, let thenHonest):
             if !overTCP { send(forge(forgery, address, query)) }
             if overTCP || thenHonest { send(reply) }
@@ -218,6 +219,13 @@ package final class FakeLocalDNS: Sendable {
             reply.additionals += records(addresses, question.name)
             send(reply)
         }
+    }
+
+    private static func truncated(_ reply: TestMessage) -> TestMessage {
+        var reply = reply
+        reply.answers = []
+        reply.flags |= 0x0200
+        return reply
     }
 
     private static func sendLater(

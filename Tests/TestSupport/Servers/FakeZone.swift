@@ -36,6 +36,9 @@ package struct FakeZone: Sendable {
     package var entries: [String: Entry]
     /// Seconds for which NXDOMAIN may be cached.
     package var negativeTTL: UInt32
+    /// Whether all SOA records are the same, as those of one zone are, with `negativeTTL`; otherwise that of a name
+    /// without records of a type has the name's own TTL.
+    package var hasOneSOA = false
 
     package init(_ entries: [String: Entry] = [:], negativeTTL: UInt32 = 60) {
         self.entries = entries
@@ -77,7 +80,7 @@ package struct FakeZone: Sendable {
         let data = entry?.data(question.type) ?? []
         reply.answers += data.map { .init(owner, question.type, ttl: entry?.ttl ?? 0, data: $0) }
         if entry == nil { reply.flags |= 3 }
-        if data.isEmpty { reply.authorities = [soa(owner, ttl: entry?.ttl ?? negativeTTL)] }
+        if data.isEmpty { reply.authorities = [soa(owner, ttl: hasOneSOA ? negativeTTL : entry?.ttl ?? negativeTTL)] }
         return reply
     }
 

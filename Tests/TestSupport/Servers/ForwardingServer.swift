@@ -1,4 +1,4 @@
-/// Another DNS server that forwards every question to the daemon, on port 5353 of a client host's loopback.
+/// Another DNS server that forwards every question, on port 5353 of a client host's loopback.
 package final class ForwardingServer: Sendable {
     /// The address on which it listens.
     package let address = TestAddress("127.0.0.1", port: 5_353)
@@ -8,12 +8,14 @@ package final class ForwardingServer: Sendable {
     /// Unbound.
     ///
     /// - Parameters:
+    ///   - upstream: the server that it asks; nil: the daemon.
     ///   - trustAnchor: a DS or DNSKEY record in zone-file form: makes it validate names below its owner.
     ///   - options: more lines of its `server:` clause.
     package static func unbound(
-        on host: ClientHost, trustAnchor: String? = nil, options: String = ""
+        on host: ClientHost, upstream: TestAddress? = nil, trustAnchor: String? = nil, options: String = ""
     ) throws -> ForwardingServer {
-        try ForwardingServer(ready: "start of service") { directory in
+        let upstream = upstream ?? TestAddress("127.0.0.1", port: 53)
+        return try ForwardingServer(ready: "start of service") { directory in
             let text = """
                 server:
                     interface: 127.0.0.1@5353
@@ -24,13 +26,13 @@ package final class ForwardingServer: Sendable {
                 \(Unbound.common)
                 forward-zone:
                     name: "."
-                    forward-addr: 127.0.0.1@53
+                    forward-addr: \(upstream.host)@\(upstream.port)
                 """
             return try host.namespace.prefix + Unbound.command(directory.write(text, to: "unbound.conf"))
         }
     }
 
-    /// dnsmasq.
+    /// dnsmasq, which asks the daemon.
     ///
     /// - Parameter options: more options of its command.
     package static func dnsmasq(on host: ClientHost, options: [String] = []) throws -> ForwardingServer {
