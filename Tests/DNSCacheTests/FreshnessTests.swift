@@ -30,6 +30,15 @@ struct FreshnessTests {
         #expect(policy.freshness(age: age, lifetime: lifetime) == freshness)
     }
 
+    @Test(
+        arguments: [
+            (Duration.zero, 0), (.seconds(2), 2), (.milliseconds(1_500), 2),
+            (Duration(secondsComponent: 0, attosecondsComponent: 1), 1),
+        ] as [(Duration, UInt32)])
+    func `a setting counts in whole seconds, and part of one as one`(setting: Duration, seconds: UInt32) {
+        #expect(FreshnessPolicy(minTTL: setting).minTTL == seconds)
+    }
+
     @Test func `without serve-stale an answer is dead when it expires`() {
         let policy = FreshnessPolicy(staleMax: .zero)
         #expect(policy.freshness(age: 59, lifetime: 60) == .fresh(remaining: 1))

@@ -124,7 +124,10 @@ struct RotationTests {
             let packed = try Self.packed(Answer(answers: answers), rotates: false)
             #expect(!packed.isRotatable, "\(answers)")
         }
+        // Longer than one byte of its length can say.
+        let long = Record(name: Self.question.name, type: .txt, ttl: 300, rdata: [UInt8](repeating: 1, count: 300))
         #expect(try Self.packed(Answer(answers: [signature] + addresses)).isRotatable)
+        #expect(try Self.packed(Answer(answers: [long] + addresses)).isRotatable)
         #expect(try Self.packed(Answer(answers: [alias] + addresses)).isRotatable)
     }
 

@@ -34,6 +34,20 @@ struct StoreTests {
         #expect(quarters.allSatisfy { $0 > 68 })
     }
 
+    @Test(arguments: 1...16)
+    func `an entry takes no more than its parts, up to the next whole granule`(nameCount: Int) throws {
+        let question = Question(name: name("www.example.com"), type: .a)
+        for addresses in [[], [IPAddress.v4(1)], [.v4(1), .v4(2)]] as [[IPAddress]] {
+            let answer = try #require(
+                PackedAnswer(Answer(name: question.name, addresses: addresses, ttl: 300), for: question))
+            let bytes = MemoryLayout<EntryHeader>.size + nameCount + KeyTail.count + answer.body.count
+            // The offsets of the TTLs begin at an even place.
+            let parts = bytes + bytes % 2 + answer.ttlOffsets.count * 2
+            let size = try #require(Block.size(nameCount: nameCount, answer: answer))
+            #expect(size % Block.granule == 0 && (parts..<parts + Block.granule).contains(size))
+        }
+    }
+
     @Test func `each process has a hash of its own`() {
         let query = TestQuery("example.com")
         #expect(hash(query, by: hash) != hash(query, by: KeyHash()))

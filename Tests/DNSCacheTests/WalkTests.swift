@@ -51,7 +51,9 @@ struct WalkTests {
             let cursor = CacheCursor(text)
             #expect(cursor.map { cache.walk(from: $0, where: { _ in true }).answers.isEmpty } == true)
         }
-        for text in ["", "1", "1.2.3", "-1.0", "a.b", "99999.0"] { #expect(CacheCursor(text) == nil) }
+        for text in ["", "1", "1.2.3", "1..2", ".1.2", "1.2.", "-1.0", "a.b", "99999.0"] {
+            #expect(CacheCursor(text) == nil)
+        }
         #expect(CacheCursor("\(CacheCursor(shard: 3, slot: 70_000))") == CacheCursor(shard: 3, slot: 70_000))
     }
 

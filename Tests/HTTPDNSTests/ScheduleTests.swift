@@ -14,7 +14,7 @@ import Upstreams
         func md5(_ bytes: [UInt8]) -> [UInt8]? { crypto.md5(bytes) }
         func sha256(_ bytes: [UInt8]) -> [UInt8]? { nil }
         func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? { nil }
-        func randomBytes(_ count: Int) -> [UInt8]? { Array(hex("0a1b2c3d4e5f").prefix(count)) }
+        func randomBytes(_ count: Int) -> [UInt8]? { Array(hex("0a1b2c3d4e5f6071").prefix(count)) }
         func encrypt(_ plaintext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { nil }
         func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { nil }
     }

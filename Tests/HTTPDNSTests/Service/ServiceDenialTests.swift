@@ -27,6 +27,7 @@ struct ServiceDenialTests {
             ("/1/d?host=www.example.com&sdns-a=1", 400, "SdnsNotSupported"),
             ("/1/resolve?host=a,b,c,d,e,f", 400, "TooManyHosts"),
             ("/v2/d?id=139450&m=0&dn=www.example.com&q=4&v=1.0&exp=1700000000&s=deadbeef", 403, "InvalidSignature"),
+            ("/v2/d?id=139450&m=0&dn=www.example.com&q=4&v=1.0&exp=1600000000&s=deadbeef", 403, "SignatureExpired"),
             ("/v2/d?id=139450&m=0&dn=www.example.com&q=4&v=1.0", 403, "UnsignedInterfaceDisabled"),
             ("/v2/d?id=1&m=1&enc=00&v=1.0", 400, "MissingArgument"),
             ("/v2/d?id=1&m=0&dn=a%2Cb%2Cc%2Cd%2Ce%2Cf", 400, "TooManyHosts"),
@@ -143,5 +144,14 @@ struct ServiceDenialTests {
             text
                 == #"{"host":"www.example.com","ips":["192.0.2.1"],"ttl":10,"origin_ttl":10,"client_ip":"203.0.113.7"}"#
         )
+    }
+
+    @Test func `Tencent's reply is empty where every family is, and an error while one has failed`() throws {
+        let call = try TestService().call("/d?dn=www.example.com&type=addrs")
+        let empty = Message(
+            flags: .response, authorities: [Record.negativeSOA(for: name("example.com"), ttl: 300)])
+        let reply = call.reply([empty, empty], for: TestService.client)
+        #expect(reply.status == 200 && reply.body.isEmpty)
+        #expect(call.reply([empty, nil], for: TestService.client).status == 500)
     }
 }
