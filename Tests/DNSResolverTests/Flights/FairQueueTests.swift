@@ -29,6 +29,13 @@ struct FairQueueTests {
         #expect((0..<4).map { _ in queue.popFirst { holdings[$0] ?? 0 } } == ["o0", "o1", "o2", "f0"])
     }
 
+    @Test func `of clients that hold as much, the one with an element of lower rank comes first`() {
+        let queue = queue(3)
+        _ = queue.append("o", for: other)
+        let ticket = queue.first({ _ in 1 }, rank: { $0 == "o" ? 0 : 1 })
+        #expect(ticket.flatMap { queue[$0] } == "o")
+    }
+
     @Test func `one client alone is served first in, first out`() {
         let queue = queue(4)
         #expect((0..<5).map { _ in queue.popFirst { _ in 0 } } == ["f0", "f1", "f2", "f3", nil])

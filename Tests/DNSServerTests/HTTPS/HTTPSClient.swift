@@ -39,6 +39,9 @@ final class HTTPSClient: Sendable {
 
     func send(_ text: String) { send(Array(text.utf8)) }
 
+    /// Ends its direction of the connection.
+    func finishSending() { _ = shutdown(descriptor, Int32(SHUT_WR)) }
+
     /// The bytes of one read; empty at the end.
     func receive(within limit: Duration = .patience) -> [UInt8]? {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
