@@ -219,7 +219,9 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func `a reply that comes byte by byte ends with its time, and holds nothing after that`() async throws {
-        let backend = try FakeHTTPDNS(HTTPFixture.zone)
+        // So long that its reply would take half a minute, however long the machine stalls.
+        let long = FakeZone.Entry(a: (1...50).map { "192.0.2.\($0)" })
+        let backend = try FakeHTTPDNS(FakeZone(["slow.example.com": long, "*": .init(a: ["192.0.2.7"])]))
         backend.misbehave(.drip(.milliseconds(50)))
         let nginx = try nginx(backend)
         let transfers = try await transfers(nginx)
