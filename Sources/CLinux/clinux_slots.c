@@ -116,7 +116,7 @@ size_t clinux_slots_resident(const struct clinux_slots *slots) {
     return found;
 }
 
-/// Whether a block lies in the slot; NULL does not, unless `slot` is NULL too.
+/// Whether a block is in the slot; NULL is not, unless `slot` is NULL too.
 static inline bool is_inside(const void *block, const void *slot) {
     return (uintptr_t)block - (uintptr_t)slot < CLINUX_SLOT_SIZE;
 }

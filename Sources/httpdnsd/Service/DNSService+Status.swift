@@ -49,9 +49,9 @@ extension DNSService {
         (status.flights, status.waiters) = resolver.load
         (status.queries, status.connections, _) = server.load
         status.encrypted = encrypted
-        status.refused = server.refusedQueries.access
-        status.refusedMisses = resolver.refusedMisses
         let refused = server.refusedQueries
+        status.refused = refused.access
+        status.refusedMisses = resolver.refusedMisses
         status.overloads = refused.overload + refused.dropped + refused.queue + resolver.overloads
         status.badAddresses = reported.list.count
         status.forgedChecks = composition.checks.journal.total

@@ -1,8 +1,9 @@
-@testable import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
 import Testing
+
+@testable import DNSResolver
 
 /// Which upstreams are asked when, and which answer is used, on a clock that the test moves.
 @Suite(.onLoop)
