@@ -184,7 +184,7 @@ private final class Store {
         guard let cached = memory.entry(for: key) else { return }
         _ = policy.refreshMargin(lifetime: cached.lifetime)
         // As it is written again after a fault.
-        let again = StoredAnswer(cached, key: key.array, identity, reading)
+        let again = StoredAnswer(cached, key: key.array[...], identity, reading)
         if let again { try file.write(again) }
     }
 

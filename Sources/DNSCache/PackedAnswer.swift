@@ -104,8 +104,8 @@ package struct PackedAnswer: Equatable, Sendable {
         }
     }
 
-    /// Puts together what the cache stored; the parts come from an answer packed before.
-    init(
+    /// Puts together what a cache stored; the parts come from an answer packed before.
+    package init(
         responseCode: ResponseCode, counts: SectionCounts, body: [UInt8], ttlOffsets: [UInt16], rotates: Bool = false
     ) {
         self.responseCode = responseCode

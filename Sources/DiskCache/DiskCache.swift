@@ -71,8 +71,8 @@ package final class DiskCache: Sendable {
 
     /// Adds an answer that was just stored in memory.
     package func store(_ entry: CacheEntry, for key: borrowing QueryKey) {
-        let bytes = key.array
-        change { $0.store(entry, for: bytes) }
+        let key = copy key
+        change { $0.store(entry, for: key) }
     }
 
     /// Removes the answer under a key.

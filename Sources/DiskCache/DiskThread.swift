@@ -303,7 +303,7 @@ final class DiskThread {
             let answers = step.answers.filter { $0.entry.storedAt >= start }
             guard !answers.isEmpty else { continue }
             var changes = PendingChanges()
-            for answer in answers { changes.store(answer.entry, for: answer.key().array) }
+            for answer in answers { changes.store(answer.entry, for: answer.key()) }
             let written = try open.write(changes, identity, freshness)
             shared.state.withLock { $0.status.written += written }
         }

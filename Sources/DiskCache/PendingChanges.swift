@@ -1,22 +1,15 @@
 import DNSCache
+import DNSWire
 
 /// The changes that wait to be written; bounded, so that they do not grow while the disk is slow or unavailable.
 struct PendingChanges {
-    /// A change to the answer under one key.
-    struct AnswerChange {
-        /// The bytes of a `QueryKey`.
-        let key: [UInt8]
-        /// The new entry; nil: the answer is removed.
-        let entry: CacheEntry?
-    }
-
     /// The most answers, and the most removals, that wait.
     static let limit = 16_384
+    /// The most bytes of answers that wait, but for the last one's.
+    static let room = 16 << 20
 
-    /// In order of arrival; one key may have several. They are written after `removals`.
-    private(set) var answers: [AnswerChange] = []
-    /// How many of `answers` are removals.
-    private var removalCount = 0
+    /// They are written after `removals`.
+    private(set) var answers = AnswerChanges()
     /// The keys of `answers`; nil until the first look-up, since mostly there is none.
     private var keys: Set<[UInt8]>?
     private(set) var removals: [DiskRemoval] = []
@@ -31,27 +24,24 @@ struct PendingChanges {
     }
 
     /// Whether there are so many answers that they are written before the interval is over.
-    var isLarge: Bool { answers.count > Self.limit / 2 }
+    var isLarge: Bool { answers.count > Self.limit / 2 || answers.size > Self.room / 2 }
 
-    mutating func store(_ entry: CacheEntry, for key: [UInt8]) {
+    mutating func store(_ entry: CacheEntry, for key: borrowing QueryKey) {
         guard !needsAll else { return }
-        guard answers.count - removalCount < Self.limit else {
+        guard answers.count - answers.removalCount < Self.limit, answers.size <= Self.room else {
             needsAll = true
-            answers.removeAll { $0.entry != nil }
+            answers.leaveRemovals()
             return
         }
-        append(AnswerChange(key: key, entry: entry))
+        answers.append(entry, for: key.storage.span.extracting(..<key.count))
+        keys?.insert(key.array)
     }
 
+    /// - Parameter key: the bytes of a `QueryKey`.
     mutating func remove(_ key: [UInt8]) {
-        guard removalCount < Self.limit else { return remove(.all, thenAll: true) }
-        removalCount += 1
-        append(AnswerChange(key: key, entry: nil))
-    }
-
-    private mutating func append(_ change: AnswerChange) {
-        answers.append(change)
-        keys?.insert(change.key)
+        guard answers.removalCount < Self.limit else { return remove(.all, thenAll: true) }
+        answers.appendRemoval(of: key.span)
+        keys?.insert(key)
     }
 
     /// - Parameter thenAll: whether the entries in memory are to be written again afterwards.
@@ -60,8 +50,7 @@ struct PendingChanges {
             // Only a part was to be removed: the entries still in memory are valid.
             needsAll = needsAll || thenAll || removal != .all
             removals = [.all]
-            answers = []
-            removalCount = 0
+            answers = AnswerChanges()
             return
         }
         if !removals.contains(removal) { removals.append(removal) }
@@ -69,11 +58,10 @@ struct PendingChanges {
         // either.
         for index in answers.indices {
             let change = answers[index]
-            guard let entry = change.entry, let name = StoredAnswer.name(inKey: change.key),
+            guard let entry = change.entry, let name = StoredAnswer.name(inKey: change.keyBytes),
                 removal.covers(name, entry.answer.addresses)
             else { continue }
-            answers[index] = AnswerChange(key: change.key, entry: nil)
-            removalCount += 1
+            answers.makeRemoval(at: index)
         }
     }
 
@@ -112,7 +100,9 @@ struct PendingChanges {
         merged.removals = older.removals
         merged.states = older.states.filter { !forgottenKinds.contains($0.key.kind) }.merging(states) { $1 }
         merged.forgottenKinds = older.forgottenKinds.union(forgottenKinds)
-        for change in older.answers + answers where change.entry == nil { merged.remove(change.key) }
+        for changes in [older.answers, answers] {
+            for change in changes where change.entry == nil { merged.remove(change.key) }
+        }
         for removal in removals { merged.remove(removal) }
         merged.needsAll = true
         self = merged

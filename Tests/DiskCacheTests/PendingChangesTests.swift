@@ -33,7 +33,7 @@ import Testing
         var isAllowed: [Bool] = []
         func look() { isAllowed.append(changes.allows(row.key.array, row)) }
         look()
-        changes.store(try entry("www.example.com"), for: row.key.array)
+        changes.store(try entry("www.example.com"), for: row.key)
         look()
         changes = PendingChanges()
         look()
@@ -50,20 +50,20 @@ import Testing
     @Test func `what is removed is not written, and what comes after is`() throws {
         var changes = PendingChanges()
         for name in ["a.example.com", "b.example.com", "c.example.org"] {
-            changes.store(try entry(name), for: keyBytes(name))
+            changes.store(try entry(name), for: key(name))
         }
         changes.remove(keyBytes("c.example.org"))
         changes.remove(.name(name("a.example.com")))
         #expect(added(by: changes) == [keyBytes("b.example.com")])
-        changes.store(try entry("a.example.com"), for: keyBytes("a.example.com"))
-        changes.store(try entry("c.example.org"), for: keyBytes("c.example.org"))
+        changes.store(try entry("a.example.com"), for: key("a.example.com"))
+        changes.store(try entry("c.example.org"), for: key("c.example.org"))
         #expect(added(by: changes) == Set(["a.example.com", "b.example.com", "c.example.org"].map(keyBytes)))
     }
 
     @Test func `of an answer that is removed, what it had replaced is removed too`() throws {
         var changes = PendingChanges()
-        changes.store(try entry("other.example.com"), for: keyBytes("www.example.com"))
-        changes.store(try entry("www.example.com"), for: keyBytes("www.example.com"))
+        changes.store(try entry("other.example.com"), for: key("www.example.com"))
+        changes.store(try entry("www.example.com"), for: key("www.example.com"))
         changes.remove(.holding(address(of: "www.example.com")))
         #expect(added(by: changes).isEmpty && removed(by: changes) == [keyBytes("www.example.com")])
     }
@@ -71,13 +71,28 @@ import Testing
     @Test func `more answers than may wait are left to be written from memory, and none waits any more`() throws {
         var changes = PendingChanges()
         let answer = try entry("www.example.com")
-        for number in 0..<PendingChanges.limit { changes.store(answer, for: keyBytes("n\(number).example.com")) }
+        for number in 0..<PendingChanges.limit { changes.store(answer, for: key("n\(number).example.com")) }
         changes.remove(keyBytes("gone.example.com"))
         #expect(!changes.needsAll && changes.answers.count == PendingChanges.limit + 1)
-        changes.store(answer, for: keyBytes("more.example.com"))
+        changes.store(answer, for: key("more.example.com"))
         #expect(changes.needsAll && removed(by: changes) == [keyBytes("gone.example.com")])
-        changes.store(answer, for: keyBytes("later.example.com"))
+        changes.store(answer, for: key("later.example.com"))
         #expect(changes.answers.count == 1)
+    }
+
+    @Test func `answers of more bytes than may wait are written early, and then left to be written from memory`() throws
+    {
+        var changes = PendingChanges()
+        var answer = try entry("www.example.com")
+        answer.answer = PackedAnswer(
+            responseCode: .noError, counts: PackedAnswer.SectionCounts(), body: Array(repeating: 0, count: 65_000),
+            ttlOffsets: [])
+        while !changes.isLarge { changes.store(answer, for: key("www.example.com")) }
+        #expect(changes.answers.count == PendingChanges.room / 2 / 65_022 + 1 && !changes.needsAll)
+        while !changes.needsAll, changes.answers.count < PendingChanges.limit {
+            changes.store(answer, for: key("www.example.com"))
+        }
+        #expect(changes.needsAll && changes.answers.isEmpty && changes.answers.size == 0)
     }
 
     @Test func `more keys than may wait are removed with all others, and memory is written again`() {
@@ -98,7 +113,7 @@ import Testing
     @Test func `a removal that waits already takes no further place, and removes what came since`() throws {
         var changes = PendingChanges()
         for _ in 0...64 { changes.remove(.name(name("www.example.com"))) }
-        changes.store(try entry("www.example.com"), for: keyBytes("www.example.com"))
+        changes.store(try entry("www.example.com"), for: key("www.example.com"))
         changes.remove(.name(name("www.example.com")))
         #expect(changes.removals == [.name(name("www.example.com"))] && !changes.needsAll)
         #expect(added(by: changes).isEmpty)
@@ -117,7 +132,7 @@ import Testing
 
     @Test func `what could not be written is written later, before what came in the meantime`() throws {
         var older = PendingChanges()
-        older.store(try entry("a.example.com"), for: keyBytes("a.example.com"))
+        older.store(try entry("a.example.com"), for: key("a.example.com"))
         older.remove(keyBytes("b.example.com"))
         older.remove(.name(name("c.example.com")))
         older.keep(record("same"))

@@ -53,25 +53,14 @@ extension IPAddress: CustomStringConvertible {
 
     /// Appends the bytes of `description`, which are ASCII.
     package func appendText(to text: inout [UInt8]) {
-        switch self {
-        case .v4(let value):
-            for index in 0..<4 {
-                if index > 0 { text.append(UInt8(ascii: ".")) }
-                Self.write(value >> UInt32(24 - 8 * index) & 0xff, in: 10, to: &text)
-            }
-        case .v6(let value):
-            let groups = (0..<8).map { UInt32(truncatingIfNeeded: value >> UInt128(112 - 16 * $0)) & 0xffff }
-            let zeros = Self.longestZeroRun(groups)
-            var index = 0
-            while index < 8 {
-                if index > 0 || zeros?.lowerBound == 0 { text.append(UInt8(ascii: ":")) }
-                guard index != zeros?.lowerBound else {
-                    index = zeros?.upperBound ?? 8
-                    if index == 8 { text.append(UInt8(ascii: ":")) }
-                    continue
+        text.append(addingCapacity: Self.longestText) { output in
+            switch self {
+            case .v4(let value):
+                for index in 0..<4 {
+                    if index > 0 { output.append(UInt8(ascii: ".")) }
+                    Self.writeDecimal(UInt8(truncatingIfNeeded: value >> UInt32(24 - 8 * index)), to: &output)
                 }
-                Self.write(groups[index], in: 16, to: &text)
-                index += 1
+            case .v6(let value): Self.writeGroups(value, to: &output)
             }
         }
     }
@@ -79,19 +68,42 @@ extension IPAddress: CustomStringConvertible {
     /// Length in bytes of the longest text: eight groups of four digits.
     private static let longestText = 39
 
+    /// Writes eight groups, of which the first longest run of zeros is left out.
+    private static func writeGroups(_ value: UInt128, to output: inout OutputSpan<UInt8>) {
+        let groups = InlineArray<8, UInt16> { UInt16(truncatingIfNeeded: value >> UInt128(112 - 16 * $0)) }
+        let zeros = longestZeroRun(groups)
+        var index = 0
+        while index < 8 {
+            if index > 0 || zeros?.lowerBound == 0 { output.append(UInt8(ascii: ":")) }
+            guard index != zeros?.lowerBound else {
+                index = zeros?.upperBound ?? 8
+                if index == 8 { output.append(UInt8(ascii: ":")) }
+                continue
+            }
+            writeHexadecimal(groups[index], to: &output)
+            index += 1
+        }
+    }
+
     /// Writes a number without leading zeros.
-    private static func write(_ number: UInt32, in radix: UInt32, to text: inout [UInt8]) {
-        var unit: UInt32 = 1
-        while number / unit >= radix { unit *= radix }
-        while unit > 0 {
-            let digit = UInt8(truncatingIfNeeded: number / unit % radix)
-            text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-            unit /= radix
+    private static func writeDecimal(_ number: UInt8, to output: inout OutputSpan<UInt8>) {
+        if number >= 100 { output.append(UInt8(ascii: "0") + number / 100) }
+        if number >= 10 { output.append(UInt8(ascii: "0") + number / 10 % 10) }
+        output.append(UInt8(ascii: "0") + number % 10)
+    }
+
+    /// Writes a number without leading zeros, with small letters.
+    private static func writeHexadecimal(_ number: UInt16, to output: inout OutputSpan<UInt8>) {
+        var place = number < 0x10 ? 0 : number < 0x100 ? 4 : number < 0x1000 ? 8 : 12
+        while place >= 0 {
+            let digit = UInt8(number >> UInt16(place) & 0xf)
+            output.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            place -= 4
         }
     }
 
     /// The first longest run of at least two zero groups.
-    private static func longestZeroRun(_ groups: [UInt32]) -> Range<Int>? {
+    private static func longestZeroRun(_ groups: [8 of UInt16]) -> Range<Int>? {
         var best: Range<Int>?
         var start = 0
         for at in 0...groups.count {

@@ -11,16 +11,18 @@ extension Name: CustomStringConvertible {
     /// Appends the bytes of `description`, which are ASCII.
     package func appendText(to text: inout [UInt8]) {
         if isRoot { return text.append(UInt8(ascii: ".")) }
-        var at = 0
-        while wire[at] != 0 {
-            let end = at + 1 + Int(wire[at])
-            if at > 0 { text.append(UInt8(ascii: ".")) }
-            if wire[(at + 1)..<end].allSatisfy(Self.isPlain) {
-                text.append(contentsOf: wire[(at + 1)..<end])
-            } else {
-                for byte in wire[(at + 1)..<end] { Self.escape(byte, into: &text) }
+        let wire = wire.span
+        text.append(addingCapacity: Self.longestEscape * wire.count) { output in
+            var at = 0
+            while wire[at] != 0 {
+                let end = at + 1 + Int(wire[at])
+                if at > 0 { output.append(UInt8(ascii: ".")) }
+                for index in (at + 1)..<end {
+                    let byte = wire[index]
+                    if Self.isPlain(byte) { output.append(byte) } else { Self.escape(byte, into: &output) }
+                }
+                at = end
             }
-            at = end
         }
     }
 
@@ -34,7 +36,10 @@ extension Name: CustomStringConvertible {
         }
     }
 
-    private static func escape(_ byte: UInt8, into text: inout [UInt8]) {
+    /// Bytes of the longest form of one byte: `\DDD`.
+    private static let longestEscape = 4
+
+    private static func escape(_ byte: UInt8, into text: inout OutputSpan<UInt8>) {
         switch byte {
         case UInt8(ascii: "."), UInt8(ascii: "\\"), UInt8(ascii: "\""), UInt8(ascii: ";"), UInt8(ascii: "("),
             UInt8(ascii: ")"), UInt8(ascii: "@"), UInt8(ascii: "$"):

@@ -118,6 +118,7 @@ final class OpenStore {
         var written = 0
         var mark = mark
         var sweepPosition = sweepPosition
+        let answers = changes.answers
         let isTidying = statesLeft <= changes.states.count && !changes.states.isEmpty && reading.isPlausible
         try file.transaction { () throws(SQLiteError) in
             if reading.isPlausible {
@@ -133,12 +134,13 @@ final class OpenStore {
                 }
             }
             for removal in changes.removals { try file.remove(removal) }
-            for change in changes.answers {
+            for index in answers.inOrderOfIndex {
+                let change = answers[index]
                 guard let entry = change.entry else {
                     try file.remove(change.key)
                     continue
                 }
-                guard let row = StoredAnswer(entry, key: change.key, identity, reading) else { continue }
+                guard let row = StoredAnswer(entry, key: change.keyBytes, identity, reading) else { continue }
                 try file.write(row)
                 written += 1
             }

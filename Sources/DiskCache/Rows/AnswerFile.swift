@@ -22,9 +22,8 @@ final class AnswerFile {
     private let page: SQLiteStatement
     private let pageOfName: SQLiteStatement
     private var identities: IdentityTable
-    /// Buffers in which a row is composed, reused for the next one.
-    private var text: [UInt8] = []
-    private var body: [UInt8] = []
+    /// In which a row's texts and body are composed, reused for the next one.
+    private var buffer: [UInt8] = []
 
     /// Opens the file for writing, and creates it if there is none.
     ///
@@ -127,29 +126,29 @@ final class AnswerFile {
             try identities.number(of: stored.policy), Int64(stored.answer.responseCode.rawValue),
             stored.isNegative ? 1 : 0,
         ]
-        insert.reset()
-        text.removeAll(keepingCapacity: true)
-        stored.name.appendText(to: &text)
-        try insert.bind(text: text, at: 1)
-        for index in numbers.indices { try insert.bind(numbers[index], at: Int32(truncatingIfNeeded: index + 2)) }
-        text.removeAll(keepingCapacity: true)
+        var row: [UInt8] = []
+        swap(&row, &buffer)
+        defer { swap(&row, &buffer) }
+        row.removeAll(keepingCapacity: true)
+        stored.name.appendText(to: &row)
+        let name = 0..<row.count
         for address in stored.answer.addresses {
-            if !text.isEmpty { text.append(UInt8(ascii: " ")) }
-            address.appendText(to: &text)
+            if row.count > name.upperBound { row.append(UInt8(ascii: " ")) }
+            address.appendText(to: &row)
         }
-        if text.isEmpty { try insert.bindNull(at: 12) } else { try insert.bind(text: text, at: 12) }
-        body.removeAll(keepingCapacity: true)
+        let addresses = name.upperBound..<row.count
         let counts: [3 of UInt16] = [
             stored.answer.counts.answer, stored.answer.counts.authority, stored.answer.counts.additional,
         ]
         for index in counts.indices {
-            body.append(UInt8(counts[index] >> 8))
-            body.append(UInt8(truncatingIfNeeded: counts[index]))
+            row.append(UInt8(counts[index] >> 8))
+            row.append(UInt8(truncatingIfNeeded: counts[index]))
         }
-        body += stored.answer.body
-        try insert.bind(blob: body, at: 13)
+        row += stored.answer.body
+        for index in numbers.indices { try insert.bind(numbers[index], at: Int32(truncatingIfNeeded: index + 2)) }
         try insert.bind(Int64(bitPattern: stored.checksum), at: 14)
-        while try insert.step() {}
+        try insert.run(
+            in: row, texts: [(1, name), (12, addresses)], blob: (13, addresses.upperBound..<row.count))
     }
 
     /// Removes the answer under one key.

@@ -3,6 +3,8 @@ struct IdentityTable: ~Copyable {
     private let insert: SQLiteStatement
     private var numbers: [String: Int64]
     private var texts: [Int64: String]
+    /// The texts asked for last: most rows have the source and the policy of the row before.
+    private var recent: [2 of (text: String, number: Int64)] = [("", 0), ("", 0)]
 
     init(_ connection: borrowing SQLiteConnection) throws(SQLiteError) {
         var numbers: [String: Int64] = [:]
@@ -27,7 +29,17 @@ struct IdentityTable: ~Copyable {
     /// The number of a text, which is added if it is new. Inside a transaction; after one that failed the whole table is
     /// to be read again.
     mutating func number(of text: String) throws(SQLiteError) -> Int64 {
-        if let known = numbers[text] { return known }
+        for index in recent.indices where recent[index].number > 0 && recent[index].text == text {
+            return recent[index].number
+        }
+        let known = numbers[text]
+        let number = if let known { known } else { try add(text) }
+        recent[1] = recent[0]
+        recent[0] = (text, number)
+        return number
+    }
+
+    private mutating func add(_ text: String) throws(SQLiteError) -> Int64 {
         let number = (texts.keys.max() ?? 0) + 1
         try insert.run([.integer(number), .text(text)])
         numbers[text] = number

@@ -8,11 +8,11 @@ extension StoredAnswer {
     /// The row for an entry; nil when its source is not in the policy in force, so that it is not worth storing.
     ///
     /// - Parameter key: the bytes of a `QueryKey`.
-    init?(_ entry: CacheEntry, key: [UInt8], _ identity: PolicyIdentity, _ reading: WallClock.Reading) {
+    init?(_ entry: CacheEntry, key: ArraySlice<UInt8>, _ identity: PolicyIdentity, _ reading: WallClock.Reading) {
         guard let source = identity.sources[entry.source], let route = StoredRoute(tag: entry.route),
             let name = Self.name(inKey: key)
         else { return nil }
-        let end = key.count - 5
+        let end = key.endIndex - 5
         self.name = name
         type = RecordType(rawValue: UInt16(key[end]) << 8 | UInt16(key[end + 1]))
         `class` = RecordClass(rawValue: UInt16(key[end + 2]) << 8 | UInt16(key[end + 3]))

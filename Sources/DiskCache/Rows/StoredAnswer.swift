@@ -71,7 +71,7 @@ package enum StoredRoute: UInt16, Hashable, Sendable {
 
 extension StoredAnswer {
     /// The name in the bytes of a `QueryKey`; nil for invalid bytes.
-    static func name(inKey key: [UInt8]) -> Name? {
-        key.count > 5 ? try? Name(wire: Array(key[..<(key.count - 5)])) : nil
+    static func name(inKey key: ArraySlice<UInt8>) -> Name? {
+        key.count > 5 ? try? Name(wire: Array(key.dropLast(5))) : nil
     }
 }

@@ -87,6 +87,34 @@ struct SQLiteStatement: ~Copyable {
         while try step() {}
     }
 
+    /// Runs a statement that returns no rows, whose texts and blob are parts of `bytes`: SQLite reads them there instead of
+    /// making copies. The other parameters are bound before.
+    ///
+    /// - Parameters:
+    ///   - texts: parameters, and where their UTF-8 stands; an empty one is NULL.
+    ///   - blob: a parameter, and where its bytes stand.
+    func run(
+        in bytes: [UInt8], texts: [2 of (index: Int32, place: Range<Int>)], blob: (index: Int32, place: Range<Int>)
+    ) throws(SQLiteError) {
+        // Not read again after the last step: whatever runs the statement binds all its parameters first.
+        let code = bytes.withUnsafeBytes { bytes -> Int32 in
+            for index in texts.indices {
+                let part = UnsafeRawBufferPointer(rebasing: bytes[texts[index].place])
+                let parameter = texts[index].index
+                let code =
+                    part.isEmpty
+                    ? sqlite3_bind_null(handle, parameter)
+                    : csqlite_bind_text_in_place(handle, parameter, part.baseAddress, Int32(clamping: part.count))
+                guard code == SQLITE_OK else { return code }
+            }
+            let part = UnsafeRawBufferPointer(rebasing: bytes[blob.place])
+            let code = csqlite_bind_blob_in_place(handle, blob.index, part.baseAddress, Int32(clamping: part.count))
+            return code == SQLITE_OK ? sqlite3_step(handle) : code
+        }
+        defer { reset() }
+        guard code == SQLITE_DONE else { throw SQLiteError(code, "step", on: sqlite3_db_handle(handle)) }
+    }
+
     /// The number in a column. A number is only available with a range, so that no sum of numbers can overflow.
     ///
     /// - Throws: that the file is damaged, for a number outside `range`.

@@ -1,0 +1,66 @@
+import DNSCache
+import DNSWire
+import Testing
+
+@testable import DiskCache
+
+/// Changes to answers, as they wait in one buffer and are written.
+@Suite struct AnswerChangesTests {
+    /// Changes that store an answer of each name, in this order.
+    private func changes(_ names: String...) throws -> AnswerChanges {
+        var changes = AnswerChanges()
+        for name in names { changes.append(try entry(name, at: TestClock().now), for: key(name).array.span) }
+        return changes
+    }
+
+    /// The names of the changes that are written, in order.
+    private func written(_ changes: AnswerChanges) -> [String] {
+        changes.inOrderOfIndex.map { StoredAnswer.name(inKey: changes[$0].keyBytes)?.description ?? "" }
+    }
+
+    @Test func `an entry comes out as it went in, but for what no file has`() throws {
+        var first = try entry("www.example.com", at: TestClock().now, source: 2, route: 3, generation: 9)
+        (first.isNegative, first.refreshMargin, first.server) = (true, 5, 6)
+        var changes = try changes("a.example.com")
+        changes.append(first, for: key("www.example.com").array.span)
+        (first.refreshMargin, first.server) = (0, 0)
+        #expect(changes.count == 2 && changes[1].key == key("www.example.com").array && changes[1].entry == first)
+        #expect(changes[0].entry == (try entry("a.example.com", at: TestClock().now)))
+    }
+
+    @Test func `a change that became a removal keeps its key and its place`() throws {
+        var changes = try changes("a.example.com", "b.example.com")
+        changes.makeRemoval(at: 0)
+        changes.makeRemoval(at: 0)
+        #expect(changes.removalCount == 1 && changes[0].entry == nil && changes[0].key == key("a.example.com").array)
+        changes.leaveRemovals()
+        #expect(changes.map(\.key) == [key("a.example.com").array] && changes.removalCount == 1)
+    }
+
+    @Test func `names are written in their order, whatever the order in which they came`() throws {
+        let names = ["www.b.example", "host-2.example", "host-10.example", "www.a.example", "host-1.example"]
+        let changes = try changes(names[0], names[1], names[2], names[3], names[4])
+        #expect(written(changes) == names.sorted())
+    }
+
+    @Test func `of several changes of one key only the last is written`() throws {
+        var changes = try changes("a.example.com", "b.example.com", "a.example.com")
+        #expect(changes.inOrderOfIndex == [2, 1])
+        changes.appendRemoval(of: key("b.example.com").array.span)
+        #expect(changes.inOrderOfIndex == [2, 3])
+        changes.append(try entry("b.example.com", at: TestClock().now), for: key("b.example.com").array.span)
+        #expect(changes.inOrderOfIndex == [2, 4])
+    }
+
+    @Test func `keys of other types, and names that differ in their labels alone, are other keys`() throws {
+        let entry = try entry("www.example.com", at: TestClock().now)
+        var changes = AnswerChanges()
+        changes.append(entry, for: key("www.example.com").array.span)
+        changes.append(entry, for: key("www.example.com", .aaaa).array.span)
+        // One label of the bytes a, 1 and b, and two labels, a and b.
+        changes.append(entry, for: key("a\\001b").array.span)
+        changes.append(entry, for: key("a.b").array.span)
+        changes.append(entry, for: key(".").array.span)
+        #expect(Set(changes.inOrderOfIndex) == [0, 1, 2, 3, 4])
+    }
+}
