@@ -78,6 +78,7 @@ import Testing
         ("addresses = [\"192.0.2.1:0\"]", "\"192.0.2.1:0\" is not an IP address with an optional port"),
         ("tls_names = [\"a b\"]", "\"a b\" is not a host name or IP address"),
         ("names = [\"*.x\"]", "\"*.x\" must be written without *."),
+        ("names = ['\\042.x']", "must be written without *."),
         ("names = [\"a..b\"]", "\"a..b\" is not a name: a label is empty"),
         ("names = [\"münchen.example\"]", "must be written in punycode"),
         ("pin = [\"sha256//AAAA\"]", "\"sha256//AAAA\" is not a pin; write sha256//"),

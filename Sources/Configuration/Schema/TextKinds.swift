@@ -46,10 +46,11 @@ extension Kind where Value == Name {
         .text(
             "suffix", expected: "a name in quotes such as \"example.com\"",
             parse: { text throws(ValueProblem) in
-                guard !text.hasPrefix("*.") else {
+                let name = try parseName(text)
+                guard !name.description.hasPrefix("*.") else {
                     throw ValueProblem("must be written without *. (a suffix covers the name and all below it)")
                 }
-                return try parseName(text)
+                return name
             }, write: { written($0.description) })
     }
 
@@ -58,8 +59,9 @@ extension Kind where Value == Name {
         .text(
             "name", expected: "a name in quotes such as \"www.example.com\"",
             parse: { text throws(ValueProblem) in
-                guard !text.contains("*") else { throw ValueProblem("must be one name, without *") }
-                return try parseName(text)
+                let name = try parseName(text)
+                guard !name.description.contains("*") else { throw ValueProblem("must be one name, without *") }
+                return name
             }, write: { written($0.description) })
     }
 }

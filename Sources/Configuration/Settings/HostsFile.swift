@@ -63,7 +63,7 @@ struct HostsFile {
     private mutating func add(_ text: String, _ address: IPAddress, line: Int) {
         do throws(ValueProblem) {
             let name = try parseName(text)
-            guard !text.contains("*") else { throw ValueProblem("has a *, which only preset.always knows") }
+            guard !name.description.contains("*") else { throw ValueProblem("has a *, which only preset.always knows") }
             // Every such file has localhost, and it means the same without.
             guard !name.isFixed else { return }
             guard let place = places[name] else {

@@ -48,6 +48,11 @@ import Testing
             ])
     }
 
+    @Test func `a star is one however it is written`() {
+        let file = read(#"192.0.2.1 \042.x a\042 b"#)
+        #expect(texts(file) == ["b 192.0.2.1"] && problems(file).count == 2)
+    }
+
     @Test func `of many bad lines only the first are reported, and how many more there are`() {
         let file = read(String(repeating: "x\n", count: 25))
         #expect(file.problems.count == HostsFile.reportedLines + 1)
