@@ -21,8 +21,6 @@ enum Requirement {
     case otherUser
     /// Permission to see the open files of the server, which cannot be dumped.
     case processFiles
-    /// A JDK, which takes too long to install for these two tests.
-    case java
     /// systemd-resolved, which `scripts/install-dependencies` unpacks where the package's repository has it.
     case systemdResolved
 
@@ -35,7 +33,6 @@ enum Requirement {
                 && access("/run/NetworkManager/no-stub-resolv.conf", F_OK) != 0
         case .ipv6: (try? FreePort.next(on: ["::1"])) != nil
         case .otherUser, .processFiles: geteuid() == 0
-        case .java: (try? ChildProcess.run(["javac", "-version"]))?.status == 0
         case .systemdResolved: SystemdResolved.executable != nil
         }
     }
@@ -49,7 +46,6 @@ enum Requirement {
         case .ipv6: "no IPv6 on the loopback interface"
         case .otherUser: "no leave to become another user"
         case .processFiles: "no leave to see the open files of a process that cannot be dumped"
-        case .java: "no JDK"
         case .systemdResolved: "no systemd-resolved"
         }
     }

@@ -40,9 +40,6 @@ extension Integration {
             (0..<count).map { "198.51.\(100 + $0 / 250).\($0 % 250 + 1)" }
         }
 
-        /// Those that need a JDK.
-        private static let java: [StubResolver] = [.java, .javaNaming]
-
         private static let noData = "nothing.example.com"
         private static let noName = "none.example.com"
 
@@ -75,7 +72,8 @@ extension Integration {
             return addresses.isEmpty ? [stub.errors.noData] : addresses
         }
 
-        private func check(_ stub: StubResolver) throws {
+        @Test(arguments: StubResolver.allCases)
+        func `a stub resolver finds exactly what is there, within 2.5 seconds`(stub: StubResolver) throws {
             let host = try ClientHost()
             // The first way meets misses, the others what is cached.
             let stage = try Stage(.doh, Self.zone, on: ["127.0.0.1", "::1"], inside: host)
@@ -109,13 +107,5 @@ extension Integration {
             #expect(dig.text.contains("MSG SIZE  rcvd: \(size.bytes)\n"), "\(dig.text.suffix(200))")
             withExtendedLifetime(stage) {}
         }
-
-        @Test(arguments: StubResolver.allCases.filter { !Self.java.contains($0) })
-        func `a stub resolver finds exactly what is there, within 2.5 seconds`(stub: StubResolver) throws {
-            try check(stub)
-        }
-
-        @Test(.requires(.java), arguments: Self.java)
-        func `Java finds exactly what is there, within 2.5 seconds`(stub: StubResolver) throws { try check(stub) }
     }
 }
