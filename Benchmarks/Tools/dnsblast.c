@@ -1,15 +1,14 @@
 // dnsblast: UDP DNS load on 127.0.0.1, built on sendmmsg and recvmmsg so that the server, not the client, is the bottleneck.
 //
 //   dnsblast --port PORT [--seconds S | --count N] [--names N] [--first N] [--pattern TEXT] [--type A|AAAA|BOTH]
-//            [--order turn|random] [--sockets N] [--window N] [--rate N] [--patience S] [--latency felt|wire]
+//            [--order turn|random] [--sockets N] [--window N] [--rate N] [--patience S]
 //
-// Has --window queries in flight on each of --sockets sockets; with --rate, sends so many per second instead. Latency
-// `felt` is that of a client: with --rate from the time at which a query was due until the reply was read. Latency
-// `wire` is from sending until the kernel received the reply: the time of the server, also when the load waits for its
-// CPU. Names are --pattern with --first .. --first + --names - 1, in turn or in random order (the same each time). BOTH
-// asks A and AAAA of each name, one immediately after the other. It ends after --seconds or --count queries, then waits
-// for outstanding replies; those that have not arrived --patience seconds after the last reply of their socket are
-// lost. Prints one line of JSON; latencies are accurate to 1 %.
+// Has --window queries in flight on each of --sockets sockets; with --rate, sends so many per second instead. Latency is
+// that of a client: with --rate from the time at which a query was due until the reply was read. Names are --pattern with
+// --first .. --first + --names - 1, in turn or in random order (the same each time). BOTH asks A and AAAA of each name,
+// one immediately after the other. It ends after --seconds or --count queries, then waits for outstanding replies; those
+// that have not arrived --patience seconds after the last reply of their socket are lost. Prints one line of JSON;
+// latencies are accurate to 1 %.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <getopt.h>
@@ -126,34 +125,16 @@ static struct lane lanes[MAX_SOCKETS];
 
 static uint64_t answered, noerror, lost;
 
-/// Whether latencies are those on the wire, and how far the clock of the kernel's timestamps is ahead of this one.
-static int is_wire;
-static uint64_t stamps_ahead;
-
-/// When the kernel received a datagram, by this program's clock.
-static uint64_t stamp(struct msghdr *message, uint64_t now) {
-    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part))
-        if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
-            struct timespec t;
-            memcpy(&t, CMSG_DATA(part), sizeof t);
-            return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - stamps_ahead;
-        }
-    return now;
-}
-
 /// Reads the datagrams that have arrived on a lane. Returns their number.
 static int receive(struct lane *lane, int window) {
     static uint8_t bytes[BATCH][REPLY_SIZE];
     static struct iovec vectors[BATCH];
     static struct mmsghdr messages[BATCH];
-    static _Alignas(struct cmsghdr) uint8_t controls[BATCH][CMSG_SPACE(sizeof(struct timespec))];
     for (int i = 0; i < BATCH; i++) {
-        if (messages[i].msg_hdr.msg_iov && !is_wire)
+        if (messages[i].msg_hdr.msg_iov)
             break;
         vectors[i] = (struct iovec){bytes[i], sizeof bytes[i]};
         messages[i].msg_hdr = (struct msghdr){.msg_iov = &vectors[i], .msg_iovlen = 1};
-        if (is_wire)
-            messages[i].msg_hdr.msg_control = controls[i], messages[i].msg_hdr.msg_controllen = sizeof controls[i];
     }
     int count = recvmmsg(lane->fd, messages, BATCH, MSG_DONTWAIT, NULL);
     uint64_t now = count > 0 ? now_ns() : 0;
@@ -162,8 +143,7 @@ static int receive(struct lane *lane, int window) {
         unsigned id = (unsigned)(reply[0] << 8 | reply[1]);
         if (messages[i].msg_len < 12 || id >= (unsigned)window || !lane->sent_at[id])
             continue;
-        uint64_t arrived = is_wire ? stamp(&messages[i].msg_hdr, now) : now;
-        uint64_t latency = arrived > lane->sent_at[id] ? arrived - lane->sent_at[id] : 0;
+        uint64_t latency = now > lane->sent_at[id] ? now - lane->sent_at[id] : 0;
         histogram[bucket(latency)]++, samples++;
         lane->sent_at[id] = 0;
         lane->in_flight--;
@@ -194,7 +174,7 @@ int main(int argc, char **argv) {
         {"port", 1, 0, 'p'},    {"seconds", 1, 0, 's'}, {"count", 1, 0, 'c'},   {"names", 1, 0, 'n'},
         {"first", 1, 0, 'f'},   {"pattern", 1, 0, 'a'}, {"type", 1, 0, 't'},    {"order", 1, 0, 'o'},
         {"sockets", 1, 0, 'k'}, {"window", 1, 0, 'w'},  {"rate", 1, 0, 'r'},    {"patience", 1, 0, 'e'},
-        {"latency", 1, 0, 'l'}, {0, 0, 0, 0},
+        {0, 0, 0, 0},
     };
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
@@ -210,7 +190,6 @@ int main(int argc, char **argv) {
         case 'w': window = atoi(optarg); break;
         case 'r': rate = atof(optarg); break;
         case 'e': patience = atof(optarg); break;
-        case 'l': is_wire = !strcmp(optarg, "wire"); break;
         default: return 2;
         }
     }
@@ -225,9 +204,6 @@ int main(int argc, char **argv) {
     struct sockaddr_in server = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     uint64_t start = now_ns();
-    struct timespec wall;
-    clock_gettime(CLOCK_REALTIME, &wall);
-    stamps_ahead = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - now_ns();
     for (int i = 0; i < sockets; i++) {
         int bytes = 8 << 20;
         lanes[i].fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -238,8 +214,6 @@ int main(int argc, char **argv) {
             setsockopt(lanes[i].fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
         if (connect(lanes[i].fd, (struct sockaddr *)&server, sizeof server))
             fail("connect");
-        if (is_wire && setsockopt(lanes[i].fd, SOL_SOCKET, SO_TIMESTAMPNS, &(int){1}, sizeof(int)))
-            fail("SO_TIMESTAMPNS");
         give_up(&lanes[i], window, start);
     }
     static uint8_t outgoing[BATCH][QUERY_SIZE];
@@ -289,8 +263,6 @@ int main(int argc, char **argv) {
                 int type = types ? types : choice % 2 ? TYPE_AAAA : TYPE_A;
                 vectors[k].iov_len = make_query(outgoing[k], (uint32_t)(types ? choice : choice / 2), type, id);
                 lane->sent_at[id] = rate > 0 ? start + (uint64_t)((double)(sent + (uint64_t)k) * 1e9 / rate) : now;
-                if (is_wire)
-                    lane->sent_at[id] = now;
             }
             int done = sendmmsg(lane->fd, messages, (unsigned)room, 0);
             if (done < 0)
