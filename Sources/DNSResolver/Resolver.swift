@@ -139,7 +139,8 @@ package final class Resolver {
             client.note(.cache, "\(type) failed just now, and is not asked again yet: \(error.text)")
             if cached == nil,
                 case .answer(let answer)? = store.keepFailedFamily(
-                    key, type, made: policy.translatedInstead(key, type, in: store))
+                    key, type, besides: store.otherFamily(key, type),
+                    made: policy.translatedInstead(key, type, in: store))
             {
                 return reply(Response(.answer(answer, age: 0)))
             }

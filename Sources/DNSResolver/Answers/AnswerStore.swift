@@ -340,12 +340,14 @@ package final class AnswerStore {
     /// family.
     ///
     /// musl fails a whole look-up when one family is SERVFAIL. An older answer of the failed family takes precedence.
-    /// - Parameter made: cached in place of NODATA.
+    /// - Parameters:
+    ///   - other: the number of the source of the other family's addresses; nil: there are none.
+    ///   - made: cached in place of NODATA.
     /// - Returns: nil when the rule does not apply.
-    package func keepFailedFamily(_ key: FlightKey, _ type: RecordType, made: Answer? = nil) -> Flight.Outcome? {
-        guard type.isAddress, answerOfSource(key, type) == nil,
-            otherFamily(key, type) != nil
-        else { return nil }
+    package func keepFailedFamily(
+        _ key: FlightKey, _ type: RecordType, besides other: UInt16?, made: Answer? = nil
+    ) -> Flight.Outcome? {
+        guard type.isAddress, other != nil, answerOfSource(key, type) == nil else { return nil }
         return keep(made ?? .negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, "")
     }
 

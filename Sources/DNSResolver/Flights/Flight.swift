@@ -96,6 +96,15 @@ package final class Flight {
         _ = await outcome(of: type.otherFamily, until: deadline)
     }
 
+    /// The number of the source whose addresses of a type it has found, also where they may not be cached; nil: there are
+    /// none.
+    func sourceOfAddresses(_ type: RecordType) -> UInt16? {
+        guard let settled = settled[type], case .answer(let answer) = settled.outcome, answer.holds(type) else {
+            return nil
+        }
+        return settled.source
+    }
+
     /// How many clients wait.
     var waiterCount: Int { (firstWaiter == nil ? 0 : 1) + furtherWaiters.count }
 

@@ -67,7 +67,9 @@ extension FlightWork {
             return finish(type, with: failed, failure)
         }
         let made = policy.translatedInstead(key, type, in: store)
-        finish(type, with: store.keepFailedFamily(key, type, made: made) ?? failed, failure)
+        finish(
+            type, with: store.keepFailedFamily(key, type, besides: otherFamily(of: type), made: made) ?? failed, failure
+        )
     }
 
     /// Once all else is settled: what is made of A needs that.

@@ -56,7 +56,8 @@ final class FlightWork: FlightRun {
         flight.add(self)
         let work = policy.strategy.begin(
             key, types, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name),
-            settle: { [self] in settle($0) }, done: { [self] in finish() })
+            settle: { [self] in settle($0) }, hasOtherFamily: { [self] in hasOtherFamily(of: $0) },
+            done: { [self] in finish() })
         if !isWaiting { self.work = work }
     }
 
@@ -191,7 +192,18 @@ final class FlightWork: FlightRun {
 
     /// What becomes of a family's result, given the name's other family.
     func reconciled(_ own: Reconciliation.Own, _ type: RecordType) -> Reconciliation {
-        Reconciliation(own, other: store.otherFamily(key, type), isSuppressed: policy.suppresses(type, key))
+        Reconciliation(own, other: otherFamily(of: type), isSuppressed: policy.suppresses(type, key))
+    }
+
+    /// Whether a client has addresses of the other family, or soon the result of what asks for them.
+    private func hasOtherFamily(of type: RecordType) -> Bool {
+        otherFamily(of: type) != nil || flight.run(for: type.otherFamily).map { $0 !== self } ?? false
+    }
+
+    /// The number of the source whose addresses of the other family are cached, or were found just now; nil: there are
+    /// none.
+    func otherFamily(of type: RecordType) -> UInt16? {
+        store.otherFamily(key, type) ?? flight.sourceOfAddresses(type.otherFamily)
     }
 
     /// The outcome of a type that is suppressed in favour of the other family.

@@ -33,6 +33,7 @@ final class Runner: Cancellable {
     let slots: Slots
     let sources: Sources
     private let settle: @Loop (SourcedResult) -> Void
+    private let hasOtherFamily: @Loop (RecordType) -> Bool
     /// Nil once the run is over.
     private var done: (@Loop () -> Void)?
     private var requests: ProviderRequests?
@@ -41,24 +42,29 @@ final class Runner: Cancellable {
     private var lookUps: [any Cancellable] = []
     /// When the second source is asked; nil: it was.
     private var secondDue: Instant?
-    /// When a denial of LocalDNS is next taken, if the name's other family is verified by then.
-    private var denialDue: Instant
+    /// How often a denial of LocalDNS was to be taken, if the name's other family had been verified by then.
+    private var denialsDue = 0
     /// One timer for whatever is due next: mostly none of it fires.
     private var timer: LoopTimer?
     private var alarm: Instant?
 
     private var rules: SourceRules { slots.rules }
 
+    /// When a denial of LocalDNS is next taken, if the name's other family is verified by then.
+    private var denialDue: Instant { rules.began + Budget.verified + Budget.hedge * denialsDue }
+
     /// - Parameters:
     ///   - settle: called once for each type.
+    ///   - hasOtherFamily: whether a client that asks for a type has addresses of the other family.
     ///   - done: called once, after the last type is settled; not after `cancel()`.
     init(
         _ key: FlightKey, _ slots: Slots, of eligible: [Int], from sources: Sources,
-        settle: @escaping @Loop (SourcedResult) -> Void, done: @escaping @Loop () -> Void
+        settle: @escaping @Loop (SourcedResult) -> Void, hasOtherFamily: @escaping @Loop (RecordType) -> Bool,
+        done: @escaping @Loop () -> Void
     ) {
         self.key = key
         self.slots = slots
-        denialDue = slots.rules.began + Budget.verified
+        self.hasOtherFamily = hasOtherFamily
         self.eligible = eligible
         self.sources = sources
         self.settle = settle
@@ -124,9 +130,9 @@ final class Runner: Cancellable {
                 askSecond()
             }
         } else {
-            slots.concede(
-                at: now, denialDue: denialDue, isVerified: sources.answerCheck?.isVerified(key.name) ?? false)
-            while denialDue <= now { denialDue = denialDue + Budget.hedge }
+            let isVerified = sources.answerCheck?.isVerified(key.name) ?? false
+            slots.concede(at: now, denialDue: denialDue) { isVerified && hasOtherFamily($0) }
+            while denialDue <= now { denialsDue += 1 }
         }
         goOn()
     }

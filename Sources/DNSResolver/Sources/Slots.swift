@@ -117,12 +117,13 @@ struct Slots {
 
     /// Settles the types whose wait for the other source has ended.
     ///
-    /// - Parameter isVerified: whether an address of LocalDNS, perhaps of another flight, is verified for the name.
-    func concede(at now: Instant, denialDue: Instant, isVerified isVerifiedElsewhere: Bool) {
-        let isVerified = isVerified || isVerifiedElsewhere
+    /// - Parameter isVerifiedElsewhere: whether another flight has verified addresses of LocalDNS for the name, which a
+    ///   client that asks for this type has.
+    func concede(at now: Instant, denialDue: Instant, isVerifiedElsewhere: (RecordType) -> Bool) {
+        let isVerified = isVerified
         forEach { slot in
             guard let wait = slot.wait, due(wait, denialDue) <= now else { return }
-            if case .otherFamily = wait, !isVerified { return }
+            if case .otherFamily = wait, !isVerified, !isVerifiedElsewhere(slot.type) { return }
             slot.endWait(rules)
         }
     }

@@ -112,11 +112,13 @@ package final class Strategy {
     ///   - mode: for this flight; nil: the strategy's own.
     ///   - mayBeLocal: whether LocalDNS is asked for a protected name that the providers deny.
     ///   - settle: called once for each type, also before this returns.
+    ///   - hasOtherFamily: whether a client that asks for a type has addresses of the other family. Default: no.
     ///   - done: called once, after the last type is settled, also before this returns; not after `cancel()`.
     @discardableResult
     package func begin(
         _ key: FlightKey, _ types: [RecordType], mode: Mode? = nil, mayBeLocal: Bool = false,
         settle: @escaping @Loop (SourcedResult) -> Void,
+        hasOtherFamily: @escaping @Loop (RecordType) -> Bool = { _ in false },
         done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         switch key.route {
@@ -126,8 +128,10 @@ package final class Strategy {
         case .portal:
             protect(
                 key, types, self.mode == .httpdnsOnly ? .httpdnsOnly : .localDNSFirst, mayBeLocal, settle: settle,
-                done: done)
-        case .protect: protect(key, types, mode ?? self.mode, mayBeLocal, settle: settle, done: done)
+                hasOtherFamily: hasOtherFamily, done: done)
+        case .protect:
+            protect(
+                key, types, mode ?? self.mode, mayBeLocal, settle: settle, hasOtherFamily: hasOtherFamily, done: done)
         }
     }
 
@@ -155,6 +159,7 @@ package final class Strategy {
     private func protect(
         _ key: FlightKey, _ types: [RecordType], _ mode: Mode, _ mayBeLocal: Bool,
         settle: @escaping @Loop (SourcedResult) -> Void,
+        hasOtherFamily: @escaping @Loop (RecordType) -> Bool,
         done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         let isServiceBinding = isGuarded(key)
@@ -167,7 +172,8 @@ package final class Strategy {
             mayUseLocalDNS: mayUseLocalDNS, isServiceBinding: isServiceBinding,
             mayBeLocal: mayBeLocal && mayUseLocalDNS, began: sources.clock.now)
         let slots = Slots(types, rules)
-        let run = Runner(key, slots, of: eligible, from: sources, settle: settle, done: done)
+        let run = Runner(
+            key, slots, of: eligible, from: sources, settle: settle, hasOtherFamily: hasOtherFamily, done: done)
         run.start()
         return run
     }

@@ -90,6 +90,8 @@ final class Chronicle {
     private var attackersRequests = 0
     /// Faults detected without the oracle.
     var faults: [String] = []
+    /// What clients were answered, for reports.
+    private var replies: [(at: Instant, text: String)] = []
 
     private let attacks: [Attack]
 
@@ -171,6 +173,8 @@ final class Chronicle {
         SimulationPlan.isAttackers(name) ? attacks[name - SimulationPlan.names.count] : nil
     }
 
+    func reply(_ text: String) { replies.append((clock.now, text)) }
+
     func end(_ ask: Int) { asks[ask].ended = clock.now }
 
     func tell(_ ask: Int, _ type: RecordType, _ result: Conduct.Result, _ conduct: Conduct) -> Int {
@@ -182,4 +186,29 @@ final class Chronicle {
                 asked: asked.epoch, answered: epoch, at: clock.now, flightBegan: asked.flightBegan))
         return tellings.count - 1
     }
+}
+
+extension Chronicle {
+    /// What was asked and answered, in order of time, for readers of a report.
+    var text: String {
+        var lines = asks.enumerated().map { number, ask in
+            (
+                ask.at,
+                "ask \(number): \(ask.giver) (server \(ask.server)) for name \(ask.name) \(ask.types), "
+                    + "of the flight of \(ask.flightBegan.milliseconds)"
+            )
+        }
+        lines += tellings.enumerated().map { number, telling in
+            (
+                telling.at,
+                "telling \(number), of ask \(telling.ask): \(telling.type) \(telling.result) \(telling.addresses)"
+            )
+        }
+        lines += replies.map { ($0.at, $0.text) }
+        return lines.sorted { $0.0 < $1.0 }.map { "at \($0.0.milliseconds) \($0.1)" }.joined(separator: "\n")
+    }
+}
+
+extension Instant {
+    fileprivate var milliseconds: Int64 { nanoseconds / 1_000_000 }
 }

@@ -5,23 +5,28 @@ import TestSupport
 
 /// What a client got, as far as others must not be able to change it.
 struct SimulatedOutcome {
-    /// How good an answer is, from worst to best.
+    /// How good an answer is, from worst to best: what is fresh and verified goes before what a provider said long ago
+    /// (Documentation/Strategy.md, section 10).
     enum Worth: Int {
-        case failure, unverified, verified, trusted
+        case failure, unverified, stale, verified, trusted
     }
 
     private let question: Question
     private let asked: Instant
     private let worth: Worth
     private let waited: Duration
-    /// Whether it may depend on when questions arrive: a query that had waited before, or servers that change.
+    /// Whether it may depend on when questions arrive: a query that had waited before, servers that change, or an address
+    /// that has not been detected as silent yet, which the next question meets that is asked there first.
     private let isUncertain: Bool
 
     @Loop
-    init(_ one: SimulationOracle.Case) {
+    init(_ one: SimulationOracle.Case, _ servers: [SimulatedServer]) {
         (question, asked) = (one.client.question, one.client.at)
         (worth, waited) = (one.worth, one.waited)
-        isUncertain = one.client.lateness > .zero || !one.isSettled
+        let isSilentUndetected = servers.contains { server in
+            one.client.usable.contains(server.index) && !(server.conduct.answers && server.conduct.delay < .seconds(1))
+        }
+        isUncertain = one.client.lateness > .zero || !one.isSettled || isSilentUndetected
     }
 
     private var text: String { "\(worth) after \(waited)" }
@@ -41,6 +46,7 @@ extension SimulationOracle.Case {
     fileprivate var worth: SimulatedOutcome.Worth {
         if isFailure { return .failure }
         if isLastResort { return .unverified }
+        if reply.isStale { return .stale }
         guard isOfLocalDNS, route.isProtected, reign.mode != .localDNSFirst else { return .trusted }
         return isVerified ? .verified : .unverified
     }

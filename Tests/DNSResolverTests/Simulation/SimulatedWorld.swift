@@ -257,7 +257,7 @@ final class SimulatedWorld {
             return
         }
         let one = SimulationOracle.Case(reply, to: client, chronicle, plan)
-        if !plan.attacks.isEmpty, !client.isAttacker { client.outcome = SimulatedOutcome(one) }
+        if !plan.attacks.isEmpty, !client.isAttacker { client.outcome = SimulatedOutcome(one, servers) }
         if isJudged { chronicle.faults += oracle.judge(one, servers) }
     }
 

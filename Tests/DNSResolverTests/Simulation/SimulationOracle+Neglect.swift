@@ -1,3 +1,4 @@
+import DNSCache
 import DNSResolver
 import DNSWire
 import Scheduling
@@ -32,7 +33,7 @@ extension SimulationOracle.Case {
 
     private func neglectOfProvider(_ servers: [SimulatedServer]) -> [String] {
         guard let limit = limitOfProviders, !client.isSigned, client.isFirst, let time = providersTime(servers),
-            time < limit, !isOlder
+            time < limit, !isOlder, !isDeniedByProvider
         else { return [] }
         return ["neglect: a provider answers within \(time)"]
     }
@@ -41,7 +42,19 @@ extension SimulationOracle.Case {
     private var limitOfProviders: Duration? {
         if hasNone { return Budget.lastStart }
         guard reign.mode == .httpdnsFirst, isOfLocalDNS else { return nil }
-        return isVerified ? Budget.verified : Budget.lastStart
+        let limit = isVerified ? Budget.verified : Budget.lastStart
+        // A verified answer that yields to the providers is stale, and a client may be let wait for nothing better.
+        return reply.isStale ? min(limit, reign.policy.freshness.staleWait) : limit
+    }
+
+    /// Whether a provider has said in this flight that the name does not exist: that is so for either family.
+    private var isDeniedByProvider: Bool {
+        reply.responseCode == .nameError
+            && chronicle.tellings.contains { telling in
+                guard case .provider = telling.giver else { return false }
+                return telling.name == name && telling.network == scope.network && telling.result == .nameError
+                    && telling.flightBegan == client.at
+            }
     }
 
     /// Whether LocalDNS gave it in an earlier flight, and no provider has recovered since.

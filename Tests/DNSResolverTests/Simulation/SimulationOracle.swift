@@ -46,6 +46,7 @@ struct SimulationOracle {
 
     mutating func judge(_ one: Case, _ servers: [SimulatedServer]) -> [String] {
         let (reply, client) = (one.reply, one.client)
+        one.chronicle.reply(one.text)
         var faults = one.form + one.time
         // An attacker's answers for its own names are checked no further.
         if client.isAttacker { return faults.map { "\($0) | \(one.text)" } }

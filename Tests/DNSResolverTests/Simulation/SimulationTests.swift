@@ -24,8 +24,10 @@ struct SimulationTests {
             guard let fault = faults.first else { continue }
             failed += 1
             let shrunk = await Shrinking.shrunk(plan, kind: fault.kind)
-            let again = await Self.faults(of: shrunk)
-            Issue.record("world \(seed): \((again.isEmpty ? faults : again).joined(separator: "\n"))\n\(shrunk.text)")
+            let (again, chronicle) = await Self.play(shrunk)
+            Issue.record(
+                "world \(seed): \((again.isEmpty ? faults : again).joined(separator: "\n"))\n\(shrunk.text)\n\(chronicle)"
+            )
             if failed == Self.reportLimit { return }
         }
     }
@@ -35,12 +37,17 @@ extension SimulationTests {
     /// The faults of a world; of one with attackers also the harm that they did to others, found by playing the same
     /// world without them.
     @Loop
-    fileprivate static func faults(of plan: SimulationPlan) async -> [String] {
+    fileprivate static func faults(of plan: SimulationPlan) async -> [String] { await play(plan).faults }
+
+    /// The same, and what was asked and answered in the world.
+    @Loop
+    fileprivate static func play(_ plan: SimulationPlan) async -> (faults: [String], chronicle: String) {
         let world = SimulatedWorld(plan)
         let faults = await world.play()
-        guard faults.isEmpty, !plan.attacks.isEmpty else { return faults }
-        return SimulatedOutcome.harm(
+        guard faults.isEmpty, !plan.attacks.isEmpty else { return (faults, world.chronicle.text) }
+        let harm = SimulatedOutcome.harm(
             world.outcomes, without: await SimulatedWorld(plan.peaceful).playedOutcomes())
+        return (harm, world.chronicle.text)
     }
 }
 

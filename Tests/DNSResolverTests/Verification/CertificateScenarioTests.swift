@@ -64,10 +64,10 @@ struct CertificateScenarioTests {
     /// Asks for both families of a name whose AAAA LocalDNS denies, and HTTPDNS is silent.
     @Loop
     private func askBothFamilies(
-        _ machine: ResolverTests.Machine
+        _ machine: ResolverTests.Machine, ttl: UInt32 = 600
     ) async -> (a: ResolverTests.Reply, aaaa: ResolverTests.Reply) {
         machine.vendor.behaviour = .silence
-        machine.localDNS.behaviour = .addresses(Self.given, ttl: 600)
+        machine.localDNS.behaviour = .addresses(Self.given, ttl: ttl)
         let (a, aaaa) = (ResolverTests.Reply(clock: machine.clock), ResolverTests.Reply(clock: machine.clock))
         machine.start("www.example.com", .a, a)
         machine.start("www.example.com", .aaaa, aaaa)
@@ -92,6 +92,28 @@ struct CertificateScenarioTests {
         machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1")
         await machine.clock.advance(by: .seconds(5))
         #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
+    }
+
+    @Test @Loop func `HTTPDNS is silent: both families are answered, too, where the addresses may not be cached`()
+        async throws
+    {
+        let machine = try machine(server: .honest)
+        let (a, aaaa) = await askBothFamilies(machine, ttl: 0)
+        #expect(a.has(Self.given) && a.waited == .milliseconds(800))
+        #expect(aaaa.packed?.responseCode == .noError && aaaa.packed?.counts == .init(authority: 1))
+    }
+
+    @Test @Loop
+    func `a denial of LocalDNS is not taken once the verified addresses of the other family are stale`() async {
+        let machine = ResolverTests.Machine(
+            policy: RoutePolicy(), rule: CertificateRule(.auto), answersBothFamilies: false)
+        machine.handshake.servers[Self.given] = .honest
+        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .milliseconds(950))
+        machine.localDNS.behaviour = .addresses(Self.given, ttl: 60)
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .seconds(90))
+        let reply = await machine.ask("www.example.com", .aaaa)
+        #expect(reply.has("2001:db8::1") && reply.waited == .milliseconds(950))
     }
 
     @Test @Loop func `HTTPDNS is silent: a denial of LocalDNS alone is not taken before 1.9 s`() async throws {
