@@ -85,6 +85,19 @@ package final class Resolver {
         flights.coalescer.abandonAll()
     }
 
+    /// Removes answers of every type. What has failed is forgotten with them: it may have failed since an older answer went
+    /// before what LocalDNS said. Returns how many.
+    package func remove(_ removal: AnswerRemoval) async -> Int {
+        defer { flights.failures.forgetAll() }
+        return await store.remove(removal)
+    }
+
+    /// The same for the answers that hold an address, and those of the other family of their names.
+    package func remove(holding address: IPAddress) async -> Int {
+        defer { flights.failures.forgetAll() }
+        return await store.remove(holding: address)
+    }
+
     private func putInForce(isNewGeneration: Bool) {
         policy = isOn ? configured : configured.switchedOff
         guard isNewGeneration else { return }

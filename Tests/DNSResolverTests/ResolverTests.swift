@@ -588,6 +588,18 @@ struct ResolverTests {
     }
 
     @Test @Loop
+    func `once an older answer is removed, what had failed for its sake is asked for again`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        machine.vendor.behaviour = .failure(.network("refused"))
+        machine.localDNS.behaviour = .addresses("203.0.113.9")
+        await machine.clock.advance(by: .seconds(700))
+        #expect(await machine.ask().has("192.0.2.1"))
+        #expect(await machine.resolver.remove(.all) > 0)
+        #expect(await machine.ask().has("203.0.113.9"))
+    }
+
+    @Test @Loop
     func `an answer of another generation is confirmed without asking an upstream`() async {
         let machine = Machine()
         _ = await machine.ask()

@@ -52,7 +52,7 @@ extension DNSService: ControlTarget {
     func flush(_ what: AnswerRemoval) async -> FlushReport {
         // Else the next question would bring the same answer back.
         if case .name(let name) = what { composition.shared?.remove(name) }
-        return FlushReport(removed: await store.remove(what))
+        return FlushReport(removed: await resolver.remove(what))
     }
 
     private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {
@@ -109,7 +109,7 @@ extension DNSService: ControlTarget {
         reported.report(address, lifetime: lifetime)
         keepBadAddress(address)
         // Only now: what is stored meanwhile has the address at its end already.
-        let removed = await store.remove(holding: address)
+        let removed = await resolver.remove(holding: address)
         return report(removed: removed)
     }
 

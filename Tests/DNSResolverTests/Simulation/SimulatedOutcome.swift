@@ -5,15 +5,16 @@ import TestSupport
 
 /// What a client got, as far as others must not be able to change it.
 struct SimulatedOutcome {
-    /// How good an answer is, from worst to best: what is fresh and verified goes before what a provider said long ago
-    /// (Documentation/Strategy.md, section 10).
+    /// How good an answer is, from worst to best.
     enum Worth: Int {
-        case failure, unverified, stale, verified, trusted
+        case failure, unverified, verified, trusted
     }
 
     private let question: Question
     private let asked: Instant
     private let worth: Worth
+    /// Whether it is stale: then a fresh one that is verified is as good (Documentation/Strategy.md, section 10).
+    private let isStale: Bool
     private let waited: Duration
     /// Whether it may depend on when questions arrive: a query that had waited before, servers that change, or an address
     /// that has not been detected as silent yet, which the next question meets that is asked there first.
@@ -22,19 +23,20 @@ struct SimulatedOutcome {
     @Loop
     init(_ one: SimulationOracle.Case, _ servers: [SimulatedServer]) {
         (question, asked) = (one.client.question, one.client.at)
-        (worth, waited) = (one.worth, one.waited)
+        (worth, isStale, waited) = (one.worth, one.reply.isStale, one.waited)
         let isSilentUndetected = servers.contains { server in
             one.client.usable.contains(server.index) && !(server.conduct.answers && server.conduct.delay < .seconds(1))
         }
         isUncertain = one.client.lateness > .zero || !one.isSettled || isSilentUndetected
     }
 
-    private var text: String { "\(worth) after \(waited)" }
+    private var text: String { "\(isStale ? "stale " : "")\(worth) after \(waited)" }
 
     /// Faults of what honest clients got, compared with what they get in the same world without attackers.
     static func harm(_ outcomes: [SimulatedOutcome?], without peaceful: [SimulatedOutcome?]) -> [String] {
         zip(outcomes, peaceful).compactMap { outcome, peaceful in
-            guard let outcome, let peaceful, !outcome.isUncertain, outcome.worth.rawValue < peaceful.worth.rawValue
+            guard let outcome, let peaceful, !outcome.isUncertain, outcome.worth.rawValue < peaceful.worth.rawValue,
+                !(peaceful.isStale && outcome.worth == .verified)
             else { return nil }
             return "harm: \(outcome.question.name) \(outcome.question.type) asked at "
                 + "\(outcome.asked.nanoseconds / 1_000_000): \(outcome.text), and without attackers \(peaceful.text)"
@@ -46,7 +48,6 @@ extension SimulationOracle.Case {
     fileprivate var worth: SimulatedOutcome.Worth {
         if isFailure { return .failure }
         if isLastResort { return .unverified }
-        if reply.isStale { return .stale }
         guard isOfLocalDNS, route.isProtected, reign.mode != .localDNSFirst else { return .trusted }
         return isVerified ? .verified : .unverified
     }

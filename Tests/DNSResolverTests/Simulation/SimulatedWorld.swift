@@ -192,7 +192,7 @@ final class SimulatedWorld {
             chronicle.flush(name)
             let removal: AnswerRemoval =
                 name.flatMap { try? Name(SimulationPlan.names[$0]) }.map { .name($0) } ?? .all
-            Loop.spawn { [store] in _ = await store.remove(removal) }
+            Loop.spawn { [resolver] in _ = await resolver.remove(removal) }
             await clock.advance(by: .zero)
         case .attack(let number): attack(number)
         }
