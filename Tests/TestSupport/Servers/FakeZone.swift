@@ -4,7 +4,7 @@ package struct FakeZone: Sendable {
     package struct Entry: Sendable {
         package var a: [String]
         package var aaaa: [String]
-        /// Records of other types: their rdata.
+        /// Records of other types: their rdata. RRSIG records come with the type that they cover when a query has DO.
         package var others: [UInt16: [[UInt8]]]
         /// The name's CNAME target, which is also a name of the zone.
         package var alias: String?
@@ -79,6 +79,11 @@ package struct FakeZone: Sendable {
         }
         let data = entry?.data(question.type) ?? []
         reply.answers += data.map { .init(owner, question.type, ttl: entry?.ttl ?? 0, data: $0) }
+        if query.edns?.dnssecOK == true, question.type != TestRecordType.rrsig {
+            let covered = [UInt8(question.type >> 8), UInt8(question.type & 0xff)]
+            reply.answers += (entry?.data(TestRecordType.rrsig) ?? []).filter { $0.starts(with: covered) }
+                .map { .init(owner, TestRecordType.rrsig, ttl: entry?.ttl ?? 0, data: $0) }
+        }
         if entry == nil { reply.flags |= 3 }
         if data.isEmpty { reply.authorities = [soa(owner, ttl: hasOneSOA ? negativeTTL : entry?.ttl ?? negativeTTL)] }
         return reply
