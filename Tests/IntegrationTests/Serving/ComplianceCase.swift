@@ -50,7 +50,7 @@ struct ComplianceCase: CustomTestStringConvertible {
     private let type: UInt16
     private let edns: EDNS?
     let transport: BulkClient.Transport
-    let demand: Demand
+    private let demand: Demand
 
     init(
         _ name: String, _ sentence: String, _ rule: String, opcode: UInt16 = 0, _ flags: Flags = [],
