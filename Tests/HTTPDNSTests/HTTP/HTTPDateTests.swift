@@ -14,8 +14,18 @@ struct HTTPDateTests {
         #expect(HTTPDate.seconds(text.utf8.span) == seconds)
     }
 
+    @Test(
+        arguments: zip(
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
+            [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334] as [Int64]))
+    func `every month begins where the one before ends`(month: String, days: Int64) {
+        #expect(HTTPDate.seconds("Sun, 01 \(month) 2023 00:00:00 GMT".utf8.span) == 1_672_531_200 + days * 86_400)
+    }
+
     @Test(arguments: [
         "", "Tue, 14 Nov 2023 22:13:20", "Tue, 14 nov 2023 22:13:20 GMT", "Tue, 14 Nov 2023 24:13:20 GMT",
+        "Tue, 14 Nov 2023 22:60:20 GMT", "Tue, 14 Nov 2023 22:13:61 GMT", "Tue, 32 Nov 2023 22:13:20 GMT",
+        "Tue, 1: Nov 2023 22:13:20 GMT", "Tue, 1/ Nov 2023 22:13:20 GMT",
         "Tue, 00 Nov 2023 22:13:20 GMT", "Tue, 1x Nov 2023 22:13:20 GMT", "Tue, 14 Nov 2023 22:13:20 UTC",
         "Tuesday, 14-Nov-23 22:13:20 GMT", "Tue Nov 14 22:13:20 2023",
     ])

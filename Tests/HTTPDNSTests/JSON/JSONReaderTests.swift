@@ -70,8 +70,9 @@ struct JSONReaderTests {
         #expect(error([UInt8](repeating: UInt8(ascii: "["), count: 100_000))?.reason == .tooDeep)
     }
 
-    @Test func `levels side by side do not add up`() {
+    @Test func `levels side by side neither add up nor make room`() {
         #expect(error("[" + [String](repeating: "[[]]", count: 100).joined(separator: ",") + "]") == nil)
+        #expect(error("[[],[],[]," + String(repeating: "[", count: 16)) == JSONError(reason: .tooDeep, offset: 25))
     }
 
     @Test(arguments: [
@@ -108,6 +109,7 @@ struct JSONReaderTests {
             ("6E+1", 60),
             ("600e-1", 60), ("1e-400", 0), ("0e999999999", 0), ("9223372036854775807", .max),
             ("9223372036854775808", .max),
+            ("9007199254740993", 9_007_199_254_740_993), ("-9007199254740993", -9_007_199_254_740_993),
             ("-9223372036854775808", .min), ("-9223372036854775809", .min), ("1e19", .max), ("-1e19", .min),
             ("1e400", .max),
             ("-1e400", .min), ("9223372036854775807.5", .max), (String(repeating: "9", count: 5_000), .max),
@@ -126,6 +128,12 @@ struct JSONReaderTests {
         #expect(throws: wrong) {
             try JSONReader.read(Array(" {}".utf8)) { reader throws(JSONError) in try reader.array { _ in } }
         }
+        #expect(throws: wrong) {
+            try JSONReader.read(Array(" 1".utf8)) { reader throws(JSONError) in _ = try reader.boolean() }
+        }
+        #expect(throws: wrong) {
+            try JSONReader.read(Array(" 1".utf8)) { reader throws(JSONError) in try reader.null() }
+        }
     }
 
     @Test func `of equal keys the first one counts`() throws {
@@ -134,6 +142,16 @@ struct JSONReaderTests {
             try reader.object { reader, _ throws(JSONError) in values.append(try reader.integer()) }
         }
         #expect(values == [1, 2])
+    }
+
+    @Test func `of many equal keys the first one counts too`() throws {
+        let keys = (0..<40).map { "k\($0)" }
+        let members = (keys + keys.reversed()).enumerated().map { "\"\($1)\":\($0)" }
+        var values: [Int64] = []
+        try JSONReader.read(Array("{\(members.joined(separator: ","))}".utf8)) { reader throws(JSONError) in
+            try reader.object { reader, _ throws(JSONError) in values.append(try reader.integer()) }
+        }
+        #expect(values == Array(0..<40))
     }
 
     @Test func `members and elements that are not needed are skipped`() throws {

@@ -1,0 +1,59 @@
+import HTTPDNS
+import Testing
+
+/// JSON text that is written.
+struct JSONWriterTests {
+    @Test func `members and elements of every kind stand one after another, between commas`() {
+        let text = JSONWriter.object { writer in
+            writer.member("text", "a")
+            writer.member("no text", nil as String?)
+            writer.member("number", 7)
+            writer.member("no number", nil as Int?)
+            writer.member("flag", true)
+            writer.member("object", object: { $0.member("a", false) })
+            writer.member(
+                "list",
+                array: { writer in
+                    writer.integer(1)
+                    writer.integer(-2)
+                    writer.string("b")
+                    writer.object { $0.member("c", 3) }
+                    writer.object { _ in }
+                    writer.integer(4)
+                })
+            writer.member("strings", strings: ["x", "y"])
+            writer.member("seconds", thousandths: 1_500)
+            writer.member("empty", strings: [])
+        }
+        #expect(
+            text
+                == #"{"text":"a","no text":null,"number":7,"no number":null,"flag":true,"object":{"a":false},"#
+                + #""list":[1,-2,"b",{"c":3},{},4],"strings":["x","y"],"seconds":1.500,"empty":[]}"#)
+        #expect(JSONWriter.array(strings: ["x", "y"]) == #"["x","y"]"#)
+    }
+
+    @Test(
+        arguments: [
+            (0, "0.000"), (7, "0.007"), (70, "0.070"), (999, "0.999"), (1_000, "1.000"), (12_345, "12.345"),
+            (9_007_199_254_740_993, "9007199254740.993"),
+        ] as [(Int64, String)])
+    func `thousandths have three decimals`(value: Int64, text: String) {
+        #expect(JSONWriter.object { $0.member("a", thousandths: value) } == "{\"a\":\(text)}")
+    }
+
+    @Test(arguments: [
+        ("\"", #"\""#), ("\\", #"\\"#), ("a\nb", #"a\nb"#), ("\u{1}", #"\u0001"#), ("\u{1b}[31m", #"\u001b[31m"#),
+        ("\u{7f}", #"\u007f"#), ("\u{9f}", #"\u009f"#), ("\u{ad}", #"\u00ad"#), ("\u{202e}", #"\u202e"#),
+        ("\u{2028}\u{2029}", #"\u2028\u2029"#), ("\u{e0001}", #"\udb40\udc01"#), (" ~/é漢😀\u{a0}", " ~/é漢😀\u{a0}"),
+    ])
+    func `what JSON or a display would act on is escaped, and nothing else`(text: String, written: String) throws {
+        let array = JSONWriter.array(strings: [text])
+        #expect(array == "[\"\(written)\"]")
+        #expect(JSONWriter.object { $0.member(text, 1) } == "{\"\(written)\":1}")
+        var read: [String] = []
+        try JSONReader.read(Array(array.utf8)) { reader throws(JSONError) in
+            try reader.array { reader throws(JSONError) in read.append(try reader.string()) }
+        }
+        #expect(read == [text])
+    }
+}
