@@ -6,6 +6,11 @@ import Testing
 struct ServiceDenialTests {
     private static let wrong = String(repeating: "0", count: 32)
 
+    /// Signed with parameters of the customer's own.
+    private static let ownParameters =
+        "/v2/d?id=139450&m=0&dn=www.example.com,api.example.com&q=4&cip=203.0.113.7&sdns-region=sh&sdns-Ver=2&tags="
+        + "&v=1.0&exp=1700000000&s=6aadf8af613eb6344404338c000f09f112b60e4833e4ddb9c94efe76b51f147d"
+
     private static func signed(_ host: String, t: Int64, s: String = wrong) -> String {
         "/139450/sign_d?host=\(host)&t=\(t)&s=\(s)"
     }
@@ -13,23 +18,41 @@ struct ServiceDenialTests {
     @Test(
         arguments: [
             (signed("www.example.com", t: 1_600_000_000), 403, "SignatureExpired"),
+            (signed("www.example.com", t: 1_699_999_399), 403, "SignatureExpired"),
+            // In time, and so refused for what it is.
+            (signed("www.example.com", t: 1_699_999_400), 403, "InvalidSignature"),
+            (signed("www.example.com", t: 1_699_999_400 + 86_400), 403, "InvalidSignature"),
             (signed("www.example.com", t: 1_699_999_400 + 86_401), 403, "InvalidDuration"),
             (signed("www.example.com", t: 1_700_000_000), 403, "InvalidSignature"),
             ("/139450/sign_d?host=www.example.com&t=-170000000&s=\(wrong)", 403, "InvalidSignature"),
             ("/139450/sign_d?host=www.example.com&t=1700000000", 400, "MissingArgument"),
             ("/139450/d?host=www.example.com", 403, "UnsignedInterfaceDisabled"),
             ("/139450/ss?region=cn", 403, "UnsignedInterfaceDisabled"),
+            // Up to ten digits are a time, though a wrong one.
+            ("/139450/ss?n=0&t=0&s=0", 403, "SignatureExpired"),
+            ("/139450/ss?n=0&t=9999999999&s=0", 403, "SignatureExpired"),
+            ("/139450/ss?n=0&t=10000000000&s=0", 403, "InvalidSignature"),
+            ("/139450/ss?n=0&t=-1&s=0", 403, "InvalidSignature"),
+            ("/139450/ss?n=0&t=1699999400&s=0", 403, "InvalidSignature"),
+            // Without a list of addresses there is none to give.
+            ("/1/ss?region=cn", 500, "InternalError"),
             ("/999/d?host=www.example.com", 403, "AccountNotExists"),
             ("/1/d?query=4", 400, "MissingArgument"),
             ("/1/d?host=www.example.com&query=5", 400, "MissingArgument"),
             ("/1/d?host=192.0.2.1", 400, "InvalidHost"),
             ("/1/d?host=a,b", 400, "InvalidHost"),
+            ("/1/resolve?host=www.example.com,", 400, "InvalidHost"),
+            ("/1/resolve?host=,www.example.com", 400, "InvalidHost"),
             ("/1/d?host=www.example.com&sdns-a=1", 400, "SdnsNotSupported"),
             ("/1/resolve?host=a,b,c,d,e,f", 400, "TooManyHosts"),
             ("/v2/d?id=139450&m=0&dn=www.example.com&q=4&v=1.0&exp=1700000000&s=deadbeef", 403, "InvalidSignature"),
             ("/v2/d?id=139450&m=0&dn=www.example.com&q=4&v=1.0&exp=1600000000&s=deadbeef", 403, "SignatureExpired"),
             ("/v2/d?id=139450&m=0&dn=www.example.com&q=4&v=1.0", 403, "UnsignedInterfaceDisabled"),
             ("/v2/d?id=1&m=1&enc=00&v=1.0", 400, "MissingArgument"),
+            ("/v2/d?id=1004&m=1&enc=00&v=1.0", 400, "MissingArgument"),
+            ("/v2/d?id=1004&m=2&enc=00&v=1.0", 403, "InvalidSignature"),
+            ("/v2/d?id=1&m=0&dn=www.example.com&sdns-a=1", 400, "SdnsNotSupported"),
+            (ownParameters, 400, "SdnsNotSupported"),
             ("/v2/d?id=1&m=0&dn=a%2Cb%2Cc%2Cd%2Ce%2Cf", 400, "TooManyHosts"),
         ]) func `Aliyun's forms have the vendor's code and status`(
             target: String, status: Int, code: String
@@ -51,6 +74,7 @@ struct ServiceDenialTests {
             ("/d?dn=5d3bf9d247bddbd0e75393177aae4176&id=1001&alg=des", 401),
             ("/d?dn=5d3bf9d247bddbd0e75393177aae4175&id=1002&alg=des", 401), ("/d?ttl=1", 404),
             ("/d?dn=a,b,c,d,e,f,g,h,i", 404), ("/d?dn=192.0.2.1", 404), ("/d?dn=a&type=mx", 404),
+            ("/d?dn=www.example.com,", 404), ("/d?dn=www.example.com;", 404), ("/conf", 500),
         ]) func `Tencent's form has a status`(target: String, status: Int) throws
     {
         let reply = try TestService().reply(to: target)
@@ -66,6 +90,31 @@ struct ServiceDenialTests {
         #expect(try TestService().reply(to: target).status == status)
     }
 
+    @Test func `another method has Google's status for it`() throws {
+        #expect(try TestService().reply(to: "/resolve?name=www.example.com", method: .post).status == 501)
+    }
+
+    @Test func `parameters of the customer's own are refused where they are encrypted, too`() throws {
+        let (crypto, text) = (CountingIVs(), #"{"dn":"www.example.com","q":"4","sdns-region":"sh"}"#)
+        let iv = try #require(crypto.randomBytes(12))
+        let sealed = try #require(
+            crypto.encrypt(Array(text.utf8), .aes128GCM, key: hex(AliyunV2Tests.key.value), iv: iv))
+        let reply = try TestService().reply(
+            to: "/v2/d?id=1004&m=2&enc=\(TextEncoding.hexadecimal(iv + sealed))&v=1.0")
+        #expect(reply.text == #"{"code":"SdnsNotSupported"}"#)
+    }
+
+    @Test(arguments: [
+        "/1/d?query=4", "/1/d?host=192.0.2.1", signed("www.example.com", t: 1_600_000_000), "/1/ss",
+        "/139450/d?host=www.example.com", "/d?ttl=1", "/conf", "/resolve?type=1",
+    ])
+    func `an error that is about no credential counts as no guess`(target: String) {
+        guard case .reply = TestService().read(target) else {
+            Issue.record("\(TestService().read(target))")
+            return
+        }
+    }
+
     @Test(
         arguments: [
             signed("www.example.com", t: 1_700_000_000), "/999/d?host=a", "/d?dn=a&token=1", "/d?dn=00&id=1001",
@@ -79,7 +128,10 @@ struct ServiceDenialTests {
     }
 
     @Test(
-        arguments: ["/", "/dns-query?dns=AAAB", "/1/2/d?host=a", "/resolve/x", "/%zz/d", "/d?dn=%0a", "/1/d?%ff=1", ""])
+        arguments: [
+            "/", "/dns-query?dns=AAAB", "/1/2/d?host=a", "/resolve/x", "/%zz/d", "/d?dn=%0a", "/d?dn=%7f", "/d?dn=a%2",
+            "/1/d?%ff=1", "",
+        ])
     func `what no vendor has is left to others`(target: String) {
         guard case .unknown = TestService().read(target) else {
             Issue.record("\(TestService().read(target))")
@@ -115,7 +167,19 @@ struct ServiceDenialTests {
 
     @Test func `credentials open the door, and their lack does not`() throws {
         let service = TestService()
+        let enc = (
+            cbc: "000102030405060708090a0b0c0d0e0f39cc1ffafb6111e2e9734349b7e84ed4f365fd95f821cd41015763be2cb86d7d"
+                + "2134125f05d0f7ed3d315efa40136b54",
+            gcm: "000102030405060708090a0b50f753aa8cadad17e84f07fa68ec2c9d617aa3291bdccca1ad2ff874c33faa1e14f46aca"
+                + "04f2ef645da00ba3d05fa28c66e2"
+        )
+        let signature = "ecf668b07c6709c51638b97a7c9698da0df6156efd95de6f390255326ba45f44"
         #expect(try service.call("/d?dn=www.example.com&token=123456789").isAuthenticated)
+        #expect(
+            try service.call("/v2/d?id=139450&m=1&enc=\(enc.cbc)&v=1.0&exp=1700000000&s=\(signature)").isAuthenticated)
+        // What only the key can make, and what anything on the path can change.
+        #expect(try service.call("/v2/d?id=1004&m=2&enc=\(enc.gcm)&v=1.0").isAuthenticated)
+        #expect(try !service.call("/v2/d?id=1005&m=1&enc=\(enc.cbc)&v=1.0").isAuthenticated)
         #expect(try !service.call("/d?dn=www.example.com").isAuthenticated)
         #expect(try !service.call("/1/d?host=www.example.com").isAuthenticated)
         #expect(try !service.call("/resolve?name=www.example.com").isAuthenticated)
@@ -144,6 +208,15 @@ struct ServiceDenialTests {
             text
                 == #"{"host":"www.example.com","ips":["192.0.2.1"],"ttl":10,"origin_ttl":10,"client_ip":"203.0.113.7"}"#
         )
+        let batch = try TestService().call("/1/resolve?host=www.example.com&query=4,6")
+        #expect(
+            batch.reply([answer, nil], for: TestService.client).text
+                == #"{"dns":[{"host":"www.example.com","client_ip":"203.0.113.7","ips":["192.0.2.1"],"type":1,"#
+                + #""ttl":600,"origin_ttl":600}]}"#)
+        #expect(batch.reply([nil, nil], for: TestService.client).text == #"{"code":"InternalError"}"#)
+        let line = try TestService().call("/d?dn=www.example.com&type=addrs&query=1&ttl=1&clientip=1")
+        #expect(
+            line.reply([answer, nil], for: TestService.client).text == "www.example.com.:192.0.2.1,600|203.0.113.7")
     }
 
     @Test func `Tencent's reply is empty where every family is, and an error while one has failed`() throws {
@@ -153,5 +226,8 @@ struct ServiceDenialTests {
         let reply = call.reply([empty, empty], for: TestService.client)
         #expect(reply.status == 200 && reply.body.isEmpty)
         #expect(call.reply([empty, nil], for: TestService.client).status == 500)
+        let named = try TestService().call("/d?dn=www.example.com&type=addrs&query=1")
+        #expect(named.reply([empty, empty], for: TestService.client).text == "www.example.com.:0-0")
+        #expect(named.reply([empty, nil], for: TestService.client).status == 500)
     }
 }

@@ -6,6 +6,9 @@ import Testing
 struct ServiceVectorTests {
     private static let v2 = "/v2/d?id=139450&m=0&dn=www.example.com&q=4%2C6&v=1.0&exp=1700000000&s="
     private static let v2Signature = "fb1024c870ab1d04d2a12bbd34ea593dc23d86191be92dedb1aef7e0262945ec"
+    private static let twoClients =
+        "/139452/sign_resolve?host=www.example.com&t=1700000000&s=46667e265e1d713ff6ce351585a707b8"
+        + "&ip=198.51.100.9,198.51.100.10"
     private static let answer =
         #"{"cip":"203.0.113.7","answers":[{"dn":"www.example.com","v4":{"ips":["192.0.2.1","192.0.2.2"],"ttl":60},"#
         + #""v6":{"ips":[],"ttl":300,"no_ip_code":"RRNotExist"}}]}"#
@@ -38,9 +41,7 @@ struct ServiceVectorTests {
 
     @Test func `Aliyun's batch for several clients of one name gets an element for each`() throws {
         let service = TestService()
-        let target =
-            "/139452/sign_resolve?host=www.example.com&t=1700000000&s=46667e265e1d713ff6ce351585a707b8"
-            + "&ip=198.51.100.9,198.51.100.10"
+        let target = Self.twoClients
         let call = try service.call(target)
         #expect(call.questions.count == 2)
         #expect([0, 1].map { call.client(of: $0)?.description } == ["198.51.100.9", "198.51.100.10"])
@@ -50,12 +51,33 @@ struct ServiceVectorTests {
                 + #""ttl":60,"origin_ttl":60},"#
                 + #"{"host":"www.example.com","client_ip":"198.51.100.10","ips":["192.0.2.1","192.0.2.2"],"type":1,"#
                 + #""ttl":60,"origin_ttl":60}]}"#)
+        let five = target + String(repeating: ",198.51.100.11", count: 3)
+        #expect(try service.call(five).questions.count == 5)
         let six = target + String(repeating: ",198.51.100.11", count: 4)
         #expect(try service.reply(to: six).text == #"{"code":"TooManyHosts"}"#)
         let two =
             "/139452/sign_resolve?host=www.example.com%2Capi.example.com&t=1700000000"
             + "&s=78c64ddb70f6885e089f8ce6d7ff3bf2&ip=198.51.100.9,198.51.100.10"
         #expect(try service.reply(to: two).text == #"{"code":"TooManyHosts"}"#)
+    }
+
+    @Test func `for one name the first of several clients counts`() throws {
+        let target =
+            "/139452/sign_d?host=www.example.com&t=1700000000&s=46667e265e1d713ff6ce351585a707b8"
+            + "&ip=198.51.100.9,198.51.100.10"
+        #expect(try TestService().call(target).questions.count == 1)
+        #expect(
+            try TestService().reply(to: target).text
+                == #"{"host":"www.example.com","ips":["192.0.2.1","192.0.2.2"],"ttl":60,"origin_ttl":60,"#
+                + #""client_ip":"198.51.100.9"}"#)
+    }
+
+    @Test func `several names are asked for one client`() throws {
+        let call = try TestService().call(
+            "/139452/sign_resolve?host=www.example.com%2Capi.example.com&t=1700000000"
+                + "&s=78c64ddb70f6885e089f8ce6d7ff3bf2&ip=198.51.100.9")
+        #expect(call.questions.count == 2)
+        #expect([0, 1].map { call.client(of: $0)?.description } == ["198.51.100.9", "198.51.100.9"])
     }
 
     @Test func `several clients that an account may not name are its own`() throws {
@@ -86,6 +108,39 @@ struct ServiceVectorTests {
         #expect(
             try service.reply(to: target, at: 1_699_999_940).text
                 == #"{"service_ip":["192.0.2.10","192.0.2.11"],"service_ipv6":["2001:db8::10"]}"#)
+    }
+
+    @Test func `Tencent's call for addresses gets those of the service, for an hour`() throws {
+        var service = TestService()
+        service.addresses = [.v4(0xc000_020a)] + [IPAddress("2001:db8::10")].compactMap { $0 }
+        #expect(
+            try service.reply(to: "/conf?token=123456789").text
+                == "log:0|domain:0|ip:192.0.2.10;2001:db8::10|ttl:60")
+    }
+
+    @Test(arguments: [
+        ("/1/d?host=www.example.com", true), ("/1/resolve?host=www.example.com", true), ("/1/ss?region=cn", true),
+        (twoClients, true), (v2 + v2Signature, true), ("/resolve?name=www.example.com", true),
+        ("/resolve?name=www.example.com&short=1", true), ("/d?dn=www.example.com", false), ("/conf", false),
+        ("/d?dn=none.example.com", false),
+    ])
+    func `a reply has status 200, and is JSON but for Tencent's`(target: String, isJSON: Bool) throws {
+        var service = TestService()
+        service.addresses = [.v4(0xc000_020a)]
+        let reply = try service.reply(to: target)
+        #expect(reply.status == 200 && reply.isJSON == isJSON)
+    }
+
+    @Test(arguments: [
+        ("/resolve?name=www.example.com&do=1&cd=true", true), ("/resolve?name=www.example.com&do=0&cd=yes", false),
+        ("/resolve?name=www.example.com", false), ("/1/d?host=www.example.com", false),
+        (v2 + v2Signature, false), ("/d?dn=www.example.com", false),
+    ])
+    func `signatures, and no validation, are asked for only where a parameter says so`(
+        target: String, isOn: Bool
+    ) throws {
+        let call = try TestService().call(target)
+        #expect(call.dnssecOK == isOn && call.checkingDisabled == isOn)
     }
 
     @Test func `Aliyun's v2 gets its reply in the clear`() throws {

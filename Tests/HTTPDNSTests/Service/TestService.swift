@@ -15,6 +15,8 @@ struct TestService: Sendable {
         ServiceAccount(id: "1001", encryption: .des(TencentTests.desKey), namesClients: true),
         ServiceAccount(id: "1002", encryption: .aes(TencentTests.aesKey), names: [name("example.com")]),
         ServiceAccount(id: "1003", secret: Secret("123456789")),
+        ServiceAccount(id: "1004", encryption: .gcm(AliyunV2Tests.key)),
+        ServiceAccount(id: "1005", encryption: .cbc(AliyunV2Tests.key)),
         ServiceAccount(id: "123456", secret: Secret("s3cr3ts3cr3t"), accessKeyID: "ak0001", namesClients: true),
     ]
 
