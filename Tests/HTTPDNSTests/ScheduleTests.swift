@@ -75,6 +75,12 @@ import Upstreams
                 == .failure(.unusable("the reply names no address")))
     }
 
+    @Test func `every port but 0 is one`() {
+        #expect(
+            Self.outcome(#"{"service_ip":["192.0.2.1","192.0.2.2"],"service_ip_port":[1,65535]}"#)
+                == .addresses(AddressSchedule(Self.places(["192.0.2.1", "192.0.2.2"], ports: [1, 65_535]))))
+    }
+
     @Test(arguments: [
         #"{"service_ip":[],"service_status":"disable"}"#, #"{"service_status":"disable","service_ip":["192.0.2.1"]}"#,
     ])
@@ -147,6 +153,7 @@ import Upstreams
     @Test(
         arguments: [
             ("ip:192.0.2.1;2001:db8::1;x|ttl:1440", 1_440), ("log:0|ip:2001:db8::1;192.0.2.1|ttl:1441\n", 60),
+            ("ip:192.0.2.1;2001:db8::1|ttl:1", 1), ("ip:192.0.2.1;2001:db8::1|ttl:5|ttl:7", 5),
             ("ip:192.0.2.1;2001:db8::1|ttl:0", 60), ("ip:192.0.2.1;2001:db8::1", 60),
         ] as [(String, Int64)])
     func `the lifetime is in minutes, an hour where it is none`(body: String, minutes: Int64) {
@@ -156,7 +163,11 @@ import Upstreams
                     AddressSchedule(Self.places(["192.0.2.1", "2001:db8::1"]), lifetime: .seconds(60 * minutes))))
     }
 
-    @Test(arguments: ["", "log:0|domain:0|ip:|ttl:60", "ttl:60", "|||", "ip", "<html>"])
+    @Test(arguments: [
+        "", "log:0|domain:0|ip:|ttl:60", "ttl:60", "|||", "ip", "<html>",
+        // The first of two fields, and one without a name.
+        "ip:|ip:192.0.2.1|ttl:60", ":ip:192.0.2.1",
+    ])
     func `tencent's reply without an address is a failure`(body: String) {
         #expect(Self.tencent(body) == .failure(.unusable("the reply names no address")))
     }

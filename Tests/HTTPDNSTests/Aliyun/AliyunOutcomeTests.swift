@@ -80,6 +80,22 @@ struct AliyunOutcomeTests {
         #expect(outcome(body, types: [.a]) == .results([.a: .indeterminateEmpty(ttl: 60)]))
     }
 
+    @Test func `each address counts once, however long the list is`() {
+        let once = (1...30).map { "192.0.2.\($0)" }
+        let list = (once + once.reversed()).map { "\"\($0)\"" }.joined(separator: ",")
+        #expect(
+            outcome("{\"host\":\"www.example.com\",\"ips\":[\(list)],\"ttl\":60}", types: [.a])
+                == .results([.a: answer(once, ttl: 60)]))
+    }
+
+    @Test(arguments: ["a", "aaa", "a.b.c", "_sip._tcp.example.com", "xn--bcher-kva.example", "1.2.0.192.example"])
+    func `a reply for the name is read, whatever the name`(host: String) {
+        let response = HTTPResponse(status: 200, body: Array("{\"host\":\"\(host)\",\"ttl\":60}".utf8))
+        #expect(
+            AliyunRequestTests.signing.outcome(of: response, to: ProviderQuestion(name: name(host), types: [.a]))
+                == .results([.a: .indeterminateEmpty(ttl: 60)]))
+    }
+
     @Test(arguments: ["WWW.Example.COM", "www.example.com."])
     func `letter case and final dot of the host do not count`(host: String) {
         let body = #"{"host":"\#(host)","ips":["192.0.2.1"],"ttl":60}"#
@@ -90,6 +106,10 @@ struct AliyunOutcomeTests {
         #"{"host":"api.example.com","ips":["192.0.2.1"],"ttl":60}"#, #"{"host":"","ips":["192.0.2.1"],"ttl":60}"#,
         #"{"ips":["192.0.2.1"],"ttl":60}"#, #"{"host":null,"ips":["192.0.2.1"],"ttl":60}"#,
         #"{"host":"www..example.com","ips":["192.0.2.1"],"ttl":60}"#, "{}",
+        // As long as the name.
+        #"{"host":"wwwxexample.com","ips":["192.0.2.1"],"ttl":60}"#,
+        #"{"host":"www.example-com","ips":["192.0.2.1"],"ttl":60}"#,
+        #"{"host":"aaa.bbbbbbb.ddd","ips":["192.0.2.1"],"ttl":60}"#,
     ])
     func `a reply for another name is no answer`(body: String) {
         #expect(outcome(body) == .failure(.unusable("the reply is for another name")))
@@ -154,8 +174,21 @@ struct AliyunOutcomeTests {
         #expect(action(body, status: 500) == "busy")
     }
 
+    @Test(arguments: ["E", "a-b.c_9", "ServiceLevelDeny", String(repeating: "x", count: 31)])
+    func `a plain code stands in the text beside the status`(code: String) {
+        for status in [200, 500] {
+            #expect(
+                outcome("{\"code\":\"\(code)\"}", status: status)
+                    == .failure(.unusable("\(code) (HTTP \(status))")))
+        }
+    }
+
+    @Test func `an error without a code has its status`() {
+        for body in ["{}", "<html>"] { #expect(outcome(body, status: 502) == .failure(.unusable("HTTP 502"))) }
+    }
+
     @Test func `a strange code is not repeated in the text`() {
-        for code in [#"<script>\n"#, String(repeating: "x", count: 5_000)] {
+        for code in [#"<script>\n"#, "é", "", String(repeating: "x", count: 32), String(repeating: "x", count: 5_000)] {
             #expect(outcome(#"{"code":"\#(code)"}"#, status: 500) == .failure(.unusable("HTTP 500")))
         }
         #expect(

@@ -306,6 +306,12 @@ struct AliyunV2Tests {
         #expect(action(body, status: 200) == "unusable")
     }
 
+    @Test func `a reply with neither data nor a code says so`() {
+        #expect(outcome("{}") == .failure(.unusable("the reply is neither an answer nor an error")))
+        #expect(outcome("{}", status: 502) == .failure(.unusable("HTTP 502")))
+        #expect(outcome(#"{"code":"success"}"#) == .failure(.unusable("the reply holds no data")))
+    }
+
     @Test func `a reply cut at any byte is no answer`() {
         let body = Array(#"{"code":"success","mode":2,"data":"\#(Self.inGCM)"}"#.utf8)
         for length in 0..<body.count {

@@ -82,8 +82,10 @@ struct ClientSubnetTests {
     }
 
     /// The outcome of a response with this client-subnet option.
-    private func outcome(_ data: [UInt8]?, isSent: Bool = true) throws -> ProviderOutcome {
-        var question = try Self.question()
+    private func outcome(
+        _ data: [UInt8]?, to network: String = "203.0.113.0/24", isSent: Bool = true
+    ) throws -> ProviderOutcome {
+        var question = try Self.question(network)
         if !isSent { question.clientSubnet = nil }
         var reply = Message(
             flags: [.response, .recursionAvailable], questions: [Question(name: question.name, type: .a)])
@@ -105,5 +107,14 @@ struct ClientSubnetTests {
     func `a reply for this network, or for all, is used`(data: [UInt8]?) throws {
         guard case .results = try outcome(data) else { return #expect(Bool(false)) }
         guard case .results = try outcome(data, isSent: false) else { return #expect(Bool(false)) }
+    }
+
+    @Test func `of a network of length 0 the reply has both lengths, and no address`() throws {
+        guard case .results = try outcome([0, 1, 0, 0], to: "0.0.0.0/0") else { return #expect(Bool(false)) }
+        for data in [[0, 1, 0], [0, 1, 0, 0, 203]] as [[UInt8]] {
+            #expect(
+                try outcome(data, to: "0.0.0.0/0")
+                    == .failure(.unusable("the reply is for another network of clients")))
+        }
     }
 }

@@ -322,6 +322,11 @@ struct DoHJSONOutcomeTests {
         #expect(answer(outcome(members: "\"Answer\":[\(record(ttl: text))]"))?.answers.map(\.ttl) == [ttl])
     }
 
+    @Test func `a TTL that is missing is 0`() {
+        let record = #"{"name":"www.example.com.","type":1,"data":"192.0.2.1"}"#
+        #expect(answer(outcome(members: "\"Answer\":[\(record)]"))?.answers.map(\.ttl) == [0])
+    }
+
     @Test func `the lowest TTL of a set counts, and each address once`() {
         let records = [record(ttl: "60"), record(ttl: "30", data: "192.0.2.2"), record(ttl: "90")]
         #expect(

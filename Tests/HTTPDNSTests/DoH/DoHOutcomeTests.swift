@@ -122,7 +122,8 @@ struct DoHOutcomeTests {
     }
 
     @Test(arguments: [
-        nil, "", ";", "text/html", "application/json", "application/dns-json", "application/dns-messages",
+        nil, "", ";", ";application/dns-message", "text/html", "application/json", "application/dns-json",
+        "application/dns-messages",
     ])
     func `another content type is no answer`(contentType: String?) {
         guard case .failure(.unusable) = outcome(reply([a()]).encoded, contentType: contentType) else {

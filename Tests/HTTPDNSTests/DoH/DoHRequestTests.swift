@@ -94,6 +94,16 @@ struct DoHRequestTests {
             request.headers == [["Accept", "application/dns-message"], ["Content-Type", "application/dns-message"]])
     }
 
+    @Test(arguments: [(1_732, true), (1_733, false)])
+    func `the longest URL that is sent has 2,048 bytes at the longest host`(length: Int, isGET: Bool) throws {
+        let path = "/" + String(repeating: "p", count: length - 1)
+        let request = try request(DoHFormat(path: path))
+        #expect((request.body == nil) == isGET)
+        let authority = "https://".utf8.count + 253 + ":65535".utf8.count
+        let query = "?dns=AAABAAABAAAAAAAAA3d3dwdleGFtcGxlA2NvbQAAAQAB".utf8.count
+        #expect((authority + length + query <= 2_048) == isGET)
+    }
+
     @Test func `the longest name fits into a GET`() throws {
         let label = String(repeating: "x", count: 63)
         let longest = [label, label, label, String(repeating: "y", count: 61)].joined(separator: ".")
