@@ -33,10 +33,28 @@ struct FreshnessTests {
     @Test(
         arguments: [
             (Duration.zero, 0), (.seconds(2), 2), (.milliseconds(1_500), 2),
-            (Duration(secondsComponent: 0, attosecondsComponent: 1), 1),
+            (Duration(secondsComponent: 0, attosecondsComponent: 1), 1), (.seconds(1), 1), (.milliseconds(-1), 0),
+            (.seconds(-1), 0), (.seconds(0x7fff_fffe) + .milliseconds(1), 0x7fff_ffff),
+            (.seconds(0x7fff_ffff) + .milliseconds(1), 0x7fff_ffff),
         ] as [(Duration, UInt32)])
     func `a setting counts in whole seconds, and part of one as one`(setting: Duration, seconds: UInt32) {
         #expect(FreshnessPolicy(minTTL: setting).minTTL == seconds)
+    }
+
+    @Test(
+        arguments: [
+            (0, 60, 0), (1, 60, 3_600), (86_400, 0, 3_600), (86_400, 36, 3_600), (86_400, 37, 3_700),
+            (86_400, 863, 86_300), (86_400, 864, 86_400), (86_400, 865, 86_400), (86_400, .max, 86_400),
+        ] as [(Int64, UInt32, UInt32)])
+    func `a stale answer may be served for 100 times its TTL, at least an hour, and at most as set`(
+        staleMax: Int64, lifetime: UInt32, seconds: UInt32
+    ) {
+        #expect(FreshnessPolicy(staleMax: .seconds(staleMax)).staleWindow(lifetime: lifetime) == seconds)
+    }
+
+    @Test func `the defaults are those of the settings`() {
+        #expect(policy.minTTL == 0 && policy.maxTTL == 86_400 && policy.negativeTTL == 30)
+        #expect(policy.staleMax == 86_400 && policy.staleWait == .milliseconds(200) && policy.prefetches)
     }
 
     @Test func `without serve-stale an answer is dead when it expires`() {

@@ -189,6 +189,32 @@ struct MemoryCacheTests {
         #expect(cache.entry(for: query.key)?.lifetime == 300)
     }
 
+    @Test func `an answer that is stored only where there is none replaces none`() throws {
+        let answer = try #require(PackedAnswer(checksummed("www.example.com"), for: query.question))
+        var entry = CacheEntry(answer: answer, storedAt: at(1_000), lifetime: 300, generation: 1)
+        #expect(cache.storeIfAbsent(entry, for: query.key))
+        entry.generation = 2
+        #expect(!cache.storeIfAbsent(entry, for: query.key))
+        #expect(cache.entry(for: query.key)?.generation == 1)
+        let other = TestQuery("example.net")
+        entry.lifetime = 0
+        #expect(!cache.storeIfAbsent(entry, for: other.key))
+        #expect(cache.entry(for: other.key) == nil)
+        entry.lifetime = 1
+        #expect(cache.storeIfAbsent(entry, for: other.key))
+    }
+
+    @Test(arguments: [
+        (8 << 10, 1), (1 << 20, 1), (2 << 20 - 1, 1), (2 << 20, 2), (63 << 20, 32), (64 << 20, 64), (256 << 20, 64),
+    ])
+    func `there is a shard for each whole megabyte, up to 64, and a power of two of them`(memory: Int, shards: Int) {
+        let cache = MemoryCache(memory: memory)
+        #expect(cache.partCount == shards)
+        #expect(cache.statistics.limit == memory)
+    }
+
+    @Test func `by default it takes 64 MiB`() { #expect(cache.statistics.limit == 64 << 20) }
+
     @Test func `removed entries are gone, and others stay`() {
         let other = TestQuery("example.net")
         cache.put(checksummed("www.example.com"), for: query)

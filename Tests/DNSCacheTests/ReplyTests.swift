@@ -118,6 +118,21 @@ struct ReplyTests {
         #expect(try MessageParser.parse(try answered(query)).edns?.options == [])
     }
 
+    @Test func `a keepalive time-out is sent as long as it fits, and before an extended error`() throws {
+        let query = TestQuery("example.com", edns: EDNS(options: [EDNSOption(code: .tcpKeepalive, data: [])]))
+        let whole = try answered(query).count
+        let keepalive = EDNSOption(code: .tcpKeepalive, data: [0, 100])
+        let short = ExtendedError(.staleAnswer).option
+        let text = stale.text.utf8.count
+        for (room, options) in [
+            (5, []), (6, [keepalive]), (11, [keepalive]), (12, [keepalive, short]), (11 + text, [keepalive, short]),
+            (12 + text, [keepalive, stale.option]),
+        ] {
+            let bytes = try answered(query, options: .init(error: stale, keepalive: 100), limit: whole + room)
+            #expect(try MessageParser.parse(bytes).edns?.options == options)
+        }
+    }
+
     @Test func `an extended error is dropped, first its text, before an answer is truncated`() throws {
         let query = TestQuery("example.com", edns: EDNS())
         let whole = try answered(query, records: 20).count

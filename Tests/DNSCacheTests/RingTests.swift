@@ -27,6 +27,13 @@ struct RingTests {
         #expect(ring.push(100) == 1_000)
     }
 
+    @Test(arguments: [(4, 32), (8, 32), (9, 34), (40, 96), (492, 1_000), (493, 1_000)])
+    func `it doubles, or grows by twice of what must fit, up to its maximum`(size: Int, capacity: Int) {
+        var ring = Ring(capacity: 16, maximum: 1_000)
+        ring.grow(by: size)
+        #expect(ring.capacity == capacity)
+    }
+
     @Test func `it never grows past its maximum`() {
         var ring = Ring(capacity: 16, maximum: 100)
         ring.grow(by: 80)

@@ -131,6 +131,52 @@ struct RotationTests {
         #expect(try Self.packed(Answer(answers: [alias] + addresses)).isRotatable)
     }
 
+    @Test(arguments: [RecordType.a, .aaaa])
+    func `every fixed byte of the records decides whether they can rotate`(type: RecordType) {
+        let length = type == .a ? 4 : 16
+        let record: [UInt8] =
+            [0xc0, 0x0c, 0, UInt8(type.rawValue), 0, 1, 0, 0, 1, 0x2c, 0, UInt8(length)]
+            + [UInt8](repeating: 7, count: length)
+        let (body, size) = (record + record, record.count)
+        let offsets = [6, UInt16(6 + size)]
+        func isRotatable(_ body: [UInt8], _ offsets: [UInt16]) -> Bool {
+            PackedAnswer(
+                responseCode: .noError, counts: .init(answer: UInt16(offsets.count)), body: body, ttlOffsets: offsets
+            ).isRotatable
+        }
+        #expect(isRotatable(body, offsets))
+        for index in body.indices {
+            var changed = body
+            changed[index] ^= 1
+            // TTLs and addresses.
+            let isFree = (6..<10).contains(index % size) || index % size >= 12
+            #expect(isRotatable(changed, offsets) == isFree, "\(index)")
+        }
+        for (byte, isPointer) in [(0xff, true), (0xc1, true), (0xbf, false), (1, false)] as [(UInt8, Bool)] {
+            var changed = body
+            (changed[0], changed[size]) = (byte, byte)
+            #expect(isRotatable(changed, offsets) == isPointer)
+        }
+        #expect(!isRotatable([0] + body, offsets.map { $0 + 1 }))
+        #expect(!isRotatable(Array(body.dropLast()), offsets))
+    }
+
+    @Test func `a response that ends within its addresses is left as it is`() throws {
+        let answer = try Self.packed(Answer(answers: Self.records(2)))
+        let fixed = reply(try Self.packed(Answer(answers: Self.records(2)), rotates: false), id: 1)
+        let rotated = reply(answer, id: 1)
+        #expect(rotated != fixed)
+        // Header and question have 33 bytes, each record 16.
+        for (count, expected) in [(0, fixed), (12, fixed), (20, fixed), (33, fixed), (64, fixed), (65, rotated)] {
+            let bytes = output { span in
+                for byte in fixed.prefix(count) { span.append(byte) }
+                span.rotateAddresses(
+                    of: answer.body.span, ttlOffsets: answer.ttlOffsets.span, answers: 2, aging: .fresh(age: 0))
+            }
+            #expect(bytes == Array(expected.prefix(count)))
+        }
+    }
+
     @Test func `an alias as long as an address stays before the addresses`() throws {
         let alias = Record(name: Self.question.name, type: .cname, ttl: 300, rdata: name("ab").wire)
         let answer = try Self.packed(Answer(answers: [alias] + Self.records(2, owner: "ab")))
@@ -190,7 +236,7 @@ struct RotationTests {
 
     @Test func `an answer that says it rotates and cannot is sent as it is`() throws {
         // Counts and offsets that fit nothing.
-        for offsets in [[], [6], [6, 6], [0, 0], [22, 6], [6, 65_535], [6, 22, 38]] as [[UInt16]] {
+        for offsets in [[], [6], [6, 6], [0, 0], [22, 6], [6, 65_535], [6, 22, 38], [23, 39], [6, 43]] as [[UInt16]] {
             let body = [UInt8](repeating: 0xc0, count: 44)
             let rotation = AddressRotation(
                 of: body.span, ttlOffsets: offsets.span, answers: offsets.count, id: 40_000)

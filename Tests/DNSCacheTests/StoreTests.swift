@@ -48,6 +48,109 @@ struct StoreTests {
         }
     }
 
+    private func entry() throws -> CacheEntry {
+        let question = Question(name: name("www.example.com"), type: .a)
+        let answer = try #require(
+            PackedAnswer(Answer(name: question.name, addresses: [.v4(1)], ttl: 300), for: question))
+        return CacheEntry(answer: answer, storedAt: at(0), lifetime: 1, generation: 0)
+    }
+
+    @Test(arguments: [1, 2, 7, 8, 9, 15, 16, 17, 24, 255])
+    func `a block is that of its own key alone, in any letter case`(length: Int) throws {
+        let store = Store(bytes: 1 << 10, slots: 16)
+        let tail = KeyTail(TestQuery("example.com").query)
+        let key = (0..<length).map { UInt8(ascii: "a") + UInt8($0 % 26) }
+        let entry = try entry()
+        let size = try #require(Block.size(nameCount: length, answer: entry.answer))
+        let block = store.block(at: 0)
+        block.write(entry, name: key.span, tail: tail, hash: 7, size: size, isVisited: false)
+        func matches(_ name: [UInt8], _ tail: KeyTail) -> Bool { block.matches(name.span, tail) }
+        #expect(matches(key, tail))
+        #expect(matches(key.map { $0 - 32 }, tail))
+        for index in key.indices {
+            for bit in [1, 0x40, 0x80] as [UInt8] {
+                var other = key
+                other[index] ^= bit
+                #expect(!matches(other, tail))
+            }
+        }
+        #expect(!matches(key + [97], tail))
+        #expect(!matches(Array(key.dropLast()), tail))
+        for query in [
+            TestQuery("example.com", .aaaa), TestQuery("example.com", class: .chaos),
+            TestQuery("example.com", edns: EDNS(dnssecOK: true)),
+        ] {
+            #expect(!matches(key, KeyTail(query.query)))
+        }
+        let slots = store.slotCount
+        #expect(slots == 16)
+    }
+
+    @Test func `a block that is too short for its parts gives nothing`() throws {
+        let store = Store(bytes: 1 << 10, slots: 16)
+        // With a name of 19 bytes the parts fill the block to its end.
+        let query = TestQuery("wwwww.example.com")
+        let (entry, key) = (try entry(), query.question.name.wire)
+        let size = try #require(Block.size(nameCount: key.count, answer: entry.answer))
+        #expect(size == MemoryLayout<EntryHeader>.size + key.count + KeyTail.count + entry.answer.body.count + 2)
+        let block = store.block(at: 0)
+        block.write(entry, name: key.span, tail: KeyTail(query.query), hash: 7, size: size, isVisited: false)
+        func reply() -> [UInt8] {
+            output { span in
+                _ = block.write(Reply.Echo(query.query), message: query.bytes.span, age: 0, limit: 512, into: &span)
+            }
+        }
+        let header = block.header
+        let changes: [(inout EntryHeader) -> Void] = [
+            { $0.keyCount += 1 }, { $0.bodyCount += 1 }, { $0.counts.answer += 1 }, { $0.granules -= 1 },
+        ]
+        for change in changes {
+            #expect(block.entry == entry)
+            #expect(block.key.count == key.count + KeyTail.count)
+            #expect(!reply().isEmpty)
+            block.update(change)
+            #expect(block.entry == nil)
+            #expect(block.key.isEmpty)
+            #expect(reply().isEmpty)
+            block.update { $0 = header }
+        }
+        let slots = store.slotCount
+        #expect(slots == 16)
+    }
+
+    @Test(arguments: 1...10)
+    func `whatever goes in and out, all entries in the index are found, and no others`(seed: Int) throws {
+        var random = Random(state: UInt64(seed))
+        var store = Store(bytes: 1 << 12, slots: 16)
+        let (tail, entry) = (KeyTail(TestQuery("example.com").query), try entry())
+        let names = (0..<11).map { [UInt8(ascii: "a") + UInt8($0)] }
+        // Several begin at the same slot, and their runs go on over the end of the index.
+        let hashes = names.indices.map { number in
+            [0, 5, 14, 15][Int(random.next() % 4)] << 28 | UInt32(number)
+        }
+        for (number, name) in names.enumerated() {
+            store.block(at: number * 128).write(
+                entry, name: name.span, tail: tail, hash: hashes[number], size: 128, isVisited: false)
+        }
+        var present: Set<Int> = []
+        for _ in 0..<300 {
+            let number = Int(random.next() % UInt64(names.count))
+            let name = names[number]
+            if let slot = store.find(name.span, tail, hash: hashes[number]) {
+                store.remove(slot)
+                present.remove(number)
+            } else {
+                store.insert(number * 128)
+                present.insert(number)
+            }
+            var found: Set<Int> = []
+            for (number, name) in names.enumerated() {
+                if store.find(name.span, tail, hash: hashes[number]) != nil { found.insert(number) }
+            }
+            #expect(found == present)
+        }
+    }
+
     @Test func `each process has a hash of its own`() {
         let query = TestQuery("example.com")
         #expect(hash(query, by: hash) != hash(query, by: KeyHash()))

@@ -57,6 +57,37 @@ struct WalkTests {
         #expect(CacheCursor("\(CacheCursor(shard: 3, slot: 70_000))") == CacheCursor(shard: 3, slot: 70_000))
     }
 
+    @Test func `a walk gives every part of the keys`() throws {
+        let cache = MemoryCache(memory: 1 << 20)
+        var stored: Set<[UInt16]> = []
+        for type in [1, 257, 65_280] as [UInt16] {
+            for flags in 0..<UInt16(4) {
+                let question = Question(name: name("www.example.com"), type: RecordType(rawValue: type))
+                let answer = try #require(PackedAnswer(Answer(), for: question))
+                cache.store(
+                    CacheEntry(answer: answer, storedAt: at(1_000), lifetime: 60, generation: 1),
+                    for: QueryKey(question, dnssecOK: flags & 1 != 0, checkingDisabled: flags & 2 != 0))
+                stored.insert([type, flags])
+            }
+        }
+        let met = all(cache, slots: 64).map { answer in
+            let flags: UInt16 = (answer.dnssecOK ? 1 : 0) | (answer.checkingDisabled ? 2 : 0)
+            return [answer.type.rawValue, flags]
+        }
+        #expect(met.count == stored.count && Set(met) == stored)
+    }
+
+    @Test(arguments: [[], [3, 97, 98], [3, 97, 98, 99], [200, 0], [0, 5], [1, 97, 0, 5]] as [[UInt8]])
+    func `what is no key of an answer is met as none`(bytes: [UInt8]) throws {
+        let question = Question(name: .root, type: .a)
+        let answer = try #require(PackedAnswer(Answer(), for: question))
+        let entry = CacheEntry(answer: answer, storedAt: at(1_000), lifetime: 60, generation: 1)
+        let tail: [UInt8] = [0, 1, 0, 1, 0]
+        #expect(CachedAnswer(key: [0] + tail, entry: entry, where: { _ in true }) != nil)
+        #expect(CachedAnswer(key: bytes, entry: entry, where: { _ in true }) == nil)
+        #expect(CachedAnswer(key: bytes + tail, entry: entry, where: { _ in true }) == nil)
+    }
+
     @Test func `a cache that becomes larger or smaller retains what fits`() {
         let cache = filled(500)
         for memory in [16 << 20, 1 << 20] {
