@@ -1,7 +1,7 @@
 /// A slot of the index: 24 bits for the number of the block, counted from 1, and 8 bits of the hash. 0 is empty.
 enum Slot {
     /// Bytes of a slot.
-    static let size = 4
+    static let size = MemoryLayout<UInt32>.size
     /// The greatest offset of a block: beyond it, at 128 MiB, blocks cannot be numbered.
     static let maximumOffset = 0x00ff_fffe * Block.granule
 

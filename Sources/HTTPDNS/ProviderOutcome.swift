@@ -1,7 +1,7 @@
 package import DNSWire
 
 /// The outcome of a reply: a result for each type queried, or a failure.
-package enum ProviderOutcome: Hashable, Sendable {
+package enum ProviderOutcome: Equatable, Sendable {
     case results(ProviderResults)
     case failure(UpstreamFailure)
 }
@@ -65,16 +65,9 @@ extension ProviderResults: ExpressibleByDictionaryLiteral {
     }
 }
 
-extension ProviderResults: Hashable {
+extension ProviderResults: Equatable {
     /// Independent of order.
     package static func == (left: ProviderResults, right: ProviderResults) -> Bool {
         left.allSatisfy { right[$0.type] == $0.result } && right.allSatisfy { left[$0.type] != nil }
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        for (type, result) in sorted(by: { $0.type.rawValue < $1.type.rawValue }) {
-            hasher.combine(type)
-            hasher.combine(result)
-        }
     }
 }

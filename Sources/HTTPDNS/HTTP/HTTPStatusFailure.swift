@@ -20,8 +20,9 @@ enum HTTPStatusFailure {
 
     /// The status, and the service's own error code if it is safe to show.
     static func text(of response: HTTPResponse, code: String?) -> String {
-        let isPlain = code?.utf8.allSatisfy { Character(Unicode.Scalar($0)).isASCIIWord } ?? false
-        guard let code, isPlain, (1...longestCode).contains(code.utf8.count) else { return "HTTP \(response.status)" }
+        guard let code, (1...longestCode).contains(code.utf8.count),
+            code.utf8.allSatisfy({ Character(Unicode.Scalar($0)).isASCIIWord })
+        else { return "HTTP \(response.status)" }
         return "\(code) (HTTP \(response.status))"
     }
 }

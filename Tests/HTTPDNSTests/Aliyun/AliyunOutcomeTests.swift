@@ -108,6 +108,7 @@ struct AliyunOutcomeTests {
         #"{"host":"www..example.com","ips":["192.0.2.1"],"ttl":60}"#, "{}",
         // As long as the name.
         #"{"host":"wwwxexample.com","ips":["192.0.2.1"],"ttl":60}"#,
+        #"{"host":"wwwxexamplexcom","ips":["192.0.2.1"],"ttl":60}"#,
         #"{"host":"www.example-com","ips":["192.0.2.1"],"ttl":60}"#,
         #"{"host":"aaa.bbbbbbb.ddd","ips":["192.0.2.1"],"ttl":60}"#,
     ])
