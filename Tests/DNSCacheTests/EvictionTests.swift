@@ -39,6 +39,14 @@ struct EvictionTests {
         #expect(sample.fresh == 1 && sample.stale == 1 && sample.seconds == 200)
     }
 
+    @Test func `a sample of one slot finds one entry or none, and each from some start`() {
+        let cache = MemoryCache(memory: memory)
+        for text in ["a", "b", "c"] { cache.put(Answer(), for: TestQuery(text), at: at(1_000), lifetime: 300) }
+        let found = (0..<100).map { cache.sample(slots: 1, from: $0, now: at(1_000)).fresh }
+        #expect(Set(found) == [0, 1])
+        #expect(cache.sample(slots: 100, from: 7, now: at(1_000)).fresh == 3)
+    }
+
     @Test func `entries shorter than the index expects stay within the memory too`() {
         let cache = MemoryCache(memory: memory)
         for number in 0..<20_000 {

@@ -115,25 +115,28 @@ struct PackedAnswerTests {
     @Test func `it says which types, addresses and TTLs it has`() throws {
         let longest = Record(name: name("ns.example.net"), address: .v6(9), ttl: 0x7fff_fffe)
         let other = Record(name: question.name, type: RecordType(rawValue: 257), ttl: 60, rdata: [0, 1, 2, 3])
+        let text = Record(name: question.name, type: .txt, ttl: 60, rdata: [1, 2, 3, 4])
         let chaos = Record(name: question.name, type: .a, class: .chaos, ttl: 60, rdata: [192, 0, 2, 9])
         let short = Record(name: question.name, type: .a, ttl: 60, rdata: [192, 0, 2])
         let answer = Answer(
             answers: [
                 alias, Record(name: name("cdn.example.net"), address: .v4(0xc000_0201), ttl: 60),
-                Record(name: name("cdn.example.net"), address: .v6(1), ttl: 60), other, chaos, short,
+                Record(name: name("cdn.example.net"), address: .v6(1), ttl: 60), other, text, chaos, short,
             ], authorities: [.negativeSOA(for: name("example.com"), ttl: 5)], additionals: [longest])
         let packed = try #require(PackedAnswer(answer, for: question))
         for type in [.cname, .a, .aaaa, RecordType(rawValue: 257)] as [RecordType] { #expect(packed.holds(type)) }
         // Those of other sections do not count.
-        for type in [.soa, .txt, RecordType(rawValue: 256)] as [RecordType] { #expect(!packed.holds(type)) }
+        for type in [.soa, .ns, RecordType(rawValue: 256)] as [RecordType] { #expect(!packed.holds(type)) }
         #expect(packed.holds(.v4(0xc000_0201)) && packed.holds(.v6(1)))
         #expect(!packed.holds(.v4(0xc000_0202)) && !packed.holds(.v4(1)) && !packed.holds(.v6(9)))
+        // The same bytes in records of other types.
+        #expect(!packed.holds(.v4(0x0001_0203)) && !packed.holds(.v4(0x0102_0304)))
         #expect(packed.addresses == [.v4(0xc000_0201), .v6(1)])
         #expect(packed.longestTTL == 0x7fff_fffe)
         #expect(try #require(PackedAnswer(Answer(), for: question)).longestTTL == 0)
     }
 
-    @Test(arguments: [0, 3, 12, 15, 16, 65_535] as [UInt16])
+    @Test(arguments: [0, 3, 12, 15, 16, 19, 20, 65_535] as [UInt16])
     func `an offset at which no record can have its TTL leads to none`(offset: UInt16) {
         let body: [UInt8] = [0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 1, 0x2c, 0, 4, 192, 0, 2, 1]
         let answer = PackedAnswer(
