@@ -355,6 +355,23 @@ struct AddressChecksTests {
         #expect(bench.verdicts["198.51.100.1"] == .verified)
     }
 
+    @Test @Loop func `a check displaces one of its own client, and none of another with as many under way`() async {
+        let bench = Bench()
+        func begin(_ address: String, from client: String) {
+            bench.handshake.servers[address] = .init(.verified, after: .milliseconds(400))
+            bench.begin(address, within: .seconds(3), from: client)
+        }
+        let numbers = 1...AddressChecks.limit / 2
+        for number in numbers { begin("10.1.0.\(number)", from: "192.0.2.1") }
+        for number in numbers { begin("10.2.0.\(number)", from: "192.0.2.2") }
+        begin("10.2.0.255", from: "192.0.2.2")
+        await bench.advance(250)
+        #expect(bench.handshake.cancelled == 1)
+        await bench.advance(150)
+        #expect(numbers.allSatisfy { bench.verdicts["10.1.0.\($0)"] == .verified })
+        #expect(bench.verdicts["10.2.0.1"] == nil)
+    }
+
     @Test @Loop func `an address that is mute for some names is checked for others`() async {
         let bench = Bench()
         bench.handshake.servers["192.0.2.1"] = .mute
@@ -530,6 +547,20 @@ struct AddressChecksTests {
         bench.checks.restore(.verified, on: .v4(1), of: name, for: .seconds(1 << 40))
         await bench.advance(600_000)
         #expect(bench.checks.known(.v4(1), for: name) == nil)
+    }
+
+    @Test(arguments: [0, -1]) @Loop
+    func `what an earlier process detected has no effect once its time is over`(seconds: Int64) async throws {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .hijacker
+        bench.begin("192.0.2.1", "wrong.example.com")
+        await bench.advance()
+        bench.checks.restore(
+            .verified, on: .v4(0xc000_0201), of: try Name("right.example.com"), for: .seconds(seconds))
+        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .seconds(1))
+        bench.begin("192.0.2.1", "slow.example.com", as: "slow")
+        await bench.advance(400)
+        #expect(bench.verdicts["slow"] == .discredited)
     }
 
     @Test @Loop func `only verdicts that hold for minutes are reported to be stored`() async {
