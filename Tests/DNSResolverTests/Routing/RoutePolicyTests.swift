@@ -163,15 +163,6 @@ struct RoutePolicyTests {
         #expect(policy != RoutePolicy(searchDomains: [try Name("example.com")]))
     }
 
-    @Test
-    func `every route has a tag of its own`() {
-        let routes: [Route] = [
-            .protect(explicit: false), .protect(explicit: true), .bypass, .portal, .forward(index: 0),
-            .forward(index: 1),
-        ]
-        #expect(Set(routes.map(\.tag)).count == routes.count)
-    }
-
     @Test(arguments: [1, 15, 30, 62, 63, 64, 126, 127]) func `an entry is found whatever its length`(labels: Int) throws
     {
         let entry = try Name(Array(repeating: "a", count: labels).joined(separator: "."))
