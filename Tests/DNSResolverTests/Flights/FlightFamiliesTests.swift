@@ -41,4 +41,32 @@ struct FlightFamiliesTests {
         #expect(machine.vendor.asked.count { $0.types == [.a] } == 2)
         #expect(machine.resolver.load.flights == 1)
     }
+
+    /// Work that counts how often it was cancelled.
+    @Loop
+    private final class CountedWork: Cancellable {
+        private(set) var cancellations = 0
+
+        func cancel() { cancellations += 1 }
+    }
+
+    @Test @Loop func `a flight that is given up cancels what asks for either family, and wakes all that wait`() throws {
+        let clock = ManualClock()
+        let key = FlightKey(
+            name: try Name("www.example.com"), type: .a, route: .bypass, dnssecOK: false, checkingDisabled: false)
+        let flight = Flight(key: key, clock: clock)
+        let works = [CountedWork(), CountedWork()]
+        var woken = 0
+        for (type, work) in zip([RecordType.a, .aaaa], works) {
+            let run = FlightRun([type])
+            run.work = work
+            flight.add(run)
+            flight.wait(for: type, until: clock.now + .seconds(1)) { outcome, _ in
+                if outcome == nil { woken += 1 }
+            }
+        }
+        flight.abandon()
+        #expect(works.allSatisfy { $0.cancellations == 1 } && flight.isIdle)
+        #expect(woken == 2 && flight.waiterCount == 0)
+    }
 }

@@ -547,6 +547,27 @@ struct StrategyTests {
         #expect(network.first.probes.count + network.second.probes.count == 2)
     }
 
+    @Test(arguments: [Mode.httpdnsFirst, .localDNSFirst]) @Loop
+    func `a flight that is cancelled asks nothing any more, and has no result`(mode: Mode) async throws {
+        let network = Network()
+        let upstreams = [network.first, network.second, network.localDNS]
+        for upstream in upstreams { upstream.behaviour = .failure(.network("refused"), after: .milliseconds(400)) }
+        let set = ProviderSet(providers: [network.provider], clock: network.clock) { _ in }
+        let strategy = Strategy(
+            mode: mode, providers: set, localDNS: network.localDNS, forwarders: [], clock: network.clock)
+        let key = FlightKey(
+            name: try Name("www.example.com"), type: .a, route: .protect(explicit: false), dnssecOK: false,
+            checkingDisabled: false)
+        var hasEnded = false
+        let work = strategy.begin(key, [.a, .aaaa], settle: { _ in hasEnded = true }, done: { hasEnded = true })
+        await network.clock.advance(by: .milliseconds(100))
+        work.cancel()
+        let asked = upstreams.map { $0.asked.count }
+        #expect(asked.contains { $0 > 0 })
+        await network.clock.advance(by: .seconds(3))
+        #expect(!hasEnded && upstreams.map { $0.asked.count } == asked)
+    }
+
     @Test @Loop
     func `in mode httpdns-only LocalDNS never answers a protected name`() async {
         let network = Network()
