@@ -6,7 +6,7 @@ import Testing
 
 @testable import DNSResolver
 
-/// What the disk has after answers were flushed.
+/// What the disk has after answers were flushed, and when it is read.
 @Suite(.onLoop)
 struct AnswerArchiveTests {
     private typealias Machine = ResolverTests.Machine
@@ -52,6 +52,30 @@ struct AnswerArchiveTests {
         }
     }
 
+    /// A disk that has one answer, whatever it is asked for.
+    @Loop
+    private final class FullArchive: AnswerArchive {
+        let mayRecall = true
+        private(set) var reads = 0
+        private let memory: MemoryCache
+        private let entry: CacheEntry
+
+        init(_ memory: MemoryCache, _ entry: CacheEntry) { (self.memory, self.entry) = (memory, entry) }
+
+        func store(_ entry: CacheEntry, for key: borrowing QueryKey) {}
+
+        func remove(_ key: borrowing QueryKey) {}
+
+        func remove(_ removal: AnswerRemoval) {}
+
+        func remove(holding address: IPAddress) {}
+
+        func recall(_ key: QueryKey, clock: any LoopClock) async {
+            reads += 1
+            memory.store(entry, for: key)
+        }
+    }
+
     @Loop
     private func archive(of machine: Machine) -> RecoveringArchive {
         let archive = RecoveringArchive(machine.memory)
@@ -87,5 +111,73 @@ struct AnswerArchiveTests {
     {
         let address = try #require(IPAddress("192.0.2.1"))
         #expect(await names { await $0.remove(holding: address) } == ["other.example.net"])
+    }
+
+    /// A disk on which there is an answer, or none.
+    @Loop
+    private final class OnePlace: AnswerArchive {
+        private(set) var isTaken = false
+        let mayRecall = false
+
+        func store(_ entry: CacheEntry, for key: borrowing QueryKey) { isTaken = true }
+
+        func remove(_ key: borrowing QueryKey) { isTaken = false }
+
+        func remove(_ removal: AnswerRemoval) {}
+
+        func remove(holding address: IPAddress) {}
+
+        func recall(_ key: QueryKey, clock: any LoopClock) async {}
+    }
+
+    @Test @Loop func `an answer that is forged, not to be cached, or made of others now is not on disk either`() throws
+    {
+        let machine = Machine()
+        let (store, disk) = (machine.store, OnePlace())
+        store.archive = disk
+        let name = try Name("www.example.com")
+        let key = machine.resolver.flightKey(name, .a)
+        let answer = Answer(name: name, addresses: [.v4(0xcb00_7109)], ttl: 60)
+        let removals: [@Loop () -> Void] = [
+            { store.forgetUnverified(key, .a) },
+            { _ = store.keep(Answer(name: name, addresses: [.v4(1)], ttl: 0), for: key, .a, .localDNS, "") },
+            { _ = store.keep(answer, for: key, .a, .localDNS, "", isTranslated: true) },
+        ]
+        for remove in removals {
+            _ = store.keepUnchecked(answer, for: key, .a, "")
+            #expect(disk.isTaken)
+            remove()
+            #expect(!disk.isTaken)
+        }
+    }
+
+    @Test @Loop func `an answer that memory has no longer is read from the disk, once, and no source is asked`()
+        async throws
+    {
+        let machine = Machine()
+        _ = await machine.ask()
+        let question = Question(name: try Name("www.example.com"), type: .a)
+        let key = QueryKey(question, dnssecOK: false, checkingDisabled: false)
+        let archive = FullArchive(machine.memory, try #require(machine.memory.entry(for: key)))
+        machine.store.archive = archive
+        machine.memory.remove(key)
+        machine.failEverything()
+        for origin in [Response.Origin.archive, .cache] {
+            let reply = await machine.ask()
+            #expect(reply.has("192.0.2.1") && !reply.isStale && reply.response?.origin == origin)
+        }
+        #expect(archive.reads == 1 && machine.vendor.asked.count == 1 && machine.localDNS.asked.isEmpty)
+    }
+
+    @Test @Loop func `an answer for one client network is not looked for on the disk`() async throws {
+        let machine = Machine(scoping: ClientScoping(bits: 24))
+        let question = Question(name: try Name("www.example.com"), type: .a)
+        let answer = try #require(
+            PackedAnswer(Answer(name: question.name, addresses: [.v4(0xc000_0242)], ttl: 60), for: question))
+        let archive = FullArchive(
+            machine.memory, CacheEntry(answer: answer, storedAt: machine.clock.now, lifetime: 60, generation: 0))
+        machine.store.archive = archive
+        #expect(await machine.ask(from: .v4(0xc633_6407)).has("192.0.2.1"))
+        #expect(archive.reads == 0)
     }
 }

@@ -206,4 +206,22 @@ struct ProvenanceTests {
         _ = await machine.ask()
         #expect(await usable() == [true])
     }
+
+    @Test @Loop
+    func `where a name is answered here, the answer made here is usable, and that of a source is not`() async throws {
+        let name = try Name("static.example")
+        var presets = Presets()
+        presets.add(name, addresses: [.v4(1)])
+        let machine = Machine(local: LocalAnswers(presets: presets))
+        func usable() async -> [Bool] {
+            await machine.store.answers(from: .start, limit: .max, where: { _ in true }).answers
+                .map { machine.resolver.isUsable($0) }
+        }
+        _ = await machine.ask("static.example")
+        #expect(await usable() == [true])
+        let answer = Answer(name: name, addresses: [.v4(2)], ttl: 60)
+        _ = machine.store.keep(
+            answer, for: machine.resolver.flightKey(name, .a), .a, .provider(index: 0), "vendor")
+        #expect(await usable() == [false])
+    }
 }
