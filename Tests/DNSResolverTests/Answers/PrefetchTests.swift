@@ -178,6 +178,18 @@ struct PreresolveTests {
         #expect(machine.vendor.asked.map(\.name).dropFirst(2) == [try Name("popular.example.com")])
     }
 
+    @Test @Loop func `when the network has changed, no more than 100 names of the cache are asked for again`()
+        async throws
+    {
+        let machine = Machine()
+        for name in names(101) {
+            _ = await machine.ask(name.description)
+            #expect(try machine.hit(name.description) != nil)
+        }
+        await refreshHot(machine)
+        #expect(machine.vendor.asked.count == 101 + 100)
+    }
+
     @Test @Loop func `preset names are not looked up`() async {
         var presets = Presets()
         presets.add(names(1)[0], addresses: [.v4(1)])

@@ -48,6 +48,38 @@ struct TraceTests {
             ])
     }
 
+    @Test @Loop func `of a name that LocalDNS has it tells the question to LocalDNS, and its reply`() async throws {
+        #expect(
+            await trace(Machine(policy: RoutePolicy(bypass: [try Name("example.com")]))) == [
+                "route: bypass: route.bypass has example.com", "cache: A is not cached",
+                "ask: localdns is asked for A", "reply: localdns (): A: 203.0.113.9, TTL 60",
+                "decide: A: 203.0.113.9, TTL 60, from localdns", "keep: A is cached for 60 s",
+                "answer: NOERROR, 203.0.113.9, TTL 60",
+            ])
+    }
+
+    @Test @Loop func `of a fallback it tells when LocalDNS is asked, its reply, and what certificates say of it`() async
+    {
+        let machine = Machine(rule: CertificateRule(.auto))
+        machine.vendor.behaviour = .silence
+        machine.handshake.servers["203.0.113.9"] = .honest
+        let steps = await trace(machine)
+        for step in [
+            "ask: no answer after 500 ms: the second source is asked too", "ask: localdns is asked for A",
+            "reply: localdns (): A: 203.0.113.9, TTL 60", "check: 203.0.113.9 shows a certificate of the name",
+            "check: certificates verify 203.0.113.9, TTL 60",
+        ] {
+            #expect(steps.contains(step), "\(step)")
+        }
+    }
+
+    @Test @Loop func `of a name that does not exist it tells the response code, once`() async throws {
+        let machine = Machine(policy: RoutePolicy(bypass: [try Name("example.com")]))
+        let denial = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 60))
+        machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        #expect(await trace(machine).last == "answer: NXDOMAIN")
+    }
+
     @Test @Loop func `of a forged answer it tells the certificate, and why the client gets none`() async {
         let machine = Machine(rule: CertificateRule(.auto))
         machine.vendor.behaviour = .failure(.network("refused"))

@@ -43,6 +43,16 @@ struct PrefixDiscoveryTests {
         #expect(machine.localDNS.asked.map(\.types) == [[.aaaa]])
     }
 
+    @Test @Loop func `the question for it is one of the daemon, without signatures and without a client's network`()
+        async
+    {
+        let machine = Machine(Self.found)
+        await machine.begin()
+        let asked = machine.localDNS.asked
+        #expect(asked.allSatisfy { !$0.dnssecOK && !$0.checkingDisabled })
+        #expect(asked.allSatisfy { $0.clientNetwork == nil && $0.holder == .daemon })
+    }
+
     @Test @Loop func `where it is not wanted LocalDNS is not asked, and a prefix that was found is forgotten at once`()
         async
     {

@@ -46,6 +46,23 @@ struct ProbesTests {
         #expect(await machine.ask().has("192.0.2.1"))
     }
 
+    @Test(arguments: [FakeBehaviour.addresses("192.0.2.1"), .failure(.responseCode(.serverFailure))]) @Loop
+    func `a probe that is not refused, whatever else it brings, ends the backoff of an account`(
+        behaviour: FakeBehaviour
+    ) async {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.authentication("HTTP 403"))
+        #expect(await machine.ask("first.example.com").has("203.0.113.9"))
+        await machine.clock.advance(by: .zero)
+        #expect(machine.provider.access.isActive)
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        machine.vendor.probeBehaviour = behaviour
+        await machine.clock.advance(by: .seconds(60))
+        _ = await machine.ask("second.example.com")
+        #expect(!machine.provider.access.isActive)
+        #expect(await machine.ask("third.example.com").has("192.0.2.1"))
+    }
+
     @Test(arguments: [true, false]) @Loop
     func `look-ups in the background that fail make their provider suspect, and one probe decides`(isDown: Bool) async {
         let machine = Machine(
@@ -76,5 +93,19 @@ struct ProbesTests {
         await machine.clock.advance(by: .milliseconds(700))
         #expect(await machine.ask().has("192.0.2.1"))
         #expect(machine.vendor.health.isUsable && machine.vendor.health.counters.failures == 0)
+    }
+
+    @Test @Loop func `each request and probe without an answer is counted, with the reason of the last one`() async {
+        let machine = Machine()
+        let vendor = machine.vendor
+        vendor.behaviour = .failure(.network("refused"))
+        vendor.probeBehaviour = .failure(.network("unreachable"), after: .milliseconds(100))
+        machine.start("www.example.com", .a, Reply(clock: machine.clock))
+        await machine.clock.advance(by: .zero)
+        #expect(vendor.health.counters.failures == vendor.asked.count && vendor.probes.count == 1)
+        #expect(vendor.health.counters.lastFailure?.reason == "refused")
+        await machine.clock.advance(by: .milliseconds(100))
+        #expect(vendor.health.counters.failures == vendor.asked.count + vendor.probes.count)
+        #expect(vendor.health.counters.lastFailure?.reason == "unreachable")
     }
 }
