@@ -67,7 +67,7 @@ package final class PrefixDiscovery {
     private func received(_ result: UpstreamResult?) {
         guard case .answer(let answer)? = result else { return retry() }
         backoff.succeeded()
-        let ttl = answer.answers.isEmpty ? answer.translationTTL : answer.answers.map(\.ttl).min() ?? 0
+        let ttl = answer.answers.map(\.ttl).min() ?? answer.translationTTL
         let lifetime = min(
             max(.seconds(Int64(ttl)), Self.refreshInterval.lowerBound), Self.refreshInterval.upperBound)
         end = clock.now + lifetime * Self.longestUse
