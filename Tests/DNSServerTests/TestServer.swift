@@ -56,12 +56,13 @@ struct TestServer: Sendable {
     static func run(
         _ sockets: ServerSockets, limits: ServerLimits = TestServer.limits,
         allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder = .address(),
-        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, dnstap: Dnstap? = nil,
         _ body: @concurrent (TestServer) async throws -> Void
     ) async throws {
         // Clients block their thread, so tests do not run on the loop; this starts it.
         _ = loop
-        let test = try await start(sockets, limits: limits, allow: allow, responder: responder, logger: logger)
+        let test = try await start(
+            sockets, limits: limits, allow: allow, responder: responder, logger: logger, dnstap: dnstap)
         do {
             try await ThreadExecutor.run { try await body(test) }
         } catch {
@@ -75,7 +76,7 @@ struct TestServer: Sendable {
     static func start(
         _ sockets: ServerSockets, limits: ServerLimits = TestServer.limits,
         allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder,
-        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, dnstap: Dnstap? = nil
     ) throws -> TestServer {
         let cache = MemoryCache(memory: 4 << 20)
         let generation = PolicyGeneration()
@@ -84,7 +85,7 @@ struct TestServer: Sendable {
             sockets: sockets, loop: loop, cache: cache, generation: generation,
             rules: rules,
             responder: responder,
-            limits: limits, events: EventLog(logger, clock: loop))
+            limits: limits, dnstap: dnstap, events: EventLog(logger, clock: loop))
         try server.start()
         return TestServer(
             server: server, responder: responder, cache: cache, generation: generation, rules: rules,

@@ -1,4 +1,5 @@
 import DNSWire
+import Glibc
 import Platform
 import Scheduling
 import TestSupport
@@ -6,7 +7,7 @@ import Testing
 
 @testable import DNSServer
 
-/// The queue and the connection to a collector that is not there, or does nothing. A real one is in the integration tests.
+/// The queue, and the frames of messages. A real collector is in the integration tests.
 @Suite struct DnstapTests {
     private static let exchange = Dnstap.Exchange(
         client: SocketAddress(ipv4: 0xc000_0201, port: 7), transport: .udp, queried: 0)
@@ -41,10 +42,95 @@ import Testing
         #expect(dnstap.counts == (0, 0))
     }
 
+    /// The fields of dnstap.proto's `Message` that all messages have, and those that a query or a response has alone.
+    private func fields(
+        _ transport: UInt64, address: [UInt8], family: UInt64, isResponse: Bool
+    ) -> (numbers: [UInt64: UInt64], bytes: [UInt64: [UInt8]]) {
+        var numbers: [UInt64: UInt64] = [1: 5, 2: family, 3: transport, 6: 258, 8: 5, 9: 7]
+        var bytes: [UInt64: [UInt8]] = [4: address, 10: [1, 2, 3]]
+        if isResponse {
+            numbers.merge([1: 6, 12: 6, 13: 8]) { $1 }
+            bytes = [4: address, 14: [4, 5]]
+        }
+        return (numbers, bytes)
+    }
+
+    @Test func `a query and its response have their types, the client, its transport, both times and the bytes`()
+        async throws
+    {
+        let collector = try FrameStreamCollector()
+        async let received = NamedThread.run("collector") { Result { try collector.frames() } }
+        let dnstap = try await collector.connect(producers: 1)
+        let ipv4 = SocketAddress(ipv4: 0xc000_0201, port: 258)
+        let ipv6 = SocketAddress(ipv6: 0x2001_0db8_0000_0000, 7, port: 258)
+        let clients: [(SocketAddress, Transport)] = [(ipv4, .udp), (ipv4, .tcp), (ipv4, .tls), (ipv6, .https)]
+        for (client, transport) in clients {
+            let exchange = Dnstap.Exchange(client: client, transport: transport, queried: 5_000_000_007)
+            dnstap.add(query: [1, 2, 3].span, exchange, by: 0)
+            dnstap.add(response: [4, 5].span, exchange, at: 6_000_000_008, by: 0)
+        }
+        dnstap.stop()
+        #expect(dnstap.counts == (8, 0))
+        let frames = try await received.get()
+        try #require(frames.count == 8)
+        for (index, frame) in frames.enumerated() {
+            let envelope = try ProtobufFields(frame)
+            #expect(envelope.bytes[1] == Array("host".utf8) && envelope.bytes[2] == Array("program 1".utf8))
+            let message = try ProtobufFields(try #require(envelope.bytes[14]))
+            let address: [UInt8] =
+                index < 6 ? [192, 0, 2, 1] : [0x20, 0x01, 0x0d, 0xb8] + [UInt8](repeating: 0, count: 11) + [7]
+            let expected = fields(
+                UInt64(index / 2 + 1), address: address, family: index < 6 ? 1 : 2, isResponse: index % 2 == 1)
+            #expect(message.numbers == expected.numbers && message.bytes == expected.bytes)
+        }
+    }
+
+    @Test func `each query and each response of the server is sent once, whichever thread it is of`() async throws {
+        let collector = try FrameStreamCollector()
+        async let received = collector.messages()
+        let dnstap = try await collector.connect(producers: 2)
+        var limits = TestServer.limits
+        limits.mailbox = 1
+        let any = try #require(SocketAddress("127.0.0.1:0"))
+        let sockets = try ServerSockets.bind([any], threads: 1)
+        #expect(sockets.dnstapProducers == 2)
+        try await TestServer.run(sockets, limits: limits, allow: ["127.0.0.1/32"], dnstap: dnstap) { server in
+            try server.store("hit.example")
+            let udp = try TestDNSClient(server.address)
+            for name in ["hit.example", "miss.example"] { #expect(try udp.ask(name).rcode == 0) }
+            let tcp = try TestTCPClient(server.address)
+            for name in ["hit.example", "miss.example"] { #expect(try tcp.ask(.query(name)).rcode == 0) }
+            // In one segment, so that both are read in one turn: one finds no room.
+            try tcp.send([.query("one.example"), .query("two.example")])
+            for _ in 0..<2 { _ = try tcp.receive() }
+            #expect(try TestTCPClient(server.address, from: "127.0.0.2").ask(.query("hit.example")).rcode == 5)
+            // What is no query is not sent.
+            var response = TestMessage.query("loop.example")
+            response.flags |= 0x8000
+            try tcp.send([response])
+        }
+        dnstap.stop()
+        let messages = try await received.sorted()
+        let names = ["TCP hit.example", "TCP hit.example", "TCP miss.example", "TCP one.example", "TCP two.example"]
+        let udp = ["UDP hit.example", "UDP miss.example"]
+        #expect(messages.filter { $0.hasPrefix("CQ") } == (names + udp).map { "CQ \($0)" })
+        #expect(
+            messages.filter { $0.hasPrefix("CR") }
+                == zip(names + udp, [0, 5, 0, 0, 2, 0, 0]).map { "CR \($0) \($1)" })
+    }
+
     @Test func `the time of day of an instant is that of the system's clock`() {
-        let (before, now) = (UTCTime.now, Instant.bootTime)
-        let time = Dnstap.TimeOfDay()[now]
-        #expect(UTCTime(milliseconds: Int64(time / 1_000_000)).description.prefix(16) >= before.description.prefix(16))
-        #expect(Dnstap.TimeOfDay()[now + .seconds(1)] > time)
+        func systemTime() -> Int64 {
+            var time = timespec()
+            clock_gettime(CLOCK_REALTIME, &time)
+            return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        }
+        let before = systemTime()
+        let now = Instant.bootTime
+        let times = Dnstap.TimeOfDay()
+        let after = systemTime()
+        // The two clocks are read one after the other: what lies between may be missing.
+        #expect((before - (after - before)...after).contains(Int64(times[now])))
+        #expect(times[now + .seconds(1)] - times[now] == 1_000_000_000)
     }
 }

@@ -68,7 +68,7 @@ package final class TestSocket: Sendable {
     }
 
     /// The next connection; nil after the listener was shut down.
-    func accept() -> (TestSocket, TestAddress)? {
+    package func accept() -> (TestSocket, TestAddress)? {
         while true {
             _ = wait(for: POLLIN, nil)
             // A program that was started in between would hold the connection open as long as it runs.

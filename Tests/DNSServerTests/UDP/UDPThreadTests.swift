@@ -1,0 +1,97 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSServer
+
+/// One thread alone, which finds all its datagrams in one batch: they were sent before it began.
+@Suite struct UDPThreadTests {
+    /// What a thread serves from, and where its queries go.
+    @Loop
+    private final class Fixture {
+        nonisolated let misses: Mailbox<MissedQuery>
+        nonisolated let feed: QueryFeed
+        /// The reported queries, such as `127.0.0.1 op0.example A NOTIMP`.
+        private(set) var reported: [String] = []
+        private let sockets: UDPSockets
+        private let thread: UDPThread
+
+        init(dnstap: Dnstap? = nil) throws {
+            let loop = TestServer.loop
+            misses = Mailbox(capacity: 100, on: loop, sharedBy: \.origin)
+            feed = QueryFeed(on: loop, dnstap: dnstap)
+            sockets = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0")), options: .server)
+            thread = UDPThread(sockets.receivers[0], lateReplies: sockets.sender)
+            feed.receive { [weak self] query in
+                let question = query.question.map(\.description) ?? "-"
+                self?.reported.append("\(query.client) \(question) \(query.responseCode)")
+            } missed: { _ in
+            }
+        }
+
+        var address: TestAddress { TestAddress("127.0.0.1", port: sockets.sender.address.port) }
+
+        /// Has the thread answer or pass on all that was sent, and ends it.
+        func serve() throws {
+            let access = AccessList([try #require(AddressPrefix("127.0.0.0/8"))])
+            let handler = QueryHandler(
+                cache: MemoryCache(memory: 1 << 20), generation: PolicyGeneration(),
+                rules: SharedClientRules(ClientRules(access: access)), keepalive: 100)
+            NamedThread.allowInterrupts()
+            try thread.start(
+                "udp-test", handler: handler, misses: misses, refusals: RefusalLimit(100), feed: feed, producer: 0
+            ) {}
+            thread.stop()
+            thread.join()
+        }
+    }
+
+    init() {
+        // Starts the loop.
+        _ = TestServer.loop
+    }
+
+    /// Queries of five clients, of which those of even numbers are answered at once.
+    private func sendQueries(to address: TestAddress) throws -> [TestDNSClient] {
+        try (0..<5).map { index in
+            let client = try TestDNSClient(address, from: "127.0.0.\(index + 1)")
+            try client.send(.query("name\(index).example", flags: index.isMultiple(of: 2) ? 0x1000 : 0x0100))
+            return client
+        }
+    }
+
+    @Test func `each query of a batch is reported with its own client, and those that wait for the loop are not`()
+        async throws
+    {
+        let fixture = try await Fixture()
+        fixture.feed.turn(on: true)
+        let clients = try await sendQueries(to: fixture.address)
+        try await fixture.serve()
+        for client in [clients[0], clients[2], clients[4]] { #expect(try client.receive().message.rcode == 4) }
+        while await fixture.reported.count < 3 { await Task.yield() }
+        let expected = [0, 2, 4].map { "127.0.0.\($0 + 1) name\($0).example A NOTIMP" }
+        #expect(await fixture.reported == expected)
+        #expect(Set(fixture.misses.takeAll().map { "\($0.client.ip)" }) == ["127.0.0.2", "127.0.0.4"])
+    }
+
+    @Test func `each query of a batch is sent to dnstap, and a response where there is one`() async throws {
+        let collector = try FrameStreamCollector()
+        async let received = collector.messages()
+        let dnstap = try await collector.connect(producers: 1)
+        let fixture = try await Fixture(dnstap: dnstap)
+        let clients = try await sendQueries(to: fixture.address)
+        try await fixture.serve()
+        dnstap.stop()
+        let messages = try await received
+        #expect(
+            messages == [
+                "CQ UDP name0.example", "CR UDP name0.example 4", "CQ UDP name1.example", "CQ UDP name2.example",
+                "CR UDP name2.example 4", "CQ UDP name3.example", "CQ UDP name4.example", "CR UDP name4.example 4",
+            ])
+        withExtendedLifetime(clients) {}
+    }
+}
