@@ -31,7 +31,8 @@ import Testing
     }
 
     /// Puts a certificate and its key in the place of the files, as tools of renewal do.
-    private func replace(_ leaf: TestCertificates.Leaf) throws {
+    private func replace(_ leaf: TestCertificates.Leaf, in files: TLSFiles? = nil) throws {
+        let files = files ?? self.files
         for (from, to) in [(leaf.certificate, files.certificate), (leaf.key, files.key)] {
             try ChildProcess.succeed(["sh", "-c", "cp '\(from)' '\(to).new' && mv '\(to).new' '\(to)'"])
         }
@@ -64,6 +65,25 @@ import Testing
     }
 
     @Loop
+    @Test func `files that a reload names are used from then on, the same ones too, and watched`() async throws {
+        let (terms, recorder) = (TLSTerms(), LogRecorder())
+        let keeper = try keeper(terms, recorder)
+        defer { keeper.stop() }
+        let leaf = try certificates.leaf(names: ["two"])
+        let other = TLSFiles(certificate: leaf.certificate, key: leaf.key)
+        for _ in 0..<2 {
+            let before = terms.context
+            keeper.take(other)
+            await until { terms.context !== before }
+        }
+        #expect(recorder.lines.count { $0 == "\(leaf.certificate) is in use" } == 2)
+        let before = terms.context
+        try replace(try certificates.leaf(names: ["three"]), in: other)
+        await until { terms.context !== before }
+        #expect(keeper.files == other && keeper.problem == nil)
+    }
+
+    @Loop
     @Test func `files that do not belong together change nothing, and are reported`() async throws {
         let (terms, recorder) = (TLSTerms(), LogRecorder())
         let keeper = try keeper(terms, recorder)
@@ -73,6 +93,7 @@ import Testing
         try ChildProcess.succeed(["cp", other.key, files.key])
         await until { keeper.problem != nil }
         #expect(terms.context === first)
+        #expect(!recorder.lines.contains { $0.hasSuffix("is in use") })
         #expect(
             recorder.lines.contains(
                 "\(files.key): is not the key of the certificate in \(files.certificate); the certificate before stays in use"
@@ -84,12 +105,16 @@ import Testing
     }
 
     @Loop
-    @Test(arguments: [(15, false), (13, true), (-1, true)])
-    func `the end of a certificate is warned of two weeks before`(days: Int64, isWarned: Bool) throws {
+    @Test(
+        arguments: [
+            (14 * 86_400, nil), (14 * 86_400 - 1, "expires in 13 days"), (0, "expires in 0 days"),
+            (-1, "has expired, and clients refuse it"),
+        ] as [(Int64, String?)])
+    func `the end of a certificate is warned of two weeks before`(left: Int64, text: String?) throws {
         let (terms, recorder) = (TLSTerms(), LogRecorder())
         let end = try TLSContext(try files.read(), at: 0).validity.upperBound
-        try keeper(terms, recorder, time: end - days * 86_400 - 60).stop()
-        #expect(recorder.lines.contains { $0.contains("renew it") } == isWarned)
+        try keeper(terms, recorder, time: end - left).stop()
+        #expect(recorder.lines == (text.map { ["\(files.certificate) \($0): renew it"] } ?? []))
     }
 
     @Loop

@@ -38,6 +38,8 @@ import Testing
     @Test(arguments: [
         [UInt8](repeating: 0x47, count: 100), [0x16, 0x03, 0x01, 0xff, 0xff] + [UInt8](repeating: 1, count: 200),
         [0x16, 0x03, 0x01, 0x00, 0x05, 0x01, 0xff, 0xff, 0xff, 0x03],
+        // It ends before it is whole.
+        [0x16, 0x03, 0x01],
     ])
     func `what is no handshake is closed`(bytes: [UInt8]) async throws {
         try await EncryptedServer.run { server in
@@ -46,6 +48,16 @@ import Testing
             client.finishSending()
             await server.until { $0.count == 0 }
             #expect(try TestTLSClient(server.address).ask(.query("one.example")).rcode == 0)
+        }
+    }
+
+    @Test func `a proxy that ends its connection within its header is closed`() async throws {
+        try await EncryptedServer.run(proxies: ["127.0.0.1/32"]) { server in
+            let client = try TestTCPClient(server.address)
+            try client.send(Array(ProxyHeaderTests.signature.prefix(5)))
+            client.finishSending()
+            #expect(client.isClosed(within: .patience))
+            #expect(await server.counts.failed == 1)
         }
     }
 
@@ -76,6 +88,20 @@ import Testing
             #expect(await server.test.server.encrypted.buffered == 0)
             withExtendedLifetime((client, isTaken)) {}
             #expect(try TestTLSClient(server.address).ask(.query("two.example")).rcode == 0)
+        }
+    }
+
+    @Test(arguments: 1...6)
+    func `of handshakes that begin in one turn of the loop, none is forgotten`(count: Int) async throws {
+        try await EncryptedServer.run { server in
+            let gate = LoopGate()
+            gate.close()
+            let clients = try (0..<count).map { _ in try TestTCPClient(server.address) }
+            // What the server refuses ends at once.
+            for client in clients { try client.send([UInt8](repeating: 0x47, count: 100)) }
+            gate.open()
+            await server.until { _ in server.counts.failed == count }
+            withExtendedLifetime(clients) {}
         }
     }
 

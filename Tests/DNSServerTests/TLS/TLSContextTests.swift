@@ -19,6 +19,8 @@ import Testing
         let directory = try TemporaryDirectory()
         let text = try directory.write("no certificate", to: "text.pem")
         let empty = try directory.write("", to: "empty.pem")
+        let longest = try directory.write(String(repeating: "a", count: 1 << 20), to: "longest.pem")
+        let longer = try directory.write(String(repeating: "a", count: 1 << 20 + 1), to: "longer.pem")
         let good = TLSFiles(certificate: leaf.certificate, key: leaf.key)
         #expect(problem(good) == nil)
         func reason(_ change: (inout TLSFiles) -> Void) -> String {
@@ -31,10 +33,33 @@ import Testing
         #expect(reason { $0.certificate = text } == "\(text): holds no certificate in PEM")
         #expect(reason { $0.key = text } == "\(text): holds no private key in PEM")
         #expect(reason { $0.key = empty } == "\(empty): is empty")
+        #expect(reason { $0.certificate = longest } == "\(longest): holds no certificate in PEM")
+        #expect(reason { $0.certificate = longer } == "\(longer): is larger than 1 MiB")
         #expect(
             reason { $0.key = other.key } == "\(other.key): is not the key of the certificate in \(leaf.certificate)")
         #expect(reason { $0.ocsp = text } == "\(text): is no response of OCSP in DER")
         #expect(reason { $0.clientAuthorities = text } == "\(text): holds no certificate in PEM")
+    }
+
+    @Test func `a response of OCSP is stapled from five minutes before it was signed until the last second of its day`()
+        throws
+    {
+        let certificates = try TestCertificates()
+        let leaf = try certificates.leaf(names: ["one"])
+        let directory = try TemporaryDirectory()
+        let response = directory.path + "/c.ocsp"
+        try certificates.respond(for: leaf.certificate, to: response)
+        let content = try TLSFiles(certificate: leaf.certificate, key: leaf.key, ocsp: response).read()
+        func reason(at time: Int64) throws -> String? { try TLSContext(content, at: time).unstapled?.reason }
+        let begin = try #require(try TLSContext(content, at: 0).responseChanges)
+        let end = try #require(try TLSContext(content, at: begin).responseChanges)
+        // OpenSSL reads the time of day for each end.
+        #expect((86_400 + 301...86_400 + 302).contains(end - begin))
+        #expect(try reason(at: begin - 1) == "is not valid yet")
+        #expect(try reason(at: begin) == nil)
+        #expect(try reason(at: end - 1) == nil)
+        #expect(try reason(at: end) == "has expired")
+        #expect(try TLSContext(content, at: end).responseChanges == nil)
     }
 
     @Test func `a key with a password is named as such`() throws {

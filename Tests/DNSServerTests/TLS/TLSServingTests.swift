@@ -127,6 +127,21 @@ import Testing
         }
     }
 
+    @Test func `a connection whose client goes without close_notify is closed once its queries are answered`()
+        async throws
+    {
+        try await EncryptedServer.run(responder: FakeResponder()) { server in
+            let client = try TestTLSClient(server.address)
+            try client.send([.query("one.example")])
+            await server.test.responder.asked(1)
+            client.finishSending()
+            await server.test.responder.release()
+            #expect(try client.receive()?.rcode == 0)
+            #expect(client.endsProperly())
+            await server.until { $0.count == 0 }
+        }
+    }
+
     @Test func `a stop ends connections by close_notify`() async throws {
         try await EncryptedServer.run { server in
             let client = try TestTLSClient(server.address)

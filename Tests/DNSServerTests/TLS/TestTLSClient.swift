@@ -121,6 +121,9 @@ final class TestTLSClient {
         return reply
     }
 
+    /// Ends its direction of the connection as if it were broken: TLS itself says nothing of the end.
+    func finishSending() { shutdown(number, Int32(SHUT_WR)) }
+
     /// Waits for the end of the connection. Returns whether the server has said so by close_notify.
     func endsProperly() -> Bool {
         var bytes = [UInt8](repeating: 0, count: 1_024)
