@@ -27,6 +27,7 @@ import Testing
     @Test func `loopback is not answered unless it is listed`() throws {
         #expect(try !allows(list("10.0.0.0/8"), "127.0.0.1"))
         #expect(try !allows(list("2001:db8::/32"), "::1"))
+        #expect(try !allows(list("::/128", "::2/127"), "::1"))
     }
 
     @Test func `one address of 127.0.0.0/8 does not open all of it`() throws {

@@ -1,3 +1,8 @@
+import DNSResolver
+import DNSWire
+import Logging
+import Logs
+import Scheduling
 import TestSupport
 import Testing
 
@@ -88,6 +93,13 @@ import Testing
         }
     }
 
+    @Test func `the loop holds no listener that has stopped`() async throws {
+        try await TestServer.run { server in
+            let isGone = try await server.forgetsListener()
+            #expect(isGone)
+        }
+    }
+
     @Test func `a question without an answer does not delay a stop forever`() async throws {
         var limits = TestServer.limits
         limits.drain = .milliseconds(100)
@@ -98,6 +110,64 @@ import Testing
             await server.responder.asked(1)
             await server.server.stop()
             #expect(try client.receive()?.rcode == 2)
+        }
+    }
+
+    @Test func `every response is counted by its transport, the family of its client, and its code`() async throws {
+        let (hosts, allow) = (["127.0.0.1", "::1"], ["127.0.0.1/32", "::1/128"])
+        try await TestServer.run(on: hosts, allow: allow) { server in
+            try server.store("hit.example")
+            for address in server.addresses {
+                let (udp, tcp) = (try TestDNSClient(address), try TestTCPClient(address))
+                for name in ["hit.example", "miss.example", "other.example"] {
+                    #expect(try udp.ask(name).rcode == 0)
+                    #expect(try tcp.ask(.query(name)).rcode == 0)
+                }
+            }
+            #expect(try TestDNSClient(server.address, from: "127.0.0.2").ask("hit.example").rcode == 5)
+            #expect(try TestTCPClient(server.address, from: "127.0.0.2").ask(.query("hit.example")).rcode == 5)
+            let counts = await server.server.responses.map { each in
+                "\(each.transport.rawValue) \(each.isIPv6 ? 6 : 4) \(each.code.rawValue): \(each.count)"
+            }
+            // How many are answered, and how many fail, is always said.
+            #expect(
+                counts == [
+                    "UDP 4 0: 3", "UDP 4 2: 0", "UDP 4 5: 1", "UDP 6 0: 3", "UDP 6 2: 0",
+                    "TCP 4 0: 3", "TCP 4 2: 0", "TCP 4 5: 1", "TCP 6 0: 3", "TCP 6 2: 0",
+                ])
+        }
+    }
+
+    @Test func `of the answers that the loop gives, those from the cache are counted as hits, and no refusal is`()
+        async throws
+    {
+        try await TestServer.run(allow: ["127.0.0.1/32"]) { server in
+            try server.store("hit.example")
+            let client = try TestTCPClient(server.address)
+            var other = TestMessage.query("op.example")
+            other.flags |= 0x1000
+            #expect(try client.ask(other).rcode == 4)
+            #expect(try TestTCPClient(server.address, from: "127.0.0.2").ask(.query("hit.example")).rcode == 5)
+            var counts: [Int] = []
+            for _ in 0..<2 {
+                counts.append(await server.server.latencies(.memory).counts.reduce(0, +))
+                #expect(try client.ask(.query("hit.example")).rcode == 0)
+            }
+            #expect(counts == [0, 1])
+        }
+    }
+
+    @Test func `the first query that finds no room is reported, even if it is the only one`() async throws {
+        var limits = TestServer.limits
+        limits.mailbox = 1
+        let log = LogRecorder()
+        try await TestServer.run(limits: limits, logger: log.logger) { server in
+            let client = try TestTCPClient(server.address)
+            // In one segment, so that both are read in one turn.
+            try client.send([.query("one.example"), .query("two.example")])
+            for _ in 0..<2 { _ = try client.receive() }
+            await server.turn()
+            #expect(log.lines == ["more queries come than can be taken: 1 were answered with SERVFAIL"])
         }
     }
 
@@ -128,5 +198,21 @@ import Testing
             #expect(udp.receivers.allSatisfy { $0.address == tcp.address })
         }
         #expect(sockets.addresses.allSatisfy { $0.port != 0 })
+    }
+}
+
+extension TestServer {
+    /// Whether nothing is left of a listener that began to accept and has stopped.
+    @Loop
+    fileprivate func forgetsListener() async throws -> Bool {
+        let socket = try ListeningSocket(try #require(SocketAddress("127.0.0.1:0")))
+        let events = EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: Self.loop)
+        var listener: Listener? = Listener(socket, for: .tcp, connections: server.connections, events: events)
+        let isGone = { [weak listener] in listener == nil }
+        try listener?.start()
+        listener?.stop()
+        listener = nil
+        await turn()
+        return isGone()
     }
 }

@@ -24,6 +24,24 @@ import Testing
         }
     }
 
+    @Test func `a connection is used by a response, too, and not only by a query`() async throws {
+        var limits = TestServer.limits
+        limits.connections = 2
+        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+            try server.store("cached.example")
+            let first = try TestTCPClient(server.address)
+            try first.send([.query("slow.example")])
+            await server.responder.asked(1)
+            let second = try TestTCPClient(server.address)
+            #expect(try second.ask(.query("cached.example")).rcode == 0)
+            await server.responder.release("slow.example")
+            #expect(try first.receive()?.rcode == 0)
+            #expect(try TestTCPClient(server.address).ask(.query("cached.example")).rcode == 0)
+            #expect(second.isClosed(within: .patience))
+            #expect(try first.ask(.query("cached.example")).rcode == 0)
+        }
+    }
+
     @Test func `a client that uses all its connections does not lose one to its own next`() async throws {
         var limits = TestServer.limits
         limits.connections = 2
