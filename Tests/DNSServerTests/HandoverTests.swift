@@ -1,4 +1,5 @@
 import CLinux
+import DNSResolver
 import Glibc
 import Scheduling
 import TestSupport
@@ -161,5 +162,45 @@ import Testing
         var other = bytes
         other[5] ^= 1
         #expect(UnfinishedWork(other, []).datagrams.isEmpty)
+    }
+
+    /// Where the response to a client goes.
+    private func origin(of client: SocketAddress) -> clinux_origin {
+        var origin = clinux_origin()
+        client.withSockaddr { address, length in
+            memcpy(&origin.peer, address, Int(length))
+            origin.peer_length = length
+        }
+        return origin
+    }
+
+    @Test func `how long a query has waited before the handover counts as part of its time`() async throws {
+        var sockets = try bind(threads: 1)
+        let server = sockets.addresses[0]
+        let client = try TestDNSClient(TestAddress("127.0.0.1", port: server.port))
+        let origin = origin(of: try #require(SocketAddress("\(client.localAddress)")))
+        let query = TestMessage.query("one.example", id: 4)
+        sockets.work.datagrams = [
+            .init(server: server, origin: origin, waited: .seconds(2), message: query.encoded)
+        ]
+        try await TestServer.run(sockets) { server in
+            #expect(try client.receive().message.id == 4)
+            let arrived = try #require(await server.responder.questions.first?.arrived)
+            #expect(arrived <= .bootTime + .seconds(-2))
+        }
+    }
+
+    @Test(arguments: ["192.0.2.1:5000", "[2001:db8::1]:5000"])
+    func `the next process finds the client of a query, and how long it has waited within reason`(text: String) throws {
+        let (server, client) = (try #require(SocketAddress("127.0.0.1:53")), try #require(SocketAddress(text)))
+        var work = UnfinishedWork()
+        for seconds in [-1, 0, 1, 3, 4] {
+            work.datagrams.append(
+                .init(server: server, origin: origin(of: client), waited: .seconds(seconds), message: [1]))
+        }
+        let read = UnfinishedWork(work.bytes, []).datagrams
+        let waited: [Duration] = [.zero, .zero, .seconds(1), .seconds(3), .seconds(3)]
+        #expect(read.map(\.waited) == waited)
+        #expect(read.allSatisfy { $0.client == client && $0.server == server })
     }
 }

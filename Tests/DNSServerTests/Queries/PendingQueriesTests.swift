@@ -20,13 +20,17 @@ import Testing
         private(set) var codes: [ResponseCode] = []
         private let sockets: UDPSockets
         private let received: UDPSocket
+        private let clock: any LoopClock
 
-        init(_ limits: ServerLimits = TestServer.limits, memory: MemoryReturn? = nil) throws {
+        init(
+            _ limits: ServerLimits = TestServer.limits, memory: MemoryReturn? = nil, clock: (any LoopClock)? = nil
+        ) throws {
             let loop = TestServer.loop
+            self.clock = clock ?? loop
             let feed = QueryFeed(on: loop)
             feed.turn(on: true)
             queries = PendingQueries(
-                responder: responder, clock: loop, limits: limits, feed: feed,
+                responder: responder, clock: self.clock, limits: limits, feed: feed,
                 events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: loop),
                 memory: memory ?? MemoryReturn(clock: loop) {})
             let any = try #require(SocketAddress("127.0.0.1:0"))
@@ -39,15 +43,23 @@ import Testing
         }
 
         /// Adds a query as if sent by `client`.
-        func add(_ query: TestMessage, from client: String = "192.0.2.1:4000") throws {
+        ///
+        /// - Parameter local: the bytes of the address to which it was sent; nil: the socket has only one.
+        func add(
+            _ query: TestMessage, from client: String = "192.0.2.1:4000", to local: [UInt8]? = nil
+        ) throws {
             var origin = clinux_origin()
             received.address.withSockaddr { address, length in
                 memcpy(&origin.peer, address, Int(length))
                 origin.peer_length = length
             }
+            if let local {
+                origin.has_local = 1
+                withUnsafeMutableBytes(of: &origin.local) { $0.copyBytes(from: local) }
+            }
             queries.add(
                 query.encoded, from: try #require(SocketAddress(client)),
-                path: .datagram(DatagramPath(socket: sockets.sender, origin: origin)), arrived: TestServer.loop.now)
+                path: .datagram(DatagramPath(socket: sockets.sender, origin: origin)), arrived: clock.now)
         }
 
         /// The responses that have been sent.
@@ -127,6 +139,16 @@ import Testing
         #expect(Set(try fixture.replies().map(\.id)) == Set(0..<150))
     }
 
+    @Test @Loop func `a query that was answered, or handed over, wakes the loop no more`() throws {
+        let clock = ManualClock()
+        let fixture = try Fixture(clock: clock)
+        for name in ["one.example", "two.example"] { try fixture.add(.query(name)) }
+        #expect(clock.nextDue == clock.now + TestServer.limits.answer)
+        fixture.responder.release("one.example")
+        #expect(fixture.queries.takeAll().count == 1)
+        #expect(clock.nextDue == nil)
+    }
+
     @Test @Loop func `an answer makes room for the next query`() async throws {
         var limits = TestServer.limits
         limits.pending = 1
@@ -184,6 +206,17 @@ import Testing
         try fixture.add(.query("same.example", 28, id: 1))
         try fixture.add(.query("SAME.example", id: 1))
         try fixture.add(.query("same.example", id: 1), from: "192.0.2.1:4001")
+        #expect(fixture.queries.count == 4)
+        fixture.responder.releaseForEver()
+        await fixture.queries.drain()
+    }
+
+    @Test @Loop func `the same datagram to another address of the server is another waiter`() async throws {
+        let fixture = try Fixture()
+        let addresses: [[UInt8]] = (UInt8(1)...2).flatMap { end in
+            [[127, 0, 0, end], [UInt8](repeating: 0, count: 15) + [end]]
+        }
+        for local in addresses + addresses { try fixture.add(.query("same.example", id: 1), to: local) }
         #expect(fixture.queries.count == 4)
         fixture.responder.releaseForEver()
         await fixture.queries.drain()

@@ -73,6 +73,19 @@ import Testing
         }
     }
 
+    @Test func `a query without a question is reported without one, over UDP and TCP`() async throws {
+        try await TestServer.run { test in
+            let recorder = Recorder()
+            await recorder.listen(to: test)
+            let empty = TestMessage(id: 1, flags: 0x0100)
+            let (udp, tcp) = (try TestDNSClient(test.address), try TestTCPClient(test.address))
+            #expect(try udp.ask(empty).rcode == 1)
+            #expect(try tcp.ask(empty).rcode == 1)
+            await recorder.hears(2)
+            #expect(Set(recorder.lines) == ["UDP - FORMERR ourselves", "TCP - FORMERR ourselves"])
+        }
+    }
+
     @Test func `off, nothing is reported`() async throws {
         try await TestServer.run { test in
             let recorder = Recorder()

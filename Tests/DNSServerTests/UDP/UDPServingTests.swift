@@ -163,6 +163,28 @@ import Testing
         }
     }
 
+    @Test func `a query that finds no room and gets no response is reported`() async throws {
+        var limits = TestServer.limits
+        (limits.mailbox, limits.refusals) = (1, 0)
+        let log = LogRecorder()
+        try await TestServer.run(limits: limits, logger: log.logger) { server in
+            try server.store("hit.example")
+            let gate = LoopGate()
+            gate.close()
+            let client = try TestDNSClient(server.address)
+            for number in 0..<2 { try client.send(.query("name\(number).example")) }
+            // The thread has handled those before.
+            #expect(try client.ask("hit.example").questions == [.init("hit.example")])
+            gate.open()
+            #expect(try client.receive().message.questions == [.init("name0.example")])
+            await server.turn()
+            #expect(
+                log.lines == [
+                    "more queries come than can be taken: 0 were answered with SERVFAIL, 1 not at all"
+                ])
+        }
+    }
+
     @Test func `a resolver that never answers leaves no client without a reply`() async throws {
         var limits = TestServer.limits
         limits.answer = .milliseconds(50)
@@ -197,6 +219,22 @@ import Testing
             #expect(reply.id == query.id)
             #expect(reply.rcode == 1)
             #expect(reply.questions == query.questions)
+        }
+    }
+
+    @Test(arguments: [(4_096, 0), (4_097, 1)])
+    func `a query of 4,096 bytes is answered, and one byte more is a format error`(length: Int, code: Int)
+        async throws
+    {
+        try await TestServer.run { server in
+            func query(padding: Int) -> TestMessage {
+                let option = TestEDNS.Option(12, [UInt8](repeating: 0, count: padding))
+                return .query("long.example", id: 7, edns: TestEDNS(options: [option]))
+            }
+            let query = query(padding: length - query(padding: 0).encoded.count)
+            #expect(query.encoded.count == length)
+            let reply = try TestDNSClient(server.address).ask(query)
+            #expect(reply.rcode == code)
         }
     }
 
