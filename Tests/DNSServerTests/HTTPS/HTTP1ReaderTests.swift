@@ -68,6 +68,8 @@ import Testing
         "GET / HTTP/1.1\r\nHost: a\r\nX\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\n: b\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\nX: a\u{0}b\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nX: a\u{1f}b\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nX: a\u{7f}b\r\n\r\n",
         "GET / HTTP/1.1\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
         "GET  / HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -87,6 +89,10 @@ import Testing
     ])
     func `what is not quite HTTP is refused, since a proxy may read it otherwise`(text: String) {
         #expect(refusal(text) == .badRequest)
+    }
+
+    @Test func `a value may have blanks, tabs and letters of any language`() {
+        #expect(read("GET / HTTP/1.1\r\nHost: a\r\nX: a\tb c \u{e9}~\r\n\r\n").requests.count == 1)
     }
 
     @Test func `what is HTTP and not served is refused with its own status`() {

@@ -27,6 +27,28 @@ import Testing
         #expect(dialogue.session.held == 0)
     }
 
+    @Test func `the client learns the limits at once: 100 requests, a window of a body and a byte, 8 KiB of header`()
+        throws
+    {
+        let frames = try HTTP2Dialogue().frames
+        #expect(frames.first?.kind == Frames.Kind.settings.rawValue)
+        let settings: [(UInt16, UInt32)] = [(3, 100), (4, 65_536), (6, 8_192), (9, 1)]
+        #expect(frames.first?.payload == settings.flatMap { Frames.setting($0.0, $0.1) })
+        let window = frames.first { $0.kind == Frames.Kind.window.rawValue }
+        #expect(window?.payload == Frames.number(262_144 - 65_535))
+    }
+
+    @Test func `output is taken until there is as much as wanted, and no frame more`() throws {
+        let session = try #require(HTTP2ServerSession(in: HTTP2SessionMemory()))
+        // SETTINGS of four entries, and WINDOW_UPDATE.
+        let counts = [33, 1, 1].map { limit in
+            var output: [UInt8] = []
+            session.takeOutput(into: &output, limit: limit)
+            return output.count
+        }
+        #expect(counts == [33, 13, 0])
+    }
+
     @Test func `the longest body is read, and one byte more resets the stream`() throws {
         let dialogue = try HTTP2Dialogue()
         func body(_ count: Int) -> [[UInt8]] {
@@ -114,6 +136,22 @@ import Testing
             dialogue.answer = { _ in HTTPServerResponse(.ok, body: [1]) }
         }
         #expect(dialogue.goodbye == nil)
+    }
+
+    @Test func `what a client sends beside requests has a budget, and the first byte past it ends the connection`()
+        throws
+    {
+        let dialogue = try HTTP2Dialogue()
+        // The preface and two empty frames of settings came before.
+        var left = HTTPServerLimits.overhead - Frames.preface.count - 2 * 9
+        while left > 0 {
+            let length = min(left, 16_384)
+            dialogue.send(Frames.frame(0x16, [UInt8](repeating: 1, count: length - 9)))
+            left -= length
+        }
+        #expect(dialogue.goodbye == nil)
+        dialogue.send([0])
+        #expect(dialogue.goodbye == Self.calm)
     }
 
     // MARK: Floods
@@ -217,6 +255,14 @@ import Testing
         #expect(pings <= HTTPServerLimits.queuedFrames + 1)
     }
 
+    @Test(arguments: [(256, false), (257, true)])
+    func `256 answers to PING may wait to be sent, and one more ends the connection`(count: Int, isOver: Bool) throws {
+        let dialogue = try HTTP2Dialogue()
+        let pings = (0..<count).flatMap { _ in Frames.frame(.ping, [UInt8](repeating: 1, count: 8)) }
+        dialogue.session.receive(pings[...])
+        #expect(dialogue.session.isOver == isOver)
+    }
+
     @Test func `responses that no window lets through are counted, until the stream ends`() throws {
         let dialogue = try HTTP2Dialogue(settings: (4, 0))
         dialogue.answer = { _ in HTTPServerResponse(.ok, body: [UInt8](repeating: 1, count: 1_000)) }
@@ -247,6 +293,20 @@ import Testing
             dialogue.send(Frames.headers(stream, Frames.request("POST"), flags: 4))
             dialogue.send(Frames.frame(.data, on: stream, [UInt8](repeating: 1, count: 16_000)))
             if dialogue.goodbye != nil { break }
+        }
+        #expect(dialogue.goodbye == HTTP2ConformanceTests.Code.flowControl.rawValue)
+        #expect(dialogue.session.held <= HTTPServerLimits.window + (16 << 10))
+    }
+
+    @Test func `a whole body gives back as much of the connection's window as it took`() throws {
+        let dialogue = try HTTP2Dialogue()
+        let part = [UInt8](repeating: 1, count: 16_000)
+        for index in 0..<20 { dialogue.send(Frames.post(UInt32(2 * index + 1), part)) }
+        #expect(dialogue.requests.count == 20)
+        for index in 20..<100 where dialogue.goodbye == nil {
+            let stream = UInt32(2 * index + 1)
+            dialogue.send(Frames.headers(stream, Frames.request("POST"), flags: 4))
+            dialogue.send(Frames.frame(.data, on: stream, part))
         }
         #expect(dialogue.goodbye == HTTP2ConformanceTests.Code.flowControl.rawValue)
         #expect(dialogue.session.held <= HTTPServerLimits.window + (16 << 10))

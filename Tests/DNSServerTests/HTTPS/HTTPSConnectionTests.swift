@@ -164,6 +164,18 @@ import Testing
         }
     }
 
+    @Test func `a client of HTTP2 that asks nothing learns that its connection ends`() async throws {
+        var limits = TestServer.limits
+        limits.idle = .milliseconds(100)
+        try await TestServer.run(limits: limits) { server in
+            let client = try await HTTPSClient(server, alpn: "h2")
+            client.send(Frames.preface + Frames.frame(.settings))
+            var received: [UInt8] = []
+            while let bytes = client.receive(), !bytes.isEmpty { received += bytes }
+            #expect(Array(received.suffix(17)) == Frames.frame(.goaway, Frames.number(0) + Frames.number(0)))
+        }
+    }
+
     @Test func `a client that opens no window is closed, and holds no memory then`() async throws {
         var limits = TestServer.limits
         limits.stall = .milliseconds(100)
