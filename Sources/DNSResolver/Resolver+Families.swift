@@ -10,8 +10,8 @@ extension Resolver {
         policy.localAnswers.families.yields(client.question.type) && !client.isSigned
     }
 
-    /// A NODATA response, when the name has addresses of the family that is preferred to the one asked for; nil
-    /// otherwise.
+    /// A NODATA response, when the name has addresses of the family that is preferred to the one asked for; else what was
+    /// answered for that one meanwhile, if anything.
     ///
     /// The preferred family is asked for first. After `Budget.hedge` the other one is asked for as well, so that a slow
     /// family takes no time from it.
@@ -19,21 +19,36 @@ extension Resolver {
         guard isSuppressed(client) else { return nil }
         let other = client.asking(for: client.question.type.otherFamily)
         let generation = store.generation
+        let hedged = Hedged()
         let hedge = clock.schedule(at: client.arrived + Budget.hedge) { [self] in
             // Under another policy the client's question is asked again.
-            if generation == store.generation { _ = join(flightKey(for: client), client.question.type) }
+            guard generation == store.generation else { return }
+            let (key, type) = (flightKey(for: client), client.question.type)
+            join(key, type)?.wait(for: type, until: client.arrived + Budget.answer) { [self] outcome, source in
+                // Where its TTL is 0 no cache has it.
+                guard case .answer(let answer)? = outcome else { return }
+                hedged.response = Response(.answer(answer, age: 0), from: origin(source, by: key.route))
+            }
         }
         defer { hedge.cancel() }
         await store.recall(cacheKey(for: other))
         let preferred = await withCheckedContinuation { continuation in
             lookUp(other) { continuation.resume(returning: $0) }
         }
-        guard preferred.holds(other.question.type) else { return nil }
+        guard preferred.holds(other.question.type) else {
+            return generation == store.generation ? hedged.response : nil
+        }
         guard let answer = store.keepYielded(client.question, scope: scope(of: client), generation: generation) else {
             return nil
         }
         return Response(.answer(answer, age: 0), from: .source(store.tag(of: .rule), .rule))
     }
+}
+
+/// What was answered for the family that yields, while the preferred one is waited for.
+@Loop
+private final class Hedged {
+    var response: Response?
 }
 
 extension ResolverPolicy {

@@ -272,7 +272,7 @@ package final class Resolver {
     }
 
     /// - Parameter tag: the number of the source of an answer, if it has one.
-    private func origin(_ tag: UInt16?, by route: Route) -> Response.Origin {
+    func origin(_ tag: UInt16?, by route: Route) -> Response.Origin {
         tag.map { .source($0, AnswerKind($0, route: route)) } ?? .ourselves
     }
 

@@ -136,6 +136,18 @@ struct FamilyPreferenceTests {
         #expect((reply.waited ?? .seconds(9)) <= Budget.answer)
     }
 
+    @Test @Loop func `ipv4: an AAAA that came while A was awaited is given, also if it may not be cached`() async {
+        let machine = machine(.ipv4, mode: .localDNSOnly)
+        machine.localDNS.behaviour = .silence
+        let reply = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .aaaa, reply)
+        await machine.clock.advance(by: .milliseconds(299))
+        machine.localDNS.behaviour = .addresses("2001:db8::9", ttl: 0)
+        await machine.clock.advance(by: .milliseconds(1))
+        await machine.clock.advance(by: .seconds(2))
+        #expect(reply.has("2001:db8::9") && machine.localDNS.asked.map(\.types) == [[.a], [.aaaa]])
+    }
+
     @Test @Loop func `ipv4: no upstream is asked for AAAA once another policy wants none`() async {
         let machine = machine(.ipv4)
         machine.vendor.behaviour = .silence

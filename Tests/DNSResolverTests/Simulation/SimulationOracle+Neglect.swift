@@ -47,9 +47,10 @@ extension SimulationOracle.Case {
         return reply.isStale ? min(limit, reign.policy.freshness.staleWait) : limit
     }
 
-    /// Whether a provider has said in this flight that the name does not exist: that is so for either family.
+    /// Whether a provider has said in this flight that the name does not exist: that is so for either family, and of a name
+    /// that may be local LocalDNS is asked then, whatever other providers would have said.
     private var isDeniedByProvider: Bool {
-        reply.responseCode == .nameError
+        (reply.responseCode == .nameError || reign.mayBeLocal(name))
             && chronicle.tellings.contains { telling in
                 guard case .provider = telling.giver else { return false }
                 return telling.name == name && telling.network == scope.network && telling.result == .nameError
