@@ -33,7 +33,7 @@ extension SimulationOracle.Case {
 
     private func neglectOfProvider(_ servers: [SimulatedServer]) -> [String] {
         guard let limit = limitOfProviders, !client.isSigned, client.isFirst, let time = providersTime(servers),
-            time < limit, !isOlder, !isDeniedByProvider
+            time < limit, !isOlder, !isDeniedByProvider, !isAgreed
         else { return [] }
         return ["neglect: a provider answers within \(time)"]
     }
@@ -56,6 +56,19 @@ extension SimulationOracle.Case {
                 return telling.name == name && telling.network == scope.network && telling.result == .nameError
                     && telling.flightBegan == client.at
             }
+    }
+
+    /// Whether LocalDNS denies what a provider has called empty in the same flight: then both agree.
+    private var isAgreed: Bool {
+        guard case .sourced(let number)? = reply.denial, chronicle.tellings.indices.contains(number) else {
+            return false
+        }
+        let denial = chronicle.tellings[number]
+        return chronicle.tellings.contains { telling in
+            guard case .provider = telling.giver else { return false }
+            return telling.name == name && telling.type == type && telling.result == .empty
+                && telling.network == denial.network && telling.flightBegan == denial.flightBegan
+        }
     }
 
     /// Whether LocalDNS gave it in an earlier flight, and no provider has recovered since.
