@@ -33,7 +33,7 @@ extension SimulationOracle.Case {
 
     private func neglectOfProvider(_ servers: [SimulatedServer]) -> [String] {
         guard let limit = limitOfProviders, !client.isSigned, client.isFirst, let time = providersTime(servers),
-            time < limit, !isOlder, !isDeniedByProvider, !isAgreed
+            time < limit, !isOlder, !isDeniedByProvider, !isBesideEmpty
         else { return [] }
         return ["neglect: a provider answers within \(time)"]
     }
@@ -58,18 +58,22 @@ extension SimulationOracle.Case {
             }
     }
 
-    /// Whether LocalDNS denies what a provider has called empty in the same flight: then both agree.
-    private var isAgreed: Bool {
-        guard case .sourced(let number)? = reply.denial, chronicle.tellings.indices.contains(number) else {
-            return false
+    /// Whether LocalDNS answered what a provider has called empty in the same flight: that is no answer in place of a
+    /// provider's, and lives for its time.
+    private var isBesideEmpty: Bool {
+        let ofType = chronicle.tellings.filter {
+            $0.name == name && $0.type == type && $0.network == scope.network && now - $0.at < Self.longestFallback
         }
-        let denial = chronicle.tellings[number]
-        return chronicle.tellings.contains { telling in
-            guard case .provider = telling.giver else { return false }
-            return telling.name == name && telling.type == type && telling.result == .empty
-                && telling.network == denial.network && telling.flightBegan == denial.flightBegan
+        return ofType.contains { telling in
+            guard case .provider = telling.giver, telling.result == .empty else { return false }
+            return ofType.contains {
+                $0.giver == .localDNS(reign.policy.localDNS) && $0.flightBegan == telling.flightBegan
+            }
         }
     }
+
+    /// LocalDNS's answers for protected names are used for so long at most.
+    private static let longestFallback: Duration = .seconds(600)
 
     /// Whether LocalDNS gave it in an earlier flight, and no provider has recovered since.
     private var isOlder: Bool {
