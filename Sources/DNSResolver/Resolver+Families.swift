@@ -24,10 +24,10 @@ extension Resolver {
             // Under another policy the client's question is asked again.
             guard generation == store.generation else { return }
             let (key, type) = (flightKey(for: client), client.question.type)
-            join(key, type)?.wait(for: type, until: client.arrived + Budget.answer) { [self] outcome, source in
+            join(key, type)?.wait(for: type, until: client.arrived + Budget.answer) { outcome, source in
                 // Where its TTL is 0 no cache has it.
                 guard case .answer(let answer)? = outcome else { return }
-                hedged.response = Response(.answer(answer, age: 0), from: origin(source, by: key.route))
+                hedged.found = (answer, source, key.route)
             }
         }
         defer { hedge.cancel() }
@@ -36,19 +36,31 @@ extension Resolver {
             lookUp(other) { continuation.resume(returning: $0) }
         }
         guard preferred.holds(other.question.type) else {
-            return generation == store.generation ? hedged.response : nil
+            return generation == store.generation ? response(hedged, to: client.question) : nil
         }
         guard let answer = store.keepYielded(client.question, scope: scope(of: client), generation: generation) else {
             return nil
         }
         return Response(.answer(answer, age: 0), from: .source(store.tag(of: .rule), .rule))
     }
+
+    /// What was answered meanwhile; nil where there is nothing, or a certificate has shown since that LocalDNS forged it.
+    private func response(_ hedged: Hedged, to question: Question) -> Response? {
+        guard let (answer, source, route) = hedged.found else { return nil }
+        if source == policy.sources.tag(of: .localDNS), let check = policy.strategy.answerCheck,
+            check.isKnownForged(answer, to: question, by: route)
+        {
+            return nil
+        }
+        return Response(.answer(answer, age: 0), from: origin(source, by: route))
+    }
 }
 
 /// What was answered for the family that yields, while the preferred one is waited for.
 @Loop
 private final class Hedged {
-    var response: Response?
+    /// The answer, the number of its source, and its route.
+    var found: (answer: PackedAnswer, source: UInt16?, route: Route)?
 }
 
 extension ResolverPolicy {
