@@ -17,8 +17,8 @@ package struct Backoff: Sendable {
     package private(set) var nextProbe: Instant?
     /// The same where nothing else is left to ask.
     package private(set) var nextUrgentProbe: Instant?
-    /// The number of the probe under way; nil: none.
-    private var probe: Int?
+    /// The number of the probe under way, and when it began; nil: none.
+    private var probe: (number: Int, began: Instant)?
 
     /// - Parameter pauses: the first and the longest pause.
     package init(_ pauses: ClosedRange<Duration>) {
@@ -31,6 +31,9 @@ package struct Backoff: Sendable {
 
     package var isProbing: Bool { probe != nil }
 
+    /// When the probe under way began; nil: none is.
+    package var probeStart: Instant? { probe?.began }
+
     /// Whether a probe may begin.
     ///
     /// - Parameter isUrgent: whether nothing else is left to ask.
@@ -40,11 +43,11 @@ package struct Backoff: Sendable {
     }
 
     /// - Parameter number: unique among probes.
-    package mutating func probeBegan(_ number: Int) { probe = number }
+    package mutating func probeBegan(_ number: Int, at now: Instant) { probe = (number, now) }
 
     /// Called when a probe ended, whatever its result. A probe older than the one under way changes nothing.
     package mutating func probeEnded(_ number: Int) {
-        if probe == number { probe = nil }
+        if probe?.number == number { probe = nil }
     }
 
     package mutating func succeeded() { self = Backoff(pauses) }

@@ -565,9 +565,30 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `LocalDNS's answer does not wait for a probe of the vendor`() async {
+    func `all questions wait for a probe that has just begun, whichever of them began it`() async {
+        let (machine, replies) = await probedMachine(
+            of: ["a.example", "b.example"], mode: .httpdnsFirst, .addresses("192.0.2.1", after: .milliseconds(200)))
+        await machine.clock.advance(by: .milliseconds(199))
+        #expect(replies.allSatisfy { $0.response == nil })
+        await machine.clock.advance(by: .milliseconds(201))
+        #expect(replies.allSatisfy { $0.has("192.0.2.1") })
+        #expect(machine.vendor.probes.count == 2)
+    }
+
+    @Test @Loop
+    func `LocalDNS's answer waits half a second for a probe of a silent vendor, from when that began`() async {
         let (machine, replies) = await probedMachine(of: ["a.example", "b.example"], mode: .httpdnsFirst, .silence)
-        #expect(replies[1].has("203.0.113.9") && replies[1].waited == .zero)
+        await machine.clock.advance(by: .milliseconds(300))
+        let later = Reply(clock: machine.clock)
+        machine.start("c.example", .a, later)
+        await machine.clock.advance(by: .milliseconds(199))
+        #expect((replies + [later]).allSatisfy { $0.response == nil })
+        await machine.clock.advance(by: .milliseconds(1))
+        #expect((replies + [later]).allSatisfy { $0.has("203.0.113.9") })
+        let last = Reply(clock: machine.clock)
+        machine.start("d.example", .a, last)
+        await machine.clock.advance(by: .zero)
+        #expect(last.has("203.0.113.9") && last.waited == .zero)
         #expect(machine.vendor.asked.count == 2)
     }
 

@@ -84,8 +84,6 @@ final class ProviderRequests: Cancellable {
     private var hasHedged = false
     /// When `hedge()` is to be called; nil: never, as far as is known.
     private(set) var due: Instant?
-    /// Whether a probe that this question began may be under way.
-    var hasBegunProbe = false
     /// Set while all addresses are in backoff.
     var wait: (any Cancellable)?
     /// Called when the slots have changed. Nil once it is over.

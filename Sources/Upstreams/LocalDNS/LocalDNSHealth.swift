@@ -49,7 +49,7 @@ struct LocalDNSHealth: Sendable {
     }
 
     mutating func probeBegan(_ number: Int, at now: Instant) {
-        backoff.probeBegan(number)
+        backoff.probeBegan(number, at: now)
         lastProbe = now
     }
 
