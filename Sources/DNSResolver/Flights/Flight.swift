@@ -9,7 +9,7 @@ class FlightRun {
     /// Whether the sources have been asked, and what is left depends on other look-ups.
     final var isWaiting = false
     /// What asks the sources, while it does.
-    final var work: (any Cancellable)?
+    final var work: (any SourceRun)?
 
     init(_ types: [RecordType]) { self.types = types }
 
@@ -56,6 +56,8 @@ package final class Flight {
     /// What asks upstream: for A and for AAAA, or one for both.
     private var firstRun: FlightRun?
     private var secondRun: FlightRun?
+    /// Whether some run asks the providers alone, for clients that have an answer of LocalDNS (`Resolver.mode`).
+    var isNarrowed = false
     /// Whether a client has got SERVFAIL, which is reported for the first one.
     var isFailureReported = false
 

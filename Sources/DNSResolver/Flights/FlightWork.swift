@@ -41,19 +41,25 @@ final class FlightWork: FlightRun {
 
     /// The flight that asks for a type; nil when there is no capacity for one.
     ///
-    /// - Parameter mode: for its work, if it begins some; nil: the policy's.
+    /// - Parameter mode: for its work, if it begins some; nil: the policy's. One under way that asks fewer sources is
+    ///   replaced then: clients that have an answer decide nothing for one that has none.
     static func join(
         _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, mode: Mode? = nil,
         in environment: FlightEnvironment
     ) -> Flight? {
-        environment.coalescer.join(key, type) {
-            FlightWork($0, type, by: policy, mode: mode, in: environment).begin()
+        func begin(_ flight: Flight) { FlightWork(flight, type, by: policy, mode: mode, in: environment).begin() }
+        guard let flight = environment.coalescer.join(key, type, begin: begin) else { return nil }
+        guard flight.isNarrowed, mode == nil, (flight.run(for: type) as? FlightWork)?.mode == .httpdnsOnly else {
+            return flight
         }
+        environment.coalescer.replace(flight, type, begin: begin)
+        return environment.coalescer.join(key, type, begin: begin)
     }
 
     /// Begins; it may be over before this returns.
     private func begin() {
         flight.add(self)
+        if mode == .httpdnsOnly { flight.isNarrowed = true }
         let work = policy.strategy.begin(
             key, types, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name),
             settle: { [self] in settle($0) }, hasOtherFamily: { [self] in hasOtherFamily(of: $0) },
@@ -195,9 +201,11 @@ final class FlightWork: FlightRun {
         Reconciliation(own, other: otherFamily(of: type), isSuppressed: policy.suppresses(type, key))
     }
 
-    /// Whether a client has addresses of the other family, or soon the result of what asks for them.
+    /// Whether a client has addresses of the other family, or has them as soon as HTTPDNS is no longer awaited.
     private func hasOtherFamily(of type: RecordType) -> Bool {
-        otherFamily(of: type) != nil || flight.run(for: type.otherFamily).map { $0 !== self } ?? false
+        // One that is asked for apart may replace what is cached.
+        if let other = flight.run(for: type.otherFamily), other !== self { return other.work?.isVerified == true }
+        return otherFamily(of: type) != nil
     }
 
     /// The number of the source whose addresses of the other family are cached, or were found just now; nil: there are

@@ -4,7 +4,7 @@ import Scheduling
 /// Asks HTTPDNS and LocalDNS for one protected name: the first source at once, the second when it is due or the first
 /// has failed. `Slot` decides what follows from their replies.
 @Loop
-final class Runner: Cancellable {
+final class Runner: SourceRun {
     /// What is asked of a protected name.
     final class Sources: Sendable {
         let providers: ProviderSet
@@ -49,6 +49,8 @@ final class Runner: Cancellable {
     private var alarm: Instant?
 
     private var rules: SourceRules { slots.rules }
+
+    var isVerified: Bool { slots.isVerified }
 
     /// When a denial of LocalDNS is next taken, if the name's other family is verified by then.
     private var denialDue: Instant { rules.began + Budget.verified + Budget.hedge * denialsDue }

@@ -92,7 +92,8 @@ struct Slots {
 
     // MARK: Waits that end
 
-    private var isVerified: Bool { first.isVerified || second?.isVerified == true }
+    /// Whether an address of LocalDNS is verified for some type.
+    var isVerified: Bool { first.isVerified || second?.isVerified == true }
 
     /// When a result that is already known is taken although the other source has not answered: a denial of the
     /// providers, or a verified answer of LocalDNS, and its denial of the other family. Nil when there is none.

@@ -120,7 +120,7 @@ package final class Strategy {
         settle: @escaping @Loop (SourcedResult) -> Void,
         hasOtherFamily: @escaping @Loop (RecordType) -> Bool = { _ in false },
         done: @escaping @Loop () -> Void
-    ) -> any Cancellable {
+    ) -> any SourceRun {
         switch key.route {
         case .bypass: ask(localDNS, key, types, as: .localDNS, settle: settle, done: done)
         case .forward(let index):
@@ -139,7 +139,7 @@ package final class Strategy {
         _ upstream: any Upstream, _ key: FlightKey, _ types: [RecordType], as source: Source,
         settle: @escaping @Loop (SourcedResult) -> Void,
         done: @escaping @Loop () -> Void
-    ) -> any Cancellable {
+    ) -> any SourceRun {
         let question = UpstreamQuestion(key, types, until: sources.clock.now + Budget.answer)
         key.note(.ask, "\(upstream.name) is asked for \(types.traceText)")
         return SpawnedWork({ await upstream.ask(question) }) { reply in
@@ -161,7 +161,7 @@ package final class Strategy {
         settle: @escaping @Loop (SourcedResult) -> Void,
         hasOtherFamily: @escaping @Loop (RecordType) -> Bool,
         done: @escaping @Loop () -> Void
-    ) -> any Cancellable {
+    ) -> any SourceRun {
         let isServiceBinding = isGuarded(key)
         let eligible = providers.eligible(
             for: key.name, type: types[0], signed: key.isSigned, authenticatedOnly: isServiceBinding)

@@ -44,8 +44,9 @@ struct FlightFamiliesTests {
 
     /// Work that counts how often it was cancelled.
     @Loop
-    private final class CountedWork: Cancellable {
+    private final class CountedWork: SourceRun {
         private(set) var cancellations = 0
+        let isVerified = false
 
         func cancel() { cancellations += 1 }
     }

@@ -46,7 +46,10 @@ struct GivenAnswers {
             guard later.name == one.name, later.type.isAddress else { return false }
             switch later.result {
             case .empty, .failure: return false
-            case .records: if case .provider = later.giver { return later.ttl == 0 } else { return true }
+            case .records:
+                guard case .provider = later.giver else { return true }
+                let lifetime = one.reign.lifetime(later.ttl, isDenial: false)
+                return lifetime == 0 || one.now - later.at >= .seconds(Int64(lifetime) + 3_590)
             case .noData, .nameError: return true
             }
         }

@@ -147,6 +147,17 @@ struct AttackerTests {
         #expect(machine.vendor.asked.count { $0.name.description.hasPrefix("slow") } == 2)
     }
 
+    @Test @Loop func `a look-up behind one client's answer of LocalDNS fails no client that has none`() async {
+        let machine = await conceded(to: .silence)
+        _ = await machine.ask("other.example")
+        machine.vendor.behaviour = .silence
+        #expect(await machine.ask("slow.example").isStale)
+        _ = await machine.resolver.remove(.all)
+        let reply = await machine.ask("slow.example")
+        #expect(reply.has("203.0.113.9") && !reply.isStale)
+        #expect(reply.waited == .milliseconds(800))
+    }
+
     @Test @Loop func `a provider that fails behind an answer of LocalDNS takes it from no client`() async {
         let machine = await conceded(to: .silence)
         _ = await machine.ask("other.example")

@@ -116,6 +116,23 @@ struct CertificateScenarioTests {
         #expect(reply.has("2001:db8::1") && reply.waited == .milliseconds(950))
     }
 
+    @Test @Loop
+    func `LocalDNS's denials of both families are not taken, though the name was verified before`() async {
+        let machine = ResolverTests.Machine(
+            policy: RoutePolicy(), rule: CertificateRule(.auto), answersBothFamilies: false)
+        machine.handshake.servers[Self.given] = .honest
+        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .milliseconds(950))
+        machine.localDNS.behaviour = .addresses(Self.given, ttl: 60)
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .seconds(90))
+        machine.localDNS.behaviour = .addresses()
+        let replies = [ResolverTests.Reply(clock: machine.clock), ResolverTests.Reply(clock: machine.clock)]
+        machine.start("www.example.com", .a, replies[0])
+        machine.start("www.example.com", .aaaa, replies[1])
+        for _ in 0..<95 { await machine.clock.advance(by: .milliseconds(10)) }
+        #expect(replies[0].has(Self.given) && replies[0].isStale && replies[1].has("2001:db8::1"))
+    }
+
     @Test @Loop func `HTTPDNS is silent: a denial of LocalDNS alone is not taken before 1.9 s`() async throws {
         let machine = try machine(server: .refusing)
         let (a, aaaa) = await askBothFamilies(machine)
