@@ -6,7 +6,7 @@ import Scheduling
 extension ProviderRequests {
     /// When all addresses are in backoff: waits for one probe of each, under way or due in time.
     ///
-    /// A young probe, less than `Budget.reserve` old, counts as an attempt of each question, whichever began it: no client
+    /// A young probe, less than `Budget.verified` old, counts as an attempt of each question, whichever began it: no client
     /// has LocalDNS's answer because another client asked first.
     func waitOrFinish() {
         guard clock.now < deadline, let next = nextProbe(), next.due <= deadline else { return finish() }
@@ -34,7 +34,7 @@ extension ProviderRequests {
             var due = deadline
             if let began = candidate.backoff.probeStart {
                 places[index].isProbed = true
-                let end = began + Budget.reserve
+                let end = began + Budget.verified
                 if clock.now < end { (isYoung, due) = (true, min(end, deadline)) }
             } else if !places[index].isProbed, let urgent = candidate.backoff.nextUrgentProbe {
                 due = urgent

@@ -19,6 +19,13 @@ struct SimulatedOutcome {
     /// Whether it may depend on when questions arrive: a query that had waited before, servers that change, or an address
     /// that has not been detected as silent yet, which the next question meets that is asked there first.
     private let isUncertain: Bool
+    /// The providers' addresses that were not in backoff. Only a probe that a server fails by its own conduct begins one
+    /// (`SimulatedServer.judgeBackoff`): others' questions may have that fault detected earlier, and then the next question
+    /// waits for a probe.
+    private let usable: Set<Int>
+    /// What servers had answered for the name in earlier flights, in order: where others' questions had an earlier answer
+    /// come from another server, what is cached differs, and only that earlier answer is compared.
+    private let history: [String]
 
     @Loop
     init(_ one: SimulationOracle.Case, _ servers: [SimulatedServer]) {
@@ -27,20 +34,34 @@ struct SimulatedOutcome {
         let isSilentUndetected = servers.contains { server in
             one.client.usable.contains(server.index) && !(server.conduct.answers && server.conduct.delay < .seconds(1))
         }
+        usable = one.client.usable
+        history = one.chronicle.tellings.lazy.filter { $0.name == one.name && $0.flightBegan < one.client.at }.map {
+            "\(one.chronicle.asks[$0.ask].server) \($0.type) \($0.result) \($0.addresses)"
+        }
         isUncertain = one.client.lateness > .zero || !one.isSettled || isSilentUndetected
     }
 
     private var text: String { "\(isStale ? "stale " : "")\(worth) after \(waited)" }
 
-    /// Faults of what honest clients got, compared with what they get in the same world without attackers.
+    /// Faults of what honest clients got, compared with what they get in the same world without attackers: of a name the
+    /// first difference counts, for what follows may come from the cache.
     static func harm(_ outcomes: [SimulatedOutcome?], without peaceful: [SimulatedOutcome?]) -> [String] {
-        zip(outcomes, peaceful).compactMap { outcome, peaceful in
-            guard let outcome, let peaceful, !outcome.isUncertain, outcome.worth.rawValue < peaceful.worth.rawValue,
-                !(peaceful.isStale && outcome.worth == .verified)
+        var differing: Set<Name> = []
+        return zip(outcomes, peaceful).compactMap { outcome, peaceful in
+            guard let outcome, let peaceful, outcome.worth != peaceful.worth,
+                differing.insert(outcome.question.name).inserted, outcome.isHarmed(comparedWith: peaceful)
             else { return nil }
             return "harm: \(outcome.question.name) \(outcome.question.type) asked at "
                 + "\(outcome.asked.nanoseconds / 1_000_000): \(outcome.text), and without attackers \(peaceful.text)"
         }
+    }
+
+    private func isHarmed(comparedWith peaceful: SimulatedOutcome) -> Bool {
+        guard worth.rawValue < peaceful.worth.rawValue, !isUncertain, !peaceful.isUncertain,
+            usable.isSuperset(of: peaceful.usable), history == peaceful.history
+        else { return false }
+        // How soon another provider is asked depends on how slow the first usually is.
+        return worth != .verified || !peaceful.isStale && waited < Budget.verified
     }
 }
 
