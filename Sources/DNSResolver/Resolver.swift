@@ -162,11 +162,17 @@ package final class Resolver {
         if let brake = flights.brake, let reason = refusal(of: client, key, by: brake) {
             return reply(stale(cached, client.question, key.route, or: .other, reason))
         }
-        guard let flight = join(key, type, mode: mode(of: key, type, behind: cached)) else {
+        let mode = mode(of: key, type, behind: cached)
+        guard let flight = join(key, type, mode: mode) else {
             let reason = "too many questions are under way"
             overloads += 1
             report(.overloaded(reason: reason))
             return reply(stale(cached, client.question, key.route, or: .other, reason))
+        }
+        if mode != nil {
+            flight.isNarrowed = true
+        } else if flight.isNarrowed, FlightWork.widen(flight, type, by: policy, in: flights) {
+            return lookUp(client, reply)
         }
         if client.isTraced, flight.key.trace !== client.trace {
             client.note(.ask, "another client's question for the name is under way: its result is awaited")

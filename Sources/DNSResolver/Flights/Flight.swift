@@ -56,7 +56,7 @@ package final class Flight {
     /// What asks upstream: for A and for AAAA, or one for both.
     private var firstRun: FlightRun?
     private var secondRun: FlightRun?
-    /// Whether some run asks the providers alone, for clients that have an answer of LocalDNS (`Resolver.mode`).
+    /// Whether some run may ask the providers alone, for clients that have an answer of LocalDNS (`Resolver.mode`).
     var isNarrowed = false
     /// Whether a client has got SERVFAIL, which is reported for the first one.
     var isFailureReported = false

@@ -41,25 +41,31 @@ final class FlightWork: FlightRun {
 
     /// The flight that asks for a type; nil when there is no capacity for one.
     ///
-    /// - Parameter mode: for its work, if it begins some; nil: the policy's. One under way that asks fewer sources is
-    ///   replaced then: clients that have an answer decide nothing for one that has none.
+    /// - Parameter mode: for its work, if it begins some; nil: the policy's.
     static func join(
         _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, mode: Mode? = nil,
         in environment: FlightEnvironment
     ) -> Flight? {
-        func begin(_ flight: Flight) { FlightWork(flight, type, by: policy, mode: mode, in: environment).begin() }
-        guard let flight = environment.coalescer.join(key, type, begin: begin) else { return nil }
-        guard flight.isNarrowed, mode == nil, (flight.run(for: type) as? FlightWork)?.mode == .httpdnsOnly else {
-            return flight
+        environment.coalescer.join(key, type) {
+            FlightWork($0, type, by: policy, mode: mode, in: environment).begin()
         }
-        environment.coalescer.replace(flight, type, begin: begin)
-        return environment.coalescer.join(key, type, begin: begin)
+    }
+
+    /// Where a flight asks the providers alone for a type, replaces it by one that asks all sources, and returns true:
+    /// clients that have an answer of LocalDNS decide nothing for one that has none.
+    static func widen(
+        _ flight: Flight, _ type: RecordType, by policy: ResolverPolicy, in environment: FlightEnvironment
+    ) -> Bool {
+        guard let run = flight.run(for: type) as? FlightWork, case .httpdnsOnly? = run.mode else { return false }
+        environment.coalescer.replace(flight, type) {
+            FlightWork($0, type, by: policy, mode: nil, in: environment).begin()
+        }
+        return true
     }
 
     /// Begins; it may be over before this returns.
     private func begin() {
         flight.add(self)
-        if mode == .httpdnsOnly { flight.isNarrowed = true }
         let work = policy.strategy.begin(
             key, types, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name),
             settle: { [self] in settle($0) }, hasOtherFamily: { [self] in hasOtherFamily(of: $0) },
