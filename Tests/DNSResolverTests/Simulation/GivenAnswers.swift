@@ -45,7 +45,13 @@ struct GivenAnswers {
         let isReplaced = chronicle.tellings[(number + 1)...].contains { later in
             guard later.name == one.name, later.type.isAddress else { return false }
             switch later.result {
-            case .empty, .failure: return false
+            case .failure: return false
+            case .empty:
+                // It holds where the provider has records of the other family.
+                return chronicle.tellings.contains {
+                    $0.name == later.name && $0.giver == later.giver && $0.flightBegan == later.flightBegan
+                        && $0.result == .records
+                }
             case .records:
                 guard case .provider = later.giver else { return true }
                 let lifetime = one.reign.lifetime(later.ttl, isDenial: false)

@@ -16,13 +16,17 @@ struct SimulatedOutcome {
     /// Whether it is stale: then a fresh one that is verified is as good (Documentation/Strategy.md, section 10).
     private let isStale: Bool
     private let waited: Duration
-    /// Whether it may depend on when questions arrive: a query that had waited before, servers that change, or an address
-    /// that has not been detected as silent yet, which the next question meets that is asked there first.
+    /// Whether it may depend on when questions arrive: a query that had waited before, servers that change, a flush, or an
+    /// address that has not been detected as silent yet, which the next question meets that is asked there first.
     private let isUncertain: Bool
     /// The providers' addresses that were not in backoff. Only a probe that a server fails by its own conduct begins one
     /// (`SimulatedServer.judgeBackoff`): others' questions may have that fault detected earlier, and then the next question
-    /// waits for a probe.
+    /// waits for a probe. While there are none, a probe may be under way: how long an answer may take then is judged by
+    /// `neglect`, whatever others asked.
     private let usable: Set<Int>
+    /// The provider's address that answered first in the question's own flight: addresses of one provider may contradict each
+    /// other, and which is asked first depends on how fast they were.
+    private let answering: Int?
     /// What servers had answered for the name in earlier flights, in order: where others' questions had an earlier answer
     /// come from another server, what is cached differs, and only that earlier answer is compared.
     private let history: [String]
@@ -35,10 +39,21 @@ struct SimulatedOutcome {
             one.client.usable.contains(server.index) && !(server.conduct.answers && server.conduct.delay < .seconds(1))
         }
         usable = one.client.usable
+        answering = one.chronicle.tellings.first {
+            guard case .provider = $0.giver else { return false }
+            return $0.name == one.name && $0.flightBegan == one.client.at
+        }.map { one.chronicle.asks[$0.ask].server }
         history = one.chronicle.tellings.lazy.filter { $0.name == one.name && $0.flightBegan < one.client.at }.map {
             "\(one.chronicle.asks[$0.ask].server) \($0.type) \($0.result) \($0.addresses)"
         }
-        isUncertain = one.client.lateness > .zero || !one.isSettled || isSilentUndetected
+        // What is under way during a flush goes on.
+        let mayBeFlushed = one.chronicle.mayBeFlushed(one.name, since: .init(nanoseconds: 0))
+        // An account that one address refuses may be probed at that one first.
+        let mayBeRefused = servers.contains {
+            if case .failure(.authentication) = $0.conduct.reply { true } else { false }
+        }
+        isUncertain =
+            one.client.lateness > .zero || !one.isSettled || isSilentUndetected || mayBeFlushed || mayBeRefused
     }
 
     private var text: String { "\(isStale ? "stale " : "")\(worth) after \(waited)" }
@@ -58,10 +73,11 @@ struct SimulatedOutcome {
 
     private func isHarmed(comparedWith peaceful: SimulatedOutcome) -> Bool {
         guard worth.rawValue < peaceful.worth.rawValue, !isUncertain, !peaceful.isUncertain,
-            usable.isSuperset(of: peaceful.usable), history == peaceful.history
+            !usable.isEmpty, usable.isSuperset(of: peaceful.usable), history == peaceful.history
         else { return false }
-        // How soon another provider is asked depends on how slow the first usually is.
-        return worth != .verified || !peaceful.isStale && waited < Budget.verified
+        if let answering, let other = peaceful.answering, answering != other { return false }
+        // How soon another provider is asked, and which address first, depends on how slow they usually are.
+        return worth != .verified || !isStale && !peaceful.isStale && waited < Budget.verified
     }
 }
 

@@ -33,7 +33,7 @@ extension SimulationOracle.Case {
 
     private func neglectOfProvider(_ servers: [SimulatedServer]) -> [String] {
         guard let limit = limitOfProviders, !client.isSigned, client.isFirst, let time = providersTime(servers),
-            time < limit, !isOlder, !isDeniedByProvider, !isBesideEmpty
+            time < limit, !isOlder, !isDeniedByProvider, !isBesideDenial
         else { return [] }
         return ["neglect: a provider answers within \(time)"]
     }
@@ -58,14 +58,16 @@ extension SimulationOracle.Case {
             }
     }
 
-    /// Whether LocalDNS answered what a provider has called empty in the same flight: that is no answer in place of a
-    /// provider's, and lives for its time.
-    private var isBesideEmpty: Bool {
+    /// Whether LocalDNS answered what a provider has called empty in the same flight, or has denied where the name may be
+    /// local: that is no answer in place of a provider's, and lives for its time.
+    private var isBesideDenial: Bool {
         let ofType = chronicle.tellings.filter {
             $0.name == name && $0.type == type && $0.network == scope.network && now - $0.at < Self.longestFallback
         }
         return ofType.contains { telling in
-            guard case .provider = telling.giver, telling.result == .empty else { return false }
+            guard case .provider = telling.giver,
+                telling.result == .empty || telling.result == .nameError && reign.mayBeLocal(name)
+            else { return false }
             return ofType.contains {
                 $0.giver == .localDNS(reign.policy.localDNS) && $0.flightBegan == telling.flightBegan
             }
@@ -132,7 +134,9 @@ extension SimulationOracle.Case {
     private func neglectOfLocalDNS(_ servers: [SimulatedServer]) -> [String] {
         guard hasNone, reign.mode != .httpdnsOnly, isWell(.localDNS(reign.policy.localDNS), servers),
             let server = servers.first(where: { $0.giver == .localDNS(reign.policy.localDNS) }),
-            server.conduct.reply == .addresses
+            server.conduct.reply == .addresses,
+            // LocalDNS's answer for a name that a provider denies is not verified, and the preset goes before it.
+            !(isLastResort && isDeniedByProvider)
         else { return [] }
         let isGood =
             reign.mode == .localDNSFirst

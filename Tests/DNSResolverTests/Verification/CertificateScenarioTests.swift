@@ -419,6 +419,44 @@ struct CertificateScenarioTests {
         #expect(reply.failure == .serverFailure && !reply.has(Self.given))
     }
 
+    /// A machine without HTTPDNS that has an unverified answer of LocalDNS, whose address is detected as forged for another
+    /// client's question after so many seconds.
+    @Loop
+    private func machineWithForged(after seconds: Int64) async throws -> ResolverTests.Machine {
+        let machine = try machine(server: .refusing)
+        cutHTTPDNS(machine)
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .seconds(seconds))
+        machine.handshake.servers[Self.given] = .hijacker
+        #expect(await machine.ask(signed: true).failure == .serverFailure)
+        return machine
+    }
+
+    @Test @Loop func `what is detected as forged for another client's question is given to none`() async throws {
+        let machine = try await machineWithForged(after: 40)
+        #expect(await machine.ask().failure == .serverFailure)
+    }
+
+    @Test @Loop func `a stale answer that is known to be forged ends no wait for a better one`() async throws {
+        let machine = try await machineWithForged(after: 90)
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(600))
+        #expect(await machine.ask().has("192.0.2.1"))
+    }
+
+    @Test @Loop func `nor does one that is detected as forged while a client waits`() async throws {
+        let machine = try machine(server: .refusing)
+        cutHTTPDNS(machine)
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .seconds(90))
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(700))
+        machine.handshake.servers[Self.given] = .init(
+            FakeHandshake.Server.hijacker.outcome, after: .milliseconds(150))
+        // LocalDNS is asked after 0.5 s.
+        machine.start("www.example.com", .a, ResolverTests.Reply(clock: machine.clock))
+        await machine.clock.advance(by: .milliseconds(550))
+        #expect(await machine.ask().has("192.0.2.1"))
+    }
+
     @Test @Loop func `a verified answer is not used under another policy`() async throws {
         let machine = try machine(server: .honest)
         cutHTTPDNS(machine)
