@@ -150,13 +150,7 @@ package final class Resolver {
         }
         if let error = remembered(key, type) {
             client.note(.cache, "\(type) failed just now, and is not asked again yet: \(error.text)")
-            if cached == nil,
-                case .answer(let answer)? = store.keepFailedFamily(
-                    key, type, besides: store.otherFamily(key, type),
-                    made: policy.translatedInstead(key, type, in: store))
-            {
-                return reply(Response(.answer(answer, age: 0)))
-            }
+            if cached == nil, let answer = instead(of: key, type) { return reply(Response(.answer(answer, age: 0))) }
             return reply(stale(cached, client.question, key.route, or: .cachedError, error.text))
         }
         if let brake = flights.brake, let reason = refusal(of: client, key, by: brake) {
@@ -217,6 +211,17 @@ package final class Resolver {
         if !cached.isFresh || since != nil, isKnownForged(cached, client.question, key.route) { return nil }
         guard let since, policy.strategy.hasProviderAnswered(key, since: since) else { return cached }
         return store.cached(for: client, key, hasYielded: true)
+    }
+
+    /// What is answered in place of a failure: NODATA for a family beside addresses of the other one (musl), and for a
+    /// service binding, without which a browser goes on with A and AAAA.
+    private func instead(of key: FlightKey, _ type: RecordType) -> PackedAnswer? {
+        let outcome =
+            policy.strategy.isGuarded(key)
+            ? store.keepEmpty(ttl: SourceRules.failedServiceBindingTTL, for: key, type)
+            : store.keepFailedFamily(
+                key, type, besides: store.otherFamily(key, type), made: policy.translatedInstead(key, type, in: store))
+        return if case .answer(let answer)? = outcome { answer } else { nil }
     }
 
     /// How long a client waits for a flight before it gets a cached answer, if there is one.

@@ -187,6 +187,22 @@ struct ServiceBindingsTests {
             try await machine.ask().map(\.rdata) == [TestServiceBinding.rdata(1, ".", [Self.alpn, (4, Self.ours)])])
     }
 
+    @Test @Loop func `while a failure is remembered the records are denied, too, once an older answer is too old`()
+        async throws
+    {
+        let machine = Machine()
+        machine.tell([try record([Self.alpn, (4, Self.theirs)])])
+        _ = try await machine.ask()
+        machine.doh.behaviour = .failure(.network("refused"))
+        // An answer with a TTL of 40 s is served stale for 4,000 s.
+        await machine.clock.advance(by: .seconds(4_038) - .milliseconds(500))
+        let stale = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .https, stale)
+        await machine.clock.advance(by: .milliseconds(900))
+        #expect(stale.isStale)
+        #expect(try await machine.ask().isEmpty)
+    }
+
     @Test @Loop func `addresses of LocalDNS are never a hint`() async throws {
         let machine = Machine()
         machine.doh.behaviour = .reply(
