@@ -19,6 +19,8 @@ package final class FailureMemory {
         var count: Int
         var error: ExtendedError
         var asked: Instant
+        /// Whether the providers alone were asked, behind an answer of LocalDNS.
+        var isNarrow: Bool
     }
 
     private struct Key: Hashable {
@@ -40,13 +42,14 @@ package final class FailureMemory {
     ///
     /// - Parameter recovery: when a backoff of a provider last ended: a failure of what was asked before is no longer
     ///   remembered.
+    /// - Parameter hasAnswer: whether there is an answer of LocalDNS: a failure of the providers alone counts only then.
     package func remembered(
-        _ flight: FlightKey, _ type: RecordType, at now: Instant, recovery: Instant? = nil
+        _ flight: FlightKey, _ type: RecordType, at now: Instant, recovery: Instant? = nil, hasAnswer: Bool = true
     ) -> ExtendedError? {
         guard count > 0 else { return nil }
         let key = Key(flight: flight, type: type)
         guard let failure = unreachable[flight.route]?[key] ?? refused[key], now < failure.until,
-            recovery.map({ $0 < failure.asked }) ?? true
+            recovery.map({ $0 < failure.asked }) ?? true, hasAnswer || !failure.isNarrow
         else { return nil }
         return failure.error
     }
@@ -63,9 +66,10 @@ package final class FailureMemory {
     /// - Parameters:
     ///   - isTransport: whether there was no response at all.
     ///   - asked: when the question was asked.
+    ///   - isNarrow: whether the providers alone were asked, behind an answer of LocalDNS. Default: no.
     package func failed(
         _ flight: FlightKey, _ type: RecordType, isTransport: Bool, error: ExtendedError, at now: Instant,
-        asked: Instant
+        asked: Instant, isNarrow: Bool = false
     ) {
         if count >= Self.capacity { forgetAll() }
         let key = Key(flight: flight, type: type)
@@ -73,7 +77,7 @@ package final class FailureMemory {
         if earlier == nil { count += 1 }
         let times = earlier.map { now - $0.until < Self.forgetAfter ? $0.count : 0 } ?? 0
         let pause = Self.pauses[min(times, Self.pauses.count - 1)]
-        let failure = Failure(until: now + pause, count: times + 1, error: error, asked: asked)
+        let failure = Failure(until: now + pause, count: times + 1, error: error, asked: asked, isNarrow: isNarrow)
         if isTransport {
             unreachable[flight.route, default: [:]][key] = failure
         } else {

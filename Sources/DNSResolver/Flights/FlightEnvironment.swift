@@ -23,9 +23,13 @@ final class FlightEnvironment: Sendable {
     }
 
     /// Why a question failed just now and is not asked again; also nil when it would begin the probe of a provider.
-    func remembered(_ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> ExtendedError? {
+    ///
+    /// - Parameter hasAnswer: whether there is an answer of LocalDNS. Default: yes.
+    func remembered(
+        _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, hasAnswer: Bool = true
+    ) -> ExtendedError? {
         let error = failures.remembered(
-            key, type, at: clock.now, recovery: policy.strategy.lastRecovery(for: key))
+            key, type, at: clock.now, recovery: policy.strategy.lastRecovery(for: key), hasAnswer: hasAnswer)
         return error == nil || policy.strategy.outlook(for: key) == .probeDue ? nil : error
     }
 }

@@ -56,12 +56,15 @@ final class FlightWork: FlightRun {
     static func widen(
         _ flight: Flight, _ type: RecordType, by policy: ResolverPolicy, in environment: FlightEnvironment
     ) -> Bool {
-        guard let run = flight.run(for: type) as? FlightWork, case .httpdnsOnly? = run.mode else { return false }
+        guard let run = flight.run(for: type) as? FlightWork, run.isNarrow else { return false }
         environment.coalescer.replace(flight, type) {
             FlightWork($0, type, by: policy, mode: nil, in: environment).begin()
         }
         return true
     }
+
+    /// Whether it asks the providers alone, behind an answer of LocalDNS.
+    private var isNarrow: Bool { if case .httpdnsOnly? = mode { true } else { false } }
 
     /// Begins; it may be over before this returns.
     private func begin() {
@@ -295,7 +298,7 @@ final class FlightWork: FlightRun {
             if failure?.isOurs != true {
                 environment.failures.failed(
                     key, type, isTransport: failure?.isTransport ?? false, error: error, at: clock.now,
-                    asked: began)
+                    asked: began, isNarrow: isNarrow)
             }
         }
         flight.finish(type, with: outcome, source: source)

@@ -158,6 +158,16 @@ struct AttackerTests {
         #expect(reply.waited == .milliseconds(800))
     }
 
+    @Test @Loop func `nor does its failure, which is remembered for clients that have an answer`() async {
+        let machine = await conceded(to: .silence)
+        _ = await machine.ask("other.example")
+        machine.vendor.behaviour = .silence
+        #expect(await machine.ask("slow.example").isStale)
+        _ = await machine.resolver.remove(.all)
+        await machine.clock.advance(by: .seconds(2))
+        #expect(await machine.ask("slow.example").has("203.0.113.9"))
+    }
+
     @Test @Loop func `a provider that fails behind an answer of LocalDNS takes it from no client`() async {
         let machine = await conceded(to: .silence)
         _ = await machine.ask("other.example")
