@@ -2,6 +2,8 @@ import DNSResolver
 import DNSServer
 import DNSWire
 import Scheduling
+import TestSupport
+import Testing
 
 /// A resolver whose answers the test determines, and which counts questions.
 @Loop
@@ -11,7 +13,6 @@ final class FakeResponder: QueryResponder {
     /// Answers each question at once; nil holds it until `release`.
     private let answer: @Loop (ClientQuestion) -> Response?
     private var held: [(question: ClientQuestion, reply: @Loop (Response) -> Void)] = []
-    private var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
     private var isHolding = true
     var isBacklogged = false
@@ -26,9 +27,6 @@ final class FakeResponder: QueryResponder {
 
     func respond(to question: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
         questions.append(question)
-        let reached = watchers.filter { $0.count <= questions.count }
-        watchers.removeAll { $0.count <= questions.count }
-        for watcher in reached { watcher.continuation.resume() }
         if let response = answer(question) { return reply(response) }
         guard isHolding else { return reply(.address("192.0.2.1", for: question.question)) }
         held.append((question, reply))
@@ -36,9 +34,7 @@ final class FakeResponder: QueryResponder {
 
     /// Returns once `count` questions in all have arrived.
     func asked(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            if questions.count >= count { continuation.resume() } else { watchers.append((count, continuation)) }
-        }
+        await awaited { questions.count >= count }
     }
 
     /// Answers the held questions for this name, or all of them, with one address.

@@ -31,11 +31,9 @@ struct TestServer: Sendable {
     static let limits = {
         var limits = ServerLimits()
         (limits.answer, limits.drain) = (.patience, .patience)
-        (limits.handshake, limits.idle, limits.stall) = (longTime, longTime, longTime)
+        (limits.handshake, limits.idle, limits.stall) = (.longPatience, .longPatience, .longPatience)
         return limits
     }()
-
-    private static let longTime: Duration = .patience * 4
 
     /// Starts a server, and stops it when `body` is done.
     ///
@@ -105,14 +103,7 @@ struct TestServer: Sendable {
     /// The same for other connections.
     @Loop
     func until(_ condition: @Loop (Connections) -> Bool, of connections: Connections) async {
-        let end = Self.loop.now + Self.longTime
-        while !condition(connections) {
-            guard Self.loop.now < end else {
-                Issue.record("what a test waits for never holds")
-                return
-            }
-            await Self.loop.sleep(until: Self.loop.now + .milliseconds(1))
-        }
+        await awaited { condition(connections) }
     }
 
     /// Offers connections from these peers, and closes them all afterwards.

@@ -90,12 +90,16 @@ final class Chronicle {
     private var attackersRequests = 0
     /// Faults detected without the oracle.
     var faults: [String] = []
+    /// Whether there will be a report, which takes a third of a world's time.
+    private let isForReaders: Bool
     /// What clients were answered, for reports.
     private var replies: [(at: Instant, text: String)] = []
 
     private let attacks: [Attack]
 
-    init(clock: ManualClock, attacks: [Attack]) { (self.clock, self.attacks) = (clock, attacks) }
+    init(clock: ManualClock, attacks: [Attack], isForReaders: Bool) {
+        (self.clock, self.attacks, self.isForReaders) = (clock, attacks, isForReaders)
+    }
 
     /// The policy in force.
     var reign: Reign { reigns[reigns.count - 1] }
@@ -173,7 +177,9 @@ final class Chronicle {
         SimulationPlan.isAttackers(name) ? attacks[name - SimulationPlan.names.count] : nil
     }
 
-    func reply(_ text: String) { replies.append((clock.now, text)) }
+    func reply(_ text: @autoclosure () -> String) {
+        if isForReaders { replies.append((clock.now, text())) }
+    }
 
     func end(_ ask: Int) { asks[ask].ended = clock.now }
 

@@ -10,6 +10,14 @@ struct SimulatedOutcome {
         case failure, unverified, verified, trusted
     }
 
+    /// What a server answered in an earlier flight.
+    private struct Earlier: Equatable {
+        let server: Int
+        let type: RecordType
+        let result: Conduct.Result
+        let addresses: [Conduct.Address]
+    }
+
     private let question: Question
     private let asked: Instant
     private let worth: Worth
@@ -29,7 +37,7 @@ struct SimulatedOutcome {
     private let answering: Int?
     /// What servers had answered for the name in earlier flights, in order: where others' questions had an earlier answer
     /// come from another server, what is cached differs, and only that earlier answer is compared.
-    private let history: [String]
+    private let history: [Earlier]
 
     @Loop
     init(_ one: SimulationOracle.Case, _ servers: [SimulatedServer]) {
@@ -44,7 +52,8 @@ struct SimulatedOutcome {
             return $0.name == one.name && $0.flightBegan == one.client.at
         }.map { one.chronicle.asks[$0.ask].server }
         history = one.chronicle.tellings.lazy.filter { $0.name == one.name && $0.flightBegan < one.client.at }.map {
-            "\(one.chronicle.asks[$0.ask].server) \($0.type) \($0.result) \($0.addresses)"
+            Earlier(
+                server: one.chronicle.asks[$0.ask].server, type: $0.type, result: $0.result, addresses: $0.addresses)
         }
         // What is under way during a flush goes on.
         let mayBeFlushed = one.chronicle.mayBeFlushed(one.name, since: .init(nanoseconds: 0))

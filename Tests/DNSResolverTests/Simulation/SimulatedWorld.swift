@@ -74,10 +74,11 @@ final class SimulatedWorld {
     /// Whether the oracle judges each reply.
     private var isJudged = true
 
-    init(_ plan: SimulationPlan) {
+    /// - Parameter isForReaders: whether the chronicle is to say what clients were answered. Default: no.
+    init(_ plan: SimulationPlan, isForReaders: Bool = false) {
         self.plan = plan
         let clock = ManualClock()
-        let chronicle = Chronicle(clock: clock, attacks: plan.attacks)
+        let chronicle = Chronicle(clock: clock, attacks: plan.attacks, isForReaders: isForReaders)
         self.clock = clock
         self.chronicle = chronicle
         var servers: [SimulatedServer] = []

@@ -24,7 +24,7 @@ struct SimulationTests {
             guard let fault = faults.first else { continue }
             failed += 1
             let shrunk = await Shrinking.shrunk(plan, kind: fault.kind)
-            let (again, chronicle) = await Self.play(shrunk)
+            let (again, chronicle) = await Self.report(on: shrunk)
             Issue.record(
                 "world \(seed): \((again.isEmpty ? faults : again).joined(separator: "\n"))\n\(shrunk.text)\n\(chronicle)"
             )
@@ -37,17 +37,21 @@ extension SimulationTests {
     /// The faults of a world; of one with attackers also the harm that they did to others, found by playing the same
     /// world without them.
     @Loop
-    fileprivate static func faults(of plan: SimulationPlan) async -> [String] { await play(plan).faults }
+    fileprivate static func faults(of plan: SimulationPlan) async -> [String] { await play(SimulatedWorld(plan)) }
 
     /// The same, and what was asked and answered in the world.
     @Loop
-    fileprivate static func play(_ plan: SimulationPlan) async -> (faults: [String], chronicle: String) {
-        let world = SimulatedWorld(plan)
+    fileprivate static func report(on plan: SimulationPlan) async -> (faults: [String], chronicle: String) {
+        let world = SimulatedWorld(plan, isForReaders: true)
+        return (await play(world), world.chronicle.text)
+    }
+
+    @Loop
+    private static func play(_ world: SimulatedWorld) async -> [String] {
         let faults = await world.play()
-        guard faults.isEmpty, !plan.attacks.isEmpty else { return (faults, world.chronicle.text) }
-        let harm = SimulatedOutcome.harm(
-            world.outcomes, without: await SimulatedWorld(plan.peaceful).playedOutcomes())
-        return (harm, world.chronicle.text)
+        guard faults.isEmpty, !world.plan.attacks.isEmpty else { return faults }
+        return SimulatedOutcome.harm(
+            world.outcomes, without: await SimulatedWorld(world.plan.peaceful).playedOutcomes())
     }
 }
 

@@ -40,9 +40,7 @@ import Testing
         /// sent.
         @Loop
         func hears(_ count: Int) async {
-            while queries.count + left < count {
-                await TestServer.loop.sleep(until: TestServer.loop.now + .milliseconds(1))
-            }
+            await awaited { queries.count + left >= count }
         }
     }
 

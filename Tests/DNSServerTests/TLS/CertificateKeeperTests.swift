@@ -47,11 +47,6 @@ import Testing
     }
 
     @Loop
-    private func until(_ condition: @Loop () -> Bool) async {
-        while !condition() { await TestServer.loop.sleep(until: TestServer.loop.now + .milliseconds(1)) }
-    }
-
-    @Loop
     @Test func `files that were replaced are used from then on`() async throws {
         let (terms, recorder) = (TLSTerms(), LogRecorder())
         let keeper = try keeper(terms, recorder)
@@ -59,7 +54,7 @@ import Testing
         let first = terms.context
         #expect(first != nil)
         try replace(try certificates.leaf(names: ["two"]))
-        await until { terms.context !== first }
+        await awaited { terms.context !== first }
         #expect(keeper.problem == nil)
         #expect(recorder.lines.last == "\(files.certificate) is in use")
     }
@@ -74,12 +69,12 @@ import Testing
         for _ in 0..<2 {
             let before = terms.context
             keeper.take(other)
-            await until { terms.context !== before }
+            await awaited { terms.context !== before }
         }
         #expect(recorder.lines.count { $0 == "\(leaf.certificate) is in use" } == 2)
         let before = terms.context
         try replace(try certificates.leaf(names: ["three"]), in: other)
-        await until { terms.context !== before }
+        await awaited { terms.context !== before }
         #expect(keeper.files == other && keeper.problem == nil)
     }
 
@@ -91,7 +86,7 @@ import Testing
         let first = terms.context
         let other = try certificates.leaf(names: ["two"])
         try ChildProcess.succeed(["cp", other.key, files.key])
-        await until { keeper.problem != nil }
+        await awaited { keeper.problem != nil }
         #expect(terms.context === first)
         #expect(!recorder.lines.contains { $0.hasSuffix("is in use") })
         #expect(
@@ -100,7 +95,7 @@ import Testing
             ))
         // Its certificate follows.
         try ChildProcess.succeed(["cp", other.certificate, files.certificate])
-        await until { keeper.problem == nil }
+        await awaited { keeper.problem == nil }
         #expect(terms.context !== first)
     }
 
@@ -150,14 +145,14 @@ import Testing
         let first = terms.context
         try directory.write("<html>502</html>", to: "c.ocsp")
         try replace(try certificates.leaf(names: ["two"]))
-        await until { terms.context !== first && keeper.problem != nil }
+        await awaited { terms.context !== first && keeper.problem != nil }
         #expect(keeper.problem?.reason == "is no response of OCSP in DER")
         #expect(recorder.lines.last == "\(files.certificate) is in use")
         // The response of the certificate before is none for this one.
         try certificates.respond(for: try certificates.leaf(names: ["one"]).certificate, to: files.ocsp)
-        await until { keeper.problem?.reason == "is for another certificate" }
+        await awaited { keeper.problem?.reason == "is for another certificate" }
         try certificates.respond(for: files.certificate, to: files.ocsp)
-        await until { keeper.problem == nil }
+        await awaited { keeper.problem == nil }
         #expect(terms.context?.unstapled == nil)
     }
 

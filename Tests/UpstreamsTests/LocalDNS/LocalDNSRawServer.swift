@@ -2,6 +2,7 @@ import Glibc
 import Platform
 import Scheduling
 import TestSupport
+import Testing
 
 /// A DNS server on 127.0.0.1, UDP and TCP on one port, whose replies the test determines.
 ///
@@ -20,7 +21,6 @@ final class LocalDNSRawServer {
     private let tcp: Int32
     private var watches: [Watch] = []
     private var connections: [Int32: [UInt8]] = [:]
-    private var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
     init(_ answer: @escaping @Loop (RawQuery) -> [[UInt8]] = { _ in [] }) throws {
         self.answer = answer
@@ -38,8 +38,7 @@ final class LocalDNSRawServer {
 
     /// Returns once `count` queries in all have arrived.
     func received(_ count: Int) async {
-        if queries.count >= count { return }
-        await withCheckedContinuation { waiters.append((count, $0)) }
+        await awaited { queries.count >= count }
     }
 
     /// Sends bytes as the reply to `query`, from the address that it was sent to.
@@ -67,9 +66,6 @@ final class LocalDNSRawServer {
         let query = RawQuery(bytes: bytes, way: way)
         queries.append(query)
         for reply in answer(query) { send(reply, to: query) }
-        let due = waiters.filter { $0.count <= queries.count }
-        waiters.removeAll { $0.count <= queries.count }
-        for waiter in due { waiter.continuation.resume() }
     }
 
     private func readDatagrams() {
