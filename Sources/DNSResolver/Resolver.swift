@@ -148,7 +148,8 @@ package final class Resolver {
             if cached.isEnding, store.claimRefresh(client.key.scoped(to: key.scope)) { prefetch(key, type) }
             return reply(cached.response)
         }
-        if let error = remembered(key, type, hasAnswer: cached != nil) {
+        // A failure of the providers alone counts only where there is an answer of LocalDNS.
+        if let error = remembered(key, type), cached != nil || !flights.failures.isNarrow(key, type) {
             client.note(.cache, "\(type) failed just now, and is not asked again yet: \(error.text)")
             if cached == nil, let answer = instead(of: key, type) { return reply(Response(.answer(answer, age: 0))) }
             return reply(stale(cached, client.question, key.route, or: .cachedError, error.text))
@@ -232,9 +233,9 @@ package final class Resolver {
     }
 
     /// Why a question failed just now and is not asked again.
-    func remembered(_ key: FlightKey, _ type: RecordType, hasAnswer: Bool = true) -> ExtendedError? {
+    func remembered(_ key: FlightKey, _ type: RecordType) -> ExtendedError? {
         // Mostly nothing is remembered.
-        flights.failures.isEmpty ? nil : flights.remembered(key, type, by: policy, hasAnswer: hasAnswer)
+        flights.failures.isEmpty ? nil : flights.remembered(key, type, by: policy)
     }
 
     /// Where clients have an answer of LocalDNS that yields to the providers, only these are asked: LocalDNS's answer would

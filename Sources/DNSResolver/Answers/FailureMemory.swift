@@ -42,14 +42,13 @@ package final class FailureMemory {
     ///
     /// - Parameter recovery: when a backoff of a provider last ended: a failure of what was asked before is no longer
     ///   remembered.
-    /// - Parameter hasAnswer: whether there is an answer of LocalDNS: a failure of the providers alone counts only then.
     package func remembered(
-        _ flight: FlightKey, _ type: RecordType, at now: Instant, recovery: Instant? = nil, hasAnswer: Bool = true
+        _ flight: FlightKey, _ type: RecordType, at now: Instant, recovery: Instant? = nil
     ) -> ExtendedError? {
         guard count > 0 else { return nil }
         let key = Key(flight: flight, type: type)
         guard let failure = unreachable[flight.route]?[key] ?? refused[key], now < failure.until,
-            recovery.map({ $0 < failure.asked }) ?? true, hasAnswer || !failure.isNarrow
+            recovery.map({ $0 < failure.asked }) ?? true
         else { return nil }
         return failure.error
     }
@@ -59,6 +58,12 @@ package final class FailureMemory {
     func last(_ flight: FlightKey, _ type: RecordType) -> (error: ExtendedError, asked: Instant)? {
         let key = Key(flight: flight, type: type)
         return (unreachable[flight.route]?[key] ?? refused[key]).map { ($0.error, $0.asked) }
+    }
+
+    /// Whether the providers alone were asked when the question failed last, behind an answer of LocalDNS.
+    func isNarrow(_ flight: FlightKey, _ type: RecordType) -> Bool {
+        let key = Key(flight: flight, type: type)
+        return (unreachable[flight.route]?[key] ?? refused[key])?.isNarrow ?? false
     }
 
     /// Records a failure.

@@ -23,13 +23,9 @@ final class FlightEnvironment: Sendable {
     }
 
     /// Why a question failed just now and is not asked again; also nil when it would begin the probe of a provider.
-    ///
-    /// - Parameter hasAnswer: whether there is an answer of LocalDNS. Default: yes.
-    func remembered(
-        _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, hasAnswer: Bool = true
-    ) -> ExtendedError? {
+    func remembered(_ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> ExtendedError? {
         let error = failures.remembered(
-            key, type, at: clock.now, recovery: policy.strategy.lastRecovery(for: key), hasAnswer: hasAnswer)
+            key, type, at: clock.now, recovery: policy.strategy.lastRecovery(for: key))
         return error == nil || policy.strategy.outlook(for: key) == .probeDue ? nil : error
     }
 }
