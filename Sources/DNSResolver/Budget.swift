@@ -11,10 +11,11 @@ package enum Budget {
     /// A provider that is spared as a hedge (`hedge = false`) is asked nevertheless: with this much time left an answer
     /// still comes before `lastStart`.
     package static let spared: Duration = .seconds(1)
-    /// LocalDNS is asked as fallback; at once when every provider is in backoff.
+    /// LocalDNS is asked as fallback; at once when every provider is in backoff, and no probe is young (`verified`).
     package static let reserve: Duration = .milliseconds(500)
     /// An answer of LocalDNS that is verified by certificates waits for HTTPDNS no longer: an address of a service that
-    /// is usually slow has answered by now (`latestHedge`), and one that is silent is detected by its probe.
+    /// is usually slow has answered by now (`latestHedge`), and one that is silent is detected by its probe. For as long a
+    /// probe counts as an attempt of each question, while every provider is in backoff.
     package static let verified: Duration = .milliseconds(800)
     /// HTTPDNS is no longer waited for, and LocalDNS is no longer asked.
     package static let lastStart: Duration = .milliseconds(1_900)
