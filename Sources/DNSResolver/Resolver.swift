@@ -166,8 +166,8 @@ package final class Resolver {
         }
         if mode != nil {
             flight.isNarrowed = true
-        } else if flight.isNarrowed, FlightWork.widen(flight, type, by: policy, in: flights) {
-            return lookUp(client, reply)
+        } else if flight.isNarrowed {
+            FlightWork.widen(flight, type, by: policy)
         }
         if client.isTraced, flight.key.trace !== client.trace {
             client.note(.ask, "another client's question for the name is under way: its result is awaited")

@@ -101,14 +101,6 @@ package final class Coalescer {
         remove(flight)
     }
 
-    /// Abandons a flight, if it is still under way, and replaces it with one that asks for `type`, which `begin` starts
-    /// unless there is one already. The clients that wait must ask again.
-    func replace(_ flight: Flight, _ type: RecordType, begin: @Loop (Flight) -> Void) {
-        remove(flight)
-        _ = join(flight.key, type, begin: begin)
-        flight.abandon()
-    }
-
     /// Abandons every flight under way: the clients that wait must ask again.
     func abandonAll() {
         let abandoned = Array(flights.values)

@@ -8,6 +8,8 @@ class FlightRun {
     final let types: [RecordType]
     /// Whether the sources have been asked, and what is left depends on other look-ups.
     final var isWaiting = false
+    /// Whether it was given up: what it still learns is no outcome.
+    final private(set) var isCancelled = false
     /// What asks the sources, while it does.
     final var work: (any SourceRun)?
 
@@ -18,7 +20,10 @@ class FlightRun {
         return false
     }
 
-    final func cancel() { work.take()?.cancel() }
+    final func cancel() {
+        isCancelled = true
+        work.take()?.cancel()
+    }
 }
 
 /// The questions for one name in progress upstream, and their waiters: A and AAAA, each asked for when it is wanted, or
@@ -47,7 +52,7 @@ package final class Flight {
     private var furtherWaiters: [Int: Waiter] = [:]
     /// How many waiters there have been.
     private var waiterNumber = 0
-    /// Whether it was given up: evicted, replaced, or ended by a change of policy or network.
+    /// Whether it was given up: evicted, or ended by a change of policy or network.
     private(set) var isAbandoned = false
     /// Whether equal questions join it.
     var isUnderWay = false
@@ -89,6 +94,16 @@ package final class Flight {
         if firstRun === run { firstRun = nil }
         if secondRun === run { secondRun = nil }
     }
+
+    /// Removes what asks for types that are to be asked for once more: the clients that wait go on waiting, and what was
+    /// settled is not.
+    func reopen(_ run: FlightRun) {
+        remove(run)
+        for type in run.types { settled[type] = nil }
+    }
+
+    /// Whether nothing has settled a type, or asks for it.
+    func isOpen(_ type: RecordType) -> Bool { settled[type] == nil && run(for: type) == nil }
 
     /// Waits until the other address family is settled, where it is asked for apart and does not wait for this one.
     func otherFamily(of type: RecordType, until deadline: Instant) async {

@@ -18,7 +18,7 @@ extension FlightWork {
 
     private func fit(_ answer: Answer, _ found: SourcedResult) async {
         let fitted = await fitted(answer, found.type)
-        guard !flight.isAbandoned else { return }
+        guard !isCancelled else { return }
         guard let fitted else {
             return finish(found.type, with: store.keepEmpty(ttl: nil, for: key, found.type))
         }
@@ -37,11 +37,11 @@ extension FlightWork {
         let none = SourcedResult(type, .answer(answer), .provider(index: empty.provider), empty.server)
         if policy.translates(type, key) {
             let made = await translated(answer, until: empty.deadline)
-            guard !flight.isAbandoned else { return }
+            guard !isCancelled else { return }
             if case .answer(let answer) = made { return keepTranslated(answer, none) }
         } else {
             await flight.otherFamily(of: type, until: empty.deadline)
-            guard !flight.isAbandoned else { return }
+            guard !isCancelled else { return }
         }
         if reconciled(.emptiness(provider: policy.sources.tag(of: none.source)), type) == .empty {
             keep(answer, none)
@@ -52,7 +52,7 @@ extension FlightWork {
 
     private func deny(_ answer: Answer, _ found: SourcedResult) async {
         await flight.otherFamily(of: found.type, until: clock.now + Budget.hedge)
-        guard !flight.isAbandoned else { return }
+        guard !isCancelled else { return }
         var answer = answer
         if reconciled(.denial, found.type) == .exists { answer.responseCode = .noError }
         keepOrTranslate(answer, found)
@@ -61,7 +61,7 @@ extension FlightWork {
     private func fail(_ failure: UpstreamFailure, _ found: SourcedResult) async {
         let type = found.type
         await flight.otherFamily(of: type, until: clock.now + Budget.hedge)
-        guard !flight.isAbandoned else { return }
+        guard !isCancelled else { return }
         let failed = Flight.Outcome.failure(failure.extendedError)
         guard type.isAddress, !failure.isOurs, reconciled(.failure, type) == .failedFamily else {
             return finish(type, with: failed, failure)
@@ -75,7 +75,7 @@ extension FlightWork {
     /// Once all else is settled: what is made of A needs that.
     private func translate(_ answer: Answer, _ found: SourcedResult) async {
         let made = await translated(answer, until: clock.now + Budget.answer)
-        guard !flight.isAbandoned else { return }
+        guard !isCancelled else { return }
         switch made {
         case .answer(let translated): keepTranslated(translated, found)
         case .failure(let error): finish(found.type, with: .failure(error))

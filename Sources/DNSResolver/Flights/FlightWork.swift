@@ -15,8 +15,6 @@ final class FlightWork: FlightRun {
     private let prefersProviders: Bool
     /// The results that are decided only when all types are known; nil: mostly there is none.
     private var deferred: DeferredResults?
-    /// Whether HTTPDNS was asked for the name after LocalDNS's answer was detected as forged.
-    private var isAskedAgain = false
     private let began: Instant
 
     var key: FlightKey { flight.key }
@@ -51,29 +49,37 @@ final class FlightWork: FlightRun {
         }
     }
 
-    /// Where a flight asks the providers alone for a type, replaces it by one that asks all sources, and returns true:
-    /// clients that have an answer of LocalDNS decide nothing for one that has none.
-    static func widen(
-        _ flight: Flight, _ type: RecordType, by policy: ResolverPolicy, in environment: FlightEnvironment
-    ) -> Bool {
-        guard let run = flight.run(for: type) as? FlightWork, run.isNarrow else { return false }
-        environment.coalescer.replace(flight, type) {
-            FlightWork($0, type, by: policy, mode: nil, in: environment).begin()
-        }
-        return true
+    /// Where a flight asks the providers alone for a type, asks all sources in place of that: clients that have an answer
+    /// of LocalDNS decide nothing for one that has none.
+    static func widen(_ flight: Flight, _ type: RecordType, by policy: ResolverPolicy) {
+        guard let run = flight.run(for: type) as? FlightWork, run.isNarrow else { return }
+        run.replace(by: policy, mode: nil)
     }
 
     /// Whether it asks the providers alone, behind an answer of LocalDNS.
     private var isNarrow: Bool { if case .httpdnsOnly? = mode { true } else { false } }
 
     /// Begins; it may be over before this returns.
-    private func begin() {
+    ///
+    /// - Parameter earlier: whose requests to providers it continues; nil: mostly there are none.
+    private func begin(continuing earlier: (any SourceRun)? = nil) {
         flight.add(self)
         let work = policy.strategy.begin(
-            key, types, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name),
+            key, types, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name), continuing: earlier,
             settle: { [self] in settle($0) }, hasOtherFamily: { [self] in hasOtherFamily(of: $0) },
             done: { [self] in finish() })
         if !isWaiting { self.work = work }
+    }
+
+    /// Asks for its types once more, and gives itself up; what the providers were asked, they are not asked again.
+    private func replace(by policy: ResolverPolicy, mode: Mode?) {
+        flight.reopen(self)
+        // By a policy that was replaced meanwhile, the families may be asked for apart.
+        for type in types where flight.isOpen(type) {
+            FlightWork(flight, type, by: policy, mode: mode, in: environment)
+                .begin(continuing: policy === self.policy ? work : nil)
+        }
+        cancel()
     }
 
     private func settle(_ found: SourcedResult) {
@@ -156,7 +162,7 @@ final class FlightWork: FlightRun {
         work = nil
         guard let deferred else { return end() }
         Loop.spawn { [self] in
-            while !flight.isAbandoned, let (found, decision) = deferred.popNext() { await decide(found, decision) }
+            while !isCancelled, let (found, decision) = deferred.popNext() { await decide(found, decision) }
             end()
         }
     }
@@ -178,12 +184,12 @@ final class FlightWork: FlightRun {
         }
     }
 
-    /// Asks HTTPDNS first, once, for a name whose answer from LocalDNS was forged.
+    /// Asks HTTPDNS first for a name whose answer from LocalDNS was forged.
     private func askAgain(_ type: RecordType) {
-        guard !isAskedAgain else { return }
-        isAskedAgain = true
-        environment.coalescer.replace(flight, type) {
-            FlightWork($0, type, by: policy, mode: .httpdnsFirst, in: environment).begin()
+        if flight.run(for: type) === self {
+            replace(by: policy, mode: .httpdnsFirst)
+        } else {
+            _ = Self.join(key, type, by: policy, mode: .httpdnsFirst, in: environment)
         }
     }
 

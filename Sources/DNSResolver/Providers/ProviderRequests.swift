@@ -31,6 +31,8 @@ final class ProviderRequests: Cancellable {
         /// The index of its address among the places.
         let place: Int
         let began: Instant
+        /// Whether it asks for every type of the question.
+        let isWhole: Bool
         var missingParts: Int
         /// Whether another address was already asked because a part of this attempt failed.
         var isReplaced = false
@@ -41,9 +43,10 @@ final class ProviderRequests: Cancellable {
         /// The requests, while they may be under way.
         private var requests = ShortList<any Cancellable>()
 
-        init(at place: Int, began: Instant, parts: Int, of owner: ProviderRequests) {
+        init(at place: Int, began: Instant, isWhole: Bool, parts: Int, of owner: ProviderRequests) {
             self.place = place
             self.began = began
+            self.isWhole = isWhole
             self.owner = owner
             missingParts = parts
         }
@@ -67,11 +70,11 @@ final class ProviderRequests: Cancellable {
     }
 
     let key: FlightKey
-    let deadline: Instant
+    private(set) var deadline: Instant
     /// The indices of the providers that may be asked, best first, and all providers.
     let eligible: [Int]
     let providers: ProviderSet
-    let slots: Slots
+    private(set) var slots: Slots
     /// The addresses, provider by provider, in order: those in backoff too, for a probe may succeed in time.
     var places: [Place] = []
     var underWay = 0
@@ -133,6 +136,45 @@ final class ProviderRequests: Cancellable {
         }
     }
 
+    /// Goes on for a question that is asked once more: the addresses count as not asked, but for the requests under way,
+    /// whose replies are those to the new question too.
+    ///
+    /// - Parameters: as for `init`.
+    func goOn(for slots: Slots, until deadline: Instant, changed: @escaping @Loop () -> Void) {
+        let asked = self.slots.typesForProviders
+        (self.slots, self.deadline, self.changed) = (slots, deadline, changed)
+        (hasReply, knowing, firstBegan, hasHedged, due) = (false, [], nil, false, nil)
+        wait.take()?.cancel()
+        for index in places.indices {
+            let isAsked = places[index].attempt != nil
+            places[index].tries = isAsked ? 1 : 0
+            places[index].isOver = false
+            if !isAsked { places[index].isProbed = false }
+        }
+        if underWay > 0 {
+            complete(asked: asked)
+        } else {
+            startNext()
+            if underWay == 0 { waitOrFinish() }
+        }
+    }
+
+    /// Has an attempt under way ask for every type, unless one does.
+    ///
+    /// - Parameter asked: the types that each of them asks for.
+    private func complete(asked: [RecordType]) {
+        let attempts = places.compactMap(\.attempt)
+        guard let attempt = attempts.first(where: \.isWhole) ?? attempts.first else { return }
+        let candidate = places[attempt.place].candidate
+        due = clock.now + patience(with: candidate.endpoint)
+        guard !attempt.isWhole else { return }
+        for type in slots.types where !asked.contains(type) {
+            key.note(.ask, "\(candidate.text) is asked for \(type), too")
+            attempt.missingParts += 1
+            attempt.ask(UpstreamQuestion(key, [type], until: deadline), at: candidate.endpoint)
+        }
+    }
+
     func cancel() {
         changed = nil
         withdraw()
@@ -170,7 +212,9 @@ final class ProviderRequests: Cancellable {
         let candidate = places[place].candidate
         let types = slots.typesForProviders
         let isTogether = types.count == 1 || candidate.provider.answersBothFamilies
-        let attempt = Attempt(at: place, began: now, parts: isTogether ? 1 : types.count, of: self)
+        let attempt = Attempt(
+            at: place, began: now, isWhole: types.count == slots.types.count, parts: isTogether ? 1 : types.count,
+            of: self)
         places[place].tries += 1
         places[place].attempt = attempt
         underWay += 1

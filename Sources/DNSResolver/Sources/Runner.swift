@@ -74,8 +74,11 @@ final class Runner: SourceRun {
     }
 
     /// Begins; everything may be over before this returns.
-    func start() {
+    ///
+    /// - Parameter earlier: whose requests to providers are continued, where HTTPDNS goes first; nil: mostly there are none.
+    func start(continuing earlier: (any SourceRun)?) {
         secondDue = rules.began + Budget.reserve
+        if let earlier, rules.first == .httpdns { requests = (earlier as? Runner)?.requests.take() }
         if rules.first == .httpdns { askProviders() } else { askLocalDNS() }
         guard done != nil else { return }
         // Mostly nothing is known yet.
@@ -169,7 +172,11 @@ final class Runner: SourceRun {
                 rules.isServiceBinding
                     ? .indeterminateEmpty(ttl: nil) : .failure(.unusable("no provider for this name and type")))
         }
-        if sources.shared == nil || !lookUpShared() { beginRequests() }
+        if let requests {
+            requests.goOn(for: slots, until: rules.lastStart) { [self] in goOn() }
+        } else if sources.shared == nil || !lookUpShared() {
+            beginRequests()
+        }
     }
 
     func beginRequests() {

@@ -111,12 +111,14 @@ package final class Strategy {
     ///   - types: one, or A and AAAA.
     ///   - mode: for this flight; nil: the strategy's own.
     ///   - mayBeLocal: whether LocalDNS is asked for a protected name that the providers deny.
+    ///   - earlier: whose requests to providers are continued, where HTTPDNS goes first; nil: mostly there are none.
     ///   - settle: called once for each type, also before this returns.
     ///   - hasOtherFamily: whether a client that asks for a type has addresses of the other family. Default: no.
     ///   - done: called once, after the last type is settled, also before this returns; not after `cancel()`.
     @discardableResult
     package func begin(
         _ key: FlightKey, _ types: [RecordType], mode: Mode? = nil, mayBeLocal: Bool = false,
+        continuing earlier: (any SourceRun)? = nil,
         settle: @escaping @Loop (SourcedResult) -> Void,
         hasOtherFamily: @escaping @Loop (RecordType) -> Bool = { _ in false },
         done: @escaping @Loop () -> Void
@@ -127,11 +129,12 @@ package final class Strategy {
             ask(forwarders[index], key, types, as: .forward(index: index), settle: settle, done: done)
         case .portal:
             protect(
-                key, types, self.mode == .httpdnsOnly ? .httpdnsOnly : .localDNSFirst, mayBeLocal, settle: settle,
-                hasOtherFamily: hasOtherFamily, done: done)
+                key, types, self.mode == .httpdnsOnly ? .httpdnsOnly : .localDNSFirst, mayBeLocal, earlier,
+                settle: settle, hasOtherFamily: hasOtherFamily, done: done)
         case .protect:
             protect(
-                key, types, mode ?? self.mode, mayBeLocal, settle: settle, hasOtherFamily: hasOtherFamily, done: done)
+                key, types, mode ?? self.mode, mayBeLocal, earlier, settle: settle, hasOtherFamily: hasOtherFamily,
+                done: done)
         }
     }
 
@@ -157,7 +160,7 @@ package final class Strategy {
     }
 
     private func protect(
-        _ key: FlightKey, _ types: [RecordType], _ mode: Mode, _ mayBeLocal: Bool,
+        _ key: FlightKey, _ types: [RecordType], _ mode: Mode, _ mayBeLocal: Bool, _ earlier: (any SourceRun)?,
         settle: @escaping @Loop (SourcedResult) -> Void,
         hasOtherFamily: @escaping @Loop (RecordType) -> Bool,
         done: @escaping @Loop () -> Void
@@ -174,7 +177,7 @@ package final class Strategy {
         let slots = Slots(types, rules)
         let run = Runner(
             key, slots, of: eligible, from: sources, settle: settle, hasOtherFamily: hasOtherFamily, done: done)
-        run.start()
+        run.start(continuing: earlier)
         return run
     }
 }
