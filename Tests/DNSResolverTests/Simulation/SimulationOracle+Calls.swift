@@ -26,7 +26,7 @@ extension SimulationOracle {
                 faults.append("waste: asked twice at the same time, first \(other), then \(ask)")
             }
             earlier[question, default: []].append(index)
-            if isBesideOthers(ask, asks[..<index]) {
+            if isBesideOthers(ask, 0..<index, in: chronicle) {
                 faults.append("waste: a metered provider is asked beside one that is slow, \(ask)")
             }
         }
@@ -35,16 +35,26 @@ extension SimulationOracle {
 
     /// Whether a provider that may not be asked beside others is asked while each of them may still answer, in its first
     /// second (Documentation/Strategy.md: after that it is asked like any other).
-    private func isBesideOthers(_ ask: Chronicle.Ask, _ asks: ArraySlice<Chronicle.Ask>) -> Bool {
+    private func isBesideOthers(_ ask: Chronicle.Ask, _ earlier: Range<Int>, in chronicle: Chronicle) -> Bool {
         guard case .provider(let number) = ask.giver, !plan.providers[number].mayHedge,
             ask.at < ask.flightBegan + Budget.spared
         else { return false }
-        let others = asks.reversed().prefix { $0.at >= ask.flightBegan }.filter { other in
+        let others = earlier.reversed().prefix { chronicle.asks[$0].at >= ask.flightBegan - Budget.answer }.filter {
+            let other = chronicle.asks[$0]
             guard case .provider = other.giver else { return false }
-            return other.name == ask.name && other.flightBegan == ask.flightBegan && other.isSigned == ask.isSigned
-                && other.network == ask.network && other.epoch == ask.epoch
-                && !Set(other.types).isDisjoint(with: ask.types)
+            // A question asked once more goes on with the requests under way.
+            guard other.flightBegan == ask.flightBegan || other.ended.map({ $0 > ask.flightBegan }) ?? true else {
+                return false
+            }
+            return other.name == ask.name && other.isSigned == ask.isSigned && other.network == ask.network
+                && other.epoch == ask.epoch
         }
-        return !others.isEmpty && others.allSatisfy { $0.giver != ask.giver && $0.ended.map { $0 > ask.at } ?? true }
+        // Of a provider that is asked for each family apart, the failure of one is a failure.
+        let hasFailed = chronicle.tellings.contains {
+            if case .failure = $0.result { $0.at <= ask.at && others.contains($0.ask) } else { false }
+        }
+        guard !hasFailed else { return false }
+        let same = others.map { chronicle.asks[$0] }.filter { !Set($0.types).isDisjoint(with: ask.types) }
+        return !same.isEmpty && same.allSatisfy { $0.giver != ask.giver && $0.ended.map { $0 > ask.at } ?? true }
     }
 }

@@ -158,6 +158,17 @@ struct AttackerTests {
         #expect(reply.waited == .milliseconds(800))
     }
 
+    @Test @Loop func `a client that has none has the provider asked no second time`() async {
+        let machine = await conceded(to: .silence)
+        _ = await machine.ask("other.example")
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(700))
+        #expect(await machine.ask("slow.example").isStale)
+        let asked = machine.vendor.asked.count
+        _ = await machine.resolver.remove(.all)
+        #expect(await machine.ask("slow.example").has("192.0.2.1"))
+        #expect(machine.vendor.asked.count == asked)
+    }
+
     @Test @Loop func `nor does its failure, which is remembered for clients that have an answer`() async {
         let machine = await conceded(to: .silence)
         _ = await machine.ask("other.example")

@@ -558,6 +558,46 @@ struct CertificateScenarioTests {
         #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
     }
 
+    /// A machine whose LocalDNS answers A alone, with a forgery that is detected 0.7 s after the question.
+    @Loop
+    private func machineWithLateForgery(answeredAfter delay: Duration, detectedAfter check: Duration) throws
+        -> ResolverTests.Machine
+    {
+        let machine = try machine(
+            mode: .localDNSFirst, server: .init(FakeHandshake.Server.hijacker.outcome, after: check))
+        guard case .reply(_, var results) = machine.localDNS.behaviour else { return machine }
+        results[.aaaa] = .failure(.responseCode(.serverFailure))
+        machine.localDNS.behaviour = .reply(after: .zero, results)
+        machine.localDNS.slow[.a] = delay
+        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .seconds(1))
+        return machine
+    }
+
+    @Test @Loop func `LocalDNS first: HTTPDNS that is asked as a forgery is detected is not asked once more`()
+        async throws
+    {
+        let machine = try machineWithLateForgery(
+            answeredAfter: .milliseconds(600), detectedAfter: .milliseconds(100))
+        let reply = await machine.ask("www.example.com", .aaaa)
+        #expect(reply.has("2001:db8::1"))
+        #expect(await machine.ask().has("192.0.2.1"))
+        #expect(machine.checks.journal.total == 1)
+        #expect(machine.vendor.asked.count == 1)
+        #expect(reply.waited == .seconds(1))
+    }
+
+    @Test @Loop func `LocalDNS first: HTTPDNS that is asked for one family is asked for the forged one, too`()
+        async throws
+    {
+        let machine = try machineWithLateForgery(answeredAfter: .zero, detectedAfter: .milliseconds(700))
+        let reply = await machine.ask("www.example.com", .aaaa)
+        #expect(reply.has("2001:db8::1"))
+        #expect(machine.checks.journal.total == 1)
+        #expect(machine.vendor.asked.map(\.types) == [[.aaaa], [.a]])
+        #expect(await machine.ask().has("192.0.2.1"))
+        #expect(reply.waited == .seconds(1))
+    }
+
     @Test @Loop func `what is unverified is cached for a minute, whatever shorter TTLs are raised to`() async throws {
         let machine = ResolverTests.Machine(freshness: FreshnessPolicy(minTTL: .seconds(300)))
         cutHTTPDNS(machine)
