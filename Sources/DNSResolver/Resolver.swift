@@ -221,7 +221,8 @@ package final class Resolver {
             policy.strategy.isGuarded(key)
             ? store.keepEmpty(ttl: SourceRules.failedServiceBindingTTL, for: key, type)
             : store.keepFailedFamily(
-                key, type, besides: store.otherFamily(key, type), made: policy.translatedInstead(key, type, in: store))
+                key, type, besides: store.otherFamily(key, type), made: policy.translatedInstead(key, type, in: store),
+                hasYielded: { policy.hasYielded(key, since: $0) })
         return if case .answer(let answer)? = outcome { answer } else { nil }
     }
 

@@ -1,4 +1,5 @@
 package import DNSWire
+import Scheduling
 
 /// The rules by which questions are answered: replaced as a whole, never changed. Every flight refers to the one that
 /// was in force when it began.
@@ -29,6 +30,12 @@ package final class ResolverPolicy: Sendable {
         self.routes = routes
         self.strategy = strategy
         self.sources = sources
+    }
+
+    /// Whether a fallback answer of LocalDNS, stored at `since`, yields to a provider that has answered since.
+    @Loop
+    func hasYielded(_ key: FlightKey, since: Instant) -> Bool {
+        routes.prefersProviders(key.route) && strategy.hasProviderAnswered(key, since: since)
     }
 
     /// The types that are asked for together when `type` is wanted.

@@ -339,15 +339,21 @@ package final class AnswerStore {
     /// Caches NODATA for a short time for a family whose question failed, if the name has addresses of the other
     /// family.
     ///
-    /// musl fails a whole look-up when one family is SERVFAIL. An older answer of the failed family takes precedence.
+    /// musl fails a whole look-up when one family is SERVFAIL. An older answer of the failed family takes precedence, unless
+    /// no client gets it.
     /// - Parameters:
     ///   - other: the number of the source of the other family's addresses; nil: there are none.
     ///   - made: cached in place of NODATA.
+    ///   - hasYielded: whether a fallback answer stored at that time yields to a provider.
     /// - Returns: nil when the rule does not apply.
     package func keepFailedFamily(
-        _ key: FlightKey, _ type: RecordType, besides other: UInt16?, made: Answer? = nil
+        _ key: FlightKey, _ type: RecordType, besides other: UInt16?, made: Answer? = nil,
+        hasYielded: (Instant) -> Bool
     ) -> Flight.Outcome? {
-        guard type.isAddress, other != nil, answerOfSource(key, type) == nil else { return nil }
+        guard type.isAddress, other != nil else { return nil }
+        if let older = answerOfSource(key, type) {
+            guard !older.isTrusted, let since = older.fallbackSince, hasYielded(since) else { return nil }
+        }
         return keep(made ?? .negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, "")
     }
 

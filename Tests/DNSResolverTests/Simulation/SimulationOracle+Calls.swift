@@ -43,15 +43,17 @@ extension SimulationOracle {
             let other = chronicle.asks[$0]
             guard case .provider = other.giver else { return false }
             // A question asked once more goes on with the requests under way.
-            guard other.flightBegan == ask.flightBegan || other.ended.map({ $0 > ask.flightBegan }) ?? true else {
+            guard other.flightBegan == ask.flightBegan || other.ended.map({ $0 >= ask.flightBegan }) ?? true else {
                 return false
             }
             return other.name == ask.name && other.isSigned == ask.isSigned && other.network == ask.network
                 && other.epoch == ask.epoch
         }
-        // Of a provider that is asked for each family apart, the failure of one is a failure.
-        let hasFailed = chronicle.tellings.contains {
-            if case .failure = $0.result { $0.at <= ask.at && others.contains($0.ask) } else { false }
+        // Of a provider that is asked for each family apart, the failure or silence of one is that of the provider.
+        let answered = Set(
+            chronicle.tellings.lazy.filter { if case .failure = $0.result { false } else { true } }.map(\.ask))
+        let hasFailed = others.contains { other in
+            chronicle.asks[other].ended.map { $0 <= ask.at && !answered.contains(other) } ?? false
         }
         guard !hasFailed else { return false }
         let same = others.map { chronicle.asks[$0] }.filter { !Set($0.types).isDisjoint(with: ask.types) }

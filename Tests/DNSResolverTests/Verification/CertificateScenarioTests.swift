@@ -103,6 +103,23 @@ struct CertificateScenarioTests {
         #expect(aaaa.packed?.responseCode == .noError && aaaa.packed?.counts == .init(authority: 1))
     }
 
+    @Test @Loop func `HTTPDNS is silent again: the family that LocalDNS has denied meanwhile is answered, too`()
+        async throws
+    {
+        let machine = try machine(server: .init(.verified, after: .milliseconds(100)))
+        machine.vendor.probeBehaviour = .silence
+        _ = await askBothFamilies(machine)
+        await machine.clock.advance(by: .seconds(8))
+        #expect(await machine.ask("www.example.com", .aaaa).packed?.counts == .init(authority: 1))
+        machine.vendor.probeBehaviour = .addresses("192.0.2.1")
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        await machine.clock.advance(by: .seconds(40))
+        #expect(await machine.ask("other.example").has("192.0.2.1"))
+        let (a, aaaa) = await askBothFamilies(machine)
+        #expect(a.has(Self.given) && a.isStale)
+        #expect(aaaa.packed?.responseCode == .noError && aaaa.packed?.counts == .init(authority: 1))
+    }
+
     /// A machine that was given verified addresses of LocalDNS 90 s ago, for 60 s, and whose HTTPDNS answers after 0.95 s.
     @Loop
     private func machineWithStale() async -> ResolverTests.Machine {
