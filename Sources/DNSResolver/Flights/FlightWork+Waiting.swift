@@ -66,10 +66,10 @@ extension FlightWork {
         guard type.isAddress, !failure.isOurs, reconciled(.failure, type) == .failedFamily else {
             return finish(type, with: failed, failure)
         }
-        let kept = store.keepFailedFamily(
+        let instead = store.keepFailedFamily(
             key, type, besides: otherFamily(of: type), made: policy.translatedInstead(key, type, in: store),
             hasYielded: { policy.hasYielded(key, since: $0) })
-        finish(type, with: kept ?? failed, failure)
+        finish(type, with: instead ?? failed, failure)
     }
 
     /// Once all else is settled: what is made of A needs that.

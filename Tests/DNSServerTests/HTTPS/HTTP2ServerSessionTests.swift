@@ -312,6 +312,19 @@ import Testing
         #expect(dialogue.session.held <= HTTPServerLimits.window + (16 << 10))
     }
 
+    @Test func `a whole body gives back nothing for bodies that are unfinished`() throws {
+        let dialogue = try HTTP2Dialogue()
+        let part = [UInt8](repeating: 1, count: 16_000)
+        for index in 0..<20 { dialogue.send(Frames.post(UInt32(2 * index + 1), part)) }
+        for index in 10..<35 where dialogue.goodbye == nil {
+            let stream = UInt32(4 * index + 1)
+            dialogue.send(Frames.headers(stream, Frames.request("POST"), flags: 4))
+            dialogue.send(Frames.frame(.data, on: stream, part))
+            dialogue.send(Frames.post(stream + 2, [1]))
+        }
+        #expect(dialogue.goodbye == HTTP2ConformanceTests.Code.flowControl.rawValue)
+    }
+
     @Test func `a session that finishes answers what it has, and takes no more`() throws {
         let dialogue = try HTTP2Dialogue()
         dialogue.session.receive(Frames.headers(1)[...])

@@ -1,6 +1,7 @@
 import DNSCache
 import DNSResolver
 import DNSWire
+import Glibc
 import Platform
 import Scheduling
 import TestSupport
@@ -37,16 +38,30 @@ import Testing
 
         /// Has the thread answer or pass on all that was sent, and ends it.
         func serve() throws {
+            try start("udp-test")
+            end()
+        }
+
+        func end() {
+            thread.stop()
+            thread.join()
+        }
+
+        /// Has reading from the socket return at once.
+        func leaveUnblocked() {
+            let number = sockets.receivers[0].descriptor.number
+            _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK)
+        }
+
+        func start(_ name: String) throws {
             let access = AccessList([try #require(AddressPrefix("127.0.0.0/8"))])
             let handler = QueryHandler(
                 cache: MemoryCache(memory: 1 << 20), generation: PolicyGeneration(),
                 rules: SharedClientRules(ClientRules(access: access)), keepalive: 100)
             NamedThread.allowInterrupts()
             try thread.start(
-                "udp-test", handler: handler, misses: misses, refusals: RefusalLimit(100), feed: feed, producer: 0
+                name, handler: handler, misses: misses, refusals: RefusalLimit(100), feed: feed, producer: 0
             ) {}
-            thread.stop()
-            thread.join()
         }
     }
 
@@ -93,5 +108,32 @@ import Testing
                 "CR UDP name2.example 4", "CQ UDP name3.example", "CQ UDP name4.example", "CR UDP name4.example 4",
             ])
         withExtendedLifetime(clients) {}
+    }
+
+    @Test func `a thread whose socket does not block sleeps while nothing comes`() async throws {
+        let fixture = try await Fixture()
+        await fixture.leaveUnblocked()
+        try await fixture.start("udp-idle")
+        // It may wait for something else as it begins.
+        var times = 0
+        await awaited {
+            times = Self.isAsleep("udp-idle") ? times + 1 : 0
+            return times == 20
+        }
+        await fixture.end()
+    }
+
+    /// Whether the thread of this name waits in the kernel (proc(5)).
+    private static func isAsleep(_ name: String) -> Bool {
+        guard let folder = opendir("/proc/self/task") else { return false }
+        defer { closedir(folder) }
+        while let entry = readdir(folder) {
+            let task = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            let stat = (try? readFile("/proc/self/task/\(task)/stat", limit: 1_024)) ?? []
+            if String(decoding: stat, as: UTF8.self).contains("(\(name)) S ") { return true }
+        }
+        return false
     }
 }
