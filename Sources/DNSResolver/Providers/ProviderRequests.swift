@@ -34,7 +34,7 @@ final class ProviderRequests: Cancellable {
         /// Whether it asks for every type of the question.
         let isWhole: Bool
         var missingParts: Int
-        /// Whether another address was already asked because a part of this attempt failed.
+        /// Whether another address is asked already: a part of this attempt failed, or it leaves a type out.
         var isReplaced = false
         /// Its results so far, without its last part; nil: none.
         var reply: UpstreamReply?
@@ -159,12 +159,14 @@ final class ProviderRequests: Cancellable {
         }
     }
 
-    /// Has an attempt under way ask for every type, unless one does.
+    /// Has the latest attempt under way ask for every type, unless one does.
     ///
     /// - Parameter asked: the types that each of them asks for.
     private func complete(asked: [RecordType]) {
         let attempts = places.compactMap(\.attempt)
-        guard let attempt = attempts.first(where: \.isWhole) ?? attempts.first else { return }
+        let latest = attempts.max { $0.began < $1.began }
+        guard let attempt = attempts.first(where: \.isWhole) ?? latest else { return }
+        for other in attempts where !other.isWhole && other !== attempt { other.isReplaced = true }
         let candidate = places[attempt.place].candidate
         due = clock.now + patience(with: candidate.endpoint)
         guard !attempt.isWhole else { return }

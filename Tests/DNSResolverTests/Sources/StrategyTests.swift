@@ -655,4 +655,37 @@ struct StrategyTests {
             return
         }
     }
+
+    @Test @Loop
+    func `a request that goes on for one family asks no metered provider as it answers that one`() async throws {
+        let network = Network()
+        network.first.behaviour = .silence
+        network.second.behaviour = .addresses("192.0.2.2", "2001:db8::2", after: .milliseconds(600))
+        let local = Answer(name: .root, addresses: [IPAddress("203.0.113.9")].compactMap { $0 }, ttl: 60)
+        network.localDNS.behaviour = .reply(
+            after: .zero, [.a: .answer(local), .aaaa: .failure(.responseCode(.serverFailure))])
+        let metered = FakeUpstream("metered", .addresses("192.0.2.3"), clock: network.clock)
+        let set = ProviderSet(
+            providers: [network.provider, FakeProvider("metered", addresses: [metered], mayHedge: false)],
+            filter: AddressFilter(), clock: network.clock, report: { _ in })
+        let strategy = Strategy(
+            mode: .localDNSFirst, providers: set, localDNS: network.localDNS, forwarders: [], clock: network.clock)
+        let key = FlightKey(
+            name: try Name("www.example.com"), type: .a, route: .protect(explicit: false), dnssecOK: false,
+            checkingDisabled: false)
+        let earlier = strategy.begin(key, [.a, .aaaa], settle: { _ in }, done: {})
+        await network.clock.advance(by: .milliseconds(300))
+        await network.clock.advance(by: .milliseconds(400))
+        let run = strategy.begin(
+            key, [.a, .aaaa], mode: .httpdnsFirst, continuing: earlier,
+            settle: { network.results[$0.type] = $0.result }, done: {})
+        earlier.cancel()
+        await network.clock.advance(by: .milliseconds(200))
+        #expect(network.addresses(.aaaa) == ["2001:db8::2"])
+        #expect(metered.asked.isEmpty)
+        await network.clock.advance(by: .milliseconds(400))
+        #expect(network.addresses(.a) == ["192.0.2.2"])
+        #expect(network.second.asked.map(\.types) == [[.aaaa], [.a]])
+        withExtendedLifetime(run) {}
+    }
 }
