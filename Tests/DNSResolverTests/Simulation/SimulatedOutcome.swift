@@ -1,7 +1,8 @@
-import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
+
+@testable import DNSResolver
 
 /// What a client got, as far as others must not be able to change it.
 struct SimulatedOutcome {
@@ -85,6 +86,8 @@ struct SimulatedOutcome {
             !usable.isEmpty, usable.isSuperset(of: peaceful.usable), history == peaceful.history
         else { return false }
         if let answering, let other = peaceful.answering, answering != other { return false }
+        // A check may have to wait for a turn of another one to end (Documentation/Strategy.md, section 8).
+        if peaceful.worth == .verified, peaceful.waited + CheckQueue.turn > Budget.checked { return false }
         // How soon another provider is asked, and which address first, depends on how slow they usually are.
         return worth != .verified || !isStale && !peaceful.isStale && waited < Budget.verified
     }

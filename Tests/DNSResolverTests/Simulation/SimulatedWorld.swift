@@ -21,7 +21,7 @@ final class SimulatedWorld {
         let epoch: Chronicle.Epoch
         /// The number of cache flushes before it.
         let flushes: Int
-        /// The providers' servers that were not in backoff then, by their indices.
+        /// The servers of providers that may be asked for the name, and were not in backoff then, by their indices.
         let usable: Set<Int>
         /// Whether no question for this name was under way then.
         let isFirst: Bool
@@ -222,7 +222,9 @@ final class SimulatedWorld {
     }
 
     private func ask(_ question: Question, _ asking: SimulationPlan.Asking, _ simulated: SimulatedClient) {
-        let client = Client(question, asking, simulated, chronicle, usable: usable, isFirst: !isUnderWay(asking.name))
+        let client = Client(
+            question, asking, simulated, chronicle, usable: usable(for: question.name),
+            isFirst: !isUnderWay(asking.name))
         clients.append(client)
         if !client.isSigned, let hit = hit(question) { return take(hit, for: client) }
         let key = QueryKey(question, dnssecOK: client.isSigned, checkingDisabled: false)
@@ -273,10 +275,11 @@ final class SimulatedWorld {
         return false
     }
 
-    /// The providers' servers that are not in backoff, by their indices.
-    private var usable: Set<Int> {
+    /// The servers of providers that may be asked for a name and are not in backoff, by their indices.
+    private func usable(for name: Name) -> Set<Int> {
         var usable: Set<Int> = []
         for provider in providers where !provider.access.isActive {
+            guard provider.names.isEmpty || provider.names.contains(where: { name.isWithin($0) }) else { continue }
             for server in provider.servers where server.health.isUsable { usable.insert(server.index) }
         }
         return usable
