@@ -166,7 +166,11 @@ final class ProviderRequests: Cancellable {
         let attempts = places.compactMap(\.attempt)
         let latest = attempts.max { $0.began < $1.began }
         guard let attempt = attempts.first(where: \.isWhole) ?? latest else { return }
-        for other in attempts where !other.isWhole && other !== attempt { other.isReplaced = true }
+        for other in attempts where !other.isWhole && other !== attempt {
+            // For what it leaves out, its provider was not asked.
+            other.isReplaced = true
+            places[other.place].tries = 0
+        }
         let candidate = places[attempt.place].candidate
         due = clock.now + patience(with: candidate.endpoint)
         guard !attempt.isWhole else { return }

@@ -119,12 +119,14 @@ struct Slots {
     /// Settles the types whose wait for the other source has ended.
     ///
     /// - Parameter isVerifiedElsewhere: whether another flight has verified addresses of LocalDNS for the name, which a
-    ///   client that asks for this type has.
+    ///   client that asks for this type has. While the other family is awaited here, nothing is conceded: a failure
+    ///   waits for it anyway, and HTTPDNS may answer meanwhile.
     func concede(at now: Instant, denialDue: Instant, isVerifiedElsewhere: (RecordType) -> Bool) {
         let isVerified = isVerified
+        let isAlone = second == nil || !first.isOpen || second?.isOpen == false
         forEach { slot in
             guard let wait = slot.wait, due(wait, denialDue) <= now else { return }
-            if case .otherFamily = wait, !isVerified, !isVerifiedElsewhere(slot.type) { return }
+            if case .otherFamily = wait, !isVerified, !isAlone || !isVerifiedElsewhere(slot.type) { return }
             slot.endWait(rules)
         }
     }

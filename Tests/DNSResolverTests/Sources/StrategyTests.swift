@@ -661,18 +661,10 @@ struct StrategyTests {
         let network = Network()
         network.first.behaviour = .silence
         network.second.behaviour = .addresses("192.0.2.2", "2001:db8::2", after: .milliseconds(600))
-        let local = Answer(name: .root, addresses: [IPAddress("203.0.113.9")].compactMap { $0 }, ttl: 60)
-        network.localDNS.behaviour = .reply(
-            after: .zero, [.a: .answer(local), .aaaa: .failure(.responseCode(.serverFailure))])
         let metered = FakeUpstream("metered", .addresses("192.0.2.3"), clock: network.clock)
-        let set = ProviderSet(
-            providers: [network.provider, FakeProvider("metered", addresses: [metered], mayHedge: false)],
-            filter: AddressFilter(), clock: network.clock, report: { _ in })
-        let strategy = Strategy(
-            mode: .localDNSFirst, providers: set, localDNS: network.localDNS, forwarders: [], clock: network.clock)
-        let key = FlightKey(
-            name: try Name("www.example.com"), type: .a, route: .protect(explicit: false), dnssecOK: false,
-            checkingDisabled: false)
+        let strategy = strategy(
+            network, [network.provider, FakeProvider("metered", addresses: [metered], mayHedge: false)])
+        let key = try flightKey()
         let earlier = strategy.begin(key, [.a, .aaaa], settle: { _ in }, done: {})
         await network.clock.advance(by: .milliseconds(300))
         await network.clock.advance(by: .milliseconds(400))
@@ -687,5 +679,47 @@ struct StrategyTests {
         #expect(network.addresses(.a) == ["192.0.2.2"])
         #expect(network.second.asked.map(\.types) == [[.aaaa], [.a]])
         withExtendedLifetime(run) {}
+    }
+
+    @Test @Loop
+    func `a metered provider that was asked for one family is not asked for the other one beside a slow one`()
+        async throws
+    {
+        let network = Network()
+        network.first.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .milliseconds(800))
+        let other = FakeUpstream("other", .silence, clock: network.clock)
+        let metered = FakeProvider("metered", addresses: [network.first, network.second], mayHedge: false)
+        let strategy = strategy(network, [metered, FakeProvider("other", addresses: [other])])
+        let key = try flightKey()
+        let earlier = strategy.begin(key, [.a, .aaaa], settle: { _ in }, done: {})
+        await network.clock.advance(by: .milliseconds(300))
+        #expect(other.asked.map(\.types) == [[.aaaa]])
+        await network.clock.advance(by: .milliseconds(400))
+        let run = strategy.begin(
+            key, [.a, .aaaa], mode: .httpdnsFirst, continuing: earlier,
+            settle: { network.results[$0.type] = $0.result }, done: {})
+        earlier.cancel()
+        await network.clock.advance(by: .milliseconds(900))
+        #expect(network.addresses(.aaaa) == ["2001:db8::1"])
+        #expect(network.second.asked.isEmpty && network.first.asked.count == 1)
+        withExtendedLifetime(run) {}
+    }
+
+    /// LocalDNS goes first, and answers A alone.
+    @Loop
+    private func strategy(_ network: Network, _ providers: [FakeProvider]) -> Strategy {
+        let local = Answer(name: .root, addresses: [.v4(0xcb00_7109)], ttl: 60)
+        network.localDNS.behaviour = .reply(
+            after: .zero, [.a: .answer(local), .aaaa: .failure(.responseCode(.serverFailure))])
+        let set = ProviderSet(
+            providers: providers, filter: AddressFilter(), clock: network.clock, report: { _ in })
+        return Strategy(
+            mode: .localDNSFirst, providers: set, localDNS: network.localDNS, forwarders: [], clock: network.clock)
+    }
+
+    private func flightKey() throws -> FlightKey {
+        FlightKey(
+            name: try Name("www.example.com"), type: .a, route: .protect(explicit: false), dnssecOK: false,
+            checkingDisabled: false)
     }
 }

@@ -120,6 +120,31 @@ struct CertificateScenarioTests {
         #expect(aaaa.packed?.responseCode == .noError && aaaa.packed?.counts == .init(authority: 1))
     }
 
+    @Test @Loop func `HTTPDNS answers one family and denies the other while an address of LocalDNS is silent`()
+        async throws
+    {
+        let machine = try machine(server: .init(.verified, after: .milliseconds(100)))
+        machine.handshake.servers["203.0.113.10"] = .silent
+        machine.vendor.probeBehaviour = .silence
+        _ = await askBothFamilies(machine)
+        machine.vendor.probeBehaviour = .addresses("192.0.2.1")
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        await machine.clock.advance(by: .seconds(40))
+        #expect(await machine.ask("other.example").has("192.0.2.1"))
+        var denial = Answer.negative(name: .root, ttl: 60)
+        denial.responseCode = .nameError
+        let answer = Answer(name: .root, addresses: [try #require(IPAddress("2001:db8::1"))], ttl: 60)
+        machine.vendor.behaviour = .reply(
+            after: .milliseconds(950), [.a: .answer(denial), .aaaa: .answer(answer)])
+        machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10", after: .milliseconds(250), ttl: 600)
+        let (a, aaaa) = (ResolverTests.Reply(clock: machine.clock), ResolverTests.Reply(clock: machine.clock))
+        machine.start("www.example.com", .aaaa, aaaa)
+        machine.start("www.example.com", .a, a)
+        for _ in 0..<46 { await machine.clock.advance(by: .milliseconds(50)) }
+        #expect(a.has(Self.given))
+        #expect(aaaa.has("2001:db8::1") && aaaa.waited == .milliseconds(950))
+    }
+
     /// A machine that was given verified addresses of LocalDNS 90 s ago, for 60 s, and whose HTTPDNS answers after 0.95 s.
     @Loop
     private func machineWithStale() async -> ResolverTests.Machine {
