@@ -60,12 +60,20 @@ final class FlightWork: FlightRun {
     private var isNarrow: Bool { if case .httpdnsOnly? = mode { true } else { false } }
 
     /// Begins; it may be over before this returns.
-    ///
-    /// - Parameter earlier: whose requests to providers it continues; nil: mostly there are none.
-    private func begin(continuing earlier: (any SourceRun)? = nil) {
+    private func begin() {
         flight.add(self)
         let work = policy.strategy.begin(
-            key, types, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name), continuing: earlier,
+            key, types, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name),
+            settle: { [self] in settle($0) }, hasOtherFamily: { [self] in hasOtherFamily(of: $0) },
+            done: { [self] in finish() })
+        if !isWaiting { self.work = work }
+    }
+
+    /// Begins in place of what asked for its types before, and goes on with its requests to providers.
+    private func begin(insteadOf earlier: (any SourceRun)?) {
+        flight.add(self)
+        let work = policy.strategy.begin(
+            insteadOf: earlier, key, types, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name),
             settle: { [self] in settle($0) }, hasOtherFamily: { [self] in hasOtherFamily(of: $0) },
             done: { [self] in finish() })
         if !isWaiting { self.work = work }
@@ -77,7 +85,7 @@ final class FlightWork: FlightRun {
         // By a policy that was replaced meanwhile, the families may be asked for apart.
         for type in types where flight.isOpen(type) {
             FlightWork(flight, type, by: policy, mode: mode, in: environment)
-                .begin(continuing: policy === self.policy ? work : nil)
+                .begin(insteadOf: policy === self.policy ? work : nil)
         }
         cancel()
     }

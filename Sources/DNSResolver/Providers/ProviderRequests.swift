@@ -31,8 +31,8 @@ final class ProviderRequests: Cancellable {
         /// The index of its address among the places.
         let place: Int
         let began: Instant
-        /// Whether it asks for every type of the question.
-        let isWhole: Bool
+        /// How many types it asks for.
+        private let typeCount: Int
         var missingParts: Int
         /// Whether another address is asked already: a part of this attempt failed, or it leaves a type out.
         var isReplaced = false
@@ -43,10 +43,10 @@ final class ProviderRequests: Cancellable {
         /// The requests, while they may be under way.
         private var requests = ShortList<any Cancellable>()
 
-        init(at place: Int, began: Instant, isWhole: Bool, parts: Int, of owner: ProviderRequests) {
+        init(at place: Int, began: Instant, typeCount: Int, parts: Int, of owner: ProviderRequests) {
             self.place = place
             self.began = began
-            self.isWhole = isWhole
+            self.typeCount = typeCount
             self.owner = owner
             missingParts = parts
         }
@@ -56,6 +56,12 @@ final class ProviderRequests: Cancellable {
             // One reference is all that the closure needs: with more, it would have an allocation of its own.
             requests.append(endpoint.begin(question) { reply in self.owner?.received(reply, for: self) })
         }
+
+        /// Whether it asks for every type of a question.
+        func isWhole(for slots: Slots) -> Bool { typeCount == slots.types.count }
+
+        /// Goes on for another question.
+        func goOn(for owner: ProviderRequests) { self.owner = owner }
 
         func cancel() {
             requests.forEach { $0.cancel() }
@@ -70,11 +76,11 @@ final class ProviderRequests: Cancellable {
     }
 
     let key: FlightKey
-    private(set) var deadline: Instant
+    let deadline: Instant
     /// The indices of the providers that may be asked, best first, and all providers.
     let eligible: [Int]
     let providers: ProviderSet
-    private(set) var slots: Slots
+    let slots: Slots
     /// The addresses, provider by provider, in order: those in backoff too, for a probe may succeed in time.
     var places: [Place] = []
     var underWay = 0
@@ -136,23 +142,21 @@ final class ProviderRequests: Cancellable {
         }
     }
 
-    /// Goes on for a question that is asked once more: the addresses count as not asked, but for the requests under way,
-    /// whose replies are those to the new question too.
-    ///
-    /// - Parameters: as for `init`.
-    func goOn(for slots: Slots, until deadline: Instant, changed: @escaping @Loop () -> Void) {
-        let asked = self.slots.typesForProviders
-        (self.slots, self.deadline, self.changed) = (slots, deadline, changed)
-        (hasReply, knowing, firstBegan, hasHedged, due) = (false, [], nil, false, nil)
-        wait.take()?.cancel()
+    /// Starts in place of an earlier object, whose question is asked once more: the addresses count as not asked, but for
+    /// the requests under way, whose replies are those to the new question too.
+    func start(insteadOf earlier: ProviderRequests) {
+        (places, underWay) = (earlier.places, earlier.underWay)
+        (earlier.places, earlier.underWay) = ([], 0)
+        earlier.cancel()
         for index in places.indices {
+            places[index].attempt?.goOn(for: self)
             let isAsked = places[index].attempt != nil
             places[index].tries = isAsked ? 1 : 0
             places[index].isOver = false
             if !isAsked { places[index].isProbed = false }
         }
         if underWay > 0 {
-            complete(asked: asked)
+            complete(asked: earlier.slots.typesForProviders)
         } else {
             startNext()
             if underWay == 0 { waitOrFinish() }
@@ -165,15 +169,15 @@ final class ProviderRequests: Cancellable {
     private func complete(asked: [RecordType]) {
         let attempts = places.compactMap(\.attempt)
         let latest = attempts.max { $0.began < $1.began }
-        guard let attempt = attempts.first(where: \.isWhole) ?? latest else { return }
-        for other in attempts where !other.isWhole && other !== attempt {
+        guard let attempt = attempts.first(where: { $0.isWhole(for: slots) }) ?? latest else { return }
+        for other in attempts where !other.isWhole(for: slots) && other !== attempt {
             // For what it leaves out, its provider was not asked.
             other.isReplaced = true
             places[other.place].tries = 0
         }
         let candidate = places[attempt.place].candidate
         due = clock.now + patience(with: candidate.endpoint)
-        guard !attempt.isWhole else { return }
+        guard !attempt.isWhole(for: slots) else { return }
         for type in slots.types where !asked.contains(type) {
             key.note(.ask, "\(candidate.text) is asked for \(type), too")
             attempt.missingParts += 1
@@ -219,8 +223,7 @@ final class ProviderRequests: Cancellable {
         let types = slots.typesForProviders
         let isTogether = types.count == 1 || candidate.provider.answersBothFamilies
         let attempt = Attempt(
-            at: place, began: now, isWhole: types.count == slots.types.count, parts: isTogether ? 1 : types.count,
-            of: self)
+            at: place, began: now, typeCount: types.count, parts: isTogether ? 1 : types.count, of: self)
         places[place].tries += 1
         places[place].attempt = attempt
         underWay += 1

@@ -74,12 +74,21 @@ final class Runner: SourceRun {
     }
 
     /// Begins; everything may be over before this returns.
-    ///
-    /// - Parameter earlier: whose requests to providers are continued, where HTTPDNS goes first; nil: mostly there are none.
-    func start(continuing earlier: (any SourceRun)?) {
+    func start() {
         secondDue = rules.began + Budget.reserve
-        if let earlier, rules.first == .httpdns { requests = (earlier as? Runner)?.requests.take() }
         if rules.first == .httpdns { askProviders() } else { askLocalDNS() }
+        started()
+    }
+
+    /// Begins in place of an earlier run, whose requests to providers go on where HTTPDNS goes first.
+    func start(insteadOf earlier: Runner) {
+        guard rules.first == .httpdns, let requests = earlier.requests.take() else { return start() }
+        secondDue = rules.began + Budget.reserve
+        beginRequests { $0.start(insteadOf: requests) }
+        started()
+    }
+
+    private func started() {
         guard done != nil else { return }
         // Mostly nothing is known yet.
         if slots.needSecond { goOn() } else { setTimer() }
@@ -172,19 +181,17 @@ final class Runner: SourceRun {
                 rules.isServiceBinding
                     ? .indeterminateEmpty(ttl: nil) : .failure(.unusable("no provider for this name and type")))
         }
-        if let requests {
-            requests.goOn(for: slots, until: rules.lastStart) { [self] in goOn() }
-        } else if sources.shared == nil || !lookUpShared() {
-            beginRequests()
-        }
+        if sources.shared == nil || !lookUpShared() { beginRequests() }
     }
 
-    func beginRequests() {
+    func beginRequests() { beginRequests { $0.start() } }
+
+    private func beginRequests(_ start: (ProviderRequests) -> Void) {
         let requests = ProviderRequests(key, slots, of: eligible, in: sources.providers, until: rules.lastStart) {
             [self] in goOn()
         }
         self.requests = requests
-        requests.start()
+        start(requests)
     }
 
     private func askLocalDNS() {

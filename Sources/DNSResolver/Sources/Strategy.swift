@@ -111,14 +111,12 @@ package final class Strategy {
     ///   - types: one, or A and AAAA.
     ///   - mode: for this flight; nil: the strategy's own.
     ///   - mayBeLocal: whether LocalDNS is asked for a protected name that the providers deny.
-    ///   - earlier: whose requests to providers are continued, where HTTPDNS goes first; nil: mostly there are none.
     ///   - settle: called once for each type, also before this returns.
     ///   - hasOtherFamily: whether a client that asks for a type has addresses of the other family. Default: no.
     ///   - done: called once, after the last type is settled, also before this returns; not after `cancel()`.
     @discardableResult
     package func begin(
         _ key: FlightKey, _ types: [RecordType], mode: Mode? = nil, mayBeLocal: Bool = false,
-        continuing earlier: (any SourceRun)? = nil,
         settle: @escaping @Loop (SourcedResult) -> Void,
         hasOtherFamily: @escaping @Loop (RecordType) -> Bool = { _ in false },
         done: @escaping @Loop () -> Void
@@ -129,13 +127,31 @@ package final class Strategy {
             ask(forwarders[index], key, types, as: .forward(index: index), settle: settle, done: done)
         case .portal:
             protect(
-                key, types, self.mode == .httpdnsOnly ? .httpdnsOnly : .localDNSFirst, mayBeLocal, earlier,
-                settle: settle, hasOtherFamily: hasOtherFamily, done: done)
+                key, types, self.mode == .httpdnsOnly ? .httpdnsOnly : .localDNSFirst, mayBeLocal, settle: settle,
+                hasOtherFamily: hasOtherFamily, done: done)
         case .protect:
             protect(
-                key, types, mode ?? self.mode, mayBeLocal, earlier, settle: settle, hasOtherFamily: hasOtherFamily,
+                key, types, mode ?? self.mode, mayBeLocal, settle: settle, hasOtherFamily: hasOtherFamily, done: done)
+        }
+    }
+
+    /// Asks once more in place of an earlier run for a protected name, whose requests to providers go on where HTTPDNS goes
+    /// first. Else like `begin`; the earlier run is to be cancelled then.
+    func begin(
+        insteadOf earlier: (any SourceRun)?, _ key: FlightKey, _ types: [RecordType], mode: Mode?, mayBeLocal: Bool,
+        settle: @escaping @Loop (SourcedResult) -> Void,
+        hasOtherFamily: @escaping @Loop (RecordType) -> Bool,
+        done: @escaping @Loop () -> Void
+    ) -> any SourceRun {
+        guard case .protect = key.route, let earlier = earlier as? Runner else {
+            return begin(
+                key, types, mode: mode, mayBeLocal: mayBeLocal, settle: settle, hasOtherFamily: hasOtherFamily,
                 done: done)
         }
+        let run = runner(
+            key, types, mode ?? self.mode, mayBeLocal, settle: settle, hasOtherFamily: hasOtherFamily, done: done)
+        run.start(insteadOf: earlier)
+        return run
     }
 
     private func ask(
@@ -160,11 +176,24 @@ package final class Strategy {
     }
 
     private func protect(
-        _ key: FlightKey, _ types: [RecordType], _ mode: Mode, _ mayBeLocal: Bool, _ earlier: (any SourceRun)?,
+        _ key: FlightKey, _ types: [RecordType], _ mode: Mode, _ mayBeLocal: Bool,
         settle: @escaping @Loop (SourcedResult) -> Void,
         hasOtherFamily: @escaping @Loop (RecordType) -> Bool,
         done: @escaping @Loop () -> Void
     ) -> any SourceRun {
+        let run = runner(key, types, mode, mayBeLocal, settle: settle, hasOtherFamily: hasOtherFamily, done: done)
+        run.start()
+        return run
+    }
+
+    /// What asks for a protected name, once it is started.
+    @inline(__always)
+    private func runner(
+        _ key: FlightKey, _ types: [RecordType], _ mode: Mode, _ mayBeLocal: Bool,
+        settle: @escaping @Loop (SourcedResult) -> Void,
+        hasOtherFamily: @escaping @Loop (RecordType) -> Bool,
+        done: @escaping @Loop () -> Void
+    ) -> Runner {
         let isServiceBinding = isGuarded(key)
         let eligible = providers.eligible(
             for: key.name, type: types[0], signed: key.isSigned, authenticatedOnly: isServiceBinding)
@@ -175,10 +204,8 @@ package final class Strategy {
             mayUseLocalDNS: mayUseLocalDNS, isServiceBinding: isServiceBinding,
             mayBeLocal: mayBeLocal && mayUseLocalDNS, began: sources.clock.now)
         let slots = Slots(types, rules)
-        let run = Runner(
+        return Runner(
             key, slots, of: eligible, from: sources, settle: settle, hasOtherFamily: hasOtherFamily, done: done)
-        run.start(continuing: earlier)
-        return run
     }
 }
 

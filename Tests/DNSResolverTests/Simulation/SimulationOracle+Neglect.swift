@@ -77,15 +77,27 @@ extension SimulationOracle.Case {
     /// LocalDNS's answers for protected names are used for so long at most.
     private static let longestFallback: Duration = .seconds(600)
 
-    /// Whether LocalDNS gave it in an earlier flight, and no provider has recovered since.
+    /// Whether LocalDNS gave it in an earlier flight, and since then no provider has recovered, or none has answered any
+    /// question.
     private var isOlder: Bool {
         !hasNone
             && chronicle.tellings.contains { telling in
                 guard case .localDNS = telling.giver else { return false }
                 return telling.name == name && telling.type == type && telling.network == scope.network
                     && telling.flightBegan < client.at
-                    && chronicle.lastRecovery.map { $0 <= telling.flightBegan + SimulatedWorld.patience } ?? true
+                    && (chronicle.lastRecovery.map { $0 <= telling.flightBegan + SimulatedWorld.patience } ?? true
+                        || !hasProviderAnswered(since: telling.flightBegan))
             }
+    }
+
+    /// Whether a provider that may be asked for the name has answered a question for any.
+    private func hasProviderAnswered(since began: Instant) -> Bool {
+        let eligible = reign.providers(for: name, type, in: plan)
+        return chronicle.tellings.contains { telling in
+            if case .failure = telling.result { return false }
+            guard case .provider(let number) = telling.giver else { return false }
+            return telling.at >= began && eligible.contains(number)
+        }
     }
 
     /// How long after the question a provider that works has answered, at the latest; nil where none may be in time.

@@ -669,8 +669,8 @@ struct StrategyTests {
         await network.clock.advance(by: .milliseconds(300))
         await network.clock.advance(by: .milliseconds(400))
         let run = strategy.begin(
-            key, [.a, .aaaa], mode: .httpdnsFirst, continuing: earlier,
-            settle: { network.results[$0.type] = $0.result }, done: {})
+            insteadOf: earlier, key, [.a, .aaaa], mode: .httpdnsFirst, mayBeLocal: false,
+            settle: { network.results[$0.type] = $0.result }, hasOtherFamily: { _ in false }, done: {})
         earlier.cancel()
         await network.clock.advance(by: .milliseconds(200))
         #expect(network.addresses(.aaaa) == ["2001:db8::2"])
@@ -696,8 +696,8 @@ struct StrategyTests {
         #expect(other.asked.map(\.types) == [[.aaaa]])
         await network.clock.advance(by: .milliseconds(400))
         let run = strategy.begin(
-            key, [.a, .aaaa], mode: .httpdnsFirst, continuing: earlier,
-            settle: { network.results[$0.type] = $0.result }, done: {})
+            insteadOf: earlier, key, [.a, .aaaa], mode: .httpdnsFirst, mayBeLocal: false,
+            settle: { network.results[$0.type] = $0.result }, hasOtherFamily: { _ in false }, done: {})
         earlier.cancel()
         await network.clock.advance(by: .milliseconds(900))
         #expect(network.addresses(.aaaa) == ["2001:db8::1"])
