@@ -46,12 +46,7 @@ struct GivenAnswers {
             guard later.name == one.name, later.type.isAddress else { return false }
             switch later.result {
             case .failure: return false
-            case .empty:
-                // It holds where the provider has records of the other family.
-                return chronicle.tellings.contains {
-                    $0.name == later.name && $0.giver == later.giver && $0.flightBegan == later.flightBegan
-                        && $0.result == .records
-                }
+            case .empty: return Self.holds(later, one)
             case .records:
                 guard case .provider = later.giver else { return true }
                 let lifetime = one.reign.lifetime(later.ttl, isDenial: false)
@@ -60,5 +55,18 @@ struct GivenAnswers {
             }
         }
         return isReplaced ? [] : ["neglect: of a provider's answer of \(one.now - telling.at) ago"]
+    }
+
+    /// Whether an empty response is as good as NODATA: its provider has answered addresses of the other family, which are
+    /// cached or came soon after (Documentation/Decisions/0003-empty-families.md).
+    private static func holds(_ empty: Chronicle.Telling, _ one: SimulationOracle.Case) -> Bool {
+        one.chronicle.tellings.contains { other in
+            guard other.name == empty.name, other.giver == empty.giver, other.result == .records else { return false }
+            if other.flightBegan == empty.flightBegan { return true }
+            guard other.type == empty.type.sibling, other.network == empty.network, other.isSigned == empty.isSigned
+            else { return false }
+            let lifetime = one.reign.lifetime(other.ttl, isDenial: false)
+            return empty.at < other.at + .seconds(Int64(lifetime)) && other.at <= empty.flightBegan + Budget.lastStart
+        }
     }
 }
