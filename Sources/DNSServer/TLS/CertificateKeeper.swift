@@ -16,6 +16,7 @@ package final class CertificateKeeper: Sendable {
 
     private let terms: TLSTerms
     private let loop: EventLoop
+    private let clock: any LoopClock
     private let events: EventLog
     /// The time in seconds since 1970.
     private let time: @Loop () -> Int64
@@ -33,18 +34,22 @@ package final class CertificateKeeper: Sendable {
 
     /// Begins to use the files.
     ///
-    /// - Parameter time: in seconds since 1970.
+    /// - Parameters:
+    ///   - loop: on which the files are watched.
+    ///   - clock: by which it waits, until files change no more and for the next keys.
+    ///   - time: in seconds since 1970.
     package init(
-        _ content: TLSFiles.Content, for terms: TLSTerms, on loop: EventLoop, events: EventLog,
+        _ content: TLSFiles.Content, for terms: TLSTerms, on loop: EventLoop, clock: any LoopClock, events: EventLog,
         time: @escaping @Loop () -> Int64
     ) {
         self.content = content
         files = content.files
         self.terms = terms
         self.loop = loop
+        self.clock = clock
         self.events = events
         self.time = time
-        debounce = Debounce(quiet: Self.quiet, longest: Self.longest, clock: loop) { [weak self] in self?.readAgain() }
+        debounce = Debounce(quiet: Self.quiet, longest: Self.longest, clock: clock) { [weak self] in self?.readAgain() }
         use(content)
         follow()
     }
@@ -129,7 +134,7 @@ package final class CertificateKeeper: Sendable {
     private func rotate() {
         let change = terms.context?.responseChanges.map { Duration.seconds(max(1, $0 &- time())) }
         timer?.cancel()
-        timer = loop.schedule(after: min(Self.period, change ?? Self.period)) { [weak self] in self?.renew() }
+        timer = clock.schedule(after: min(Self.period, change ?? Self.period)) { [weak self] in self?.renew() }
     }
 
     /// Uses what was read with new keys: the files are as they were, or a change was refused.

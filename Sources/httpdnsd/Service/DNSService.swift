@@ -126,7 +126,8 @@ final class DNSService {
             limits: limits, httpsPath: settings.listen.httpsPath, dnstap: dnstap, events: events)
         server.tls.proxies = AccessList(settings.listen.proxies)
         self.certificate = certificate.map { [server] in
-            CertificateKeeper($0, for: server.tls, on: loop, events: events, time: { Int64(time(nil)) })
+            CertificateKeeper(
+                $0, for: server.tls, on: loop, clock: loop, events: events, time: { Int64(time(nil)) })
         }
         vendors = VendorAccounts(settings, events: events)
         vendors?.serve(on: server)

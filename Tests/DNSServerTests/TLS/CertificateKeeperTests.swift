@@ -8,7 +8,7 @@ import Testing
 @testable import DNSServer
 
 /// Which certificate is in use while its files change.
-@Suite(.serialized) struct CertificateKeeperTests {
+@Suite(.onLoop, .serialized) struct CertificateKeeperTests {
     private let certificates: TestCertificates
     private let directory: TemporaryDirectory
 
@@ -39,10 +39,12 @@ import Testing
     }
 
     @Loop
-    private func keeper(_ terms: TLSTerms, _ recorder: LogRecorder, time: Int64? = nil) throws -> CertificateKeeper {
+    private func keeper(
+        _ terms: TLSTerms, _ recorder: LogRecorder, by clock: any LoopClock = TestServer.loop, time: Int64? = nil
+    ) throws -> CertificateKeeper {
         let loop = TestServer.loop
         return CertificateKeeper(
-            try files.read(), for: terms, on: loop, events: EventLog(recorder.logger, clock: loop),
+            try files.read(), for: terms, on: loop, clock: clock, events: EventLog(recorder.logger, clock: loop),
             time: { time ?? terms.context?.validity.lowerBound ?? 0 })
     }
 
@@ -118,7 +120,7 @@ import Testing
         let files = try withResponse()
         let (loop, clock) = (TestServer.loop, TestTime())
         let keeper = CertificateKeeper(
-            try files.read(), for: terms, on: loop, events: EventLog(recorder.logger, clock: loop),
+            try files.read(), for: terms, on: loop, clock: loop, events: EventLog(recorder.logger, clock: loop),
             time: { clock.seconds })
         defer { keeper.stop() }
         #expect(keeper.problem == nil && !recorder.lines.contains { $0.contains(files.ocsp) })
@@ -139,7 +141,7 @@ import Testing
         let files = try withResponse()
         let loop = TestServer.loop
         let keeper = CertificateKeeper(
-            try files.read(), for: terms, on: loop, events: EventLog(recorder.logger, clock: loop),
+            try files.read(), for: terms, on: loop, clock: loop, events: EventLog(recorder.logger, clock: loop),
             time: { TestTime().seconds })
         defer { keeper.stop() }
         let first = terms.context
@@ -154,6 +156,34 @@ import Testing
         try certificates.respond(for: files.certificate, to: files.ocsp)
         await awaited { keeper.problem == nil }
         #expect(terms.context?.unstapled == nil)
+    }
+
+    @Loop
+    @Test func `session tickets have new keys after a day, and the next after another`() async throws {
+        let (terms, recorder, clock) = (TLSTerms(), LogRecorder(), ManualClock())
+        let keeper = try keeper(terms, recorder, by: clock)
+        defer { keeper.stop() }
+        for _ in 0..<2 {
+            let before = terms.context
+            await clock.advance(by: .seconds(24 * 3_600 - 1))
+            #expect(terms.context === before)
+            await clock.advance(by: .seconds(1))
+            #expect(terms.context !== before)
+        }
+    }
+
+    @Loop
+    @Test func `files that change are read half a second after the last change, not before`() async throws {
+        let (terms, recorder, clock) = (TLSTerms(), LogRecorder(), ManualClock())
+        let keeper = try keeper(terms, recorder, by: clock)
+        defer { keeper.stop() }
+        let first = terms.context
+        try replace(try certificates.leaf(names: ["two"]))
+        await awaited { clock.nextDue == clock.now + .milliseconds(500) }
+        await clock.advance(by: .milliseconds(499))
+        #expect(clock.nextDue == clock.now + .milliseconds(1) && terms.context === first)
+        await clock.advance(by: .milliseconds(1))
+        await awaited { terms.context !== first }
     }
 
     /// A time of day that tests change.
