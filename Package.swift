@@ -99,6 +99,9 @@ let package = Package(
             name: "TransferFigures", dependencies: ["DNSWire", "HTTPDNS", "Platform", "Scheduling", "Upstreams"],
             path: "Benchmarks/TransferFigures", swiftSettings: strict),
         .executableTarget(
+            name: "HitFigures", dependencies: ["DNSCache", "DNSWire", "Platform", "Scheduling"],
+            path: "Benchmarks/HitFigures", swiftSettings: strict),
+        .executableTarget(
             name: "MissFigures", dependencies: ["DNSCache", "DNSResolver", "DNSWire", "Platform", "Scheduling"],
             path: "Benchmarks/MissFigures", swiftSettings: strict),
         .executableTarget(

@@ -124,7 +124,7 @@ private struct CachePlay {
         guard let query = Query.read(span) else { preconditionFailure("no query") }
         var output = OutputSpan(buffer: replyMemory.bytes(limit, atEnd: limit & 0x200 == 0), initializedCount: 0)
         let isHit = cache.answer(
-            query, cache.prefetch(for: query, in: span), message: span, now: now, generation: 1, limit: limit,
+            query, cache.ticket(for: query, in: span), message: span, now: now, generation: 1, limit: limit,
             into: &output)
         let key = QueryKey(question, dnssecOK: false, checkingDisabled: false)
         guard isHit else {

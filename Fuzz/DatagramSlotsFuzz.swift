@@ -115,7 +115,7 @@ private final class Exchange {
                 isCut ? .formatError : query.fault, to: query, message: message, limit: query.udpLimit, into: &output)
             return
         }
-        let ticket = cache.prefetch(for: query, in: message)
+        let ticket = cache.ticket(for: query, in: message)
         let isHit = cache.answer(
             query, ticket, message: message, now: Instant(nanoseconds: 0), generation: 1, limit: query.udpLimit,
             into: &output)

@@ -195,7 +195,7 @@ private final class Store {
         var isHit = false
         let reply = [UInt8](capacity: 4_096) { output in
             isHit = memory.answer(
-                query, memory.prefetch(for: query, in: bytes.span), message: bytes.span, now: now, generation: 7,
+                query, memory.ticket(for: query, in: bytes.span), message: bytes.span, now: now, generation: 7,
                 limit: 4_096, into: &output)
         }
         guard isHit else { return }

@@ -40,15 +40,26 @@ package final class MemoryCache: Sendable {
         package init() { hash = 0 }
     }
 
-    /// Warms the CPU's cache with the memory in which the answer to a query may be, without waiting for it.
+    /// The ticket of a query. Begins to fetch the place in memory that says where its answer is.
     ///
-    /// Called for all queries of a batch before the first is answered, so that the cache misses of all overlap.
+    /// Of a batch all tickets are made first, then `prefetch` is called with them, and only then the first query is
+    /// answered, so that the waits of all for memory overlap.
     ///
     /// - Parameter query: parsed from `message`, without a fault.
-    package func prefetch(for query: Query, in message: Span<UInt8>) -> Ticket {
+    package func ticket(for query: Query, in message: Span<UInt8>) -> Ticket {
         let ticket = Ticket(hash: hash(message.extracting(query.nameRange), KeyTail(query)))
-        shards[shard(ticket.hash)].withLock { $0.prefetch(hash: UInt32(truncatingIfNeeded: ticket.hash)) }
+        shards[shard(ticket.hash)].prefetchSlot(hash: UInt32(truncatingIfNeeded: ticket.hash))
         return ticket
+    }
+
+    /// Warms the CPU's cache with the memory in which the answers of a batch may be, without waiting for it.
+    ///
+    /// Takes no lock, and may be called with any ticket: a wrong one only costs the fetch.
+    package func prefetch(_ tickets: Span<Ticket>) {
+        for index in tickets.indices {
+            let hash = tickets[index].hash
+            shards[shard(hash)].prefetchBlock(hash: UInt32(truncatingIfNeeded: hash))
+        }
     }
 
     /// Writes the response to a query from the cache. May be called from any thread.
@@ -242,6 +253,7 @@ package final class MemoryCache: Sendable {
     package func rebuild(part index: Int, memory: Int, policy: FreshnessPolicy) {
         guard (0...mask).contains(index) else { return }
         shards[index].withLock { $0.rebuild(limit: memory / (mask + 1), policy: policy) }
+        shards[index].follow()
     }
 
     /// The number of shards.
@@ -254,5 +266,8 @@ package final class MemoryCache: Sendable {
     }
 
     @inline(__always)
-    private func shard(_ hash: UInt64) -> Int { Int(truncatingIfNeeded: hash &>> 32) & mask }
+    private func shard(_ hash: UInt64) -> Int {
+        // The constant tells the compiler that there is such a shard.
+        Int(truncatingIfNeeded: hash &>> 32) & mask & (Self.maximumShards - 1)
+    }
 }

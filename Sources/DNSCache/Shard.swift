@@ -11,7 +11,7 @@ import Scheduling
 /// In misses this equals SIEVE (within a percentage point on Zipf-distributed names, `Benchmarks/HitRate`), without its
 /// links: entries have no allocation of their own, there are no holes, and every byte is counted.
 struct Shard: ~Copyable {
-    private var store: Store
+    private(set) var store: Store
     private var rings: InlineArray<2, Ring>
     /// Offset at which the main ring's memory begins, and the nursery's ends.
     private let boundary: Int
@@ -41,7 +41,9 @@ struct Shard: ~Copyable {
     private static let longestReprieve = 64
 
     /// Takes no more than `limit` bytes, its index included, once that is more than a few kilobytes.
-    init(limit: Int, policy: FreshnessPolicy) {
+    ///
+    /// - Parameter older: the index of the shard that this one replaces.
+    init(limit: Int, policy: FreshnessPolicy, replacing older: consuming SlotTable = SlotTable()) {
         self.limit = limit
         maximumSlots = max(Self.smallestIndex, limit / Self.indexShare / Slot.size)
         let bytes = max(8 * Self.smallestRing, min(Slot.maximumOffset, limit - maximumSlots * Slot.size))
@@ -51,7 +53,7 @@ struct Shard: ~Copyable {
             Ring(
                 start: boundary, capacity: Self.smallestRing, maximum: (bytes - boundary) & ~(Block.granule - 1)),
         ]
-        store = Store(bytes: bytes, slots: Self.smallestIndex)
+        store = Store(bytes: bytes, slots: Self.smallestIndex...maximumSlots, replacing: older)
         self.policy = policy
     }
 
@@ -60,10 +62,6 @@ struct Shard: ~Copyable {
 
     /// The size of the longest block: no entry evicts more than a seventh of the others.
     private var maximumBlock: Int { boundary }
-
-    /// Warms the CPU's cache with the memory in which the answer for a hash may be.
-    @inline(__always)
-    func prefetch(hash: UInt32) { store.prefetch(hash: hash) }
 
     /// Writes the response to a query if its answer is here, fresh, and of the policy's `generation`.
     @inline(__always)
@@ -146,7 +144,8 @@ struct Shard: ~Copyable {
 
     /// Becomes a shard of another limit and policy with the same entries, in the same order of eviction.
     mutating func rebuild(limit: Int, policy: FreshnessPolicy) {
-        var new = Shard(limit: limit, policy: policy)
+        // The walk below finds the blocks by their rings.
+        var new = Shard(limit: limit, policy: policy, replacing: store.takeIndex())
         for queue in [Self.main, Self.nursery] {
             var next: Int? = rings[queue].isEmpty ? nil : rings[queue].tail
             while let offset = next {

@@ -1,31 +1,37 @@
-import CPrefetch
 import DNSWire
 
 /// The memory of one shard: blocks in a reserved piece of memory, and the index that finds them by key.
 ///
-/// With `Block`, `Guarded`, `KeyHash` and `OutputSpan+Reply.swift` it has all unsafe code of the target. It is not
-/// `Sendable`: a shard's lock guards it.
+/// With `SlotTable`, `Block`, `Guarded`, `KeyHash` and `OutputSpan+Reply.swift` it has all unsafe code of the target. It is
+/// not `Sendable`: a shard's lock guards it.
 @safe
 struct Store: ~Copyable {
     /// Reserved in full; untouched pages cost nothing.
-    private let memory: UnsafeMutableRawPointer
+    let memory: UnsafeMutableRawPointer
     private let bytes: Int
-    /// Open addressing with linear probing; see `Slot`.
-    private var index: UnsafeMutableBufferPointer<UInt32>
+    /// Open addressing with linear probing.
+    private(set) var index: SlotTable
 
-    init(bytes: Int, slots: Int) {
+    /// - Parameters:
+    ///   - slots: of the index, at first and at most.
+    ///   - older: the index of the store that this one replaces, whose entries it no longer needs.
+    init(bytes: Int, slots: ClosedRange<Int>, replacing older: consuming SlotTable = SlotTable()) {
         self.bytes = bytes
         unsafe memory = .allocate(byteCount: bytes, alignment: Block.granule)
-        unsafe index = .allocate(capacity: slots)
-        unsafe index.initialize(repeating: 0)
+        older.restart(count: slots.lowerBound, capacity: slots.upperBound)
+        index = older
     }
 
-    deinit {
-        unsafe memory.deallocate()
-        unsafe index.deallocate()
-    }
+    deinit { unsafe memory.deallocate() }
 
-    var slotCount: Int { unsafe index.count }
+    var slotCount: Int { index.count }
+
+    /// Removes the index, to give it to the store that replaces this one: nothing can be found here any more.
+    mutating func takeIndex() -> SlotTable {
+        var index = SlotTable()
+        swap(&self.index, &index)
+        return index
+    }
 
     /// The slot of the entry for a key.
     @inline(__always)
@@ -33,26 +39,15 @@ struct Store: ~Copyable {
         let tag = Slot.tag(ofHash: hash)
         var slot = home(hash)
         while true {
-            let value = unsafe index[slot]
+            let value = index[slot]
             if value == 0 { return nil }
             if Slot.tag(value) == tag, block(at: Slot.offset(value)).matches(name, tail) { return slot }
             slot = following(slot)
         }
     }
 
-    /// Warms the CPU's cache with the memory in which `find` will look for a hash, without waiting for it.
-    @inline(__always)
-    func prefetch(hash: UInt32) {
-        let value = unsafe index[home(hash)]
-        guard value != 0 else { return }
-        let block = unsafe memory + Slot.offset(value)
-        unsafe cprefetch(block)
-        // Most entries are longer than one cache line.
-        unsafe cprefetch(block + 64)
-    }
-
     /// Whether `slot` refers to a block.
-    func isUsed(_ slot: Int) -> Bool { unsafe index[slot] != 0 }
+    func isUsed(_ slot: Int) -> Bool { index[slot] != 0 }
 
     /// The block to which `slot` refers; the slot must not be empty.
     @inline(__always)
@@ -60,7 +55,7 @@ struct Store: ~Copyable {
 
     /// The offset of the block to which `slot` refers; the slot must not be empty.
     @inline(__always)
-    func offset(inSlot slot: Int) -> Int { unsafe Slot.offset(index[slot]) }
+    func offset(inSlot slot: Int) -> Int { Slot.offset(index[slot]) }
 
     /// The block at an offset at which there is one.
     @inline(__always)
@@ -70,7 +65,7 @@ struct Store: ~Copyable {
     func slot(of offset: Int, hash: UInt32) -> Int {
         let value = Slot.make(offset: offset, hash: hash)
         var slot = home(hash)
-        while unsafe index[slot] != value { slot = following(slot) }
+        while index[slot] != value { slot = following(slot) }
         return slot
     }
 
@@ -78,8 +73,8 @@ struct Store: ~Copyable {
     mutating func insert(_ offset: Int) {
         let hash = block(at: offset).header.hash
         var slot = home(hash)
-        while unsafe index[slot] != 0 { slot = following(slot) }
-        unsafe index[slot] = Slot.make(offset: offset, hash: hash)
+        while index[slot] != 0 { slot = following(slot) }
+        index[slot] = Slot.make(offset: offset, hash: hash)
     }
 
     /// Moves a block's bytes, which may overlap, and updates its slot. Both ranges must be within the memory, else
@@ -90,42 +85,37 @@ struct Store: ~Copyable {
         guard min(offset, target) >= 0, max(offset, target) <= bytes - size else { return }
         let value = Slot.make(offset: target, hash: block.header.hash)
         unsafe (memory + target).copyMemory(from: memory + offset, byteCount: size)
-        unsafe index[slot] = value
+        index[slot] = value
     }
 
     /// Empties a slot. Later ones of its run move up, so that no probe ends too early.
     mutating func remove(_ slot: Int) {
         var hole = slot
         var at = following(slot)
-        while unsafe index[at] != 0 {
+        while index[at] != 0 {
             let home = home(block(inSlot: at).header.hash)
             let isAfterHole = hole < at ? (hole < home && home <= at) : (hole < home || home <= at)
             if !isAfterHole {
-                unsafe index[hole] = index[at]
+                index[hole] = index[at]
                 hole = at
             }
             at = following(at)
         }
-        unsafe index[hole] = 0
+        index[hole] = 0
     }
 
-    mutating func removeAll() { unsafe index.update(repeating: 0) }
+    mutating func removeAll() { index.removeAll() }
 
-    /// Changes the number of slots of the index; it must exceed the number of entries.
+    /// Changes the number of slots of the index; it must exceed the number of entries, and not the most slots.
     mutating func resizeIndex(to slots: Int) {
-        let old = unsafe index
-        unsafe index = .allocate(capacity: slots)
-        unsafe index.initialize(repeating: 0)
-        for slot in old.indices where unsafe old[slot] != 0 { unsafe insert(Slot.offset(old[slot])) }
-        unsafe old.deallocate()
-    }
-
-    /// The slot at which probing for a hash begins.
-    @inline(__always)
-    private func home(_ hash: UInt32) -> Int {
-        unsafe Int(truncatingIfNeeded: (UInt64(hash) &* UInt64(index.count)) &>> 32)
+        let offsets = (0..<slotCount).compactMap { isUsed($0) ? offset(inSlot: $0) : nil }
+        index.restart(count: slots)
+        for offset in offsets { insert(offset) }
     }
 
     @inline(__always)
-    private func following(_ slot: Int) -> Int { unsafe slot &+ 1 == index.count ? 0 : slot &+ 1 }
+    private func home(_ hash: UInt32) -> Int { index.home(hash) }
+
+    @inline(__always)
+    private func following(_ slot: Int) -> Int { slot &+ 1 == index.count ? 0 : slot &+ 1 }
 }

@@ -148,7 +148,7 @@ struct MemoryCacheTests {
             span.append(0)
             span.append(49)
             _ = cache.answer(
-                query.query, cache.prefetch(for: query.query, in: query.bytes.span), message: query.bytes.span,
+                query.query, cache.ticket(for: query.query, in: query.bytes.span), message: query.bytes.span,
                 now: at(1_000), generation: 1, limit: 512,
                 into: &span)
         }

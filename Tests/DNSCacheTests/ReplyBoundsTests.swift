@@ -108,7 +108,7 @@ struct ReplyBoundsTests {
             guard question.query.fault == .noError else { continue }
             cache.put(Answer(name: question.question.name, addresses: [.v4(1), .v4(2)], ttl: 300), for: question)
             try expectBounds(of: message) { query, span, output in
-                let ticket = cache.prefetch(for: query, in: span)
+                let ticket = cache.ticket(for: query, in: span)
                 _ = cache.answer(
                     query, ticket, message: span, now: at(1_000), generation: 1, limit: 1_232, into: &output)
             }

@@ -11,7 +11,7 @@ struct StoreTests {
     }
 
     @Test func `entries are spread evenly over the index`() throws {
-        var store = Store(bytes: 1 << 20, slots: 1_024)
+        var store = Store(bytes: 1 << 20, slots: 1_024...1_024)
         var quarters = [0, 0, 0, 0]
         for number in 0..<512 {
             let query = TestQuery("host\(number).example.com")
@@ -57,7 +57,7 @@ struct StoreTests {
 
     @Test(arguments: [1, 2, 7, 8, 9, 15, 16, 17, 24, 255])
     func `a block is that of its own key alone, in any letter case`(length: Int) throws {
-        let store = Store(bytes: 1 << 10, slots: 16)
+        let store = Store(bytes: 1 << 10, slots: 16...16)
         let tail = KeyTail(TestQuery("example.com").query)
         let key = (0..<length).map { UInt8(ascii: "a") + UInt8($0 % 26) }
         let entry = try entry()
@@ -87,7 +87,7 @@ struct StoreTests {
     }
 
     @Test func `a block that is too short for its parts gives nothing`() throws {
-        let store = Store(bytes: 1 << 10, slots: 16)
+        let store = Store(bytes: 1 << 10, slots: 16...16)
         // With a name of 19 bytes the parts fill the block to its end.
         let query = TestQuery("wwwww.example.com")
         let (entry, key) = (try entry(), query.question.name.wire)
@@ -121,7 +121,7 @@ struct StoreTests {
     @Test(arguments: 1...10)
     func `whatever goes in and out, all entries in the index are found, and no others`(seed: Int) throws {
         var random = Random(state: UInt64(seed))
-        var store = Store(bytes: 1 << 12, slots: 16)
+        var store = Store(bytes: 1 << 12, slots: 16...16)
         let (tail, entry) = (KeyTail(TestQuery("example.com").query), try entry())
         let names = (0..<11).map { [UInt8(ascii: "a") + UInt8($0)] }
         // Several begin at the same slot, and their runs go on over the end of the index.

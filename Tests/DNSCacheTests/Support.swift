@@ -51,7 +51,7 @@ extension MemoryCache {
         var isHit = false
         let bytes = output(capacity) { span in
             isHit = answer(
-                query.query, prefetch(for: query.query, in: query.bytes.span), message: query.bytes.span, now: now,
+                query.query, ticket(for: query.query, in: query.bytes.span), message: query.bytes.span, now: now,
                 generation: generation,
                 limit: limit, into: &span)
         }

@@ -54,19 +54,23 @@ struct QueryHandler: Sendable {
     struct Prepared {
         fileprivate var query = Query()
         /// Undefined for a query with a fault.
-        fileprivate var ticket = MemoryCache.Ticket()
+        fileprivate(set) var ticket = MemoryCache.Ticket()
         /// Whether the message is to be answered at all.
         fileprivate var isQuery = false
     }
 
-    /// Parses a message of a batch, and warms the CPU's cache with the memory in which its answer may be.
+    /// Parses a message, and begins to fetch the place in memory that says where its answer is.
     @inline(__always)
     func prepare(_ message: Span<UInt8>, in prepared: inout Prepared) {
         prepared.isQuery = prepared.query.read(message)
         // Raw values: comparing the wrapped ones across targets calls through a witness table, on every hit.
         guard prepared.isQuery, prepared.query.fault.rawValue == 0 else { return }
-        prepared.ticket = cache.prefetch(for: prepared.query, in: message)
+        prepared.ticket = cache.ticket(for: prepared.query, in: message)
     }
+
+    /// Warms the CPU's cache with the memory in which the answers to a batch may be, once all of it is prepared.
+    @inline(__always)
+    func prefetch(_ tickets: Span<MemoryCache.Ticket>) { cache.prefetch(tickets) }
 
     /// Answers a message that came alone, or returns what the caller does with it; the parameters are those of the
     /// other overload.

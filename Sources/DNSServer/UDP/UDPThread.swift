@@ -1,4 +1,5 @@
 import CLinux
+import DNSCache
 import DNSWire
 import Glibc
 import Platform
@@ -200,8 +201,14 @@ private struct UDPService {
         }
         let now = Instant.bootTime
         let answers = counters.answers(of: row)
-        // All are parsed first, so that the memory of their answers is fetched concurrently.
-        for index in 0..<Int(count) { prepare(slots + index, at: index) }
+        // All are parsed first, so that the memory of their answers is fetched concurrently: first where they are, then
+        // they themselves.
+        var tickets = InlineArray<64, MemoryCache.Ticket>(repeating: MemoryCache.Ticket())
+        for index in 0..<Int(count) {
+            prepare(slots + index, at: index)
+            tickets[index] = prepared[index].ticket
+        }
+        handler.prefetch(tickets.span.extracting(first: Int(count)))
         for index in 0..<Int(count) { serve(slots + index, at: index, now) }
         clinux_batch_send(batch, socket.descriptor.number)
         countHits(counters.answers(of: row) &- answers, since: now)

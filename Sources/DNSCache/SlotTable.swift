@@ -1,0 +1,86 @@
+import Synchronization
+
+/// The slots of a shard's index: changed under the shard's lock, and read without it as a hint.
+///
+/// Memory that once was a table stays readable until the last of its successors ends. So a thread without the lock may
+/// read a slot, as long as it does nothing with the value but fetch memory ahead, whether it is still true or not.
+@safe
+struct SlotTable: ~Copyable {
+    typealias Word = Atomic<UInt32>
+
+    /// The number of slots, and behind it the slots; see `Slot`.
+    private(set) var words: UnsafeMutablePointer<Word>
+    private(set) var count = 0
+    /// The most slots. Those that were never in use are not touched, and cost nothing.
+    private var capacity: Int
+    /// Tables too small for what came after them. Each is less than half as large as the next, so all of them together
+    /// are smaller than the present one.
+    private var outgrown: [UnsafeMutablePointer<Word>] = unsafe []
+
+    /// A table without slots, and without room for any.
+    init() {
+        capacity = 0
+        unsafe words = Self.allocate(capacity: 0)
+    }
+
+    deinit {
+        unsafe words.deallocate()
+        unsafe outgrown.forEach { unsafe $0.deallocate() }
+    }
+
+    @inline(__always)
+    subscript(slot: Int) -> UInt32 {
+        get { unsafe words[slot &+ 1].load(ordering: .relaxed) }
+        nonmutating set { unsafe words[slot &+ 1].store(newValue, ordering: .relaxed) }
+    }
+
+    /// The slot at which probing for a hash begins.
+    @inline(__always)
+    func home(_ hash: UInt32) -> Int { Self.home(hash, of: UInt32(truncatingIfNeeded: count)) }
+
+    @inline(__always)
+    private static func home(_ hash: UInt32, of count: UInt32) -> Int {
+        Int(truncatingIfNeeded: (UInt64(hash) &* UInt64(count)) &>> 32)
+    }
+
+    /// Where the slot stands at which probing for a hash begins, in what is or was the table; for any thread.
+    ///
+    /// - Parameter words: of a table that has not ended, nor its successor.
+    @unsafe
+    @inline(__always)
+    static func hint(_ hash: UInt32, in words: UnsafeMutablePointer<Word>) -> UnsafeMutablePointer<Word> {
+        // Acquired, so that as many slots as it says have been initialized.
+        unsafe words + 1 + home(hash, of: words.pointee.load(ordering: .acquiring))
+    }
+
+    /// Empties all slots.
+    func removeAll() {
+        for slot in 0..<count { self[slot] = 0 }
+    }
+
+    /// Empties all slots, and changes their number: to what there is room for at most.
+    mutating func restart(count: Int) {
+        let count = min(count, capacity)
+        removeAll()
+        for slot in self.count..<max(self.count, count) { unsafe (words + 1 + slot).initialize(to: Word(0)) }
+        self.count = count
+        unsafe words.pointee.store(UInt32(truncatingIfNeeded: count), ordering: .releasing)
+    }
+
+    /// Empties all slots, and makes room for `capacity` of them: in other memory if they are more than ever before.
+    mutating func restart(count: Int, capacity: Int) {
+        if capacity > self.capacity {
+            unsafe outgrown.append(words)
+            self.capacity = max(capacity, self.capacity * 2 + 1)
+            unsafe words = Self.allocate(capacity: self.capacity)
+            self.count = 0
+        }
+        restart(count: count)
+    }
+
+    private static func allocate(capacity: Int) -> UnsafeMutablePointer<Word> {
+        let words = UnsafeMutablePointer<Word>.allocate(capacity: capacity + 1)
+        unsafe words.initialize(to: Word(0))
+        return unsafe words
+    }
+}
