@@ -37,7 +37,7 @@ struct DaemonCache: EvictionPolicy {
         var isHit = false
         _ = [UInt8](capacity: 512) { reply in
             isHit = cache.answer(
-                query, cache.prefetch(for: query, in: message.span), message: message.span, now: now,
+                query, cache.ticket(for: query, in: message.span), message: message.span, now: now,
                 generation: Self.generation, limit: 512, into: &reply)
         }
         if !isHit { cache.store(entry, for: QueryKey(query, in: message.span)) }

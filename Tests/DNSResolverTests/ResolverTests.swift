@@ -115,7 +115,7 @@ struct ResolverTests {
             var isHit = false
             let reply = [UInt8](capacity: 512) { output in
                 isHit = memory.answer(
-                    query, memory.prefetch(for: query, in: bytes.span), message: bytes.span, now: clock.now,
+                    query, memory.ticket(for: query, in: bytes.span), message: bytes.span, now: clock.now,
                     generation: generation.current, limit: 512, into: &output)
             }
             return isHit ? try MessageParser.parse(reply) : nil

@@ -245,7 +245,7 @@ final class SimulatedWorld {
         var isHit = false
         let reply = [UInt8](capacity: 4_096) { output in
             isHit = memory.answer(
-                query, memory.prefetch(for: query, in: bytes.span), message: bytes.span, now: clock.now,
+                query, memory.ticket(for: query, in: bytes.span), message: bytes.span, now: clock.now,
                 generation: generation.current, limit: 4_096, into: &output)
         }
         guard isHit else { return nil }
