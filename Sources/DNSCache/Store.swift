@@ -108,9 +108,12 @@ struct Store: ~Copyable {
 
     /// Changes the number of slots of the index; it must exceed the number of entries, and not the most slots.
     mutating func resizeIndex(to slots: Int) {
-        let offsets = (0..<slotCount).compactMap { isUsed($0) ? offset(inSlot: $0) : nil }
+        var values: [UInt32] = []
+        values.append(addingCapacity: slotCount) { output in
+            for slot in 0..<slotCount where isUsed(slot) { output.append(index[slot]) }
+        }
         index.restart(count: slots)
-        for offset in offsets { insert(offset) }
+        for value in values { insert(Slot.offset(value)) }
     }
 
     @inline(__always)
