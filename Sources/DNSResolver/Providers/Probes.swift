@@ -40,7 +40,7 @@ final class Probes {
 
     /// Begins the probe of an address in backoff if it is due, and returns whether it did.
     ///
-    /// - Parameter isUrgent: whether there is nothing else to ask.
+    /// - Parameter isUrgent: whether there is nothing else to ask, or all that was asked is silent.
     @discardableResult
     func beginIfDue(_ candidate: Candidate, isUrgent: Bool) -> Bool {
         guard candidate.backoff.isDue(at: clock.now, isUrgent: isUrgent) else { return false }

@@ -136,9 +136,7 @@ final class ProviderRequests: Cancellable {
         if underWay == 0 {
             waitOrFinish()
         } else if hasBackoffs {
-            for place in places where place.isOpen && place.candidate.isInBackoff {
-                providers.probes.beginIfDue(place.candidate, isUrgent: false)
-            }
+            probeAddressesInBackoff(isUrgent: false)
         }
     }
 
@@ -192,17 +190,31 @@ final class ProviderRequests: Cancellable {
 
     // MARK: Attempts
 
-    /// Asks another provider, or address, as well, since the first is slow.
+    /// Asks another provider, or address, as well, since the first is slow. Where none is left, those in backoff are
+    /// probed: one may be back, and is asked at the next call then.
     func hedge() {
         due = nil
         guard changed != nil, underWay > 0 else { return }
         hasHedged = true
+        let earlier = underWay
         startNext(isHedge: true)
         let now = clock.now
         if hasUnaskedProvider(isSparing: now < sparingEnds) {
             due = now + Budget.hedge
         } else if hasUnaskedProvider(isSparing: false) {
             due = sparingEnds
+        } else if places.contains(where: { $0.isOpen && $0.candidate.isInBackoff }) {
+            if underWay == earlier { probeAddressesInBackoff(isUrgent: true) }
+            due = now + Budget.hedge
+        }
+    }
+
+    /// Begins the probes of those that are due.
+    ///
+    /// - Parameter isUrgent: whether there is nothing else to ask, or all that was asked is silent.
+    private func probeAddressesInBackoff(isUrgent: Bool) {
+        for place in places where place.isOpen && place.candidate.isInBackoff {
+            providers.probes.beginIfDue(place.candidate, isUrgent: isUrgent)
         }
     }
 

@@ -462,6 +462,24 @@ struct StrategyTests {
     }
 
     @Test @Loop
+    func `an address that is back is asked when the only other one has become silent`() async {
+        let network = Network()
+        network.mode = .httpdnsOnly
+        network.first.behaviour = .failure(.network("refused"))
+        for _ in 0..<40 {
+            await network.fly()
+            await network.clock.advance(by: .milliseconds(500))
+        }
+        // Its next probe is not due for seconds.
+        network.first.behaviour = .addresses("192.0.2.1")
+        network.second.behaviour = .silence
+        network.results = [:]
+        await network.fly()
+        await network.clock.advance(by: Budget.lastStart)
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
+    @Test @Loop
     func `a provider whose calls of the day are used up is passed over at once, and the failure says why`() async {
         let network = Network()
         network.provider.unavailability = "its daily_limit of 5 calls is reached"
