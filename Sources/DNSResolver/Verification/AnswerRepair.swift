@@ -52,6 +52,8 @@ final class AnswerRepair {
     private let clock: any LoopClock
     private let queue = FairQueue<Job>(capacity: AnswerRepair.queueLimit)
     private var underWay = FairShare(capacity: AnswerRepair.limit)
+    /// The jobs of the tickets in `underWay`.
+    private var running: [FairShare.Ticket: Job] = [:]
 
     nonisolated init(store: AnswerStore, clock: any LoopClock) {
         self.store = store
@@ -74,11 +76,22 @@ final class AnswerRepair {
     private func beginNext() {
         while !underWay.isFull, let job = queue.popFirst({ underWay.held(by: $0) }) {
             let ticket = underWay.add(for: job.key.holder)
+            running[ticket] = job
             Loop.spawn { [self] in
                 if await removesForged(job) { job.askHTTPDNS() }
+                running[ticket] = nil
                 underWay.remove(ticket)
                 beginNext()
             }
+        }
+    }
+
+    /// Removes the answers with a forged address: the one whose check has detected it, and those that are cached apart,
+    /// for other clients, and whose checks have not come to it yet.
+    private func forget(_ address: IPAddress, of name: Name) {
+        for job in Array(running.values) + queue.all
+        where job.key.name == name && job.subject.answer.addresses.contains(address) {
+            store.forgetUnverified(job.key, job.type)
         }
     }
 
@@ -92,7 +105,7 @@ final class AnswerRepair {
         // Under another policy these answers are not used any more; in another network, as stale ones.
         let isCurrent = job.key.generation == store.generation
         if verdicts.values.contains(.forged) {
-            store.forgetUnverified(job.key, type)
+            for (address, verdict) in verdicts where verdict == .forged { forget(address, of: job.key.name) }
             return isCurrent
         }
         // Checks that had to wait for others may still detect one.

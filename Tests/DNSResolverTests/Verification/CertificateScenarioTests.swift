@@ -600,6 +600,21 @@ struct CertificateScenarioTests {
         #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
     }
 
+    @Test(arguments: [50, 110]) @Loop
+    func `LocalDNS first: a forgery is dropped from the answers that are cached apart, too`(later: Int) async throws {
+        let machine = try machine(
+            mode: .localDNSFirst, server: .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(30)))
+        machine.localDNS.behaviour = .addresses("203.0.113.10", Self.given)
+        machine.handshake.servers["203.0.113.10"] = .silent
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .milliseconds(later))
+        #expect(await machine.ask(signed: true).has(Self.given))
+        // Detected for the first answer, whose second address is checked after 0.1 s.
+        await machine.clock.advance(by: .milliseconds(135 - later))
+        #expect(machine.checks.journal.total == 1)
+        #expect(await !machine.ask(signed: true).has(Self.given))
+    }
+
     /// A machine whose LocalDNS answers A alone, with a forgery that is detected 0.7 s after the question.
     @Loop
     private func machineWithLateForgery(answeredAfter delay: Duration, detectedAfter check: Duration) throws
