@@ -13,6 +13,8 @@ struct SlotTable: ~Copyable {
     private(set) var count = 0
     /// The most slots. Those that were never in use are not touched, and cost nothing.
     private var capacity: Int
+    /// How many slots have been in use; those beyond `count` are empty.
+    private var initialized = 0
     /// Tables too small for what came after them. Each is less than half as large as the next, so all of them together
     /// are smaller than the present one.
     private var outgrown: [UnsafeMutablePointer<Word>] = unsafe []
@@ -62,7 +64,8 @@ struct SlotTable: ~Copyable {
     mutating func restart(count: Int) {
         let count = min(count, capacity)
         removeAll()
-        for slot in self.count..<max(self.count, count) { unsafe (words + 1 + slot).initialize(to: Word(0)) }
+        for slot in initialized..<max(initialized, count) { unsafe (words + 1 + slot).initialize(to: Word(0)) }
+        initialized = max(initialized, count)
         self.count = count
         unsafe words.pointee.store(UInt32(truncatingIfNeeded: count), ordering: .releasing)
     }
@@ -73,7 +76,7 @@ struct SlotTable: ~Copyable {
             unsafe outgrown.append(words)
             self.capacity = max(capacity, self.capacity * 2 + 1)
             unsafe words = Self.allocate(capacity: self.capacity)
-            self.count = 0
+            (self.count, initialized) = (0, 0)
         }
         restart(count: count)
     }

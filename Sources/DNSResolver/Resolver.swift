@@ -210,7 +210,7 @@ package final class Resolver {
         guard let cached else { return nil }
         let since = policy.routes.prefersProviders(key.route) ? cached.fallbackSince : nil
         if !cached.isFresh || since != nil, isKnownForged(cached, client.question, key.route) { return nil }
-        guard let since, policy.strategy.hasProviderAnswered(key, since: since) else { return cached }
+        guard let since, policy.hasYielded(key, since: since) else { return cached }
         return store.cached(for: client, key, hasYielded: true)
     }
 

@@ -38,6 +38,15 @@ struct SlotTableTests {
         #expect(isEmpty)
     }
 
+    @Test func `a table that shrank and grows again is empty, with the slots that it had before`() {
+        var table = filled(40, capacity: 40)
+        table.restart(count: 16)
+        for slot in 0..<16 { table[slot] = 7 }
+        table.restart(count: 40)
+        let isEmpty = (0..<40).allSatisfy { table[$0] == 0 }
+        #expect(isEmpty)
+    }
+
     @Test func `a table has no more slots than there is room for`() {
         var table = SlotTable()
         table.restart(count: 17, capacity: 16)
