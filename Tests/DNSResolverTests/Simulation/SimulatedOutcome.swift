@@ -88,6 +88,9 @@ struct SimulatedOutcome {
         if let answering, let other = peaceful.answering, answering != other { return false }
         // A check may have to wait for a turn of another one to end (Documentation/Strategy.md, section 8).
         if peaceful.worth == .verified, peaceful.waited + CheckQueue.turn > Budget.checked { return false }
+        // A cached answer of LocalDNS yields to what a provider has answered since it was stored, and when that was may depend
+        // on the turn of a check, too.
+        if worth == .verified, waited == .zero { return false }
         // How soon another provider is asked, and which address first, depends on how slow they usually are.
         return worth != .verified || !isStale && !peaceful.isStale && waited < Budget.verified
     }
