@@ -68,6 +68,12 @@ struct FairQueueTests {
         #expect(queue.count == 2)
     }
 
+    @Test func `an element of the lowest rank comes first also behind one of the next rank`() {
+        let queue = queue(2)
+        let ticket = queue.first({ _ in 0 }, rank: { $0 == "f1" ? 0 : 1 })
+        #expect(ticket.flatMap { queue[$0] } == "f1")
+    }
+
     @Test func `of one client's elements the first of those with the lowest rank comes first`() throws {
         let queue = queue(4)
         let ranks = ["f0": 2, "f1": 1, "f2": 1]

@@ -49,6 +49,17 @@ struct AddressRankingTests {
     }
 
     @Test @Loop
+    func `the spare address is the one that is asked after the preferred one, and a single address has none`() {
+        var ranking = AddressRanking()
+        let addresses = addresses([("a", 100), ("b", 30), ("c", 10)])
+        _ = order(&ranking, addresses)
+        #expect(ranking.spare(of: addresses, family: .ipv4)?.name == order(&ranking, addresses)[1])
+        // Without the preferred one the faster of the others is, and the slower one its spare.
+        #expect(ranking.spare(of: Array(addresses[..<2]), family: .ipv4)?.name == "a")
+        #expect(ranking.spare(of: Array(addresses[..<1]), family: .ipv4) == nil)
+    }
+
+    @Test @Loop
     func `the other family is neither explored nor preferred for its speed`() {
         var ranking = AddressRanking()
         let addresses = addresses([("a", 100), ("[2001:db8::1]", 1), ("b", nil)])
