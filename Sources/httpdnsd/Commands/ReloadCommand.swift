@@ -8,8 +8,8 @@ struct ReloadCommand: ParsableCommand {
         abstract: "Makes the running server read its configuration again.",
         discussion: """
             A file with a mistake changes nothing: its errors are printed as `check` prints them, and the exit status is 78. \
-            Listen addresses, UDP threads, the user, the control socket and the cache file change only at a restart; the \
-            command says if one of them differs. SIGHUP does the same.
+            Listeners, UDP threads, the user, the control socket, control.http, limits.memory, the cache file and the dnstap \
+            collector change only at a restart; the command says if one of them differs. SIGHUP does the same.
             """)
 
     @OptionGroup var control: ControlOptions
