@@ -86,9 +86,9 @@ package final class AddressHealth {
     }
 
     /// Resets the state, since the network has changed: results of probes begun before are meaningless.
+    /// When it last answered stays known: what LocalDNS answered before has yielded to that.
     package func networkChanged(at now: Instant) {
         backoff.succeeded()
-        lastAnswer = nil
         lastNetworkChange = now
         lastCleanProbe = nil
         refusedCertificate = nil

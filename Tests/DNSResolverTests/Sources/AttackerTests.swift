@@ -105,6 +105,19 @@ struct AttackerTests {
         #expect(try machine.hit("bank.example") != nil)
     }
 
+    @Test @Loop func `nor is it given after a change of network, where the provider is slow at first`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.network("refused"))
+        #expect(await machine.ask("bank.example").has("203.0.113.9"))
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        await machine.clock.advance(by: .seconds(2))
+        _ = await machine.ask("other.example")
+        machine.vendor.health.networkChanged(at: machine.clock.now)
+        machine.resolver.networkChanged()
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(320))
+        #expect(await machine.ask("bank.example").has("192.0.2.1"))
+    }
+
     /// A machine whose LocalDNS is verified, after the name `slow.example` took HTTPDNS longer than that.
     @Loop
     private func conceded(to answer: FakeBehaviour) async -> Machine {
