@@ -203,17 +203,37 @@ final class ProviderRequests: Cancellable {
             due = now + Budget.hedge
         } else if hasUnaskedProvider(isSparing: false) {
             due = sparingEnds
-        } else if places.contains(where: { $0.isOpen && $0.candidate.isInBackoff }) {
-            if underWay == earlier { probeAddressesInBackoff(isUrgent: true) }
+        } else if hasOnlyBackoffsLeft {
+            if underWay == earlier, isAllSilent { probeAddressesInBackoff(isUrgent: true) }
             due = now + Budget.hedge
+        }
+    }
+
+    /// Whether addresses in backoff, and no others, are left to be asked. A refused account is no sign that the address may
+    /// be back.
+    private var hasOnlyBackoffsLeft: Bool {
+        var hasBackoffs = false
+        for place in places where place.isOpen {
+            if place.candidate.isUsable { return false }
+            if place.candidate.isInBackoff, !place.candidate.provider.access.isActive { hasBackoffs = true }
+        }
+        return hasBackoffs
+    }
+
+    /// Whether no address that is being asked has answered another question meanwhile: then it is not the name that is slow.
+    private var isAllSilent: Bool {
+        places.allSatisfy { place in
+            place.attempt.map { !place.candidate.endpoint.health.hasAnswered(since: $0.began) } ?? true
         }
     }
 
     /// Begins the probes of those that are due.
     ///
-    /// - Parameter isUrgent: whether there is nothing else to ask, or all that was asked is silent.
+    /// - Parameter isUrgent: whether all that was asked is silent, so that there is nothing else to ask; accounts that were
+    ///   refused are left out then.
     private func probeAddressesInBackoff(isUrgent: Bool) {
         for place in places where place.isOpen && place.candidate.isInBackoff {
+            if isUrgent, place.candidate.provider.access.isActive { continue }
             providers.probes.beginIfDue(place.candidate, isUrgent: isUrgent)
         }
     }

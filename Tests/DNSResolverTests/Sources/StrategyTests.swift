@@ -465,18 +465,52 @@ struct StrategyTests {
     func `an address that is back is asked when the only other one has become silent`() async {
         let network = Network()
         network.mode = .httpdnsOnly
-        network.first.behaviour = .failure(.network("refused"))
-        for _ in 0..<40 {
-            await network.fly()
-            await network.clock.advance(by: .milliseconds(500))
-        }
-        // Its next probe is not due for seconds.
+        await failFirst(network)
         network.first.behaviour = .addresses("192.0.2.1")
         network.second.behaviour = .silence
-        network.results = [:]
         await network.fly()
         await network.clock.advance(by: Budget.lastStart)
         #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
+    /// Puts the first address into a long backoff: its next probe is not due for seconds.
+    @Loop
+    private func failFirst(_ network: Network, providers: [FakeProvider]? = nil) async {
+        network.first.behaviour = .failure(.network("refused"))
+        for _ in 0..<40 {
+            await network.fly(providers: providers)
+            await network.clock.advance(by: .milliseconds(500))
+        }
+        network.results = [:]
+    }
+
+    @Test @Loop
+    func `a name that is slow at an address which answers others has no other one probed early`() async {
+        let network = Network()
+        network.mode = .httpdnsOnly
+        await failFirst(network)
+        let probes = network.first.probes.count
+        network.second.behaviour = .silence
+        await network.fly()
+        await network.clock.advance(by: .milliseconds(100))
+        network.second.health.answered(at: network.clock.now)
+        await network.clock.advance(by: .milliseconds(900))
+        #expect(network.first.probes.count == probes)
+    }
+
+    @Test @Loop
+    func `a slow name is asked at no third address because a fourth one is in backoff`() async {
+        let network = Network()
+        network.mode = .httpdnsOnly
+        let provider = FakeProvider(
+            "vendor", addresses: [network.first, network.second, network.forwarder, network.localDNS])
+        await failFirst(network, providers: [provider])
+        let asked = network.second.asked.count
+        for address in [network.second, network.forwarder, network.localDNS] { address.behaviour = .silence }
+        await network.fly(providers: [provider])
+        await network.clock.advance(by: .milliseconds(1_500))
+        #expect(network.second.asked.count == asked + 1)
+        #expect(network.forwarder.asked.count + network.localDNS.asked.count == 1)
     }
 
     @Test @Loop
