@@ -208,9 +208,8 @@ package final class Resolver {
         _ cached: AnswerStore.Cached?, for client: ClientQuestion, _ key: FlightKey
     ) -> AnswerStore.Cached? {
         guard let cached else { return nil }
-        let since = policy.routes.prefersProviders(key.route) ? cached.fallbackSince : nil
-        if !cached.isFresh || since != nil, isKnownForged(cached, client.question, key.route) { return nil }
-        guard let since, policy.hasYielded(key, since: since) else { return cached }
+        if isKnownForged(cached, client.question, key.route) { return nil }
+        guard let since = cached.fallbackSince, policy.hasYielded(key, since: since) else { return cached }
         return store.cached(for: client, key, hasYielded: true)
     }
 

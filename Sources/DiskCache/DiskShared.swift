@@ -63,7 +63,8 @@ final class DiskShared: Sendable {
                     identity, reading, isClockSound: store.knowsAge(of: row, at: reading)),
                 entry.freshness(at: reading.now, state.freshness) != .dead
             else { return false }
-            if !identity.rules.contains(entry.source) {
+            // What the loop alone may give stays so.
+            if !identity.rules.contains(entry.source), !entry.isNeverHit {
                 entry.refreshMargin = state.freshness.refreshMargin(lifetime: entry.lifetime)
             }
             return memory.storeIfAbsent(entry, for: key)

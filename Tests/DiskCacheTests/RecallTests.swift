@@ -202,4 +202,15 @@ import Testing
         #expect(machine.memory.entry(for: key("rule.example.com"))?.refreshMargin == 0)
         machine.disk.stop()
     }
+
+    @Test func `an answer of LocalDNS for a protected name is given by the loop alone, as before`() throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        try first.put("www.example.com", source: 2)
+        first.disk.stop()
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load())
+        #expect(machine.memory.entry(for: key("www.example.com"))?.isNeverHit == true)
+        machine.disk.stop()
+    }
 }

@@ -91,7 +91,7 @@ package final class AnswerStore {
         package let isFromSource: Bool
         /// Whether its TTL is near its end, so that it is prefetched if clients ask for it.
         package let isEnding: Bool
-        /// When it was stored, of LocalDNS's answer for a protected name, in whole seconds; nil of any other.
+        /// When it was stored, of LocalDNS's answer in place of a provider's, in whole seconds; nil of any other.
         let fallbackSince: Instant?
         /// Whether it is within its TTL, and stale only since it yields to a provider.
         let hasYielded: Bool
@@ -151,9 +151,10 @@ package final class AnswerStore {
         }
     }
 
-    /// Whether it is LocalDNS's answer for a protected name.
+    /// Whether it is LocalDNS's answer for a protected name in place of a provider's, and not beside one that denied the name
+    /// or called it empty.
     private func isFallback(_ entry: CacheEntry, by route: Route) -> Bool {
-        if case .protect = route { isOfLocalDNS(entry) } else { false }
+        if case .protect = route { entry.isNeverHit && isOfLocalDNS(entry) } else { false }
     }
 
     private func isOfLocalDNS(_ entry: CacheEntry) -> Bool {

@@ -57,6 +57,20 @@ struct SearchDomainTests {
         #expect(machine.vendor.asked.count == 2)
     }
 
+    @Test @Loop func `LocalDNS's addresses are given to their end, and stale while nothing answers`() async throws {
+        let machine = try machine()
+        deny(machine, after: .milliseconds(300))
+        _ = await machine.ask()
+        await machine.clock.advance(by: .milliseconds(59_500))
+        let fresh = await machine.ask()
+        #expect(fresh.response?.origin == .cache && fresh.waited == .zero && !fresh.isStale)
+        machine.failEverything()
+        machine.localDNS.behaviour = .silence
+        await machine.clock.advance(by: .seconds(2))
+        let stale = await machine.ask()
+        #expect(stale.has(Self.given) && stale.isStale)
+    }
+
     @Test(arguments: [false, true], [FakeHandshake.Server.hijacker, .silent]) @Loop
     func `a denial that comes after LocalDNS's response is waited for, and no verdict is`(
         listed: Bool, server: FakeHandshake.Server
