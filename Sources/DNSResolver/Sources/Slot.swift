@@ -108,6 +108,8 @@ final class Slot {
                 provider: candidate.index, server: candidate.endpoint.name, sentTTL: ttl, deadline: rules.lastStart)
             return true
         case .failure(let failure):
+            // An address that fails takes nothing back of what another one of the provider has said.
+            guard empty?.provider != candidate.index else { return true }
             failures.removeAll { $0.provider == candidate.index }
             failures.append((candidate.index, failure))
             return failure.endsProvider

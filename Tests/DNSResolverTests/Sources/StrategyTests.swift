@@ -473,6 +473,18 @@ struct StrategyTests {
         #expect(network.addresses(.a) == ["192.0.2.1"])
     }
 
+    @Test @Loop
+    func `a provider's empty response counts though its other address stays silent`() async {
+        let network = Network()
+        network.mode = .httpdnsOnly
+        network.first.behaviour = .failure(.timeout, after: .milliseconds(1_900))
+        network.second.behaviour = .reply(
+            after: .milliseconds(50), [.a: .indeterminateEmpty(ttl: 60), .aaaa: .indeterminateEmpty(ttl: 60)])
+        await network.fly()
+        await network.clock.advance(by: Budget.lastStart)
+        #expect(network.results[.a] == .indeterminateEmpty(ttl: 60))
+    }
+
     /// Puts the first address into a long backoff: its next probe is not due for seconds.
     @Loop
     private func failFirst(_ network: Network, providers: [FakeProvider]? = nil) async {
