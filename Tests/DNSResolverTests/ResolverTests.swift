@@ -491,6 +491,18 @@ struct ResolverTests {
     }
 
     @Test @Loop
+    func `what is denied here, with no answer of any upstream, has no failed question asked again`() async {
+        let machine = Machine()
+        machine.failEverything()
+        #expect(await machine.ask().failure == .serverFailure)
+        let asked = machine.localDNS.asked.count
+        // No provider here answers that type, so the record is denied without asking.
+        #expect(await machine.ask("other.example.com", .https).failure == nil)
+        #expect(await machine.ask().failure == .serverFailure)
+        #expect(machine.localDNS.asked.count == asked)
+    }
+
+    @Test @Loop
     func `a question that was refused is not asked again though others succeed`() async {
         let machine = Machine()
         let refused = FakeBehaviour.failure(.responseCode(.serverFailure))

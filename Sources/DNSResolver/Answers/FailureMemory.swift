@@ -98,9 +98,16 @@ package final class FailureMemory {
     }
 
     /// Called when the question has an answer.
-    package func answered(_ flight: FlightKey, _ type: RecordType) {
+    ///
+    /// - Parameter isMadeHere: whether no source gave it, which says nothing of the route. Default: no.
+    package func answered(_ flight: FlightKey, _ type: RecordType, isMadeHere: Bool = false) {
         guard count > 0 else { return }
-        count -= unreachable.removeValue(forKey: flight.route)?.count ?? 0
-        if refused.removeValue(forKey: Key(flight: flight, type: type)) != nil { count -= 1 }
+        let key = Key(flight: flight, type: type)
+        if !isMadeHere {
+            count -= unreachable.removeValue(forKey: flight.route)?.count ?? 0
+        } else if unreachable[flight.route]?.removeValue(forKey: key) != nil {
+            count -= 1
+        }
+        if refused.removeValue(forKey: key) != nil { count -= 1 }
     }
 }

@@ -303,7 +303,7 @@ final class FlightWork: FlightRun {
     ) {
         switch outcome {
         case .answer(let answer):
-            environment.failures.answered(key, type)
+            environment.failures.answered(key, type, isMadeHere: source == nil || source == SourceTags.rule)
             // One call, for both families or for one.
             if let brake = environment.brake, type == types.first, key.isBraked(by: policy), answer.denies(type) {
                 brake.denied(key.name, to: key.holder, at: clock.now)
