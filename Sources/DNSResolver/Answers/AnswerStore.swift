@@ -404,6 +404,7 @@ package final class AnswerStore {
         let lifetime = freshness.lifetime(of: normalized, for: type)
         let cacheKey = QueryKey(
             question, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled, scope: key.scope)
+        if isFallback, hasFreshOfProvider(cacheKey, by: key.route) { return .answer(packed) }
         key.note(.keep, "\(type) is cached for \(lifetime) s")
         if lifetime == 0 {
             // Not to be cached, and the answer cached before is no longer valid.
@@ -423,6 +424,14 @@ package final class AnswerStore {
             }
         }
         return .answer(packed)
+    }
+
+    /// Whether a provider's answer is cached that nothing but a provider replaces.
+    private func hasFreshOfProvider(_ key: borrowing QueryKey, by route: Route) -> Bool {
+        guard let entry = memory.entry(for: key), SourceTags.isProvider(entry.source),
+            isUsable(entry, key.type, by: route), generations.isOfNetwork(entry.generation)
+        else { return false }
+        return entry.age(at: clock.now) < entry.lifetime
     }
 
     private func refreshMargin(of source: Source, _ lifetime: UInt32, isFallback: Bool) -> UInt32 {
