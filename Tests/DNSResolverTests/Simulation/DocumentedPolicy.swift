@@ -130,8 +130,11 @@ extension Chronicle.Reign {
         return isDenial ? min(ttl, 10_800, longest) : min(max(ttl, policy.freshness.minTTL), longest)
     }
 
-    /// Seconds past expiry for which an answer may be served at most (section 6).
-    var staleTime: UInt32 { policy.freshness.staleMax > 0 ? max(3_600, policy.freshness.staleMax) : 0 }
+    /// Seconds past expiry for which an answer with this lifetime may be served at most (section 6).
+    func staleTime(_ lifetime: UInt32) -> UInt32 {
+        let most = policy.freshness.staleMax
+        return most > 0 ? max(3_600, UInt32(min(UInt64(most), 100 * UInt64(lifetime)))) : 0
+    }
 }
 
 extension String {

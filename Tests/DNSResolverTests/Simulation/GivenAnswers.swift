@@ -48,10 +48,21 @@ struct GivenAnswers {
             case .failure: return false
             case .empty: return Self.holds(later, one)
             case .records:
-                guard case .provider = later.giver else { return true }
+                guard case .provider = later.giver else {
+                    return later.addresses.contains(where: \.isHonest) || one.reign.mode == .localDNSFirst
+                        || one.reign.mayBeLocal(one.name)
+                }
                 let lifetime = one.reign.lifetime(later.ttl, isDenial: false)
                 return lifetime == 0 || one.now - later.at >= .seconds(Int64(lifetime) + 3_590)
-            case .noData, .nameError: return true
+            case .noData, .nameError:
+                guard case .localDNS = later.giver else { return true }
+                // A denial of LocalDNS alone replaces nothing: a provider must have called the name empty.
+                return one.reign.mode == .localDNSFirst || one.reign.mayBeLocal(one.name)
+                    || chronicle.tellings.contains { other in
+                        guard case .provider = other.giver else { return false }
+                        return other.result == .empty && other.name == later.name
+                            && other.flightBegan == later.flightBegan
+                    }
             }
         }
         return isReplaced ? [] : ["neglect: of a provider's answer of \(one.now - telling.at) ago"]

@@ -33,6 +33,8 @@ struct SimulatedOutcome {
     /// waits for a probe. While there are none, a probe may be under way: how long an answer may take then is judged by
     /// `neglect`, whatever others asked.
     private let usable: Set<Int>
+    /// Whether no provider of the name answers anything: then it does not matter which of their faults have been detected.
+    private let isHopeless: Bool
     /// The provider's address that answered first in the question's own flight: addresses of one provider may contradict each
     /// other, and which is asked first depends on how fast they were.
     private let answering: Int?
@@ -44,9 +46,18 @@ struct SimulatedOutcome {
     init(_ one: SimulationOracle.Case, _ servers: [SimulatedServer]) {
         (question, asked) = (one.client.question, one.client.at)
         (worth, isStale, waited) = (one.worth, one.reply.isStale, one.waited)
-        let isSilentUndetected = servers.contains { server in
-            one.client.usable.contains(server.index) && !(server.conduct.answers && server.conduct.delay < .seconds(1))
-        }
+        let eligible = one.reign.providers(for: one.name, one.type, in: one.plan)
+        isHopeless =
+            !eligible.isEmpty
+            && servers.allSatisfy { server in
+                !eligible.contains { server.giver == .provider($0) } || !server.conduct.answers
+            }
+        let isSilentUndetected =
+            !isHopeless
+            && servers.contains { server in
+                one.client.usable.contains(server.index)
+                    && !(server.conduct.answers && server.conduct.delay < .seconds(1))
+            }
         usable = one.client.usable
         answering = one.chronicle.tellings.first {
             guard case .provider = $0.giver else { return false }
@@ -83,11 +94,14 @@ struct SimulatedOutcome {
 
     private func isHarmed(comparedWith peaceful: SimulatedOutcome) -> Bool {
         guard worth.rawValue < peaceful.worth.rawValue, !isUncertain, !peaceful.isUncertain,
-            !usable.isEmpty, usable.isSuperset(of: peaceful.usable), history == peaceful.history
+            isHopeless && peaceful.isHopeless || !usable.isEmpty && usable.isSuperset(of: peaceful.usable),
+            history == peaceful.history
         else { return false }
         if let answering, let other = peaceful.answering, answering != other { return false }
         // A check may have to wait for a turn of another one to end (Documentation/Strategy.md, section 8).
-        if peaceful.worth == .verified, peaceful.waited + CheckQueue.turn > Budget.checked { return false }
+        // A probe may be awaited before LocalDNS is asked.
+        let delay = CheckQueue.turn + (isHopeless ? Budget.verified : .zero)
+        if peaceful.worth == .verified, peaceful.waited + delay > Budget.checked { return false }
         // A cached answer of LocalDNS yields to what a provider has answered since it was stored, and when that was may depend
         // on the turn of a check, too.
         if worth == .verified, waited == .zero { return false }

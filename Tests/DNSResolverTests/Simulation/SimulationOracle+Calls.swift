@@ -18,6 +18,9 @@ extension SimulationOracle {
         let asks = chronicle.asks
         var earlier: [SimulatedQuestion: [Int]] = [:]
         for (index, ask) in asks.enumerated() where !ask.isAttackers {
+            if !isAllowed(ask, by: chronicle.reigns[ask.epoch.policy]), ask.ended != ask.at {
+                faults.append("asked: a source that is not to be asked, \(ask)")
+            }
             let question = SimulatedQuestion(server: ask.server, name: ask.name, isSigned: ask.isSigned)
             for other in earlier[question, default: []].map({ asks[$0] })
             where other.network == ask.network && other.epoch == ask.epoch
@@ -31,6 +34,29 @@ extension SimulationOracle {
             }
         }
         return faults
+    }
+
+    /// Whether the policy lets this source be asked this question (sections 1 to 4 and 7).
+    private func isAllowed(_ ask: Chronicle.Ask, by reign: Chronicle.Reign) -> Bool {
+        guard ask.name >= 0 else { return true }
+        let isAnsweredHere =
+            reign.preset(of: ask.name, among: reign.policy.presets) != nil
+            || !ask.isSigned && ask.types.contains(where: reign.excludes)
+        let route = reign.route(of: ask.name)
+        let isOfRoute =
+            switch ask.giver {
+            case .provider(let number):
+                ask.types.allSatisfy { reign.providers(for: ask.name, $0, in: plan).contains(number) }
+            case .localDNS(let number):
+                number == reign.policy.localDNS
+                    && (route == .bypass
+                        || route.isProtected && reign.mode != .httpdnsOnly
+                            && !(ask.types == [.https] && reign.policy.guardsServiceBindings))
+            case .forwarder(let number):
+                if case .forward(_, number) = route { true } else { false }
+            case .preset, .lastResort, .hint: false
+            }
+        return isOfRoute && !isAnsweredHere
     }
 
     /// Whether a provider that may not be asked beside others is asked while each of them may still answer, in its first

@@ -18,13 +18,33 @@ extension SimulationOracle.Case {
         case .protect where !type.isAddress:
             return isFailure && reign.policy.guardsServiceBindings
                 ? ["neglect: an HTTPS record is denied, never SERVFAIL"] : []
-        case .protect: return neglectOfProvider(servers) + neglectOfLocalDNS(servers)
+        case .protect:
+            return neglectOfProvider(servers) + neglectOfLocalDNS(servers) + lateness(servers)
         case .bypass:
             return hasNone && isWell(.localDNS(reign.policy.localDNS), servers) ? ["neglect: of LocalDNS"] : []
         case .forward(_, let number):
             return hasNone && isWell(.forwarder(number), servers) ? ["neglect: of the forward servers"] : []
         }
     }
+
+    /// A provider's answer is taken whenever it comes; NXDOMAIN may wait for the other family.
+    private func lateness(_ servers: [SimulatedServer]) -> [String] {
+        guard !client.isSigned, client.isFirst, reign.policy.families == .both, !reign.mayBeLocal(name),
+            let time = providersTime(servers), time < Budget.lastStart, waited > time + Budget.hedge
+        else { return [] }
+        return ["slow: after \(waited), though a provider answers within \(time)"]
+    }
+
+    /// Whether the resolver denies a family by itself, and not because a provider called it empty.
+    private var isOwnDenial: Bool {
+        reply.denial == .ours && type.isAddress && reign.policy.families == .both
+            && !chronicle.tellings.contains {
+                $0.name == name && $0.result == .empty && now - $0.at < Self.emptyTime
+            }
+    }
+
+    /// An empty response is used for 300 s at most, with the time of its flight.
+    private static let emptyTime: Duration = .seconds(310)
 
     /// Whether no source's answer was given.
     private var hasNone: Bool { isFailure || isLastResort }
@@ -33,7 +53,7 @@ extension SimulationOracle.Case {
 
     private func neglectOfProvider(_ servers: [SimulatedServer]) -> [String] {
         guard let limit = limitOfProviders, !client.isSigned, client.isFirst, let time = providersTime(servers),
-            time < limit, !isOlder, !isDeniedByProvider, !isBesideDenial
+            time < limit, !(isOfLocalDNS && isOlder), !isDeniedByProvider, !isBesideDenial
         else { return [] }
         return ["neglect: a provider answers within \(time)"]
     }
@@ -41,6 +61,9 @@ extension SimulationOracle.Case {
     /// The time within which a provider's answer goes before what was given; nil: whatever it takes.
     private var limitOfProviders: Duration? {
         if hasNone { return Budget.lastStart }
+        // The other family's addresses may have been verified.
+        if isOwnDenial { return Budget.verified }
+        if reply.isStale, !isOfLocalDNS { return reign.policy.freshness.staleWait }
         guard reign.mode == .httpdnsFirst, isOfLocalDNS else { return nil }
         let limit = isVerified ? Budget.verified : Budget.lastStart
         // A verified answer that yields to the providers is stale, and a client may be let wait for nothing better.
@@ -68,8 +91,19 @@ extension SimulationOracle.Case {
             guard case .provider = telling.giver,
                 telling.result == .empty || telling.result == .nameError && reign.mayBeLocal(name)
             else { return false }
+            // Called empty it is only by all that may be asked.
+            if telling.result == .empty, telling.flightBegan == client.at, !haveAllBeenAsked { return false }
             return ofType.contains {
                 $0.giver == .localDNS(reign.policy.localDNS) && $0.flightBegan == telling.flightBegan
+            }
+        }
+    }
+
+    /// Whether every provider of the name that was usable has been asked in this flight.
+    private var haveAllBeenAsked: Bool {
+        reign.providers(for: name, type, in: plan).allSatisfy { number in
+            chronicle.asks.contains {
+                $0.giver == .provider(number) && $0.name == name && $0.flightBegan == client.at
             }
         }
     }
@@ -77,16 +111,18 @@ extension SimulationOracle.Case {
     /// LocalDNS's answers for protected names are used for so long at most.
     private static let longestFallback: Duration = .seconds(600)
 
-    /// Whether LocalDNS gave it in an earlier flight, and since then no provider has recovered, or none has answered any
-    /// question.
+    /// How long after the start of its flight an answer may be stored, with a check that goes on behind it.
+    private static let settling: Duration = SimulatedWorld.patience + .milliseconds(1_500)
+
+    /// Whether LocalDNS gave it in an earlier flight, and since then no provider has answered any question.
     private var isOlder: Bool {
         !hasNone
             && chronicle.tellings.contains { telling in
                 guard case .localDNS = telling.giver else { return false }
                 return telling.name == name && telling.type == type && telling.network == scope.network
                     && telling.flightBegan < client.at
-                    && (chronicle.lastRecovery.map { $0 <= telling.flightBegan + SimulatedWorld.patience } ?? true
-                        || !hasProviderAnswered(since: telling.flightBegan))
+                    && client.at - telling.flightBegan < Self.longestFallback + Self.settling
+                    && !hasProviderAnswered(since: telling.flightBegan + Self.settling)
             }
     }
 
@@ -150,11 +186,17 @@ extension SimulationOracle.Case {
             // LocalDNS's answer for a name that a provider denies is not verified, and the preset goes before it.
             !(isLastResort && isDeniedByProvider)
         else { return [] }
+        let kinds = server.conduct.addresses
         let isGood =
-            reign.mode == .localDNSFirst
-            ? !server.conduct.addresses.contains(where: \.isHijacker)
-            : server.conduct.addresses.allSatisfy { $0 == .honest }
-        return isGood && reign.check(of: name) != .off ? ["neglect: of an honest LocalDNS"] : []
+            if reign.check(of: name) == .off {
+                !isLastResort
+            } else if reign.mode == .localDNSFirst {
+                !kinds.contains(where: \.isHijacker)
+            } else {
+                kinds.contains(.honest)
+                    || reign.check(of: name) == .lenient && !isLastResort && !kinds.allSatisfy(\.isHijacker)
+            }
+        return isGood ? ["neglect of LocalDNS: it answers \(kinds)"] : []
     }
 
     private func isWell(_ giver: SimulatedAddress.Giver, _ servers: [SimulatedServer]) -> Bool {

@@ -1,8 +1,9 @@
 import DNSCache
-import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
+
+@testable import DNSResolver
 
 // Never a wrong address: an answer is that of one source, which may answer this client's question now, and it is not
 // older than it may be.
@@ -10,9 +11,13 @@ import TestSupport
 extension SimulationOracle.Case {
     /// An address can be verified only if LocalDNS's answer leaves this much time for its handshake.
     private static let checkTime: Duration = .milliseconds(250)
+    /// The same for an address whose handshake takes 0.7 s, with the head start of the first one and a margin.
+    private static let slowCheckTime: Duration = .seconds(1)
     /// Seconds for which addresses of LocalDNS are used for a protected name, if certificates verify them and if not.
     private static let verifiedTime: UInt32 = 600
     private static let unverifiedTime: UInt32 = 60
+    /// Seconds for which a family that failed is NODATA beside the other one, with the time of its flight.
+    private static let ownDenialTime: Int64 = 10
     /// How long after the start of its flight an answer may be stored, from when it ages: that includes a check that
     /// began after the answer was given.
     private static let settling: Duration = SimulatedWorld.patience + .milliseconds(1_500)
@@ -88,8 +93,22 @@ extension SimulationOracle.Case {
         }
         guard telling.at + Self.checkTime <= telling.flightBegan + Budget.checked else { return faults }
         if kinds.contains(.hijacker) { faults.append("forged: an address that shows another's certificate") }
+        if kinds.contains(.slowHijacker), telling.at + Self.slowCheckTime <= telling.flightBegan + Budget.checked,
+            !isCrowded(around: telling.at)
+        {
+            faults.append("slow forged: an address that shows another's certificate after 0.7 s")
+        }
         if kinds.contains(.honest), !isHonest { faults.append("forged: a verified address among others") }
         return faults
+    }
+
+    /// Whether so many addresses are checked at that time that one may have to wait for its turn.
+    private func isCrowded(around instant: Instant) -> Bool {
+        let around = chronicle.tellings.count { telling in
+            guard case .localDNS = telling.giver else { return false }
+            return telling.at > instant - .seconds(2) && telling.at < instant + Self.slowCheckTime
+        }
+        return around * 3 > CheckQueue.limit
     }
 
     /// Whether a provider denied the name in the same flight, which may be one of the local network.
@@ -124,12 +143,16 @@ extension SimulationOracle.Case {
     /// Whether the resolver itself may say that there is nothing of this type.
     private var hasReasonForNoData: Bool {
         if type == .https, route.isProtected, reign.policy.guardsServiceBindings { return true }
-        return lastResort != nil
-            || chronicle.tellings.contains { telling in
-                telling.name == name && telling.network == scope.network
-                    && (type.isAddress && telling.type == type.sibling && telling.result == .records
-                        || telling.type == type && telling.result == .empty)
-            }
+        // A suppressed family says nothing of where the other one's answer is from.
+        let areBothGiven = reign.policy.families == .both
+        if lastResort != nil, isLastResort || !areBothGiven { return true }
+        return chronicle.tellings.contains { telling in
+            guard telling.name == name, telling.network == scope.network else { return false }
+            if telling.type == type { return telling.result == .empty }
+            guard type.isAddress, telling.type == type.sibling, telling.result == .records else { return false }
+            let lifetime = chronicle.reigns[telling.asked.policy].lifetime(telling.ttl, isDenial: false)
+            return !areBothGiven || now - telling.at <= .seconds(Int64(lifetime) + Self.ownDenialTime)
+        }
     }
 
     // MARK: HTTPS
@@ -210,7 +233,8 @@ extension SimulationOracle.Case {
             let code: ExtendedError.Code = reply.responseCode == .nameError ? .staleNXDomainAnswer : .staleAnswer
             let isMarked = reply.error?.code == code && reply.ttl <= 30
             let faults = isMarked ? [] : ["stale: without saying so"]
-            return age <= lifetime + reign.staleTime ? faults : faults + ["stale: after \(age) s of \(lifetime)"]
+            if age > lifetime + reign.staleTime(lifetime) { return faults + ["stale: after \(age) s of \(lifetime)"] }
+            return faults
         }
         var faults: [String] = []
         if telling.answered.network != chronicle.epoch.network { faults.append("age: fresh, from another network") }
