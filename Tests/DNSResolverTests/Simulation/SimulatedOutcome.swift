@@ -94,7 +94,8 @@ struct SimulatedOutcome {
 
     private func isHarmed(comparedWith peaceful: SimulatedOutcome) -> Bool {
         guard worth.rawValue < peaceful.worth.rawValue, !isUncertain, !peaceful.isUncertain,
-            isHopeless && peaceful.isHopeless || !usable.isEmpty && usable.isSuperset(of: peaceful.usable),
+            // While all are known to fail, a stale answer is not waited behind.
+            isHopeless && peaceful.isHopeless && !isStale || !usable.isEmpty && usable.isSuperset(of: peaceful.usable),
             history == peaceful.history
         else { return false }
         if let answering, let other = peaceful.answering, answering != other { return false }

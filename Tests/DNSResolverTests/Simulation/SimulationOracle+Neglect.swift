@@ -37,7 +37,7 @@ extension SimulationOracle.Case {
 
     /// Whether the resolver denies a family by itself, and not because a provider called it empty.
     private var isOwnDenial: Bool {
-        reply.denial == .ours && type.isAddress && reign.policy.families == .both
+        reply.denial == .ours && !reply.isStale && type.isAddress && reign.policy.families == .both
             && !chronicle.tellings.contains {
                 $0.name == name && $0.result == .empty && now - $0.at < Self.emptyTime
             }
