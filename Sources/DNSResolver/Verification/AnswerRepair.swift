@@ -40,12 +40,23 @@ final class AnswerRepair {
         }
     }
 
-    private struct Job {
+    /// One answer that is checked, or waits for it.
+    @Loop
+    private final class Job {
         let key: FlightKey
         let type: RecordType
         let subject: Subject
         let check: AnswerCheck
-        let askHTTPDNS: @Loop () -> Void
+        /// Nil once it was called.
+        var askHTTPDNS: (@Loop () -> Void)?
+
+        init(
+            _ key: FlightKey, _ type: RecordType, _ subject: Subject, by check: AnswerCheck,
+            askHTTPDNS: @escaping @Loop () -> Void
+        ) {
+            (self.key, self.type, self.subject, self.check) = (key, type, subject, check)
+            self.askHTTPDNS = askHTTPDNS
+        }
     }
 
     private let store: AnswerStore
@@ -68,8 +79,7 @@ final class AnswerRepair {
         askHTTPDNS: @escaping @Loop () -> Void
     ) {
         if queue.isFull, queue.displace(for: key.holder) == nil { return }
-        _ = queue.append(
-            Job(key: key, type: type, subject: subject, check: check, askHTTPDNS: askHTTPDNS), for: key.holder)
+        _ = queue.append(Job(key, type, subject, by: check, askHTTPDNS: askHTTPDNS), for: key.holder)
         beginNext()
     }
 
@@ -78,7 +88,7 @@ final class AnswerRepair {
             let ticket = underWay.add(for: job.key.holder)
             running[ticket] = job
             Loop.spawn { [self] in
-                if await removesForged(job) { job.askHTTPDNS() }
+                await check(job)
                 running[ticket] = nil
                 underWay.remove(ticket)
                 beginNext()
@@ -86,36 +96,39 @@ final class AnswerRepair {
         }
     }
 
-    /// Removes the answers with a forged address: the one whose check has detected it, and those that are cached apart,
-    /// for other clients, and whose checks have not come to it yet.
-    private func forget(_ address: IPAddress, of name: Name) {
+    /// Removes the answers with a forged address, and has HTTPDNS asked for their names: the one whose check has detected
+    /// it, and those that are cached apart, for other clients, and whose checks have not come to it yet.
+    private func repair(_ address: IPAddress, of name: Name) {
         for job in Array(running.values) + queue.all
         where job.key.name == name && job.subject.answer.addresses.contains(address) {
             store.forgetUnverified(job.key, job.type)
+            let askHTTPDNS = job.askHTTPDNS.take()
+            if isCurrent(job) { askHTTPDNS?() }
         }
     }
 
-    /// Whether an answer of the policy in force has a forged address; it is removed from the cache as soon as one is
-    /// detected, whatever the other addresses are.
-    private func removesForged(_ job: Job) async -> Bool {
+    /// Whether its answer is of the policy in force: under another one such answers are not used any more, and in another
+    /// network as stale ones.
+    private func isCurrent(_ job: Job) -> Bool { job.key.generation == store.generation }
+
+    /// Checks an answer: it is removed from the cache as soon as an address in it is detected as forged, whatever the others
+    /// are.
+    private func check(_ job: Job) async {
         let (subject, type) = (job.subject, job.type)
         let verdicts = await job.check.verdicts(
             on: subject.answer, to: job.key, from: subject.server, until: clock.now + AddressChecks.longest,
             endsAtForgery: true)
-        // Under another policy these answers are not used any more; in another network, as stale ones.
-        let isCurrent = job.key.generation == store.generation
-        if verdicts.values.contains(.forged) {
-            for (address, verdict) in verdicts where verdict == .forged { forget(address, of: job.key.name) }
-            return isCurrent
+        guard !verdicts.values.contains(.forged) else {
+            for (address, verdict) in verdicts where verdict == .forged { repair(address, of: job.key.name) }
+            return
         }
         // Checks that had to wait for others may still detect one.
         job.check.watch(subject.answer, to: job.key, type) { [store, key = job.key] in
             store.forgetUnverified(key, type)
         }
         let checked = CheckedAnswer(subject.answer, for: type, verdicts: verdicts, level: .lenient)
-        if isCurrent, case .verified(let answer) = checked {
+        if isCurrent(job), case .verified(let answer) = checked {
             store.keepVerified(answer, for: job.key, type, subject.server)
         }
-        return false
     }
 }

@@ -615,6 +615,23 @@ struct CertificateScenarioTests {
         #expect(await !machine.ask(signed: true).has(Self.given))
     }
 
+    @Test @Loop
+    func `LocalDNS first: a forgery is repaired for another client whose look-up still waits for the other family`()
+        async throws
+    {
+        let machine = try machine(
+            mode: .localDNSFirst, server: .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(30)))
+        machine.localDNS.behaviour = .addresses("203.0.113.10", Self.given)
+        machine.localDNS.slow[.aaaa] = .seconds(4)
+        machine.handshake.servers["203.0.113.10"] = .silent
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .milliseconds(50))
+        #expect(await machine.ask(signed: true).has(Self.given))
+        await machine.clock.advance(by: .milliseconds(85))
+        #expect(machine.checks.journal.total == 1)
+        #expect(await machine.ask(signed: true).has("192.0.2.1"))
+    }
+
     /// A machine whose LocalDNS answers A alone, with a forgery that is detected 0.7 s after the question.
     @Loop
     private func machineWithLateForgery(answeredAfter delay: Duration, detectedAfter check: Duration) throws
