@@ -148,7 +148,7 @@ package final class DiskCache: Sendable {
     /// Removes all records of a kind.
     package func forgetAll(_ kind: StateRecord.Kind) { change { $0.forgetAll(kind) } }
 
-    /// All records of the previous run, once the file is open; none when it cannot be opened.
+    /// All records of the previous run, once the file is open; none where it never can be opened, when the cache stops.
     package func states() async -> [StateRecord] {
         await withCheckedContinuation { continuation in
             let isTaken = shared.state.withLock { state in

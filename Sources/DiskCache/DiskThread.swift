@@ -37,7 +37,8 @@ final class DiskThread {
             let isStopping = shared.state.withLock { $0.isStopping }
             if open == nil, !isStopping || !isReportedUnavailable, retryAt.map({ $0 <= now }) ?? true { openFile() }
             if isStopping { return finish() }
-            answerStateReaders()
+            // A file that cannot be opened yet is tried again, and what was learned is of use then, too.
+            if open != nil { answerStateReaders() }
             guard shared.state.withLock({ $0.identity != nil }) else {
                 wait()
                 continue

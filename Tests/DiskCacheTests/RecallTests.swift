@@ -213,4 +213,26 @@ import Testing
         #expect(machine.memory.entry(for: key("www.example.com"))?.isNeverHit == true)
         machine.disk.stop()
     }
+
+    @Test(arguments: ["policy one", "policy two"])
+    func `what was stored in an earlier network is recalled as of that network`(digest: String) throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        try first.put("old.example.com")
+        first.disk.stop()
+        let machine = try Machine(path, clock: clock, loads: false)
+        clock.pass(10)
+        var present = identity(digest, generation: 9)
+        (present.networkBegan, present.earlierNetwork) = (clock.now, 8)
+        machine.disk.adopt(present, FreshnessPolicy(), flushInterval: .milliseconds(2))
+        clock.pass(10)
+        try machine.put("new.example.com")
+        #expect(machine.flush())
+        machine.disk.stop()
+        let last = try Machine(path, clock: clock, identity: present)
+        #expect(last.load())
+        #expect(last.memory.entry(for: key("old.example.com"))?.generation == 8)
+        #expect(last.has("new.example.com"))
+        last.disk.stop()
+    }
 }

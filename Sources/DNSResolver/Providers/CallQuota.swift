@@ -50,6 +50,10 @@ package struct CallQuota: Hashable, Sendable {
     private static let secondsPerDay: Int64 = 86_400
     /// The rate of a shorter time says nothing about a month, in seconds.
     private static let shortest: Int64 = 3_600
+    /// 2025-01-01, in seconds since 1970: before this the clock is not set yet, as on a machine without a battery.
+    private static let earliest: Int64 = 1_735_689_600
+    /// The days that a clock which is set can show: to the end of the year 9999.
+    private static let days = earliest / secondsPerDay..<2_932_897
     /// A month, in seconds.
     private static let longest: Int64 = 31 * secondsPerDay
 
@@ -77,11 +81,12 @@ package struct CallQuota: Hashable, Sendable {
         Record(day: today(at: time), month: thisMonth(at: time), since: since)
     }
 
-    package func today(at time: Int64) -> CallCount { day.moved(to: Self.day(time)) }
+    package func today(at time: Int64) -> CallCount { day.moved(to: Self.day(known(time))) }
 
     package func thisMonth(at time: Int64) -> CallCount {
+        let time = known(time)
         // A new month begins with a new day: mostly there is no date to compute.
-        Self.day(time) == day.period ? month : month.moved(to: Self.date(time).monthNumber)
+        return Self.day(time) == day.period ? month : month.moved(to: Self.date(time).monthNumber)
     }
 
     /// Whether a day has ended that was not taken yet.
@@ -146,8 +151,20 @@ package struct CallQuota: Hashable, Sendable {
         month.add(billed: units)
     }
 
+    /// The time, or, where the clock is not set yet, the day of the count, which then goes on.
+    private func known(_ time: Int64) -> Int64 {
+        time < Self.earliest && Self.days.contains(day.period) ? day.period * Self.secondsPerDay : time
+    }
+
     /// Adds the count from before a restart to the count since.
     package mutating func restore(_ stored: Record, at time: Int64) {
+        if time < Self.earliest, Self.days.contains(stored.day.period), day.period < stored.day.period {
+            // Goes on where the record ends; the clock will say whether that is over.
+            (day.period, month.period) = (stored.day.period, stored.month.period)
+            (since, ended) = (stored.since, nil)
+            day.add(stored.day)
+            return month.add(stored.month)
+        }
         let isOfThisMonth = stored.month.period >= Self.date(time).monthNumber
         move(to: time)
         if stored.day.period < day.period, stored.day.calls > 0, ended == nil {
@@ -173,6 +190,7 @@ package struct CallQuota: Hashable, Sendable {
     }
 
     private mutating func move(to time: Int64) {
+        let time = known(time)
         let number = Self.day(time)
         guard number != day.period else { return }
         if number > day.period, day.calls > 0 {

@@ -1,4 +1,5 @@
 package import DNSWire
+package import Scheduling
 
 /// The policy in force in terms that mean the same in the next process.
 ///
@@ -15,11 +16,17 @@ package struct PolicyIdentity: Sendable {
     package var digest: String
     /// The number that the memory cache keeps for it.
     package var generation: UInt32
+    /// When the present network began, on the boot clock: answers that were stored before are stale. Default: before
+    /// everything.
+    package var networkBegan: Instant
+    /// A number that the memory cache takes for that of an earlier network. Default: 0.
+    package var earlierNetwork: UInt32
     /// The number of the route that a name in lower case takes.
     package var route: @Sendable (Name) -> UInt16
 
     package init(
         sources: [UInt16: String], standIns: Set<UInt16>, rules: Set<UInt16>, digest: String, generation: UInt32,
+        networkBegan: Instant = Instant(nanoseconds: .min), earlierNetwork: UInt32 = 0,
         route: @escaping @Sendable (Name) -> UInt16
     ) {
         self.sources = sources
@@ -27,6 +34,8 @@ package struct PolicyIdentity: Sendable {
         self.rules = rules
         self.digest = digest
         self.generation = generation
+        self.networkBegan = networkBegan
+        self.earlierNetwork = earlierNetwork
         self.route = route
     }
 

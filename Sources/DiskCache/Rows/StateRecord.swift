@@ -31,8 +31,8 @@ package struct StateRecord: Equatable, Sendable {
             case .calls, .fleetCalls, .accountCalls: 3 * 86_400
             case .clockOffset: 7 * 86_400
             case .serviceAddresses, .localDNSServers, .badAddress, .journal: 90 * 86_400
-            // Until it is switched on.
-            case .switchedOff: 3_650 * 86_400
+            // Until it is switched on, also where the clock was not set when it was switched off.
+            case .switchedOff: .max
             }
         }
 

@@ -38,11 +38,14 @@ extension StoredAnswer {
         if identity.rules.contains(tag), !isSamePolicy { return nil }
         let isStandIn = identity.standIns.contains(tag) && route != .bypass
         if isStandIn, !isSamePolicy { return nil }
-        let age = age(reading, isClockSound: isClockSound)
+        let storedAt = reading.now - .seconds(age(reading, isClockSound: isClockSound))
+        // A generation other than the current one: the loop decides again before a thread serves it.
+        let generation =
+            storedAt <= identity.networkBegan
+            ? identity.earlierNetwork : isSamePolicy ? identity.generation : identity.generation &- 1
         return CacheEntry(
-            answer: answer, storedAt: reading.now - .seconds(age), lifetime: lifetime,
-            // A generation other than the current one: the loop decides again before a thread serves it.
-            generation: isSamePolicy ? identity.generation : identity.generation &- 1, route: routeTag, source: tag,
+            answer: answer, storedAt: storedAt, lifetime: lifetime, generation: generation, route: routeTag,
+            source: tag,
             isNegative: isNegative, refreshMargin: isStandIn ? lifetime : 0)
     }
 

@@ -37,9 +37,11 @@ extension DNSService {
 
     /// Tells the disk which policy is in force.
     func tellDiskOfPolicy() {
+        var identity = composition.identity(
+            routes: routesInForce, translation: translation, generation: generation.current)
+        (identity.networkBegan, identity.earlierNetwork) = presentNetwork
         disk?.adopt(
-            composition.identity(
-                routes: routesInForce, translation: translation, generation: generation.current),
+            identity,
             FreshnessPolicy(composition.settings.cache), flushInterval: composition.settings.cache.disk.flushInterval)
     }
 }

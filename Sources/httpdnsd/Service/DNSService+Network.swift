@@ -38,6 +38,7 @@ extension DNSService {
         composition.networkChanged(hasOtherServers: hasOtherServers)
         forgetStoredVerdicts()
         resolver.networkChanged()
+        presentNetwork = (loop.now, generation.current &- 1)
         discoverPrefix()
         tellDiskOfPolicy()
         Loop.spawn { [resolver] in await resolver.refreshHot() }

@@ -53,7 +53,8 @@ extension DNSService {
                 let servers = record.value.split(separator: " ").compactMap { LocalDNSServer(text: $0) }
                 composition.localDNS.restore(servers.filter { !ours.contains($0) })
             case .checkVerdict: restoreVerdict(record)
-            case .switchedOff: _ = turn(on: false)
+            // The file may have been opened only after the switch was used.
+            case .switchedOff: if !isSwitchUsed { _ = turn(on: false) }
             case .journal: if let entry = HijackedAddress(record) { forged.append(entry) }
             }
         }
@@ -78,6 +79,7 @@ extension DNSService {
 
     /// Keeps how the switch stands, so that a restart finds it.
     func keepSwitch() {
+        isSwitchUsed = true
         if resolver.isOn {
             disk?.forget(.switchedOff, "httpdns")
         } else {
@@ -88,8 +90,9 @@ extension DNSService {
     private func restoreBadAddress(_ record: StateRecord) {
         guard let address = IPAddress(record.name), let until = Int64(record.value) else { return }
         let (rest, overflow) = until.subtractingReportingOverflow(Int64(time(nil)))
-        guard !overflow, rest > 0, rest <= BadAddresses.lifetimes.upperBound.components.seconds else { return }
-        reported.report(address, lifetime: .seconds(rest))
+        guard !overflow, rest > 0 else { return }
+        // While the clock is not set yet, the rest seems to be many years.
+        reported.report(address, lifetime: min(.seconds(rest), BadAddresses.lifetimes.upperBound))
     }
 
     /// Keeps for how long a reported address still counts.

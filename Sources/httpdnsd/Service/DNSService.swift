@@ -54,8 +54,12 @@ final class DNSService {
     /// The prefix that was logged last.
     var foundPrefix: NAT64Prefix?
     var networkChanges = NetworkChanges()
+    /// When the present network began, and a number of cached answers from before; as in `PolicyIdentity`.
+    var presentNetwork = (began: Instant(nanoseconds: .min), earlier: UInt32(0))
     /// Whether the machine's programs ask this server, as found last.
     var machineResolver = MachineResolver.State.off
+    /// Whether HTTPDNS has been switched since the start.
+    var isSwitchUsed = false
     /// Whether it takes no more queries.
     var isStopping = false
     private let rules: SharedClientRules

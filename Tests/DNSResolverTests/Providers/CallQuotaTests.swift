@@ -53,6 +53,25 @@ struct CallQuotaTests {
         #expect(calls.thisMonth(at: Self.december).calls == 1)
     }
 
+    @Test(arguments: [false, true])
+    func `where the clock is not set yet after a restart, the counts go on`(isAskedBefore: Bool) {
+        // Two years later: a clock that shows a day before 2025 is not set.
+        let midnight = Self.midnight + 730 * Self.secondsPerDay
+        let unset: Int64 = 100
+        var before = CallQuota(dailyLimit: 10, monthlyLimit: 100)
+        for _ in 0..<9 { _ = before.take(at: midnight) }
+        var calls = CallQuota(dailyLimit: 10, monthlyLimit: 100)
+        if isAskedBefore { _ = calls.take(at: unset) }
+        calls.restore(before.record(at: midnight), at: unset)
+        if !isAskedBefore { #expect(calls.take(at: unset) == true) }
+        #expect(calls.take(at: unset) == false)
+        #expect(calls.record(at: unset).day == CallCount(period: midnight / Self.secondsPerDay, calls: 10))
+        #expect(calls.takeEndedDay() == nil)
+        #expect(calls.exhausted(at: midnight + 60) == .day)
+        let nextDay = midnight + Self.secondsPerDay
+        #expect(calls.today(at: nextDay).calls == 0 && calls.thisMonth(at: nextDay).calls == 10)
+    }
+
     @Test(arguments: [Int.max, Int.max - 1, 1 << 41, -1, .min])
     func `a count that no day can have stops no calls where there is no limit`(count: Int) {
         var calls = CallQuota(dailyLimit: 0)

@@ -41,6 +41,19 @@ import Testing
         second.disk.stop()
     }
 
+    @Test func `what was learned is found also where the file can be opened only later`() async throws {
+        let first = try Machine(path)
+        first.disk.keep(StateRecord(.calls, "vendor", value: "12", storedAt: noon))
+        #expect(first.flush())
+        let second = try Machine(path, retry: .milliseconds(200) ... .milliseconds(200))
+        #expect(second.wait { !second.events.all.isEmpty })
+        async let found = second.disk.states()
+        #expect(second.wait { second.disk.shared.state.withLock { !$0.stateReaders.isEmpty } })
+        first.disk.stop()
+        #expect(await found.map(\.value) == ["12"])
+        second.disk.stop()
+    }
+
     @Test func `the lock is released although a child that is just being started has a copy of it`() throws {
         let path = directory.path + "/lock"
         let copy: Int32
