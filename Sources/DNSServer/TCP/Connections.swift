@@ -9,6 +9,8 @@ import Scheduling
 final class Connections: ConnectionOwner {
     /// Bytes read from a connection by one system call.
     private nonisolated static let readSize = TLSStream.plaintext
+    /// The most connections of a network that are looked at for an idle one.
+    private nonisolated static let longestSearch = 32
 
     let loop: EventLoop
     let limits: ServerLimits
@@ -148,8 +150,8 @@ final class Connections: ConnectionOwner {
 
     private func makeRoom(for network: ClientNetwork) -> Bool {
         let other = holdings.yielding(to: network)
-        let leaving = (other ?? holdings.first(of: network)).flatMap { open[$0] }
-        let closes = other != nil || leaving?.isIdle == true
+        let leaving = idlest(of: other.flatMap { holdings.holder(of: $0) } ?? network) ?? other.flatMap { open[$0] }
+        let closes = leaving != nil
         let most = holdings.largest.map { ": \($0.count) from \($0.network)" } ?? ""
         let what = closes ? "the one idle for longest is closed for a new one" : "a new one is closed"
         events.report(
@@ -157,6 +159,17 @@ final class Connections: ConnectionOwner {
                 .limitConnections, about: "all", "\(holdings.count) \(kind) connections are open\(most); \(what)"))
         if closes { leaving?.close() }
         return closes
+    }
+
+    /// The connection of a network that is idle for longest; nil where all that were looked at have a query.
+    private func idlest(of network: ClientNetwork) -> (any ServedConnection)? {
+        var next = holdings.first(of: network)
+        for _ in 0..<Self.longestSearch {
+            guard let ticket = next else { return nil }
+            if let connection = open[ticket], connection.isIdle { return connection }
+            next = holdings.next(after: ticket)
+        }
+        return nil
     }
 
     func identified(_ connection: any ServedConnection) {

@@ -56,8 +56,13 @@ struct FrameBuffer {
 
     /// Frees storage beyond what the next message is likely to need.
     mutating func trim() {
-        guard count == 0 else { return }
-        bytes.removeAll(keepingCapacity: bytes.capacity <= Self.retained)
-        start = 0
+        if count == 0 {
+            bytes.removeAll(keepingCapacity: bytes.capacity <= Self.retained)
+            start = 0
+        } else if bytes.capacity > Self.retained, count < bytes.capacity / 4 {
+            bytes.removeSubrange(..<start)
+            start = 0
+            bytes.giveBackUnused()
+        }
     }
 }

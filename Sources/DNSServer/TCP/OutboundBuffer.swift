@@ -38,6 +38,7 @@ struct OutboundBuffer {
         } else if start > bytes.count / 2 {
             bytes.removeSubrange(..<start)
             start = 0
+            if bytes.capacity > Self.retained, bytes.count < bytes.capacity / 4 { bytes.giveBackUnused() }
         }
     }
 }

@@ -42,7 +42,12 @@ struct ProxyHeader {
             return .isDone(client: SocketAddress(ipv4: address, port: port(at: Self.fixed + 8)))
         case (1, 0x21) where length >= 36:
             let (high, low) = (number(at: Self.fixed, count: 8), number(at: Self.fixed + 8, count: 8))
-            return .isDone(client: SocketAddress(ipv6: high, low, port: port(at: Self.fixed + 32)))
+            let port = port(at: Self.fixed + 32)
+            // A proxy that listens on both families reports a client of IPv4 as `::ffff:192.0.2.1`.
+            if high == 0, low >> 32 == 0xffff {
+                return .isDone(client: SocketAddress(ipv4: UInt32(truncatingIfNeeded: low), port: port))
+            }
+            return .isDone(client: SocketAddress(ipv6: high, low, port: port))
         default: return .isInvalid
         }
     }

@@ -1,15 +1,19 @@
 import DNSWire
 import Platform
 
-/// What identifies a retransmitted datagram: client address and port, server address, ID and question.
+/// What identifies a retransmitted datagram: client address and port, server address, and all of its bytes. With the same ID
+/// and question a client may ask for another response: without EDNS, say, or with CD.
 struct DatagramIdentity: Hashable {
     private let client: SocketAddress
     private let server: SocketAddress
     private let local: UInt64
     private let localEnd: UInt64
     private let id: UInt16
+    private let message: [UInt8]
+    private let questionLength: Int
+
     /// The question's bytes, with the client's letter case.
-    private let question: ArraySlice<UInt8>
+    private var question: ArraySlice<UInt8> { message[Header.length..<(Header.length + questionLength)] }
 
     /// Hashes the question's bytes eight at a time: a call of the hasher costs more than combining them.
     func hash(into hasher: inout Hasher) {
@@ -32,6 +36,7 @@ struct DatagramIdentity: Hashable {
         server = path.socket.address
         (local, localEnd) = path.local
         id = query.id
-        question = message[Header.length..<(Header.length + query.questionLength)]
+        self.message = message
+        questionLength = query.questionLength
     }
 }

@@ -34,6 +34,21 @@ import Testing
         "POST /dns-query HTTP/1.1\r\nhost:dns.example\r\nContent-Type: Application/DNS-Message ;a=b\r\n"
         + "content-length: \t 4 \r\n\r\nbody"
 
+    @Test func `storage of a long body is returned, though a byte of the next request is there`() {
+        var reader = HTTP1Reader()
+        let body = String(repeating: "x", count: 65_535)
+        reader.append(
+            Array(
+                Self.post.replacing("content-length: \t 4 \r\n\r\nbody", with: "content-length: 65535\r\n\r\n\(body)G")
+                    .utf8)[...])
+        guard case .request(let request, _) = reader.next() else {
+            Issue.record("no request")
+            return
+        }
+        #expect(request.body.count == 65_535 && reader.count == 1)
+        #expect(reader.bytes.capacity <= HTTPServerLimits.header)
+    }
+
     @Test(arguments: [1, 2, 3, 7, 1_000])
     func `requests that come in parts of any size are read one by one`(size: Int) {
         let (requests, isLast, refusal) = read(Self.get + Self.post + Self.get, inPartsOf: size)

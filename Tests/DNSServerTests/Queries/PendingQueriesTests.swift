@@ -116,6 +116,18 @@ import Testing
         #expect(Set(replies.map(\.id)).isSuperset(of: 100..<104))
     }
 
+    @Test @Loop func `a query with the same ID that wants another response is no retransmission`() async throws {
+        let fixture = try Fixture()
+        try fixture.add(.query("www.example.com", id: 7, edns: TestEDNS()))
+        try fixture.add(.query("www.example.com", id: 7, edns: TestEDNS()))
+        try fixture.add(.query("www.example.com", id: 7))
+        await fixture.responder.asked(2)
+        fixture.responder.releaseForEver()
+        await fixture.queries.drain()
+        #expect(try fixture.replies().count { $0.edns == nil } == 1)
+        #expect(fixture.responder.questions.count == 2)
+    }
+
     @Test @Loop func `replies that become ready together leave with one system call`() async throws {
         let fixture = try Fixture()
         try fixture.add(.query("www.example.com", id: 1))

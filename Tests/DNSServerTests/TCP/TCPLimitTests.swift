@@ -57,6 +57,26 @@ import Testing
         }
     }
 
+    @Test func `past the limit an idle connection is closed, though the one used least lately has a query`()
+        async throws
+    {
+        var limits = TestServer.limits
+        limits.connections = 2
+        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+            try server.store("cached.example")
+            let first = try TestTCPClient(server.address)
+            try first.send([.query("slow.example")])
+            await server.responder.asked(1)
+            let second = try TestTCPClient(server.address)
+            #expect(try second.ask(.query("cached.example")).rcode == 0)
+            let third = try TestTCPClient(server.address)
+            #expect(try third.ask(.query("cached.example")).rcode == 0)
+            #expect(second.isClosed(within: .patience))
+            await server.responder.release("slow.example")
+            #expect(try first.receive()?.rcode == 0)
+        }
+    }
+
     @Test func `queries past the limit of a connection wait until others are answered`() async throws {
         var limits = TestServer.limits
         limits.pendingPerConnection = 4

@@ -35,6 +35,12 @@ import Testing
         #expect(progress(bytes) == .isDone(client: SocketAddress(ipv6: 0x2001_0db8_0000_0000, 7, port: 9)))
     }
 
+    @Test func `a client of IPv4 that is reported as one of IPv6 is one of IPv4`() {
+        let client = [UInt8](repeating: 0, count: 10) + [0xff, 0xff, 192, 0, 2, 1]
+        let bytes = Self.signature + [0x21, 0x21, 0, 36] + client + [UInt8](repeating: 0, count: 16) + [0, 9, 0, 1]
+        #expect(progress(bytes) == .isDone(client: SocketAddress(ipv4: 0xc000_0201, port: 9)))
+    }
+
     @Test func `a connection of the proxy's own has no other client`() {
         #expect(progress(Self.signature + [0x20, 0x00, 0, 0]) == .isDone(client: nil))
         #expect(progress(Self.signature + [0x21, 0x00, 0, 0]) == .isDone(client: nil))

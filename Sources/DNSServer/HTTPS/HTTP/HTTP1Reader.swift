@@ -24,7 +24,7 @@ struct HTTP1Reader {
         var coding: HTTPServerResponse.Status?
     }
 
-    private var bytes: [UInt8] = []
+    private(set) var bytes: [UInt8] = []
     /// Up to where no end of a header was found.
     private var searched = 0
     private var head: Head?
@@ -57,7 +57,11 @@ struct HTTP1Reader {
 
     private mutating func remove(_ count: Int) {
         bytes.removeFirst(count)
-        if bytes.isEmpty { bytes = [] }
+        if bytes.isEmpty {
+            bytes = []
+        } else if bytes.capacity > HTTPServerLimits.header, bytes.count < bytes.capacity / 4 {
+            bytes.giveBackUnused()
+        }
         searched = 0
     }
 
