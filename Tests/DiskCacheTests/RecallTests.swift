@@ -203,14 +203,17 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test func `an answer of LocalDNS for a protected name is given by the loop alone, as before`() throws {
+    @Test(arguments: [true, false])
+    func `an answer of LocalDNS in place of a provider's is given by the loop alone, as before`(yields: Bool) throws {
         let clock = TestClock()
+        var identity = identity()
+        identity.doStandInsYield = yields
         let first = try Machine(path, clock: clock)
         try first.put("www.example.com", source: 2)
         first.disk.stop()
-        let machine = try Machine(path, clock: clock)
+        let machine = try Machine(path, clock: clock, identity: identity)
         #expect(machine.load())
-        #expect(machine.memory.entry(for: key("www.example.com"))?.isNeverHit == true)
+        #expect(machine.memory.entry(for: key("www.example.com"))?.isNeverHit == yields)
         machine.disk.stop()
     }
 

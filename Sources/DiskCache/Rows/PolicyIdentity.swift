@@ -10,6 +10,9 @@ package struct PolicyIdentity: Sendable {
     package var sources: [UInt16: String]
     /// Numbers of sources whose answers depend on the whole policy when they are for protected names: LocalDNS.
     package var standIns: Set<UInt16>
+    /// Whether these yield to a provider that answers again: then the loop decides at each question whether one is given.
+    /// Default: yes.
+    package var doStandInsYield: Bool
     /// Numbers of sources that are nothing without the policy: our own rules.
     package var rules: Set<UInt16>
     /// A digest of lists, mode and sources.
@@ -26,7 +29,7 @@ package struct PolicyIdentity: Sendable {
 
     package init(
         sources: [UInt16: String], standIns: Set<UInt16>, rules: Set<UInt16>, digest: String, generation: UInt32,
-        networkBegan: Instant = Instant(nanoseconds: .min), earlierNetwork: UInt32 = 0,
+        networkBegan: Instant = Instant(nanoseconds: .min), earlierNetwork: UInt32 = 0, doStandInsYield: Bool = true,
         route: @escaping @Sendable (Name) -> UInt16
     ) {
         self.sources = sources
@@ -35,6 +38,7 @@ package struct PolicyIdentity: Sendable {
         self.digest = digest
         self.generation = generation
         self.networkBegan = networkBegan
+        self.doStandInsYield = doStandInsYield
         self.earlierNetwork = earlierNetwork
         self.route = route
     }

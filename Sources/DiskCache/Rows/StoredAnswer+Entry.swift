@@ -46,7 +46,7 @@ extension StoredAnswer {
         return CacheEntry(
             answer: answer, storedAt: storedAt, lifetime: lifetime, generation: generation, route: routeTag,
             source: tag,
-            isNegative: isNegative, refreshMargin: isStandIn ? lifetime : 0)
+            isNegative: isNegative, refreshMargin: isStandIn && identity.doStandInsYield ? lifetime : 0)
     }
 
     /// Seconds since it was stored. An unknown age makes the answer stale, and not only by a little: a client waits

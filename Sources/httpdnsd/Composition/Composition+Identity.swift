@@ -29,7 +29,7 @@ extension Composition {
         return PolicyIdentity(
             sources: texts, standIns: [sources.localDNS, verified], rules: [sources.tag(of: .rule)],
             digest: Self.digest(policyTexts(mode: routes.mode) + [translation.description] + texts.values.sorted()),
-            generation: generation,
+            generation: generation, doStandInsYield: routes.mode != .localDNSFirst,
             route: { routes.route(for: $0).tag })
     }
 
