@@ -35,6 +35,8 @@ struct SimulatedOutcome {
     private let usable: Set<Int>
     /// Whether no provider of the name answers anything: then it does not matter which of their faults have been detected.
     private let isHopeless: Bool
+    /// Whether it is a denial that the resolver made: how long that lasts depends on when a look-up has failed.
+    private let isMadeHere: Bool
     /// The provider's address that answered first in the question's own flight: addresses of one provider may contradict each
     /// other, and which is asked first depends on how fast they were.
     private let answering: Int?
@@ -47,6 +49,7 @@ struct SimulatedOutcome {
         (question, asked) = (one.client.question, one.client.at)
         (worth, isStale, waited) = (one.worth, one.reply.isStale, one.waited)
         let eligible = one.reign.providers(for: one.name, one.type, in: one.plan)
+        isMadeHere = one.reply.denial == .ours
         isHopeless =
             !eligible.isEmpty
             && servers.allSatisfy { server in
@@ -95,7 +98,8 @@ struct SimulatedOutcome {
     private func isHarmed(comparedWith peaceful: SimulatedOutcome) -> Bool {
         guard worth.rawValue < peaceful.worth.rawValue, !isUncertain, !peaceful.isUncertain,
             // While all are known to fail, a stale answer is not waited behind.
-            isHopeless && peaceful.isHopeless && !isStale || !usable.isEmpty && usable.isSuperset(of: peaceful.usable),
+            isHopeless && peaceful.isHopeless && !isStale && !peaceful.isMadeHere
+                || !usable.isEmpty && usable.isSuperset(of: peaceful.usable),
             history == peaceful.history
         else { return false }
         if let answering, let other = peaceful.answering, answering != other { return false }
