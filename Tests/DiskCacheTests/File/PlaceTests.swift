@@ -54,6 +54,24 @@ import Testing
         second.disk.stop()
     }
 
+    @Test func `a switch that was used while the clock was not set is found after the next restart`() async throws {
+        let clock = TestClock()
+        clock.set(100)
+        let first = try Machine(path, clock: clock)
+        first.disk.keep(StateRecord(.switchedOff, "httpdns", value: "off", storedAt: 100))
+        #expect(first.flush())
+        first.disk.stop()
+        clock.set(noon)
+        let second = try Machine(path, clock: clock)
+        // The first record of a clock that is set has old ones removed.
+        second.disk.keep(StateRecord(.calls, "vendor", value: "12", storedAt: noon))
+        #expect(second.flush())
+        second.disk.stop()
+        let last = try Machine(path, clock: clock)
+        #expect(await last.disk.states().contains { $0.kind == .switchedOff })
+        last.disk.stop()
+    }
+
     @Test func `the lock is released although a child that is just being started has a copy of it`() throws {
         let path = directory.path + "/lock"
         let copy: Int32
