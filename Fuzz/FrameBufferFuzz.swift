@@ -1,4 +1,5 @@
-// sources: Sources/DNSWire Sources/DNSServer/TCP/FrameBuffer.swift Fuzz/FuzzSupport/Script.swift
+// sources: Sources/DNSWire Sources/DNSServer/TCP/FrameBuffer.swift,Sources/DNSServer/TCP/Bytes+GiveBack.swift
+// sources: Fuzz/FuzzSupport/Script.swift
 //
 // Any bytes from a TCP client, in any parts: the messages are those that the framing defines, in order, and the buffer
 // holds no more than the rest.

@@ -1,4 +1,5 @@
-// sources: Sources/CLinux Sources/DNSServer/HTTPS/HTTP Fuzz/FuzzSupport/Script.swift
+// sources: Sources/CLinux Sources/DNSServer/HTTPS/HTTP,Sources/DNSServer/TCP/Bytes+GiveBack.swift
+// sources: Fuzz/FuzzSupport/Script.swift
 //
 // Any bytes from an HTTP/1.1 client: the requests are the same whatever parts they come in, each is within its limits,
 // nothing is read after one that is refused, and the reader holds no more than one request and the last part.

@@ -1,4 +1,5 @@
-// sources: Sources/CLinux Sources/DNSServer/HTTPS/HTTP Fuzz/FuzzSupport/Script.swift
+// sources: Sources/CLinux Sources/DNSServer/HTTPS/HTTP,Sources/DNSServer/TCP/Bytes+GiveBack.swift
+// sources: Fuzz/FuzzSupport/Script.swift
 //
 // A script of steps: any bytes from an HTTP/2 client behind its preface, in parts of any size, and responses to its
 // requests, at once or later or never. Requests are within their limits, a stream that is gone gets no response, what is

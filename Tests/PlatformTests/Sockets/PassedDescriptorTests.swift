@@ -52,7 +52,7 @@ import Testing
     @Test func `sockets are taken over with their address, and refused where they are of another type`() throws {
         let any = try #require(SocketAddress("127.0.0.1:0"))
         let udp = try UDPSocket.bind(any)
-        let tcp = try ListeningSocket(udp.sender.address)
+        let tcp = try ListeningSocket(any)
         let copy = { (number: Int32) in Descriptor(owning: dup(number)) }
         #expect(try UDPSocket(adopting: copy(udp.sender.descriptor.number)).address == udp.sender.address)
         #expect(try ListeningSocket(adopting: copy(tcp.descriptor.number)).address == tcp.address)
