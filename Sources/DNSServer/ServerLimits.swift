@@ -9,7 +9,8 @@ package struct ServerLimits: Sendable {
     package var intake = 64
     /// How long queries may wait for the loop, while some are left over after each turn, without it being overloaded.
     package var target: Duration = .milliseconds(5)
-    /// How long they may wait for longer than that before it counts as overloaded.
+    /// How long they may wait for longer than that before it counts as overloaded, and after which a query that waits
+    /// for the resolver takes no room in an overloaded loop.
     package var interval: Duration = .milliseconds(100)
     /// How long the first query of a client network may have waited for an overloaded loop before further ones of the
     /// network are refused.
@@ -17,8 +18,8 @@ package struct ServerLimits: Sendable {
     /// Refused queries over UDP that are answered with SERVFAIL in a second; the rest are dropped. As many as take 4 %
     /// of a CPU, at some 4 us each.
     package var refusals = 10_000
-    /// Queries that wait for the resolver before an overloaded loop takes another while requests wait for room at the
-    /// sources: fewer than one address of a service carries at once (`HTTPLimits.requests`), so that what waits is
+    /// Queries that have waited for the resolver for less than `interval` before an overloaded loop takes another while
+    /// requests wait for room at the sources: fewer than one address of a service carries at once (`HTTPLimits.requests`), so that what waits is
     /// sent before anything is taken.
     package var backlogged = 192
     /// Queries that wait for the resolver, over all clients and questions; fewer where memory is limited.

@@ -29,6 +29,8 @@ final class PendingQueries: PendingQueryOwner {
     private var waiting: [PendingQuery?] = []
     /// The number of waiting queries.
     var count: Int { holdings.count }
+    /// Those of them that began a short time ago: the others wait for their sources, and take no time of the loop.
+    private var recent: RecentCount
     /// Queries that got SERVFAIL since the start because too many waited.
     private(set) var displaced = 0
     /// The identities of the waiting datagrams.
@@ -49,6 +51,14 @@ final class PendingQueries: PendingQueryOwner {
         self.clock = clock
         self.limits = limits
         holdings = FairShare(capacity: limits.pending)
+        recent = RecentCount(span: limits.interval)
+    }
+
+    /// How many of the waiting queries have waited for less than about `ServerLimits.interval`. Called in every turn in
+    /// which queries are added.
+    func recentCount(at now: Instant) -> Int {
+        recent.advance(to: now)
+        return recent.count
     }
 
     /// Takes a query that the cache could not answer; the response goes out by `path`, now or later.
@@ -93,6 +103,7 @@ final class PendingQueries: PendingQueryOwner {
     private func add(_ pending: PendingQuery, for network: ClientNetwork) {
         let ticket = holdings.add(for: network)
         pending.ticket = ticket
+        pending.recent = recent.add()
         while waiting.count <= ticket { waiting.append(nil) }
         waiting[ticket] = pending
         if count >= MemoryReturn.queries { memory.burst() }
@@ -101,6 +112,7 @@ final class PendingQueries: PendingQueryOwner {
     private func remove(_ pending: PendingQuery) {
         guard let ticket = pending.ticket.take() else { return }
         holdings.remove(ticket)
+        recent.remove(pending.recent)
         waiting[ticket] = nil
         guard count == 0 else { return }
         if waiting.count > Self.retained { (waiting, datagrams) = ([], []) }

@@ -30,6 +30,8 @@ final class PendingQuery: Sendable {
     var identity: DatagramIdentity?
     /// Its place among the waiting queries; nil when it has none.
     var ticket: FairShare.Ticket?
+    /// With which it counts among those that began a short time ago.
+    var recent = 0
     /// Whether its response is padded.
     private let wantsPadding: Bool
     var isFinished = false

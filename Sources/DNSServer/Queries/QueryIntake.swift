@@ -10,9 +10,10 @@ import Scheduling
 /// or the wait short again. So what is taken is answered in time, and a network with few queries is not refused because
 /// of others.
 ///
-/// An overloaded loop takes none while enough wait for room at the sources: each query under way takes memory and
-/// displaces CPU cache lines, which makes a miss more expensive. A loop that keeps up takes everything, however many wait
-/// for slow sources.
+/// An overloaded loop takes none while enough of those that began within the last 0.1 s wait for room at the sources: each
+/// query under way takes memory and displaces CPU cache lines, which makes a miss more expensive. Those that have waited
+/// for longer do so for slow sources, and say nothing about the loop. A loop that keeps up takes everything, however many
+/// wait.
 @Loop
 final class QueryIntake {
     private let queries: Mailbox<MissedQuery>
@@ -40,7 +41,8 @@ final class QueryIntake {
     /// How many queries are taken now. Called in every turn of the loop.
     func room() -> Int {
         wanted = limits.intake
-        if isOverloaded, responder.isBacklogged { wanted = max(0, min(wanted, limits.backlogged - pending.count)) }
+        let recent = pending.recentCount(at: clock.now)
+        if isOverloaded, responder.isBacklogged { wanted = max(0, min(wanted, limits.backlogged - recent)) }
         return wanted
     }
 

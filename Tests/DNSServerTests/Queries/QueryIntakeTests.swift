@@ -156,4 +156,18 @@ import Testing
         fixture.responder.isBacklogged = false
         #expect(fixture.intake.room() == 4)
     }
+
+    @Test @Loop func `queries that wait for slow sources take no room in an overloaded loop`() async throws {
+        let fixture = try Fixture()
+        try await fixture.take(4, waiting: 50, for: 200)
+        fixture.responder.isBacklogged = true
+        try fixture.begin(50)
+        #expect(fixture.intake.room() == 0)
+        await fixture.clock.advance(by: .milliseconds(200))
+        #expect(fixture.intake.room() == 4)
+        try fixture.begin(3)
+        #expect(fixture.intake.room() == 3)
+        try await fixture.take(1, waiting: 150, for: 10)
+        #expect(!fixture.intake.isOverloaded)
+    }
 }
