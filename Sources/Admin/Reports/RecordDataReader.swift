@@ -148,15 +148,18 @@ struct RecordDataReader {
     }
 
     private static func quoted(_ bytes: [UInt8]) -> String {
-        var text = "\""
+        var text: [UInt8] = [UInt8(ascii: "\"")]
         for byte in bytes {
             switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): text += "\\" + String(UnicodeScalar(byte))
-            case 0x20...0x7e: text += String(UnicodeScalar(byte))
-            default: text += "\\" + (byte < 10 ? "00" : byte < 100 ? "0" : "") + "\(byte)"
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): text += [UInt8(ascii: "\\"), byte]
+            case 0x20...0x7e: text.append(byte)
+            default:
+                text.append(UInt8(ascii: "\\"))
+                for unit: UInt8 in [100, 10, 1] { text.append(UInt8(ascii: "0") + byte / unit % 10) }
             }
         }
-        return text + "\""
+        text.append(UInt8(ascii: "\""))
+        return String(decoding: text, as: UTF8.self)
     }
 
     private static func hexadecimal(_ bytes: [UInt8]) -> String { TextEncoding.hexadecimal(bytes).uppercased() }

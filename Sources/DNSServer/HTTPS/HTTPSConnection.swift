@@ -20,7 +20,7 @@ final class HTTPSConnection: ServedConnection {
     private var isReadingOver = false
     /// What the socket must be ready for before more can be read, or written.
     private var (readNeeds, writeNeeds) = (Interest.readable, Interest.writable)
-    /// Whether reading goes on at the end of a turn.
+    /// Whether reading and handling go on at the end of a turn.
     private var isContinuing = false
     /// Whether requests are being handled right now; a response that comes meanwhile is only queued.
     private var isHandling = false
@@ -46,7 +46,7 @@ final class HTTPSConnection: ServedConnection {
 
     /// Whether more requests of the client are handled for now.
     private var isWithinLimits: Bool {
-        outstanding < limits.pendingPerConnection && session.unsent <= limits.queuedReplies
+        outstanding < limits.pendingPerConnection && outbound.count + session.unsent <= limits.queuedReplies
     }
 
     /// Whether more is read for now: not from a client that does not read itself. One that opens no window is read, since
@@ -81,27 +81,26 @@ final class HTTPSConnection: ServedConnection {
         }
     }
 
-    /// Does everything possible now, and watches the socket for the rest.
+    /// Does what is possible in this turn, and watches the socket for the rest.
     private func settle() {
+        var room = limits.requests
         repeat {
-            handleRequests()
+            handleRequests(&room)
             flush()
-        } while !isClosed && isWithinLimits && session.hasRequest
+        } while !isClosed && isWithinLimits && session.hasRequest && room > 0
         guard !isClosed else { return }
         guard life.book(session.held + outbound.count, owner) else { return close() }
         if outbound.isEmpty, session.isOver || isReadingOver && isIdle { return close() }
         var interest: Interest = []
-        if isReading {
-            interest.formUnion(readNeeds)
-            continueReading()
-        }
+        if isReading { interest.formUnion(readNeeds) }
+        if isReading && stream.hasUnread || isWithinLimits && session.hasRequest { continueLater() }
         if !outbound.isEmpty { interest.formUnion(writeNeeds) }
         life.watch?.update(interest)
     }
 
-    /// Has what the stream holds back read after the other work of this turn.
-    private func continueReading() {
-        guard stream.hasUnread, !isContinuing else { return }
+    /// Has what the stream holds back read, and further requests handled, after the other work of this turn.
+    private func continueLater() {
+        guard !isContinuing else { return }
         isContinuing = true
         owner.loop.atTurnEnd { [weak self] in
             guard let self, !isClosed else { return }
@@ -112,10 +111,13 @@ final class HTTPSConnection: ServedConnection {
 
     // MARK: Requests
 
-    private func handleRequests() {
+    private func handleRequests(_ room: inout Int) {
         isHandling = true
         defer { isHandling = false }
-        while !isClosed, isWithinLimits, let stream = session.nextRequest() { handle(stream) }
+        while !isClosed, isWithinLimits, room > 0, let stream = session.nextRequest() {
+            room -= 1
+            handle(stream)
+        }
     }
 
     private func handle(_ stream: HTTPServerStream) {

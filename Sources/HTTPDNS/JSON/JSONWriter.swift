@@ -100,19 +100,44 @@ package struct JSONWriter {
 
     /// A string in quotes, with escape sequences where required (RFC 8259 section 7) and for display controls.
     private static func quoted(_ value: String) -> String {
-        var quoted = "\""
+        var bytes: [UInt8] = [UInt8(ascii: "\"")]
+        bytes.reserveCapacity(value.utf8.count + 2)
+        // Bytes as long as that will do: a response may have 64 KiB of text, and scalars take 20 times as long.
+        for byte in value.utf8 {
+            guard byte < 0x80 else { return scalarsQuoted(value) }
+            append(byte, to: &bytes)
+        }
+        bytes.append(UInt8(ascii: "\""))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func scalarsQuoted(_ value: String) -> String {
+        var bytes: [UInt8] = [UInt8(ascii: "\"")]
         for scalar in value.unicodeScalars {
-            switch scalar {
-            case "\"", "\\": quoted += "\\\(scalar)"
-            case "\n": quoted += "\\n"
-            case _ where scalar.isDisplayControl:
-                for unit in scalar.utf16 {
-                    let digits = String(unit, radix: 16)
-                    quoted += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
-                }
-            default: quoted.unicodeScalars.append(scalar)
+            if scalar.isASCII {
+                append(UInt8(truncatingIfNeeded: scalar.value), to: &bytes)
+            } else if scalar.isDisplayControl {
+                for unit in scalar.utf16 { append(escaped: unit, to: &bytes) }
+            } else {
+                bytes += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
             }
         }
-        return quoted + "\""
+        bytes.append(UInt8(ascii: "\""))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends an ASCII character.
+    private static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+        case UInt8(ascii: "\n"): bytes += [UInt8(ascii: "\\"), UInt8(ascii: "n")]
+        case 0x20...0x7e: bytes.append(byte)
+        default: append(escaped: UInt16(byte), to: &bytes)
+        }
+    }
+
+    private static func append(escaped unit: UInt16, to bytes: inout [UInt8]) {
+        let digits = String(unit, radix: 16)
+        bytes += ("\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits).utf8
     }
 }

@@ -27,6 +27,59 @@ import Testing
         await awaited { stream.parts.isEmpty }
         await server.stop()
     }
+
+    /// 200 requests that an HTTP/1.1 client sends ahead of the responses, which are long.
+    private static let ahead = [[UInt8]](repeating: Array("GET /long HTTP/1.1\r\nhost: a\r\n\r\n".utf8), count: 200)
+
+    @Loop
+    @Test func `requests that a client sends ahead are handled a few in a turn, and all`() async throws {
+        let sockets = try ServerSockets.bind([try #require(SocketAddress("127.0.0.1:0"))], threads: 1)
+        let server = try TestServer.start(sockets, responder: .address())
+        let (service, stream, table) = (LongService(), try HoldingStream(), server.server.encrypted)
+        server.server.site.service = service
+        stream.parts = [Array(Self.ahead.joined())]
+        let client = ConnectionClient(address: try #require(SocketAddress("127.0.0.1:5000")), transport: .https)
+        #expect(table.add(HTTPSConnection(stream, client: client, alpn: nil, in: table)))
+        await awaited { service.calls > 0 }
+        #expect(service.calls <= TestServer.limits.requests)
+        await awaited { service.calls == 200 }
+        await server.stop()
+    }
+
+    @Loop
+    @Test func `for a client that sends requests ahead and reads nothing no more responses are made than may wait`()
+        async throws
+    {
+        let sockets = try ServerSockets.bind([try #require(SocketAddress("127.0.0.1:0"))], threads: 1)
+        let server = try TestServer.start(sockets, responder: .address())
+        let (service, stream, table) = (LongService(), try HoldingStream(), server.server.encrypted)
+        server.server.site.service = service
+        stream.isFull = true
+        stream.parts = [Array(Self.ahead.joined())]
+        let client = ConnectionClient(address: try #require(SocketAddress("127.0.0.1:5000")), transport: .https)
+        #expect(table.add(HTTPSConnection(stream, client: client, alpn: nil, in: table)))
+        let limit = TestServer.limits.queuedReplies
+        await awaited { table.buffered > limit }
+        for _ in 0..<20 { await table.loop.sleep(until: table.loop.now) }
+        #expect(table.buffered < limit + 2 * LongService.length)
+        stream.isFull = false
+        await server.stop()
+    }
+}
+
+/// A service whose responses are long.
+@Loop
+private final class LongService: HTTPService {
+    nonisolated static let length = 60_000
+    private(set) var calls = 0
+
+    func respond(
+        to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
+    ) -> Bool {
+        calls += 1
+        reply(HTTPServerResponse(.ok, contentType: "text/plain", body: [UInt8](repeating: 0x61, count: Self.length)))
+        return true
+    }
 }
 
 /// A service that answers when the test wants it.
@@ -47,6 +100,8 @@ private final class SlowService: HTTPService {
 private final class HoldingStream: ByteStream {
     let number: Int32
     var parts: [[UInt8]] = []
+    /// Whether it takes no byte.
+    var isFull = false
     private var descriptor: Descriptor?
     private let other: Descriptor
 
@@ -67,7 +122,7 @@ private final class HoldingStream: ByteStream {
         return .moved(part.count)
     }
 
-    func write(_ bytes: ArraySlice<UInt8>) -> StreamOutcome { .moved(bytes.count) }
+    func write(_ bytes: ArraySlice<UInt8>) -> StreamOutcome { isFull ? .waits(.writable) : .moved(bytes.count) }
 
     func close() { descriptor = nil }
 }

@@ -70,5 +70,5 @@ final class HTTP1ServerSession: HTTPServerSession {
     var isSaturated: Bool { current != nil || next != nil }
     var isOver: Bool { isLast && current == nil && next == nil && output.isEmpty }
     var held: Int { reader.count + output.count + (current?.request.held ?? 0) + (next?.request.held ?? 0) }
-    var unsent: Int { 0 }
+    var unsent: Int { output.count }
 }

@@ -28,6 +28,6 @@ protocol HTTPServerSession: AnyObject {
     /// Bytes held for requests and responses.
     var held: Int { get }
 
-    /// Bytes of responses that the client's windows do not let through yet.
+    /// Bytes of responses that have not been taken, such as those which the client's windows do not let through yet.
     var unsent: Int { get }
 }
