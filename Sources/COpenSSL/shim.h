@@ -68,6 +68,55 @@ static inline int copenssl_hmac(EVP_MAC_CTX *context, const unsigned char *bytes
         && EVP_MAC_final(context, code, &length, 64) == 1 && length == 64;
 }
 
+// MARK: The client side of TLS, with any server
+
+// Leaves a server no choice of an exchange of keys that costs the client much: Diffie-Hellman with numbers that the server
+// chooses takes up to seconds of CPU, with the large groups of RFC 7919 a quarter of one. Of the ciphers that the
+// machine's configuration allows the others remain. Returns 1, or 0 without memory, or where none is left.
+static inline int copenssl_limit_cost(SSL_CTX *context) {
+    char names[8192];
+    size_t length = 0;
+    STACK_OF(SSL_CIPHER) *ciphers = SSL_CTX_get_ciphers(context);
+    for (int index = 0; index < sk_SSL_CIPHER_num(ciphers); index++) {
+        const SSL_CIPHER *cipher = sk_SSL_CIPHER_value(ciphers, index);
+        int exchange = SSL_CIPHER_get_kx_nid(cipher);
+        // Those of TLS 1.3 are on a list of their own, and name no exchange.
+        if (exchange == NID_kx_dhe || exchange == NID_kx_dhe_psk || exchange == NID_kx_any) continue;
+        const char *name = SSL_CIPHER_get_name(cipher);
+        size_t count = __builtin_strlen(name);
+        if (length + count + 1 >= sizeof names) break;
+        __builtin_memcpy(names + length, name, count);
+        length += count;
+        names[length++] = ':';
+    }
+    names[length] = 0;
+    return SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384:P-521") == 1
+        && SSL_CTX_set_cipher_list(context, names) == 1;
+}
+
+// Ends a handshake in which the server asks for another 16 times in a row. The library skips such messages and reads on, and
+// does not return as long as there are more: nothing else on its thread would run. They are counted by thread, since
+// libcurl uses the connection's data: within one call of the library there is but one connection.
+static inline void copenssl_count_requests(
+    int is_sent, int version, int type, const void *bytes, size_t length, SSL *connection, void *nothing) {
+    static _Thread_local const SSL *last;
+    static _Thread_local int count;
+    (void)version, (void)nothing;
+    if (is_sent || type != SSL3_RT_HANDSHAKE || length == 0 || connection != last) count = 0;
+    last = connection;
+    if (is_sent || type != SSL3_RT_HANDSHAKE || length == 0) return;
+    if (*(const unsigned char *)bytes != SSL3_MT_HELLO_REQUEST) return;
+    // From here on nothing can be read.
+    if (++count == 16) SSL_set0_rbio(connection, BIO_new_socket(-1, BIO_NOCLOSE));
+}
+
+// Has handshakes that read from a socket themselves end in time, whatever the server does. Returns 1, or 0 where
+// `copenssl_limit_cost` fails.
+static inline int copenssl_distrust(SSL_CTX *context) {
+    SSL_CTX_set_msg_callback(context, copenssl_count_requests);
+    return copenssl_limit_cost(context);
+}
+
 // MARK: The server side of TLS
 
 // What passes through the socket during one call of the library: all bytes that were received, and how to send. `send`

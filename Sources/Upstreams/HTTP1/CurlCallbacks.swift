@@ -71,7 +71,8 @@ func curlRequireName(
     guard let context, let userData else { return CURLE_ABORTED_BY_CALLBACK }
     let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
     guard let name = Loop.assumeIsolated({ handle.expectedName }),
-        CertificateName.require(name, in: SSL_CTX_get0_param(OpaquePointer(context)))
+        CertificateName.require(name, in: SSL_CTX_get0_param(OpaquePointer(context))),
+        copenssl_distrust(OpaquePointer(context)) == 1
     else { return CURLE_SSL_CONNECT_ERROR }
     return CURLE_OK
 }

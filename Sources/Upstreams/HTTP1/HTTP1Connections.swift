@@ -78,14 +78,17 @@ final class HTTP1Connections: HTTPCarrier {
     func readUnread() {}
 
     func isEvicted(_ transfer: HTTPTransfer) -> Bool {
-        busy.contains { $0.transfer === transfer && $0.connection?.isEvicted == true }
+        busy.contains { $0.transfer === transfer && $0.isEvicted }
     }
 
     /// Each request has a connection to itself, which ends with it.
     func isSilent(for transfer: HTTPTransfer) -> Bool { false }
 
     /// Shuts all connections down.
-    func evict() { sockets.evictAll() }
+    func evict() {
+        for handle in busy { handle.noteEviction() }
+        sockets.evictAll()
+    }
 
     private func serve(_ descriptor: Int32?, _ ready: Interest) {
         let events =
@@ -110,7 +113,7 @@ final class HTTP1Connections: HTTPCarrier {
         default: break
         }
         let failure = UpstreamFailure(code)
-        if handle.connection?.isEvicted == true { return .evicted(failure) }
+        if handle.isEvicted { return .evicted(failure) }
         guard UpstreamFailure.isBrokenConnection(code) else { return .failed(failure) }
         return .broken(failure, wasReused: handle.wasReused)
     }

@@ -13,6 +13,8 @@ final class HTTPHandle {
     private(set) var transfer: HTTPTransfer?
     /// The connection on which the request was sent; nil until then.
     private(set) var connection: HTTPConnection?
+    /// Whether all connections were shut down before it had one.
+    private var lostConnection = false
     // The current values of options that may differ between requests.
     private var host: Int?
     private var url: CurlURL?
@@ -133,6 +135,7 @@ final class HTTPHandle {
     func reset() {
         transfer = nil
         connection = nil
+        lostConnection = false
         reply.reset()
     }
 
@@ -150,6 +153,12 @@ final class HTTPHandle {
     }
 
     // MARK: The end
+
+    /// Notes that all connections are shut down: also the one which is being opened for it, if there is one.
+    func noteEviction() { lostConnection = connection == nil }
+
+    /// Whether its connection was shut down by us.
+    var isEvicted: Bool { lostConnection || connection?.isEvicted == true }
 
     /// The reply of a transfer that has succeeded.
     var response: HTTPResponse {

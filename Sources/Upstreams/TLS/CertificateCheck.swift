@@ -124,6 +124,8 @@ package final class CertificateCheck: Handshake {
     /// nothing, but is no forgery either: this machine's clock may be wrong, or the site's operator may have renewed
     /// late.
     private func refusal(_ verification: Int?, of seen: SeenCertificate) -> HandshakeOutcome {
+        // An alert of the server's about certificates ends in this result, too.
+        guard seen.isPresented else { return .unclear("the server presented no certificate") }
         let reason = UpstreamFailure.certificateText(verification)
         return SeenCertificate.isOutOfDate(verification) ? .unclear(reason) : .wrongCertificate(seen.evidence(reason))
     }

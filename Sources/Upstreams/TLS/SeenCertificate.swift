@@ -25,6 +25,9 @@ final class SeenCertificate {
 
     deinit { X509_free(certificate) }
 
+    /// Whether the server presented one.
+    var isPresented: Bool { certificate != nil }
+
     /// Records the server's certificate from a verification in progress.
     func note(_ verification: OpaquePointer) {
         guard certificate == nil, let seen = X509_STORE_CTX_get0_cert(verification), X509_up_ref(seen) == 1 else {
@@ -78,7 +81,7 @@ func curlWatchVerification(
     let tls = OpaquePointer(context)
     let seen = Unmanaged<SeenCertificate>.fromOpaque(userData).takeUnretainedValue()
     seen.hasBegun = true
-    guard CertificateName.require(seen.host, in: SSL_CTX_get0_param(tls)),
+    guard CertificateName.require(seen.host, in: SSL_CTX_get0_param(tls)), copenssl_distrust(tls) == 1,
         SSL_CTX_set_ex_data(tls, copenssl_application_data, userData) == 1
     else { return CURLE_OUT_OF_MEMORY }
     SSL_CTX_set_verify(tls, SSL_CTX_get_verify_mode(tls), noteVerification)

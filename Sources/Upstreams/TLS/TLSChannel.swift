@@ -57,7 +57,7 @@ final class TLSChannel {
         SSL_CTX_set1_cert_store(context, authorities.store)
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_SEND_FRAGMENT, Self.sentRecordSize, nil)
-        guard copenssl_set_versions(context) == 1,
+        guard copenssl_set_versions(context) == 1, copenssl_limit_cost(context) == 1,
             !offersHTTP
                 || SSL_CTX_set_alpn_protos(context, Self.offeredProtocols, UInt32(Self.offeredProtocols.count)) == 0
         else { throw .network("no memory for TLS") }

@@ -32,15 +32,17 @@ package final class TestCertificates: Sendable {
 
     /// A certificate for these DNS names and IP addresses; without any it has no alternative names at all.
     ///
-    /// - Parameter subject: its common name, which no client should use.
+    /// - Parameters:
+    ///   - subject: its common name, which no client should use.
+    ///   - isRSA: whether its key is of RSA, and not of an elliptic curve.
     package func leaf(
-        names: [String] = [], addresses: [String] = [], subject: String = "leaf"
+        names: [String] = [], addresses: [String] = [], subject: String = "leaf", isRSA: Bool = false
     ) throws -> Leaf {
         let alternatives = names.map { "DNS:" + $0 } + addresses.map { "IP:" + $0 }
         let names = alternatives.isEmpty ? [] : ["-addext", "subjectAltName=" + alternatives.joined(separator: ",")]
         let file = "leaf-\(UInt32.random(in: 0...(.max)))"
         try request(
-            file, subject: subject,
+            file, subject: subject, isRSA: isRSA,
             ["-CA", authority, "-CAkey", directory.path + "/ca.key", "-addext", "basicConstraints=CA:FALSE"] + names)
         return named(file)
     }
@@ -157,11 +159,11 @@ package final class TestCertificates: Sendable {
         Leaf(directory: directory, certificate: "\(directory.path)/\(file).pem", key: "\(directory.path)/\(file).key")
     }
 
-    private func request(_ file: String, subject: String, _ extra: [String]) throws {
+    private func request(_ file: String, subject: String, isRSA: Bool = false, _ extra: [String]) throws {
+        let key = isRSA ? ["rsa:2048"] : ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
         try ChildProcess.succeed(
-            [
-                "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                "-days", "2", "-subj", "/CN=" + subject, "-keyout", "\(directory.path)/\(file).key", "-out",
+            ["openssl", "req", "-x509", "-newkey"] + key + [
+                "-nodes", "-days", "2", "-subj", "/CN=" + subject, "-keyout", "\(directory.path)/\(file).key", "-out",
                 "\(directory.path)/\(file).pem",
             ] + extra)
     }

@@ -70,6 +70,26 @@ struct NetworkChangeTests {
         #expect(await waiting.isSuccess)
     }
 
+    @Test @Loop func `a request whose connection is not open yet is sent once more, too`() async throws {
+        let hole = try BlackHole(.dropping, addresses: 1, network: 62)
+        let origin = HTTPOrigin(
+            scheme: .http, address: try #require(IPAddress("127.0.62.1")), port: hole.addresses[0].port)
+        let loop = LoopRunner.shared.loop
+        let transfers = try HTTPTransfers(origin, loop: loop)
+        let result = await withCheckedContinuation { continuation in
+            _ = transfers.begin(
+                HTTPFixture.request("one.example.com"), timeout: .seconds(1), deadline: loop.now + .patience
+            ) { continuation.resume(returning: $0) }
+            // After the turn in which libcurl begins to connect.
+            _ = loop.schedule(after: .milliseconds(50)) { transfers.renewConnections() }
+        }
+        guard case .failure(.timeout) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        withExtendedLifetime(hole) {}
+    }
+
     /// Paths on which nothing on loopback can be reached.
     @Loop private func deadPaths() -> NetworkPaths {
         let paths = NetworkPaths { _ in .init(interface: 1) }

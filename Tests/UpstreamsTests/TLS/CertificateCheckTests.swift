@@ -180,4 +180,50 @@ struct CertificateCheckTests {
         }
         #expect(await check.openConnections == 0)
     }
+
+    // MARK: Servers that do harm
+
+    /// One handshake with a server of this port, as its own name.
+    private func shakeHands(port: UInt16, _ certificates: TestCertificates) async throws -> HandshakeOutcome {
+        let check = CertificateCheck(caFile: certificates.authority, loop: LoopRunner.shared.loop)
+        return await check.shakeHands(
+            with: try #require(IPAddress("127.0.0.1")), port: port, as: try Name("right.example"),
+            until: .bootTime + .patience)
+    }
+
+    @Test func `a server that asks for a handshake without end during one is not read to the end`() async throws {
+        // A record of TLS 1.2 with 4,096 HelloRequests (RFC 5246 section 7.4.1.1), 64 MiB of them.
+        let record: [UInt8] = [22, 3, 3, 0x40, 0] + [UInt8](repeating: 0, count: 16_384)
+        let server = try RawServer(record, count: 4_096)
+        defer { server.stop() }
+        guard case .unclear = try await shakeHands(port: server.port, TestCertificates()) else {
+            Issue.record("not unclear")
+            return
+        }
+        #expect(server.sent < 4_096 * record.count)
+    }
+
+    @Test func `an alert about certificates from a server that presented none is no wrong certificate`() async throws {
+        // Fatal, certificate_expired.
+        let server = try RawServer([21, 3, 3, 0, 2, 2, 45])
+        defer { server.stop() }
+        guard case .unclear = try await shakeHands(port: server.port, TestCertificates()) else {
+            Issue.record("not unclear")
+            return
+        }
+    }
+
+    @Test(arguments: ["ffdhe2048", "DHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256"])
+    func `a server whose exchange of keys may cost the client much has no handshake`(exchange: String) async throws {
+        let certificates = try TestCertificates()
+        let server = try CertificateServer.exchanging(
+            exchange, certificates.leaf(names: ["right.example"], isRSA: true))
+        let outcome = try await shakeHands(port: server.port, certificates)
+        if exchange.hasPrefix("ECDHE") {
+            #expect(outcome == .verified)
+        } else if case .unclear = outcome {
+        } else {
+            Issue.record("\(outcome)")
+        }
+    }
 }
