@@ -1,6 +1,6 @@
 package import DNSCache
 package import DNSResolver
-import DNSWire
+package import DNSWire
 package import Logs
 package import Platform
 package import Scheduling
@@ -216,6 +216,13 @@ package final class Server: Sendable {
     }
 
     // MARK: Questions in other forms
+
+    /// Whether a client is on the access list; if not, it is counted and reported as refused.
+    package func admits(_ client: IPAddress) -> Bool {
+        if rules.access.allows(client) { return true }
+        rules.refused.add(client)
+        return false
+    }
 
     /// Answers a query that a client has sent in another form, by the rules of those over TCP or HTTPS.
     ///

@@ -36,6 +36,9 @@ final class VendorRequests: HTTPService {
         case .call(let call):
             if call.isAuthenticated, !accounts.note(areValid: true, from: client, now: .bootTime) {
                 reply(Self.braked)
+            } else if !call.isAuthenticated, !server.admits(client.ip) {
+                // Before it counts: what is refused uses up nothing of an account.
+                reply(HTTPServerResponse(call.reply(.notAllowed)))
             } else if !accounts.take(call.questions.count, of: call.account, at: time) {
                 reply(HTTPServerResponse(call.reply(.overQuota)))
             } else {
@@ -89,9 +92,7 @@ private final class CallAnswers {
     /// Replies once, when nothing is awaited.
     func finishIfComplete() {
         guard missing == 0, let reply = reply.take() else { return }
-        // The access list refuses all questions of a client alike.
-        let isRefused = messages.contains { $0?.responseCode == .refused }
-        reply(HTTPServerResponse(isRefused ? call.reply(.notAllowed) : call.reply(messages, for: client)))
+        reply(HTTPServerResponse(call.reply(messages, for: client)))
     }
 }
 

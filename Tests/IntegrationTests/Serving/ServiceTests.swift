@@ -116,6 +116,19 @@ extension Integration {
             #expect(try central.get("/2/d?host=www.example.com").status == "200")
         }
 
+        @Test func `a client that is not allowed uses up nothing of an account`() throws {
+            let central = try Central(
+                Form.des.account + "daily_limit = 2\n", listen: "allow = [\"192.0.2.0/24\"]\n")
+            for target in [
+                "/1001/resolve?host=a.example.com,b.example.com", "/v2/d?id=1001&dn=a.example.com,b.example.com",
+            ] {
+                let reply = try central.get(target)
+                #expect(reply.status == "403" && reply.body == "{\"code\":\"ServiceLevelDeny\"}")
+            }
+            #expect(
+                try central.get("/d?dn=5d3bf9d247bddbd0e75393177aae4175&id=1001&alg=des").status == "200")
+        }
+
         @Test func `what is used up of a quota is so after a restart`() throws {
             let directory = try TemporaryDirectory()
             let (vendor, localDNS) = (try FakeHTTPDNS(Stage.zone), try FakeLocalDNS(FakeZone()))
