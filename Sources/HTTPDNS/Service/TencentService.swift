@@ -31,7 +31,7 @@ struct TencentService {
         let types = try Self.types(target["type"])
         let form = TencentServiceForm(
             hosts: hosts, types: types, hasTTL: target["ttl"] == "1", hasClient: target["clientip"] == "1",
-            hasNames: target["query"] == "1", box: access.box)
+            hasNames: target["query"] == "1" || hosts.count > 1, box: access.box)
         return .call(
             ServiceCall(
                 hosts.questions(types), on: access.account, isAuthenticated: access.account != nil,
@@ -115,6 +115,7 @@ private struct TencentServiceForm: ServiceForm {
     let types: [RecordType]
     let hasTTL: Bool
     let hasClient: Bool
+    /// Whether each line begins with its name: where that is asked for, and for several names always.
     let hasNames: Bool
     let box: PayloadBox?
 
@@ -127,17 +128,10 @@ private struct TencentServiceForm: ServiceForm {
     }
 
     func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply {
-        let found = hosts.map { host in (host, types.compactMap { answers.addresses(of: host, $0) }) }
-        // A name without any answer is left out, which is no error where others have one.
-        let lines = found.filter { !$0.1.isEmpty }
-        guard !lines.isEmpty else { return reply(.unavailable) }
-        let isNothing = lines.allSatisfy { $0.1.allSatisfy(\.addresses.isEmpty) }
-        guard hasNames || !isNothing else {
-            // Only a whole answer is an empty one.
-            return lines.first?.1.count == types.count ? ServiceReply(200) : reply(.unavailable)
-        }
-        let text = lines.compactMap { line($0, $1, client) }.joined(separator: "\n")
-        guard !text.isEmpty else { return reply(.unavailable) }
+        let found = hosts.map { host in (host: host, families: types.map { answers.addresses(of: host, $0) }) }
+        guard found.contains(where: { Self.isAnswer($0.families) }) else { return reply(.unavailable) }
+        guard hasNames || found.contains(where: { Self.hasAddresses($0.families) }) else { return ServiceReply(200) }
+        let text = found.map { line($0.host, $0.families, client) }.joined(separator: "\n")
         do throws(TencentServiceError) {
             return try box.reply(text)
         } catch {
@@ -145,13 +139,22 @@ private struct TencentServiceForm: ServiceForm {
         }
     }
 
+    private static func hasAddresses(_ families: [ServiceAddresses?]) -> Bool {
+        families.contains { $0?.addresses.isEmpty == false }
+    }
+
+    /// Whether there is something to say of a name: without addresses it is empty only if every family is known to be.
+    private static func isAnswer(_ families: [ServiceAddresses?]) -> Bool {
+        hasAddresses(families) || !families.contains { $0 == nil }
+    }
+
     /// With the client on each line: the pages have it on the last one alone, but Android's SDK wants it everywhere.
     ///
-    /// - Returns: nil for a family without an answer beside an empty one, since one part without addresses covers both.
-    private func line(_ host: ServiceHost, _ families: [ServiceAddresses], _ client: IPAddress) -> String? {
-        guard families.count == types.count || families.contains(where: { !$0.addresses.isEmpty }) else { return nil }
+    /// A family that could not be resolved is written as an empty one: with a part less iOS's SDK reads neither family,
+    /// and with a line less Android's takes the rest of a batch for the reply to one name. Both cache nothing for it.
+    private func line(_ host: ServiceHost, _ families: [ServiceAddresses?], _ client: IPAddress) -> String {
         let result = families.map { found in
-            guard !found.addresses.isEmpty else { return "0" }
+            guard let found, !found.addresses.isEmpty else { return "0" }
             return found.texts.joined(separator: ";") + (hasTTL ? ",\(found.ttl)" : "")
         }
         return (hasNames ? "\(host.text).:" : "") + result.joined(separator: "-") + (hasClient ? "|\(client)" : "")

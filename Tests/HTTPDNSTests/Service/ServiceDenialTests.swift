@@ -214,9 +214,28 @@ struct ServiceDenialTests {
                 == #"{"dns":[{"host":"www.example.com","client_ip":"203.0.113.7","ips":["192.0.2.1"],"type":1,"#
                 + #""ttl":600,"origin_ttl":600}]}"#)
         #expect(batch.reply([nil, nil], for: TestService.client).text == #"{"code":"InternalError"}"#)
-        let line = try TestService().call("/d?dn=www.example.com&type=addrs&query=1&ttl=1&clientip=1")
+    }
+
+    @Test func `Tencent's line for both families has two parts, also where one of them failed`() throws {
+        let call = try TestService().call("/d?dn=www.example.com&type=addrs&query=1&ttl=1&clientip=1")
+        let answer = Message(
+            flags: .response, answers: [Record(name: name("www.example.com"), address: .v4(0xc000_0201), ttl: 600)])
+        let reply = call.reply([answer, nil], for: TestService.client)
+        #expect(reply.text == "www.example.com.:192.0.2.1,600-0|203.0.113.7")
+        // As the SDK of iOS splits it: with one part it would take neither family.
+        #expect(reply.text.split(separator: "|").first?.split(separator: "-").count == 2)
+    }
+
+    @Test func `Tencent's batch has a line for each name, also for one that failed`() throws {
+        let service = TestService()
+        let failed = "/d?dn=broken.example.com,www.example.com&ttl=1&clientip=1"
         #expect(
-            line.reply([answer, nil], for: TestService.client).text == "www.example.com.:192.0.2.1,600|203.0.113.7")
+            try service.reply(to: failed).text
+                == "broken.example.com.:0|203.0.113.7\nwww.example.com.:192.0.2.1;192.0.2.2,60|203.0.113.7")
+        #expect(
+            try service.reply(to: failed + "&type=addrs").text
+                == "broken.example.com.:0-0|203.0.113.7\nwww.example.com.:192.0.2.1;192.0.2.2,60-0|203.0.113.7")
+        #expect(try service.reply(to: "/d?dn=broken.example.com,broken.example.org").status == 500)
     }
 
     @Test func `Tencent's reply is empty where every family is, and an error while one has failed`() throws {

@@ -198,6 +198,21 @@ struct ServiceVectorTests {
                 == "www.example.com.:192.0.2.1;192.0.2.2,60|203.0.113.7\nnone.example.com.:0|203.0.113.7")
     }
 
+    @Test func `each line of Tencent's batch has its name, which Android's SDK wants and does not ask for`() throws {
+        let service = TestService(records: [
+            "www.example.com": [.a: (["192.0.2.1", "192.0.2.2"], 60)], "api.example.com": [.a: (["192.0.2.3"], 30)],
+        ])
+        let text = try service.reply(to: "/d?dn=www.example.com,api.example.com&ttl=1&clientip=1").text
+        let lines = text.split(separator: "\n").map { line -> [Substring] in
+            line.wholeMatch(of: #/(.+)\.:(.+),([0-9]+)\|(.+)/#).map { [$0.1, $0.2, $0.3, $0.4] } ?? []
+        }
+        #expect(
+            lines == [
+                ["www.example.com", "192.0.2.1;192.0.2.2", "60", "203.0.113.7"],
+                ["api.example.com", "192.0.2.3", "30", "203.0.113.7"],
+            ])
+    }
+
     @Test(
         arguments: [
             ("/d?dn=www.example.com&ttl=1", "192.0.2.1;192.0.2.2,60"), ("/d?dn=none.example.com&ttl=1", ""),
