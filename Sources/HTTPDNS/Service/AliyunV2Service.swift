@@ -118,8 +118,9 @@ private struct AliyunV2ServiceForm: ServiceForm {
     func reply(_ refusal: ServiceRefusal) -> ServiceReply { AliyunServiceError.reply(refusal) }
 
     func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply {
-        let found = hosts.map { host in (host, types.map { ($0, answers.addresses(of: host, $0)) }) }
-        guard found.contains(where: { $0.1.contains { $0.1 != nil } }) else { return reply(.unavailable) }
+        let found = hosts.map { host in (host, types.map { (type: $0, found: answers.addresses(of: host, $0)) }) }
+            .filter { Self.isAnswer($0.1) }
+        guard !found.isEmpty else { return reply(.unavailable) }
         func write(_ writer: inout JSONWriter) {
             writer.member("cip", client.description)
             writer.member(
@@ -141,8 +142,15 @@ private struct AliyunV2ServiceForm: ServiceForm {
         return ServiceReply(200, json: body)
     }
 
+    /// Whether a name is written. iOS's SDK caches a missing family as an empty one, for as long as the app runs: only
+    /// IPv6 may be missing, and only beside IPv4 addresses, which the app can do with.
+    private static func isAnswer(_ families: [(type: RecordType, found: ServiceAddresses?)]) -> Bool {
+        families.allSatisfy { $0.found != nil }
+            || families.contains { $0.type == .a && $0.found?.addresses.isEmpty == false }
+    }
+
     private static func write(
-        _ host: ServiceHost, _ families: [(RecordType, ServiceAddresses?)], to writer: inout JSONWriter
+        _ host: ServiceHost, _ families: [(type: RecordType, found: ServiceAddresses?)], to writer: inout JSONWriter
     ) {
         writer.member("dn", host.text)
         // A family that could not be resolved is left out: it is not empty.

@@ -216,6 +216,33 @@ struct ServiceDenialTests {
         #expect(batch.reply([nil, nil], for: TestService.client).text == #"{"code":"InternalError"}"#)
     }
 
+    @Test func `a name that could not be resolved is left out of Aliyun's v2, or iOS would cache it`() throws {
+        let batch = try TestService().call("/v2/d?id=1&dn=one.example.com,two.example.com&q=4")
+        let answer = Message(
+            flags: .response, answers: [Record(name: name("two.example.com"), address: .v4(0xc000_0201), ttl: 60)])
+        #expect(
+            batch.reply([nil, answer], for: TestService.client).text
+                == #"{"code":"success","mode":0,"data":{"cip":"203.0.113.7","answers":["#
+                + #"{"dn":"two.example.com","v4":{"ips":["192.0.2.1"],"ttl":60}}]}}"#)
+    }
+
+    @Test func `of a name in Aliyun's v2 a family may be missing beside IPv4 addresses only`() throws {
+        let call = try TestService().call("/v2/d?id=1&dn=www.example.com&q=4,6")
+        let name = name("www.example.com")
+        let v4 = Message(flags: .response, answers: [Record(name: name, address: .v4(0xc000_0201), ttl: 60)])
+        let v6 = Message(flags: .response, answers: [Record(name: name, address: .v6(1), ttl: 60)])
+        let empty = Message(flags: .response)
+        let failure = #"{"code":"InternalError"}"#
+        #expect(
+            call.reply([v4, nil], for: TestService.client).text
+                == #"{"code":"success","mode":0,"data":{"cip":"203.0.113.7","answers":["#
+                + #"{"dn":"www.example.com","v4":{"ips":["192.0.2.1"],"ttl":60}}]}}"#)
+        for answers in [[nil, v6], [nil, empty], [empty, nil], [nil, nil]] {
+            #expect(call.reply(answers, for: TestService.client).text == failure)
+        }
+        #expect(call.reply([empty, v6], for: TestService.client).status == 200)
+    }
+
     @Test func `Tencent's line for both families has two parts, also where one of them failed`() throws {
         let call = try TestService().call("/d?dn=www.example.com&type=addrs&query=1&ttl=1&clientip=1")
         let answer = Message(
