@@ -27,7 +27,7 @@ struct ServiceDenialTests {
             ("/139450/sign_d?host=www.example.com&t=-170000000&s=\(wrong)", 403, "InvalidSignature"),
             ("/139450/sign_d?host=www.example.com&t=1700000000", 400, "MissingArgument"),
             ("/139450/d?host=www.example.com", 403, "UnsignedInterfaceDisabled"),
-            ("/139450/ss?region=cn", 403, "UnsignedInterfaceDisabled"),
+            ("/139450/ss?region=cn&s=0", 400, "MissingArgument"),
             // Up to ten digits are a time, though a wrong one.
             ("/139450/ss?n=0&t=0&s=0", 403, "SignatureExpired"),
             ("/139450/ss?n=0&t=9999999999&s=0", 403, "SignatureExpired"),

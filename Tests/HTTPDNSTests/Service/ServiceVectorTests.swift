@@ -110,6 +110,16 @@ struct ServiceVectorTests {
                 == #"{"service_ip":["192.0.2.10","192.0.2.11"],"service_ipv6":["2001:db8::10"]}"#)
     }
 
+    @Test func `the call for addresses is answered without a signature too, as most SDKs of Aliyun's make it`() throws {
+        var service = TestService()
+        service.addresses = [.v4(0xc000_020a)]
+        let reply = try service.reply(to: "/139450/ss?region=global")
+        #expect(reply.status == 200)
+        #expect(reply.text == #"{"service_ip":["192.0.2.10"],"service_ipv6":[]}"#)
+        let wrong = "&n=0a1b2c3d4e5f&t=1700000000&s=" + String(repeating: "0", count: 32)
+        #expect(try service.reply(to: "/139450/ss?region=global" + wrong, at: 1_699_999_940).status == 403)
+    }
+
     @Test func `Tencent's call for addresses gets those of the service, for an hour`() throws {
         var service = TestService()
         service.addresses = [.v4(0xc000_020a)] + [IPAddress("2001:db8::10")].compactMap { $0 }
