@@ -30,7 +30,7 @@ private let service = VendorService(
 func fuzzVendorRequest(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: data, count: count))
     let parts = bytes.split(separator: 10, maxSplits: 1, omittingEmptySubsequences: false).map(Array.init)
-    for method in [ServiceRequest.Method.get, .post, .other] {
+    for method in [ServiceRequest.Method.get, .post] {
         let request = ServiceRequest(
             method: method, target: parts[0], body: parts.count > 1 ? parts[1] : [], client: .v4(2))
         guard case .call(let call) = service.read(request, at: 1_700_000_000) else { continue }

@@ -46,16 +46,14 @@ enum DoHRequest {
         case .post:
             guard request.contentType == .dnsMessage else { return .refused(.unsupportedMediaType) }
             return .success(request.body)
-        case .other: return .refused(.methodNotAllowed, fields: [("allow", "GET, POST")])
+        case .other: return .failure(Refusal(response: .methodNotAllowed))
         }
     }
 }
 
 extension Result where Failure == DoHRequest.Refusal {
-    fileprivate static func refused(
-        _ status: HTTPServerResponse.Status, fields: [(name: StaticString, value: String)] = []
-    ) -> Self {
-        .failure(.init(response: HTTPServerResponse(status, fields: fields)))
+    fileprivate static func refused(_ status: HTTPServerResponse.Status) -> Self {
+        .failure(.init(response: HTTPServerResponse(status)))
     }
 }
 

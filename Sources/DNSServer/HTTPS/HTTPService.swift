@@ -7,6 +7,7 @@ package protocol HTTPService: AnyObject, Sendable {
     /// Answers a request, or leaves it.
     ///
     /// - Parameters:
+    ///   - request: with GET or POST.
     ///   - client: the real client, also behind a proxy of `[listen] proxies`.
     ///   - reply: called once, perhaps before this returns, within 2.5 s. After the client is gone it does nothing.
     /// - Returns: whether `reply` is called; if not, the client gets status 404.

@@ -58,6 +58,8 @@ package final class HTTPSite: Sendable {
         _ request: HTTPServerRequest, from client: SocketAddress,
         reply: @escaping @Loop (HTTPServerResponse) -> Void
     ) {
+        // HEAD is one of them: a response to it must have no body, which a service would write.
+        guard request.method != .other else { return reply(.methodNotAllowed) }
         if service?.respond(to: request, from: client, reply: reply) != true { reply(HTTPServerResponse(.notFound)) }
     }
 

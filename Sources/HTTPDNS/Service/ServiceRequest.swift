@@ -3,7 +3,7 @@ package import DNSWire
 /// A request of a client of ours in a vendor's form. All of it is hostile input.
 package struct ServiceRequest: Sendable {
     package enum Method: Sendable {
-        case get, post, other
+        case get, post
     }
 
     package var method: Method

@@ -110,13 +110,9 @@ extension ServiceCall {
 
 extension ServiceRequest {
     fileprivate init(_ request: HTTPServerRequest, from client: SocketAddress) {
-        let method: Method =
-            switch request.method {
-            case .get: .get
-            case .post: .post
-            case .other: .other
-            }
-        self.init(method: method, target: request.target, body: request.body, client: client.ip)
+        self.init(
+            method: request.method == .post ? .post : .get, target: request.target, body: request.body,
+            client: client.ip)
     }
 }
 

@@ -83,6 +83,21 @@ import Testing
         }
     }
 
+    @Test func `a method that no form has gets no body, also from a service`() async throws {
+        try await TestServer.run { server in
+            await server.serve(Echo())
+            let client = try await HTTPSClient(server)
+            for method in ["HEAD", "DELETE"] {
+                // What follows on the connection shows where the response ended.
+                client.send("\(method) /echo?a HTTP/1.1\r\nhost: a\r\n\r\n")
+                let response = try client.next()
+                #expect(response.status == 405 && response.body.isEmpty)
+                #expect(response.fields["allow"] == "GET, POST" && response.fields["content-length"] == "0")
+                #expect(try client.ask("GET", "/echo?b").body == Array("/echo?b".utf8))
+            }
+        }
+    }
+
     @Test func `queries over HTTP2 are answered in the order in which answers arrive`() async throws {
         try await TestServer.run(responder: FakeResponder()) { server in
             try server.store("cached.example")

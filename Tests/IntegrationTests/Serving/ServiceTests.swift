@@ -179,6 +179,16 @@ extension Integration {
             #expect(daemon.waitForLog { $0.contains("HTTP 508") })
         }
 
+        @Test func `another method gets status 405 without a body in every form`() throws {
+            let central = try Central("[[account]]\nid = \"1\"\n")
+            for target in ["/d?dn=www.example.com", "/conf", "/1/d?host=a.example", "/resolve?name=a.example"] {
+                let reply = try central.get(target, "--head", "--output", "/dev/null")
+                #expect(reply.status == "405")
+                let deleted = try central.get(target, "--request", "DELETE")
+                #expect(deleted.status == "405" && deleted.body.isEmpty)
+            }
+        }
+
         @Test func `other paths, and queries of DNS over HTTPS, are not served in plain http`() throws {
             let central = try Central("")
             #expect(try central.get("/").status == "404")

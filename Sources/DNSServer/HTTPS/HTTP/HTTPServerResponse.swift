@@ -44,6 +44,11 @@ package struct HTTPServerResponse: Sendable {
         self.fields = fields
     }
 
+    /// The response to a method that is neither GET nor POST.
+    static var methodNotAllowed: HTTPServerResponse {
+        HTTPServerResponse(.methodNotAllowed, fields: [("allow", "GET, POST")])
+    }
+
     /// The value of `cache-control`.
     var cacheControl: String { maxAge.map { "max-age=\($0)" } ?? "no-store" }
 }
