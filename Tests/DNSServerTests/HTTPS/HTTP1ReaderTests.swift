@@ -165,8 +165,8 @@ import Testing
             HTTPServerResponse(.notFound))
         #expect(
             output
-                == "HTTP/1.1 200 \r\ncontent-type: a/b\r\ncontent-length: 3\r\ncache-control: max-age=60\r\n\r\none"
-                + "HTTP/1.1 404 \r\ncontent-length: 0\r\ncache-control: no-store\r\n\r\n")
+                == "HTTP/1.1 200 OK\r\ncontent-type: a/b\r\ncontent-length: 3\r\ncache-control: max-age=60\r\n\r\none"
+                + "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\ncache-control: no-store\r\n\r\n")
         #expect(!isOver)
     }
 
@@ -182,12 +182,24 @@ import Testing
     @Test func `a connection ends after the last request, and after one that is refused`() {
         let last = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
         let (output, isOver) = dialogue(last + Self.get, HTTPServerResponse(.ok), HTTPServerResponse(.ok))
-        #expect(output == "HTTP/1.1 200 \r\ncontent-length: 0\r\ncache-control: no-store\r\nconnection: close\r\n\r\n")
+        #expect(
+            output == "HTTP/1.1 200 OK\r\ncontent-length: 0\r\ncache-control: no-store\r\nconnection: close\r\n\r\n")
         #expect(isOver)
         let refused = dialogue("GET / HTTP/1.1\r\n\r\n" + Self.get)
         #expect(
             refused.output
-                == "HTTP/1.1 400 \r\ncontent-length: 0\r\ncache-control: no-store\r\nconnection: close\r\n\r\n")
+                == "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"
+        )
         #expect(refused.isOver)
+    }
+
+    @Test(arguments: [
+        (HTTPServerResponse.Status.ok, "200 OK"), (.tooManyRequests, "429 Too Many Requests"),
+        (.loopDetected, "508 Loop Detected"),
+    ])
+    func `a status has its reason, for which Tencent's SDK of Android looks`(
+        status: HTTPServerResponse.Status, text: String
+    ) {
+        #expect(dialogue(Self.get, HTTPServerResponse(status)).output.hasPrefix("HTTP/1.1 \(text)\r\n"))
     }
 }

@@ -45,8 +45,7 @@ final class HTTP1ServerSession: HTTPServerSession {
     }
 
     private func write(_ response: HTTPServerResponse) {
-        // The reason after the status may be left out (RFC 9112 section 4).
-        var header = "HTTP/1.1 \(response.status.rawValue) \r\n"
+        var header = "HTTP/1.1 \(response.status.rawValue) \(response.status.reason)\r\n"
         if let type = response.contentType { header += "content-type: \(type)\r\n" }
         header += "content-length: \(response.body.count)\r\ncache-control: \(response.cacheControl)\r\n"
         for field in response.fields { header += "\(field.name): \(field.value)\r\n" }

@@ -21,6 +21,32 @@ package struct HTTPServerResponse: Sendable {
         case unavailable = 503
         case versionNotSupported = 505
         case loopDetected = 508
+
+        /// The phrase after the code over HTTP/1.1. It may be left out (RFC 9112 section 4), but Tencent's SDK of Android
+        /// reads no body without `OK` before it.
+        var reason: StaticString {
+            switch self {
+            case .ok: "OK"
+            case .badRequest: "Bad Request"
+            case .unauthorized: "Unauthorized"
+            case .forbidden: "Forbidden"
+            case .notFound: "Not Found"
+            case .methodNotAllowed: "Method Not Allowed"
+            case .requestTimeout: "Request Timeout"
+            case .lengthRequired: "Length Required"
+            case .contentTooLarge: "Content Too Large"
+            case .targetTooLong: "URI Too Long"
+            case .unsupportedMediaType: "Unsupported Media Type"
+            case .expectationFailed: "Expectation Failed"
+            case .tooManyRequests: "Too Many Requests"
+            case .headerTooLarge: "Request Header Fields Too Large"
+            case .internalError: "Internal Server Error"
+            case .notImplemented: "Not Implemented"
+            case .unavailable: "Service Unavailable"
+            case .versionNotSupported: "HTTP Version Not Supported"
+            case .loopDetected: "Loop Detected"
+            }
+        }
     }
 
     package var status: Status
