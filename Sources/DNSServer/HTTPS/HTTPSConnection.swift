@@ -34,7 +34,9 @@ final class HTTPSConnection: ServedConnection {
         self.client = client
         self.owner = owner
         site = owner.site
-        session = (alpn == "h2" ? HTTP2ServerSession(in: owner.site.sessions) : nil) ?? HTTP1ServerSession()
+        session =
+            (alpn == "h2" ? HTTP2ServerSession(in: owner.site.sessions) : nil)
+            ?? HTTP1ServerSession(date: owner.site.date)
         life = ConnectionLife(at: owner.loop.now)
     }
 
@@ -74,6 +76,7 @@ final class HTTPSConnection: ServedConnection {
         switch outcome {
         case .moved:
             readNeeds = .readable
+            site.updateDate()
             session.receive(received)
         case .waits(let needed): readNeeds = needed
         case .ended: isReadingOver = true
@@ -155,6 +158,7 @@ final class HTTPSConnection: ServedConnection {
         guard !isClosed else { return }
         noteActivity()
         if outbound.isEmpty, session.unsent == 0 { life.noteProgress(at: now) }
+        site.updateDate()
         session.respond(response, to: stream)
         if !isHandling { settle() }
     }

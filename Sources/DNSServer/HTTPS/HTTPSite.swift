@@ -1,4 +1,5 @@
 import DNSWire
+import Glibc
 import Logs
 import Platform
 package import Scheduling
@@ -24,8 +25,12 @@ package final class HTTPSite: Sendable {
     private let events: EventLog
     private let clock: any LoopClock
     private let tokens = TokenGuard()
+    /// Of the responses to all clients.
+    let date = ResponseDate()
+    /// When its text is made again.
+    private var dateDue: Instant?
     /// The memory of all clients over HTTP/2.
-    let sessions = HTTP2SessionMemory()
+    private(set) lazy var sessions = HTTP2SessionMemory(date: date)
     /// Answers requests for other paths.
     package var service: (any HTTPService)?
     /// Whether the value of `CDN-Loop` says that this server has sent the request itself.
@@ -37,6 +42,13 @@ package final class HTTPSite: Sendable {
         self.rules = rules
         self.events = events
         self.clock = clock
+    }
+
+    /// Called before responses are written: makes their date, once a second.
+    func updateDate() {
+        if let dateDue, clock.now < dateDue { return }
+        dateDue = clock.now + .seconds(1)
+        date.text = DateText.of(Int64(time(nil)))
     }
 
     /// Decides about a request.

@@ -98,6 +98,18 @@ import Testing
         }
     }
 
+    @Test func `every response has a date, also one to what is no HTTP`() async throws {
+        try await TestServer.run { server in
+            let client = try await HTTPSClient(server)
+            for text in ["GET / HTTP/1.1\r\nhost: a\r\n\r\n", "GET  / HTTP/1.1\r\nhost: a\r\n\r\n"] {
+                client.send(text)
+                let date = try client.next().fields["date"] ?? ""
+                let form = #/(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT/#
+                #expect(date.wholeMatch(of: form) != nil, "\(date)")
+            }
+        }
+    }
+
     @Test func `queries over HTTP2 are answered in the order in which answers arrive`() async throws {
         try await TestServer.run(responder: FakeResponder()) { server in
             try server.store("cached.example")

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -70,6 +71,30 @@ extension Integration {
             #expect(try curl(version, "-o", "/dev/null", "-w", format, "-d", "a", url).output.hasPrefix("415"))
             #expect(try curl(version, "-I", "-o", "/dev/null", "-w", format, url).output.hasPrefix("405"))
             withExtendedLifetime(stage) {}
+        }
+
+        @Test(arguments: ["--http1.1", "--http2"])
+        func `a response has the date of its second`(version: String) throws {
+            let stage = try stage()
+            for path in ["/dns-query?dns=AAABAAABAAAAAAAAA3d3dwdleGFtcGxlA2NvbQAAAQAB", "/"] {
+                let earliest = Date()
+                let date = try curl(
+                    version, "-o", "/dev/null", "-w", "%header{date}", "https://127.0.0.1:\(port)\(path)"
+                ).output
+                let shown = Self.formatter.date(from: date)
+                // Seconds have no fractions, and the text is made once a second.
+                #expect(try #require(shown).timeIntervalSince(earliest) > -3 && Date() >= #require(shown), "\(date)")
+            }
+            withExtendedLifetime(stage) {}
+        }
+
+        /// Of the form of RFC 9110 section 5.6.7 that is sent.
+        private static var formatter: DateFormatter {
+            let formatter = DateFormatter()
+            formatter.locale = Locale(identifier: "en_US_POSIX")
+            formatter.timeZone = TimeZone(secondsFromGMT: 0)
+            formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+            return formatter
         }
 
         @Test func `a token opens a server that is closed, and a wrong one does not`() throws {

@@ -81,6 +81,16 @@ extension Integration {
             #expect(localDNS.questionCount() == 0)
         }
 
+        @Test(arguments: [Form.signed, .plain])
+        func `an edge whose clock is wrong learns the time from the central one`(form: Form) throws {
+            let central = try Central(form.account)
+            let clock = try WrongClock(ahead: -7_200)
+            let edge = try Daemon(
+                form.provider(central.url) + DaemonConfiguration.route(mode: "httpdns-only")
+                    + DaemonConfiguration.rest() + "[answers]\nrotate = false\n", environment: clock.environment)
+            #expect(try edge.dig("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+        }
+
         @Test func `an app's own request gets the vendor's reply, byte for byte`() throws {
             let central = try Central(
                 "[[account]]\nid = \"1001\"\nencryption = \"des\"\nencryption_key = \"k3yD3s8x\"\nclient_subnet = true\n"

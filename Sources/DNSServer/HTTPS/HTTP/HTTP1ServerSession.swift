@@ -7,6 +7,9 @@ final class HTTP1ServerSession: HTTPServerSession {
     private var output: [UInt8] = []
     /// Whether no further request is read.
     private var isLast = false
+    private let date: ResponseDate
+
+    init(date: ResponseDate = ResponseDate()) { self.date = date }
 
     func receive(_ bytes: ArraySlice<UInt8>) {
         guard !isLast else { return }
@@ -48,6 +51,7 @@ final class HTTP1ServerSession: HTTPServerSession {
         var header = "HTTP/1.1 \(response.status.rawValue) \(response.status.reason)\r\n"
         if let type = response.contentType { header += "content-type: \(type)\r\n" }
         header += "content-length: \(response.body.count)\r\ncache-control: \(response.cacheControl)\r\n"
+        if let date = date.text { header += "date: \(date)\r\n" }
         for field in response.fields { header += "\(field.name): \(field.value)\r\n" }
         if isLast { header += "connection: close\r\n" }
         header += "\r\n"

@@ -35,21 +35,22 @@ struct HTTP2ServerFields {
         lengths.append((name, length, UInt8(flags)))
     }
 
-    private mutating func set(_ response: HTTPServerResponse) {
+    private mutating func set(_ response: HTTPServerResponse, date: String?) {
         bytes.removeAll(keepingCapacity: true)
         lengths.removeAll(keepingCapacity: true)
         add(":status", response.status.rawValue)
         if let type = response.contentType { add("content-type", type) }
         add("content-length", response.body.count)
         add("cache-control", response.cacheControl, isIndexed: false)
+        if let date { add("date", date, isIndexed: false) }
         for field in response.fields { add(field.name, field.value) }
     }
 
     /// Lends the fields of a response as nghttp2's C structures.
     mutating func withPairs<Result>(
-        of response: HTTPServerResponse, _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
+        of response: HTTPServerResponse, date: String?, _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
     ) -> Result {
-        set(response)
+        set(response, date: date)
         return bytes.withUnsafeMutableBufferPointer { [lengths] bytes in
             withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: lengths.count) { pairs in
                 var next = bytes.baseAddress

@@ -122,7 +122,7 @@ final class HTTP2ServerSession: HTTPServerSession {
         guard stream.isOpen, !stream.isAnswered else { return }
         stream.answer(response.body)
         note(unsent: response.body.count)
-        let result = memory.memory.fields.withPairs(of: response) { pairs in
+        let result = memory.memory.fields.withPairs(of: response, date: memory.memory.date.text) { pairs in
             guard !response.body.isEmpty else {
                 return nghttp2_submit_response(session, stream.id, pairs.baseAddress, pairs.count, nil)
             }

@@ -1,7 +1,8 @@
 import CLinux
 import CNghttp2
 
-/// What HTTP/2 sessions share: memory of nghttp2's, of which most is never touched, and that of a response's header.
+/// What HTTP/2 sessions share: memory of nghttp2's, of which most is never touched, that of a response's header, and its
+/// date.
 ///
 /// nghttp2 reserves 16 KiB for a frame to send, for as long as a session lives. Here a session has six pages of its own for
 /// that, its streams and itself, and only ever short frames to make (`HTTPServerLimits.frame`): so it touches two pages of
@@ -10,8 +11,12 @@ final class HTTP2SessionMemory {
     fileprivate let slots: OpaquePointer?
     /// Of one response at a time.
     var fields = HTTP2ServerFields()
+    let date: ResponseDate
 
-    init() { slots = clinux_slots_new() }
+    init(date: ResponseDate = ResponseDate()) {
+        self.date = date
+        slots = clinux_slots_new()
+    }
 
     deinit { clinux_slots_delete(slots) }
 
