@@ -14,6 +14,8 @@ package struct ServiceCall: Sendable {
     package let account: String?
     /// Whether credentials of the account were valid: then the client is served wherever it is.
     package let isAuthenticated: Bool
+    /// Whether the network of no client may be sent on.
+    package let hidesNetwork: Bool
     /// The clients for which the account's holder asks, where the account may name any; empty: the sender of the request.
     private let clients: [IPAddress]
     private let form: any ServiceForm
@@ -29,8 +31,11 @@ package struct ServiceCall: Sendable {
         self.isAuthenticated = isAuthenticated
         self.form = form
         let mayName = isAuthenticated && account?.namesClients == true
-        // A network counts as its first address.
-        self.clients = mayName ? clients.compactMap { IPAddress($0) ?? AddressPrefix($0)?.address } : []
+        // A network counts as its first address. That of all addresses is no client, but the wish to send none, which needs
+        // no credentials.
+        let networks = clients.compactMap { AddressPrefix($0) }
+        hidesNetwork = networks.contains { $0.length == 0 }
+        self.clients = mayName ? networks.filter { $0.length > 0 }.map(\.address) : []
         self.questions = (0..<max(1, self.clients.count)).flatMap { _ in questions }
     }
 

@@ -103,7 +103,9 @@ extension ServiceCall {
         if checkingDisabled { flags.insert(.checkingDisabled) }
         var builder = MessageBuilder(id: 0, flags: flags)
         builder.append(question)
-        if dnssecOK { builder.append(EDNS(udpPayloadSize: 1_232, dnssecOK: true)) }
+        // With a source prefix length of 0 (RFC 7871 section 7.1.2).
+        let options = hidesNetwork ? [EDNSOption(code: .clientSubnet, data: [0, 1, 0, 0])] : []
+        if dnssecOK || hidesNetwork { builder.append(EDNS(dnssecOK: dnssecOK, options: options)) }
         return builder.bytes
     }
 }

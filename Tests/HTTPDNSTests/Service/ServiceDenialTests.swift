@@ -165,6 +165,21 @@ struct ServiceDenialTests {
         #expect(try service.call("/1/d?host=www.example.com&ip=198.51.100.9").client == nil)
     }
 
+    @Test func `the network of all addresses is no client, but forbids sending the sender's`() throws {
+        let service = TestService()
+        let question = ProviderQuestion(name: name("www.example.com"), types: [.a])
+        let signed = try DoHJSONRequestTests.signing.request(for: question, at: TestService.time).target
+        for target in [signed, "/resolve?name=www.example.com"] {
+            #expect(try !service.call(target).hidesNetwork)
+            #expect(try !service.call(target + "&edns_client_subnet=198.51.100.0%2F24").hidesNetwork)
+            for network in ["0.0.0.0/0", "%3A%3A%2F0"] {
+                let call = try service.call(target + "&edns_client_subnet=" + network)
+                #expect(call.hidesNetwork && call.client == nil)
+            }
+        }
+        #expect(try service.call(signed + "&edns_client_subnet=198.51.100.0/24").client == .v4(0xc633_6400))
+    }
+
     @Test func `credentials open the door, and their lack does not`() throws {
         let service = TestService()
         let enc = (

@@ -42,6 +42,26 @@ extension Integration {
             #expect(stage.vendor.requests.map { $0.parameters["ip"] } == ["198.51.100.0", "198.51.101.0", nil])
         }
 
+        @Test(arguments: ["0.0.0.0/0", "::/0"])
+        func `a client of the JSON form forbids sending its network, as one of DNS does`(network: String) throws {
+            let host = try ClientHost(addresses: Self.clients + [Self.server])
+            let stage = try Stage(
+                .aliyun, zone("192.0.2.1"), provider: "client_subnet = \"client/24\"", on: [Self.server],
+                listen: "allow = [\"198.51.100.0/22\"]\nhttpdns = [\"\(Self.server):8080\"]", inside: host)
+            func ask(_ name: String, _ more: String = "") throws {
+                let reply = try host.namespace.run([
+                    "curl", "--silent", "--noproxy", "*", "--interface", Self.clients[0],
+                    "http://\(Self.server):8080/resolve?name=\(name)\(more)",
+                ])
+                #expect(reply.contains("\"Status\":0"))
+            }
+            try ask("www.example.com")
+            try ask("www.example.com", "&edns_client_subnet=\(network)")
+            // What is no such wish changes nothing.
+            try ask("www.example.com", "&edns_client_subnet=203.0.113.0/24")
+            #expect(stage.vendor.requests.map { $0.parameters["ip"] } == ["198.51.100.0", nil])
+        }
+
         @Test func `one network for all is sent for every client, and its answer is shared by all`() throws {
             let stage = try Stage(.doh, provider: "client_subnet = \"203.0.113.0/24\"")
             #expect(try stage.daemon.dig("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
