@@ -4,7 +4,7 @@ package enum ReplyLifetime {
     /// answers.
     private static let soaNumbers = 20
 
-    /// The smallest TTL of the answer; of a negative answer the TTL or minimum of its SOA record, whichever is smaller
+    /// The smallest TTL of the answer; of a negative answer, also behind an alias, the TTL or minimum of its SOA record too
     /// (RFC 2308 section 5). Nil for a response that has neither, or is an error.
     package static func seconds(_ reply: borrowing Span<UInt8>) -> UInt32? {
         guard reply.count >= Header.length else { return nil }
@@ -15,18 +15,18 @@ package enum ReplyLifetime {
             guard Query.skipName(reply, at: &at), at <= reply.count - 4 else { return nil }
             at += 4
         }
-        let (answers, authorities) = (Query.uint16(reply, at: 6), Query.uint16(reply, at: 8))
+        let (answers, authorities) = (Int(Query.uint16(reply, at: 6)), Int(Query.uint16(reply, at: 8)))
         var seconds: UInt32?
-        for _ in 0..<(answers > 0 ? answers : authorities) {
+        for index in 0..<(answers + authorities) {
             guard Query.skipName(reply, at: &at), at <= reply.count - 10 else { return nil }
             let isSOA = Query.uint16(reply, at: at) == RecordType.soa.rawValue
             let dataLength = Int(Query.uint16(reply, at: at + 8))
             let end = at + 10 + dataLength
             guard end <= reply.count else { return nil }
-            if answers > 0 {
+            if index < answers {
                 seconds = min(seconds ?? .max, uint32(reply, at: at + 4))
             } else if isSOA, dataLength >= soaNumbers {
-                seconds = min(uint32(reply, at: at + 4), uint32(reply, at: end - 4))
+                seconds = min(seconds ?? .max, uint32(reply, at: at + 4), uint32(reply, at: end - 4))
             }
             at = end
         }

@@ -21,6 +21,15 @@ struct ReplyLifetimeTests {
         #expect(seconds("abcd \(flags) 0001 0000 0001 0001" + Self.question + Self.soa + Self.opt) == 60)
     }
 
+    @Test(arguments: ["8180", "8183"])
+    func `a negative answer behind an alias lives no longer than the negative part`(flags: String) {
+        let alias = "c00c 0005 0001 00015180 0004 0161c010"
+        #expect(seconds("abcd \(flags) 0001 0001 0001 0001" + Self.question + alias + Self.soa + Self.opt) == 60)
+        let short = "c00c 0005 0001 00000005 0004 0161c010"
+        #expect(seconds("abcd \(flags) 0001 0001 0001 0001" + Self.question + short + Self.soa + Self.opt) == 5)
+        #expect(seconds("abcd \(flags) 0001 0001 0000 0001" + Self.question + alias + Self.opt) == 86_400)
+    }
+
     @Test(arguments: ["8182", "8185", "8181"])
     func `an error has none`(flags: String) {
         #expect(seconds("abcd \(flags) 0001 0000 0001 0000" + Self.question + Self.soa) == nil)
