@@ -147,7 +147,10 @@ let package = Package(
         } + [
             .testTarget(
                 name: "HttpdnsdTests",
-                dependencies: ["httpdnsd", "Admin", "Configuration", "HTTPDNS", "Platform", "TestSupport"],
+                dependencies: [
+                    "httpdnsd", "Admin", "Configuration", "DNSResolver", "DNSWire", "HTTPDNS", "Logs", "Platform",
+                    "Scheduling", "TestSupport", "Upstreams",
+                ],
                 swiftSettings: strict),
             .testTarget(
                 name: "IntegrationTests", dependencies: ["TestSupport", "DNSWire", "httpdnsd"], swiftSettings: strict),

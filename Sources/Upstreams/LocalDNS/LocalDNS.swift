@@ -11,6 +11,8 @@ package import Scheduling
 @Loop
 package final class LocalDNS: Upstream, LookupServers {
     package nonisolated let name: String
+    /// The zone for which the servers are used: health probes query its NS records, and loops are detected below it.
+    package nonisolated let zone: Name
     /// The servers in the order in which they are queried while none is in backoff; at most `maximumServers`, none twice.
     /// Those of one group know the same names; each group may know others.
     package private(set) var groups: [[LocalDNSServer]]
@@ -44,34 +46,38 @@ package final class LocalDNS: Upstream, LookupServers {
 
     /// Takes servers that all know the same names.
     package nonisolated convenience init(
-        name: String = "localdns", servers: [LocalDNSServer], timeout: Duration = LocalDNS.defaultTimeout,
-        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
+        name: String = "localdns", servers: [LocalDNSServer], zone: Name = .root,
+        timeout: Duration = LocalDNS.defaultTimeout, limit: LocalDNSChannelLimit = LocalDNSChannelLimit(),
+        paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
         clock: (any LoopClock)? = nil,
         report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
         self.init(
-            name: name, groups: [servers], timeout: timeout, limit: limit, paths: paths, loop: loop, clock: clock,
-            report: report)
+            name: name, groups: [servers], zone: zone, timeout: timeout, limit: limit, paths: paths, loop: loop,
+            clock: clock, report: report)
     }
 
     /// - Parameters:
+    ///   - zone: the root for servers that answer every name.
     ///   - timeout: the time-out of one question, if its deadline is not earlier.
     ///   - limit: may be shared with other instances.
     ///   - paths: says which servers are unreachable now, and are therefore not queried.
     ///   - clock: for deadlines; the loop except in tests.
     ///   - report: called with events for servers that do not respond, and when they do again.
     package nonisolated init(
-        name: String = "localdns", groups: [[LocalDNSServer]], timeout: Duration = LocalDNS.defaultTimeout,
-        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
+        name: String = "localdns", groups: [[LocalDNSServer]], zone: Name = .root,
+        timeout: Duration = LocalDNS.defaultTimeout, limit: LocalDNSChannelLimit = LocalDNSChannelLimit(),
+        paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
         clock: (any LoopClock)? = nil,
         report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
         self.report = report
         self.name = name
+        self.zone = zone
         self.groups = Self.distinct(groups)
         self.timeout = timeout
         environment = LocalDNSEnvironment(limit: limit, paths: paths, loop: loop, clock: clock ?? loop)
-        probes = LocalDNSProbes(name: name, environment, report: report)
+        probes = LocalDNSProbes(name: name, zone: zone, environment, report: report)
     }
 
     /// Replaces the servers, and discards the state of the old ones; lookups in progress restart.
@@ -96,11 +102,10 @@ package final class LocalDNS: Upstream, LookupServers {
 
     /// Enables the detection of forwarding loops, at once and whenever the servers or the network change; looping
     /// servers are not queried. Our own listener must be open already.
-    ///
-    /// - Parameter zone: the parent of the names queried: the zone of probes, or the zone the servers are configured
-    ///   for.
-    package func findLoops(with probes: LoopProbes, below zone: Name) {
-        let loops = self.loops ?? LoopGuard(name: name, environment, probes: probes, zone: zone, report: report)
+    package func findLoops(with probes: LoopProbes) {
+        // Servers of another zone may rightly send everything else to us.
+        let parent = zone.isRoot ? LoopProbes.zone : zone
+        let loops = self.loops ?? LoopGuard(name: name, environment, probes: probes, zone: parent, report: report)
         self.loops = loops
         loops.probe(servers)
     }
@@ -148,12 +153,6 @@ package final class LocalDNS: Upstream, LookupServers {
         lastSearch = clock.now
         let found = findServers()
         replaceServers([found.isEmpty ? earlierServers : found])
-    }
-
-    /// The zone for which the servers are used, whose NS records their probes ask for. Default the root.
-    package var zone: Name {
-        get { probes.zone }
-        set { probes.zone = newValue }
     }
 
     /// When `server`, which is in backoff, is probed again; nil if it is not in backoff.

@@ -15,19 +15,21 @@ final class LocalDNSProbes {
     private static let headStart = LoneServer.timeout / 2
 
     private let name: String
+    /// The zone whose NS records are queried.
+    private let zone: Name
     private let environment: LocalDNSEnvironment
     private let report: @Loop (ResolverEvent) -> Void
-    /// The zone whose NS records are queried.
-    var zone = Name.root
     private var states: [LocalDNSServer: LocalDNSHealth] = [:]
     private var lastProbe = 0
     /// Probes up to this number concern another network.
     private var lastForgotten = 0
 
     nonisolated init(
-        name: String, _ environment: LocalDNSEnvironment, report: @escaping @Loop (ResolverEvent) -> Void
+        name: String, zone: Name, _ environment: LocalDNSEnvironment,
+        report: @escaping @Loop (ResolverEvent) -> Void
     ) {
         self.name = name
+        self.zone = zone
         self.environment = environment
         self.report = report
     }

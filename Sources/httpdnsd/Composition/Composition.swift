@@ -73,17 +73,7 @@ struct Composition {
         self.timeOfDay = timeOfDay
         checks = Self.checks(
             settings, replacing: old?.checks, timeOfDay, paths: paths, loop: loop, report: report)
-        forwarders = settings.forwards.map { forward in
-            if let old, old.settings.localDNS.timeout == settings.localDNS.timeout,
-                let index = old.settings.forwards.firstIndex(where: { $0.servers == forward.servers })
-            {
-                return old.forwarders[index]
-            }
-            return LocalDNS(
-                name: "forward to \(forward.servers.map(\.description).joined(separator: ", "))",
-                servers: forward.servers.map { LocalDNSServer($0) }, timeout: settings.localDNS.timeout, limit: limit,
-                paths: paths, loop: loop, report: report)
-        }
+        forwarders = Self.forwarders(settings, replacing: old, limit: limit, paths: paths, loop: loop, report: report)
         providers = settings.providers.map { entry in
             // Its own look-ups go through LocalDNS: with another one it must be made again.
             if let same = old?.providers.first(where: { $0.entry == entry }), old?.localDNS === localDNS,
@@ -141,6 +131,23 @@ struct Composition {
             }
         }
         return localDNS
+    }
+
+    /// Those that ask the same servers for the same zone in the same way stay, each for one entry.
+    private static func forwarders(
+        _ settings: Configuration, replacing old: Composition?, limit: LocalDNSChannelLimit, paths: NetworkPaths,
+        loop: EventLoop, report: @escaping @Loop (ResolverEvent) -> Void
+    ) -> [LocalDNS] {
+        var left = old?.settings.localDNS.timeout == settings.localDNS.timeout ? old?.forwarders ?? [] : []
+        return settings.forwards.map { forward in
+            let servers = forward.servers.map { LocalDNSServer($0) }
+            let new = LocalDNS(
+                name: "forward to \(servers.map(\.description).joined(separator: ", "))", servers: servers,
+                zone: forward.suffixes.first { !$0.isRoot } ?? .root, timeout: settings.localDNS.timeout, limit: limit,
+                paths: paths, loop: loop, report: report)
+            let same = left.firstIndex { $0.zone == new.zone && $0.groups == new.groups }
+            return same.map { left.remove(at: $0) } ?? new
+        }
     }
 
     /// Sources that answer as they did keep their number; with it stays what the cache has of them.

@@ -91,13 +91,7 @@ extension Composition {
 
     /// Looks which servers forward to us; those known already are looked at again.
     func findLoops(with probes: LoopProbes) {
-        localDNS.findLoops(with: probes, below: LoopProbes.zone)
-        for (entry, forwarder) in zip(settings.forwards, forwarders) {
-            // The servers may rightly send everything else to us.
-            let suffix = entry.suffixes.first { !$0.isRoot }
-            forwarder.zone = suffix ?? .root
-            forwarder.findLoops(with: probes, below: suffix ?? LoopProbes.zone)
-        }
+        for upstream in [localDNS] + forwarders { upstream.findLoops(with: probes) }
     }
 
     /// Makes all sources start again.

@@ -70,6 +70,35 @@ extension Integration {
             withExtendedLifetime(second) {}
         }
 
+        @Test func `a forward suffix that a reload corrects is answered, and the same server loops below another one`()
+            throws
+        {
+            let corp = try ForwardingServer.dnsmasq(
+                on: host, options: ["--local=/corp.example/", "--host-record=www.corp.example,198.51.100.9"])
+            func configuration(_ suffixes: [String]) -> String {
+                let entries = suffixes.map { suffix in
+                    "[[forward]]\nsuffixes = [\"\(suffix)\"]\nservers = [\"\(corp.address)\"]\n"
+                }
+                return entries.joined() + DaemonConfiguration.route(mode: "localdns-only")
+                    + DaemonConfiguration.rest(control: directory.path + "/control.sock")
+            }
+            let daemon = try Daemon(configuration(["crop.example"]), port: 53, namespace: host.namespace)
+            func reload(_ suffixes: [String]) throws {
+                let text = Daemon.listenTable(daemon.addresses) + configuration(suffixes)
+                try text.write(toFile: daemon.configurationFile, atomically: true, encoding: .utf8)
+                #expect(try Daemon.run(["reload", "--config", daemon.configurationFile]).status == 0)
+            }
+            let loops = "127.0.0.1:5353 sends our own questions back to us"
+            #expect(daemon.waitForLog { $0.contains(loops) })
+            try reload(["corp.example"])
+            #expect(try dig(daemon, "www.corp.example").addresses == ["198.51.100.9"])
+            try reload(["corp.example", "crop.example"])
+            let start = Stopwatch()
+            while try !status(daemon).contains("forwarding loop"), start.elapsed < .patience {}
+            #expect(try status(daemon).contains("forwarding loop"))
+            #expect(try dig(daemon, "www.corp.example").addresses == ["198.51.100.9"])
+        }
+
         @Test func `a list written again with the same content is no change, and one without servers keeps the last`()
             throws
         {

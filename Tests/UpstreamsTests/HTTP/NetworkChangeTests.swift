@@ -133,8 +133,9 @@ struct LoopGuardTests {
         var events: [ResolverEvent] = []
         /// Whether the first server's questions come back.
         var isLooping = true
+        var zone = Name.root
         private(set) lazy var localDNS = LocalDNS(
-            servers: [], loop: LoopRunner.shared.loop, clock: clock, report: { self.events.append($0) })
+            servers: [], zone: zone, loop: LoopRunner.shared.loop, clock: clock, report: { self.events.append($0) })
 
         /// A server that forwards to us, or answers by itself; names that are not probes are answered with its address.
         func server(loops: Bool) throws -> LocalDNSRawServer {
@@ -147,9 +148,9 @@ struct LoopGuardTests {
             }
         }
 
-        func use(_ servers: [LocalDNSRawServer], zone: Name = LoopProbes.zone) async {
+        func use(_ servers: [LocalDNSRawServer]) async {
             localDNS.replaceServers([servers.map { LocalDNSServer(.v4(0x7f00_0001), port: $0.port) }])
-            localDNS.findLoops(with: probes, below: zone)
+            localDNS.findLoops(with: probes)
             for server in servers { await server.received(1) }
             await settle()
         }
@@ -221,7 +222,8 @@ struct LoopGuardTests {
     @Test @Loop func `servers of a forward entry are probed below its suffix`() async throws {
         let fixture = Fixture()
         let server = try fixture.server(loops: false)
-        await fixture.use([server], zone: try Name("cluster.local"))
+        fixture.zone = try Name("cluster.local")
+        await fixture.use([server])
         let name = try Name(wire: try #require(server.queries.first).name)
         #expect(name.isWithin(try Name("cluster.local")))
         #expect(!fixture.localDNS.isLooping(fixture.localDNS.servers[0]))
