@@ -26,7 +26,7 @@ package struct PolicyDocument: SettingsTable {
     /// The machine must have one of them; empty: all machines.
     package var labels: [String] = []
     package var `switch` = Switch.on
-    /// Names of providers that are asked first, in this order.
+    /// Names of providers that are asked first, in this order; each once.
     package var providerOrder: [String] = []
     package var replace: [List] = []
 
@@ -54,6 +54,9 @@ package struct PolicyDocument: SettingsTable {
     ]
 
     mutating func finish(at path: SettingPath, _ reading: Reading) {
+        // Not refused: an earlier release has signed such documents.
+        var named: Set<String> = []
+        providerOrder = providerOrder.filter { named.insert($0).inserted }
         for (key, example) in [("serial", "serial = 1"), ("expires", "expires = 2030-01-31T00:00:00Z")] {
             let place = path.appending(key: key)
             guard !reading.written.contains(place), !reading.isMisspelt(place) else { continue }

@@ -69,6 +69,11 @@ import Testing
         #expect(merged.providers.map(\.name) == ["two", "one"])
     }
 
+    @Test func `a provider that the order names twice is one provider`() throws {
+        let merged = try merged("provider_order = [\"two\", \"one\", \"two\"]")
+        #expect(merged.providers.map(\.name) == ["two", "one"])
+    }
+
     @Test func `the switch sends all names to LocalDNS, and on leaves the machine's own mode`() throws {
         #expect(try merged("switch = \"off\"").route.mode == .localDNSOnly)
         #expect(try merged("switch = \"on\"") == base())
