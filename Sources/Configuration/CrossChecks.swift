@@ -107,7 +107,7 @@ extension Configuration {
 
     /// Where each question is billed, the configuration should say for which names.
     func checkBilling(_ reading: Reading) {
-        guard route.protect.isEmpty, route.mode != .localDNSOnly else { return }
+        guard route.protectsUnlisted, route.mode != .localDNSOnly else { return }
         let entries = providers.enumerated().filter { $0.element.isMetered && $0.element.names.isEmpty }
         guard let first = entries.first else { return }
         let names = entries.map { quoted($0.element.name) }.joined(separator: ", ")

@@ -4,11 +4,15 @@ extension SignedPolicy {
     /// The configuration of a machine with this policy in force.
     ///
     /// Lists are added to those of the file, or replace them. A suffix of the policy's leaves the file's other list, and
-    /// its presets go before the file's.
+    /// its presets go before the file's. Whether names of no list are protected stays as the file has it, except where
+    /// the policy replaces `route.protect`.
     package func applied(to base: Configuration) -> Configuration {
         var merged = base
         let (protect, bypass) = (lists.route.protect, lists.route.bypass)
-        if document.replace.contains(.protect) { merged.route.protect = [] }
+        if document.replace.contains(.protect) {
+            merged.route.protect = []
+            merged.route.protectsUnlisted = protect.isEmpty
+        }
         if document.replace.contains(.bypass) { merged.route.bypass = [] }
         merged.route.protect = Self.joined(merged.route.protect, protect, without: bypass)
         merged.route.bypass = Self.joined(merged.route.bypass, bypass, without: protect)

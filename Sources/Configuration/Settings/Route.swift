@@ -23,6 +23,10 @@ extension Configuration {
         /// Answered through LocalDNS unless another list names them. Nil: the built-in list.
         package var networkNames: NameList?
 
+        /// Whether names of no list are protected: where the file's own `protect` is empty, whatever a signed policy adds
+        /// to it or takes from it.
+        package var protectsUnlisted = true
+
         package init() {}
 
         static let settings: [Setting<Route>] = [
@@ -39,6 +43,8 @@ extension Configuration {
                 shapesAnswers: true,
                 "Names that belong to the network: LocalDNS answers them unless another list names them."),
         ]
+
+        mutating func finish(at path: SettingPath, _ reading: Reading) { protectsUnlisted = protect.isEmpty }
     }
 
     /// One `[[forward]]`: names that given servers answer.

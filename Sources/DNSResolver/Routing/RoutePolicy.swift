@@ -7,6 +7,7 @@ package struct RoutePolicy: Equatable, Sendable {
     private let lists: RoutingLists
 
     /// - Parameters:
+    ///   - protectsUnlisted: whether names of no list are protected; nil: where `protect` is empty.
     ///   - forward: the suffixes of each `[[forward]]` entry, in order.
     ///   - searchDomains: the `search` lists of the system. They come from the network, which does not choose routes;
     ///     see `isInSearchDomain` for their use.
@@ -14,16 +15,17 @@ package struct RoutePolicy: Equatable, Sendable {
     ///   - networkNames: suffixes of the local network, except where one of the lists or a provider has them.
     ///   - translator: the prefix by which the network translates IPv4 addresses: it has the names of such addresses.
     package init(
-        mode: Mode = .httpdnsFirst, protect: NameList = [], bypass: NameList = [], forward: [NameList] = [],
-        searchDomains: [Name] = [], providers: [[Name]] = [[]], networkNames: NameList = NetworkNames.builtIn,
+        mode: Mode = .httpdnsFirst, protect: NameList = [], protectsUnlisted: Bool? = nil, bypass: NameList = [],
+        forward: [NameList] = [], searchDomains: [Name] = [], providers: [[Name]] = [[]],
+        networkNames: NameList = NetworkNames.builtIn,
         translator: NAT64Prefix? = nil
     ) {
         let networkNames =
             Array(networkNames) + NetworkNames.translation + (translator.map { [$0.reverseZone] } ?? [])
         self.mode = mode
         lists = RoutingLists(
-            protect: protect, bypass: bypass, forward: forward, searchDomains: searchDomains, providers: providers,
-            networkNames: networkNames)
+            protect: protect, protectsUnlisted: protectsUnlisted ?? protect.isEmpty, bypass: bypass, forward: forward,
+            searchDomains: searchDomains, providers: providers, networkNames: networkNames)
     }
 
     /// Bytes allocated for the entries of `protect`, `bypass` and `forward`: for each its name in wire format, and at
@@ -112,7 +114,7 @@ package struct RoutePolicy: Equatable, Sendable {
 private final class RoutingLists: Sendable, Equatable {
     /// Values are tags of routes, which are smaller than routes.
     let rules: NameSuffixTable<UInt16>
-    /// Whether names that no list matches are protected: when `protect` is empty.
+    /// Whether names that no list matches are protected.
     let protectsUnlisted: Bool
     /// Domains that the C library appends to short names; names below them may belong to the local network.
     let searchDomains: NameSuffixTable<Bool>
@@ -125,12 +127,12 @@ private final class RoutingLists: Sendable, Equatable {
     let networkNames: NameSuffixTable<Bool>
 
     init(
-        protect: NameList, bypass: NameList, forward: [NameList], searchDomains: [Name], providers: [[Name]],
-        networkNames: [Name]
+        protect: NameList, protectsUnlisted: Bool, bypass: NameList, forward: [NameList], searchDomains: [Name],
+        providers: [[Name]], networkNames: [Name]
     ) {
         self.networkNames = Self.table(
             of: networkNames + searchDomains.filter { $0.isWithin(NetworkNames.multicast) })
-        protectsUnlisted = protect.isEmpty
+        self.protectsUnlisted = protectsUnlisted
         self.searchDomains = Self.table(of: searchDomains)
         providerNames = Self.table(of: providers.flatMap { $0 })
         providersKnowAll = providers.contains(where: \.isEmpty)

@@ -42,7 +42,7 @@ extension Composition {
     /// What decides beside the sources: the lists, and what is in force of what they leave open.
     private func policyTexts(mode: Mode) -> [String] {
         let names = NetworkNames.translation + (settings.route.networkNames == nil ? Array(NetworkNames.builtIn) : [])
-        return [mode.rawValue, settingsIdentity]
+        return [mode.rawValue, settingsIdentity, "\(settings.route.protectsUnlisted)"]
             + [names, Self.searchDomains(settings)].map { $0.map(\.description).joined(separator: ",") }
     }
 

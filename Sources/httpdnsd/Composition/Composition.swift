@@ -240,7 +240,8 @@ struct Composition {
 
     nonisolated static func routes(_ settings: Configuration, _ translation: Translation) -> RoutePolicy {
         RoutePolicy(
-            mode: Mode(settings.route.mode), protect: settings.route.protect, bypass: settings.route.bypass,
+            mode: Mode(settings.route.mode), protect: settings.route.protect,
+            protectsUnlisted: settings.route.protectsUnlisted, bypass: settings.route.bypass,
             forward: settings.forwards.map(\.suffixes), searchDomains: searchDomains(settings),
             providers: settings.providers.map(\.names),
             networkNames: settings.route.networkNames ?? NetworkNames.builtIn, translator: translation.prefix)

@@ -59,6 +59,26 @@ import Testing
         #expect(merged.answers.bogus.isEmpty)
     }
 
+    /// - Parameter protect: the list of the machine's file.
+    private func protectsUnlisted(_ protect: String, _ lines: String) throws -> Bool {
+        let base = try accepted(minimal + "[route]\nprotect = \(protect)\n").configuration
+        return try PolicyFile.policy(lines).applied(to: base).route.protectsUnlisted
+    }
+
+    @Test func `whether names of no list are protected is the file's choice, unless the policy replaces the list`()
+        throws
+    {
+        let bypass = "[route]\nbypass = [\"a.example\"]"
+        #expect(try !protectsUnlisted("[\"a.example\"]", bypass))
+        #expect(try protectsUnlisted("[]", bypass))
+        let protect = "[route]\nprotect = [\"d.example\"]"
+        #expect(try protectsUnlisted("[]", protect))
+        #expect(try !protectsUnlisted("[\"a.example\"]", protect))
+        let replace = "replace = [\"route.protect\"]\n"
+        #expect(try !protectsUnlisted("[]", replace + protect))
+        #expect(try protectsUnlisted("[\"a.example\"]", replace))
+    }
+
     @Test func `the policy's preset of a name goes before the file's`() throws {
         let merged = try merged("[preset]\nalways = { \"www.example.com\" = [\"192.0.2.20\"] }")
         #expect(merged.preset.always.map(\.addresses) == [[.v4(0xc000_0214)], [.v4(0xc000_020a)]])
