@@ -88,6 +88,15 @@ package final class LocalDNS: Upstream, LookupServers {
         loops?.probe(servers)
     }
 
+    /// Replaces the servers unless they are these already.
+    ///
+    /// - Returns: whether there are others now.
+    package func useServers(_ groups: [[LocalDNSServer]]) -> Bool {
+        guard Self.distinct(groups) != self.groups else { return false }
+        replaceServers(groups)
+        return true
+    }
+
     /// Called when the network has changed: ends all backoffs, even if the servers are the same.
     package func networkChanged() {
         forgetFailures()

@@ -27,14 +27,21 @@ extension DNSService {
             onChange: { [unowned self] in await takePolicy() })
     }
 
+    private func networkChanged(_ signs: NetworkMonitor.Signs) {
+        if noticeNetwork(signs) { policy.networkChanged() }
+    }
+
     /// Starts again with everything that another network makes doubtful.
     ///
     /// Files that were written with the same content are no change.
-    func networkChanged(_ signs: NetworkMonitor.Signs) {
+    ///
+    /// - Returns: whether it is another network.
+    @discardableResult
+    func noticeNetwork(_ signs: NetworkMonitor.Signs) -> Bool {
         readMachineResolver()
         let hasOtherServers = composition.readLocalDNSAgain()
         let hasOtherRoutes = takeRoutes()
-        guard signs != .files || hasOtherServers || hasOtherRoutes else { return }
+        guard signs != .files || hasOtherServers || hasOtherRoutes else { return false }
         composition.networkChanged(hasOtherServers: hasOtherServers)
         forgetStoredVerdicts()
         resolver.networkChanged()
@@ -42,10 +49,10 @@ extension DNSService {
         discoverPrefix()
         tellDiskOfPolicy()
         Loop.spawn { [resolver] in await resolver.refreshHot() }
-        policy.networkChanged()
         networkChanges.count += 1
         networkChanges.last = loop.now
         tell(of: signs)
+        return true
     }
 
     /// Notices when another program has written resolv.conf since `resolver on`: programs may ask a hijacked server again.
@@ -84,9 +91,8 @@ extension Composition {
     /// - Returns: whether there are others now.
     @discardableResult
     func readLocalDNSAgain() -> Bool {
-        guard let found = try? Self.localDNSServers(settings), found != localDNS.groups else { return false }
-        localDNS.replaceServers(found)
-        return true
+        guard let found = try? Self.localDNSServers(settings) else { return false }
+        return localDNS.useServers(found)
     }
 
     /// Looks which servers forward to us; those known already are looked at again.

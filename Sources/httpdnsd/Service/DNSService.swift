@@ -181,9 +181,11 @@ final class DNSService {
     ///
     /// Listen addresses, threads and the user stay as they are, whatever `settings` says.
     private func replaceConfiguration(with settings: Configuration) async {
+        // First what has changed without the configuration: afterwards the watch of the files finds nothing to report.
+        if network != nil { noticeNetwork(.files) }
         let old = composition
         let new = Composition(settings, replacing: old, paths: paths, loop: loop, events: events)
-        if new.localDNS === old.localDNS { new.readLocalDNSAgain() }
+        if new.localDNS !== old.localDNS { new.readLocalDNSAgain() }
         let policy = new.policy(Translation(settings.answers.dns64, found: prefixDiscovery?.translation ?? .none))
         let freshness = FreshnessPolicy(settings.cache)
         // Hints and addresses that were passed on must not outlive the leave to pass them on.

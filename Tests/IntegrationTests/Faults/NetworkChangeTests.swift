@@ -70,6 +70,22 @@ extension Integration {
             withExtendedLifetime(second) {}
         }
 
+        @Test func `a list that a reload finds changed is another network, and old answers are not served as fresh`()
+            throws
+        {
+            let first = try localDNS("10.9.5.1", answers: "198.51.100.1")
+            let second = try localDNS("10.9.5.2", answers: "198.51.100.2")
+            let daemon = try daemon(resolvConf: "nameserver 10.9.5.1\n")
+            #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.1"])
+            try replace("nameserver 10.9.5.2\n")
+            // Before the watch of the file calls it a change.
+            daemon.signal(SIGHUP)
+            #expect(daemon.waitForLog { $0.contains("is taken") })
+            #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.2"])
+            #expect(try status(daemon).contains("changed 1 time, last"))
+            withExtendedLifetime((first, second)) {}
+        }
+
         @Test func `a forward suffix that a reload corrects is answered, and the same server loops below another one`()
             throws
         {
