@@ -97,6 +97,12 @@ package final class LocalDNS: Upstream, LookupServers {
         return true
     }
 
+    /// Begins with the servers that `old` has found, or would use while none can be found.
+    package func takeServers(of old: LocalDNS) {
+        groups = old.groups
+        earlierServers = old.earlierServers
+    }
+
     /// Called when the network has changed: ends all backoffs, even if the servers are the same.
     package func networkChanged() {
         forgetFailures()

@@ -64,7 +64,7 @@ struct Composition {
         self.limit = limit
         let localDNS =
             old.flatMap { $0.settings.localDNS.asksLike(settings.localDNS) ? $0.localDNS : nil }
-            ?? Self.localDNS(settings, limit: limit, paths: paths, loop: loop, report: report)
+            ?? Self.localDNS(settings, replacing: old, limit: limit, paths: paths, loop: loop, report: report)
         self.localDNS = localDNS
         let timeOfDay =
             old?.timeOfDay
@@ -113,14 +113,15 @@ struct Composition {
     }
 
     private static func localDNS(
-        _ settings: Configuration, limit: LocalDNSChannelLimit, paths: NetworkPaths, loop: EventLoop,
-        report: @escaping @Loop (ResolverEvent) -> Void
+        _ settings: Configuration, replacing old: Composition?, limit: LocalDNSChannelLimit, paths: NetworkPaths,
+        loop: EventLoop, report: @escaping @Loop (ResolverEvent) -> Void
     ) -> LocalDNS {
         var known: [[LocalDNSServer]] = []
         if case .groups(let groups) = settings.localDNS.servers { known = groups.map { $0.map { LocalDNSServer($0) } } }
         let localDNS = LocalDNS(
             groups: known, timeout: settings.localDNS.timeout, limit: limit, paths: paths, loop: loop,
             report: report)
+        if let old, old.settings.localDNS.findsLike(settings.localDNS) { localDNS.takeServers(of: old.localDNS) }
         localDNS.findServers = {
             do throws(LocalDNSServersError) {
                 return try Self.localDNSServers(settings).flatMap(\.self)
@@ -270,7 +271,12 @@ struct Composition {
 extension Configuration.LocalDNSSettings {
     /// Whether the same servers are asked in the same way; what is made of their answers may differ.
     fileprivate func asksLike(_ other: Configuration.LocalDNSSettings) -> Bool {
-        servers == other.servers && resolvConf == other.resolvConf && timeout == other.timeout
+        findsLike(other) && timeout == other.timeout
+    }
+
+    /// Whether the same servers are found.
+    fileprivate func findsLike(_ other: Configuration.LocalDNSSettings) -> Bool {
+        servers == other.servers && resolvConf == other.resolvConf
     }
 }
 

@@ -86,6 +86,20 @@ extension Integration {
             withExtendedLifetime((first, second)) {}
         }
 
+        @Test func `a reload that asks the same resolvers in another way leaves them known before the first question`()
+            throws
+        {
+            let local = try localDNS("10.9.5.1", answers: "198.51.100.1")
+            let daemon = try daemon(resolvConf: "nameserver 10.9.5.1\n")
+            let text = try String(contentsOfFile: daemon.configurationFile, encoding: .utf8)
+            try text.replacing("[localdns]\n", with: "[localdns]\ntimeout = \"900ms\"\n")
+                .write(toFile: daemon.configurationFile, atomically: true, encoding: .utf8)
+            daemon.signal(SIGHUP)
+            #expect(daemon.waitForLog { $0.contains("is taken") })
+            #expect(try status(daemon).contains("10.9.5.1:53"))
+            withExtendedLifetime(local) {}
+        }
+
         @Test func `a forward suffix that a reload corrects is answered, and the same server loops below another one`()
             throws
         {
