@@ -15,15 +15,16 @@ final class PolicyKeeper {
     /// The longest time between two looks at the clock: it may be set meanwhile.
     private static let longestWait: Duration = .seconds(3_600)
 
-    private let loop: EventLoop
+    private let clock: any LoopClock
+    private let time: @Sendable () -> Int64
     private let events: EventLog
     private var settings: Configuration
     /// The document that was taken last, in force or not.
     private var present: SignedPolicy?
-    /// The serial that was in force when it was last looked at; nil: none.
-    private var lastSerial: Int?
-    /// Whether its expiry was reported.
-    private var hasReportedExpiry = false
+    /// The policy that the configuration was last built with; nil: none.
+    private(set) var inForce: SignedPolicy?
+    /// The serial of the policy that was last reported to have expired.
+    private var reportedExpiry: Int?
     /// The document at the URL that needs no second look: its entity tag, and what there is to say of it.
     private var judged: (tag: String, problem: String)?
     private var fetcher: PolicyFetcher?
@@ -38,24 +39,38 @@ final class PolicyKeeper {
     private var problem = ""
 
     /// Takes up the stored policy: it is in force before the network is.
-    init(_ settings: Configuration, loop: EventLoop, events: EventLog) {
-        self.loop = loop
+    ///
+    /// - Parameter time: seconds since 1970.
+    init(
+        _ settings: Configuration, clock: any LoopClock, events: EventLog,
+        time: @escaping @Sendable () -> Int64 = { Int64(Glibc.time(nil)) }
+    ) {
+        self.clock = clock
+        self.time = time
         self.events = events
         self.settings = settings
         present = stored(by: settings)
-        lastSerial = inForce?.document.serial
+        inForce = due
         if present != nil, let url = settings.policy.url {
             judged = PolicyFile(settings)?.tag(at: "\(url)").map { ($0, "") }
         }
-        if let lastSerial { events.logger.log(.policyTaken, "the stored policy with serial \(lastSerial) is in force") }
+        if let inForce {
+            events.logger.log(.policyTaken, "the stored policy with serial \(inForce.document.serial) is in force")
+        }
     }
 
-    /// The policy that is in force now; nil: none.
-    var inForce: SignedPolicy? {
+    /// The policy that should be in force by the present clock and settings; nil: none.
+    private var due: SignedPolicy? {
         guard let present, isForMachine(present), settings.policy.onExpiry == .keep || !isExpired(present) else {
             return nil
         }
         return present
+    }
+
+    /// Decides what is in force from now on; the configuration must be built with it.
+    func decide() -> SignedPolicy? {
+        inForce = due
+        return inForce
     }
 
     /// Whether it switches HTTPDNS off.
@@ -66,7 +81,7 @@ final class PolicyKeeper {
         inForce?.lists.place(of: rule, file: settings.policy.url.map { "\($0)" } ?? "")
     }
 
-    private func isExpired(_ policy: SignedPolicy) -> Bool { policy.document.expires <= Int64(time(nil)) }
+    private func isExpired(_ policy: SignedPolicy) -> Bool { policy.document.expires <= time() }
 
     private func isForMachine(_ policy: SignedPolicy) -> Bool { policy.isFor(settings) }
 
@@ -102,7 +117,6 @@ final class PolicyKeeper {
     func take(_ settings: Configuration, stored: SignedPolicy?) {
         let old = self.settings
         self.settings = settings
-        defer { lastSerial = inForce?.document.serial }
         if settings.policy != old.policy {
             // One that could not be stored is known in memory alone.
             present = settings.policy.keys == old.policy.keys && settings.policy.url != nil ? present ?? stored : stored
@@ -118,7 +132,7 @@ final class PolicyKeeper {
     /// Fetches by the new settings, once they are in force: the host may be looked up elsewhere now.
     func resume() {
         fetch()
-        watchExpiry()
+        watchClock()
     }
 
     // MARK: Fetching
@@ -127,7 +141,7 @@ final class PolicyKeeper {
     ///
     /// - Parameters:
     ///   - makeFetcher: for `policy.url`, by the configuration in force.
-    ///   - onChange: called when another policy, or none, is in force.
+    ///   - onChange: called when another policy, or none, is to be in force; calls `decide`.
     func start(
         fetchingBy makeFetcher: @escaping @Loop (PolicyLocation) -> PolicyFetcher,
         onChange: @escaping @Loop () async -> Void
@@ -160,10 +174,11 @@ final class PolicyKeeper {
             guard round == self.round else { return }
             await received(fetched, from: "\(url)", round)
             guard round == self.round else { return }
+            watchClock()
             isFetching = false
             // Earlier by chance, so that many machines do not ask at once, and never later.
             let part = Double.random(in: 0.9...1)
-            fetchTimer = loop.schedule(after: settings.policy.interval * part) { [weak self] in self?.fetch() }
+            fetchTimer = clock.schedule(after: settings.policy.interval * part) { [weak self] in self?.fetch() }
         }
     }
 
@@ -174,10 +189,10 @@ final class PolicyKeeper {
             events.report(
                 LogMessage(.policyUnavailable, about: url, "\(problem); what is in force stays. Check policy.url"))
         case .unchanged:
-            lastFetch = loop.now
+            lastFetch = clock.now
             problem = judged?.problem ?? ""
         case .document(let bytes, let tag):
-            lastFetch = loop.now
+            lastFetch = clock.now
             await judge(bytes, tag, from: url, round)
         }
     }
@@ -209,13 +224,13 @@ final class PolicyKeeper {
 
     /// On a thread of its own: the document may be long.
     private func verdict(_ bytes: [UInt8], _ url: String) async -> Verdict {
-        let (keys, present, labels) = (settings.policy.keys, present, settings.policy.labels)
+        let (keys, present, labels, time) = (settings.policy.keys, present, settings.policy.labels, time)
         do throws(SystemError) {
             return try await NamedThread.run("policy") {
                 do throws(ConfigurationError) {
                     let policy = try SignedPolicy.open(bytes, file: url, keys: keys, check: PolicyKey.check)
                     let isFor = policy.document.isFor(percentile: PolicyMachine.percentile, labels: labels)
-                    let now = Int64(time(nil))
+                    let now = time()
                     return .decided(PolicyDecision(on: policy, after: present, now: now, isForMachine: isFor), policy)
                 } catch {
                     return .invalid(error.diagnostics)
@@ -239,37 +254,43 @@ final class PolicyKeeper {
 
     private func take(_ policy: SignedPolicy, _ bytes: [UInt8], _ tag: String?, from url: String) async {
         present = policy
-        hasReportedExpiry = false
         let serial = policy.document.serial
-        lastSerial = serial
         await store(bytes, tag, from: url)
         await onChange?()
         let changes = policy.changes.isEmpty ? "it changes nothing" : policy.changes.joined(separator: ", ")
         events.logger.log(.policyTaken, "\(url) is taken: serial \(serial) \(changes)", ["serial": "\(serial)"])
-        watchExpiry()
     }
 
-    // MARK: Expiry
+    // MARK: The clock
 
-    private func watchExpiry() {
+    /// Puts in force or drops what the clock says, now and whenever it may say something else: it may be set at any time.
+    private func watchClock() {
         expiryTimer?.cancel()
         guard makeFetcher != nil, let present else { return }
-        if isExpired(present) { return expired(present) }
-        let left = min(present.document.expires - Int64(time(nil)), Self.longestWait.components.seconds)
-        expiryTimer = loop.schedule(after: .seconds(max(1, left))) { [weak self] in self?.watchExpiry() }
+        let left = present.document.expires - time()
+        reportExpiry(of: present, left: left)
+        Loop.spawn { [self] in
+            if due?.document.serial != inForce?.document.serial { await onChange?() }
+        }
+        let wait = left > 0 ? min(.seconds(left), Self.longestWait) : Self.longestWait
+        expiryTimer = clock.schedule(after: wait) { [weak self] in self?.watchClock() }
     }
 
-    private func expired(_ policy: SignedPolicy) {
-        guard !hasReportedExpiry else { return }
-        hasReportedExpiry = true
-        let stays = settings.policy.onExpiry == .keep
+    /// Logs once that the policy has expired, and that it is in force again once the clock has been set right.
+    private func reportExpiry(of policy: SignedPolicy, left: Int64) {
+        let serial = policy.document.serial
+        guard (left <= 0) != (reportedExpiry == serial) else { return }
+        reportedExpiry = left <= 0 ? serial : nil
+        guard left <= 0 else {
+            return events.logger.log(
+                .policyTaken, "the clock was set, and by it the policy with serial \(serial) has not expired",
+                ["serial": "\(serial)"])
+        }
         events.logger.log(
             .policyExpired,
-            "the policy with serial \(policy.document.serial) has expired, and "
-                + (stays ? "stays in force until there is another" : "the configuration file alone is in force"))
-        guard !stays, lastSerial != nil else { return }
-        lastSerial = nil
-        Loop.spawn { [onChange] in await onChange?() }
+            "the policy with serial \(serial) has expired, and "
+                + (settings.policy.onExpiry == .keep
+                    ? "stays in force until there is another" : "the configuration file alone is in force"))
     }
 
     // MARK: The report
@@ -279,19 +300,17 @@ final class PolicyKeeper {
         guard let url = settings.policy.url else { return report }
         report.url = "\(url)"
         report.problem = problem
-        report.fetchAge = lastFetch.map { Int((loop.now - $0).components.seconds) }
-        guard let present else { return report }
-        report.serial = present.document.serial
-        report.expires = present.document.expiryText
-        report.changes = present.changes
+        report.fetchAge = lastFetch.map { Int((clock.now - $0).components.seconds) }
+        guard let shown = inForce ?? present else { return report }
+        report.serial = shown.document.serial
+        report.expires = shown.document.expiryText
+        report.changes = shown.changes
         report.switchesOff = switchesOff
         report.state =
-            if !isForMachine(present) {
-                .elsewhere
-            } else if isExpired(present) {
-                settings.policy.onExpiry == .keep ? .overdue : .expired
+            if inForce == nil {
+                isForMachine(shown) ? .expired : .elsewhere
             } else {
-                .inForce
+                isExpired(shown) ? .overdue : .inForce
             }
         return report
     }

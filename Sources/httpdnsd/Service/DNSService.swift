@@ -89,7 +89,7 @@ final class DNSService {
         self.events = events
         listeners = QueryListeners(clock: loop)
         base = settings
-        policy = PolicyKeeper(settings, loop: loop, events: events)
+        policy = PolicyKeeper(settings, clock: loop, events: events)
         let settings = policy.inForce?.applied(to: settings) ?? settings
         startedAt = loop.now
         names = HottestNames(at: loop.now)
@@ -171,7 +171,7 @@ final class DNSService {
     func takePolicy() async { await reloadTurn.pass { await self.putInForce() } }
 
     private func putInForce() async {
-        guard let policy = policy.inForce else { return await replaceConfiguration(with: base) }
+        guard let policy = policy.decide() else { return await replaceConfiguration(with: base) }
         // On a thread of its own: lists are long.
         let merged = try? await NamedThread.run("policy") { [base] in policy.applied(to: base) }
         await replaceConfiguration(with: merged ?? policy.applied(to: base))

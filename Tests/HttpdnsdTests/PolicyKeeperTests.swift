@@ -1,0 +1,125 @@
+import Admin
+import Configuration
+import Foundation
+import Logs
+import Platform
+import Scheduling
+import Synchronization
+import TestSupport
+import Testing
+import Upstreams
+
+@testable import httpdnsd
+
+/// A signed policy that is stored or fetched, under clocks that are set and keys that change.
+@Suite(.onLoop, .timeLimit(.minutes(10)))
+struct PolicyKeeperTests {
+    /// 2030-01-01T00:00:00Z.
+    private static let newYear: Int64 = 1_893_456_000
+
+    /// A time of day that is set.
+    private final class TimeOfDay: Sendable {
+        private let seconds = Mutex(PolicyKeeperTests.newYear)
+
+        var now: Int64 {
+            get { seconds.withLock { $0 } }
+            set { seconds.withLock { $0 = newValue } }
+        }
+    }
+
+    /// A machine whose policy, with serial 1, ends a day after the new year.
+    @Loop
+    private final class Machine {
+        static let day: Int64 = 86_400
+        let directory: TemporaryDirectory
+        let keys: [PolicySecretKey]
+        let clock = ManualClock()
+        let timeOfDay = TimeOfDay()
+        /// The serials that were put in force, nil for none.
+        private(set) var changes: [Int?] = []
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            keys = try ["a", "b"].map { [directory] in try PolicySecretKey.make("\(directory.path)/\($0).key") }
+        }
+
+        var file: String { directory.path + "/fleet.policy" }
+
+        /// The signed policy, where the configuration has it.
+        func publish(serial: Int = 1, key: Int = 0, to path: String? = nil) throws {
+            let text = "[document]\nserial = \(serial)\nexpires = 2030-01-02T00:00:00Z\nswitch = \"off\"\n"
+            let signed = try #require(keys[key].signed(Array(text.utf8)[...]))
+            try Data(signed).write(to: URL(filePath: path ?? file), options: .atomic)
+        }
+
+        /// - Parameters:
+        ///   - trusted: numbers of keys.
+        ///   - disk: the path of the cache.
+        func settings(trusting trusted: [Int] = [0], disk: String = "") throws -> Configuration {
+            let list = trusted.map { "\"\(keys[$0].publicKey)\"" }.joined(separator: ", ")
+            let text = Patient.configuration.replacing("path = \"\"", with: "path = \"\(disk)\"")
+            return try Configuration.parse(text: text + "[policy]\nurl = \"\(file)\"\npublic_key = [\(list)]\n")
+                .configuration
+        }
+
+        func keeper(_ settings: Configuration) -> PolicyKeeper {
+            PolicyKeeper(
+                settings, clock: clock, events: EventLog(LogRecorder().logger, clock: clock),
+                time: { [timeOfDay] in timeOfDay.now })
+        }
+
+        func start(_ keeper: PolicyKeeper, _ settings: Configuration) {
+            keeper.start { location in
+                let loop = LoopRunner.shared.loop
+                return PolicyFetcher(
+                    location, settings, LocalDNS(servers: [], loop: loop), paths: NetworkPaths(), loop: loop)
+            } onChange: { [unowned self] in
+                changes.append(keeper.decide()?.document.serial)
+            }
+        }
+    }
+
+    @Test @Loop func `a policy that a wrong clock took for expired is in force once the clock is right`() async throws {
+        let machine = try Machine()
+        let disk = machine.directory.path + "/cache.sqlite"
+        try machine.publish(to: disk + ".policy")
+        machine.timeOfDay.now += 10 * 365 * Machine.day
+        let settings = try machine.settings(disk: disk)
+        let keeper = machine.keeper(settings)
+        #expect(keeper.decide() == nil)
+        machine.start(keeper, settings)
+        await machine.clock.advance(by: .seconds(1))
+        #expect(keeper.report.state == .expired && !keeper.switchesOff)
+        machine.timeOfDay.now = Self.newYear
+        // Until it is in force, nothing says that it is.
+        #expect(keeper.report.state == .expired && !keeper.switchesOff)
+        await machine.clock.advance(by: .seconds(3_600))
+        #expect(machine.changes == [1])
+        #expect(keeper.report.state == .inForce && keeper.switchesOff)
+        machine.timeOfDay.now += Machine.day
+        await machine.clock.advance(by: .seconds(3_600))
+        #expect(machine.changes == [1, nil])
+        #expect(keeper.report.state == .expired && !keeper.switchesOff)
+    }
+
+    @Test @Loop func `a policy that a reload puts in force under a clock set right is dropped when it ends`()
+        async throws
+    {
+        let machine = try Machine()
+        let disk = machine.directory.path + "/cache.sqlite"
+        try machine.publish(to: disk + ".policy")
+        machine.timeOfDay.now += 10 * 365 * Machine.day
+        let settings = try machine.settings(disk: disk)
+        let keeper = machine.keeper(settings)
+        machine.start(keeper, settings)
+        await machine.clock.advance(by: .seconds(1))
+        machine.timeOfDay.now = Self.newYear
+        keeper.take(settings, stored: keeper.stored(by: settings))
+        #expect(keeper.decide()?.document.serial == 1)
+        keeper.resume()
+        machine.timeOfDay.now += Machine.day
+        await machine.clock.advance(by: .seconds(3_600))
+        #expect(machine.changes == [nil])
+        #expect(keeper.report.state == .expired)
+    }
+}
