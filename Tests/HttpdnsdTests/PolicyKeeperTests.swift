@@ -122,4 +122,38 @@ struct PolicyKeeperTests {
         #expect(machine.changes == [nil])
         #expect(keeper.report.state == .expired)
     }
+
+    @Test @Loop func `a policy that is not stored stays in force while the key that signed it is trusted`() async throws
+    {
+        let machine = try Machine()
+        try machine.publish()
+        let settings = try machine.settings()
+        let keeper = machine.keeper(settings)
+        machine.start(keeper, settings)
+        await awaited { machine.changes == [1] }
+        for (keys, serial) in [([0, 1], 1), ([1], nil)] as [([Int], Int?)] {
+            let settings = try machine.settings(trusting: keys)
+            keeper.take(settings, stored: keeper.stored(by: settings))
+            #expect(keeper.decide()?.document.serial == serial)
+        }
+    }
+
+    @Test @Loop func `a policy signed again by another key is that key's`() async throws {
+        let machine = try Machine()
+        try machine.publish()
+        let settings = try machine.settings(trusting: [0, 1])
+        let keeper = machine.keeper(settings)
+        machine.start(keeper, settings)
+        await awaited { machine.changes == [1] }
+        // The end of the problem shows that the document was judged.
+        try FileManager.default.removeItem(atPath: machine.file)
+        await machine.clock.advance(by: .seconds(300))
+        await awaited { !keeper.report.problem.isEmpty }
+        try machine.publish(key: 1)
+        await machine.clock.advance(by: .seconds(300))
+        await awaited { keeper.report.problem.isEmpty }
+        let next = try machine.settings(trusting: [1])
+        keeper.take(next, stored: keeper.stored(by: next))
+        #expect(keeper.decide()?.document.serial == 1)
+    }
 }

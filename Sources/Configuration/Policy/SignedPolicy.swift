@@ -2,10 +2,12 @@
 ///
 /// Its text has the schema of the configuration and a `[document]` table. What only a machine's own file may say has no
 /// place in it: providers and their secrets, listeners, paths, and the policy's own key and URL.
-package struct SignedPolicy: Equatable, Sendable {
+package struct SignedPolicy: Sendable {
     package let document: PolicyDocument
     /// Its lists; everything else has its default.
     package let lists: Configuration
+    /// The trusted key by which it was verified; nil where it was only read.
+    package private(set) var key: PolicyKey?
 
     /// What it may hold beside `document`, by table.
     private static let allowed = [
@@ -31,7 +33,7 @@ package struct SignedPolicy: Equatable, Sendable {
             throw ConfigurationError(diagnostics: [Diagnostic(file: file, line: 1, message: error.text)])
         }
         // Each trusted key is tried: the identifier is not signed, and only names the key to people.
-        guard keys.contains(where: { check(envelope.text, envelope.signature, $0) }) else {
+        guard let key = keys.first(where: { check(envelope.text, envelope.signature, $0) }) else {
             let trusted = keys.map { quoted($0.id) }.joined(separator: ", ")
             let why =
                 keys.contains { $0.id == envelope.keyID }
@@ -40,7 +42,9 @@ package struct SignedPolicy: Equatable, Sendable {
             throw ConfigurationError(diagnostics: [Diagnostic(file: file, line: 1, message: why)])
         }
         // With its first line, a comment, so that lines are those of the file.
-        return try parse(bytes, file: file)
+        var policy = try parse(bytes, file: file)
+        policy.key = key
+        return policy
     }
 
     /// Reads a text, signed or not, and verifies nothing.
@@ -102,5 +106,12 @@ package struct SignedPolicy: Equatable, Sendable {
         let lists = PolicyDocument.List.allCases.map(\.rawValue).joined(separator: ", ")
         reading.fail(
             path, "cannot be in a signed policy, only in a machine's own file; a policy holds document, \(lists)")
+    }
+}
+
+extension SignedPolicy: Equatable {
+    /// Whether both say the same: another key may sign it again.
+    package static func == (left: SignedPolicy, right: SignedPolicy) -> Bool {
+        left.document == right.document && left.lists == right.lists
     }
 }

@@ -81,6 +81,10 @@ final class PolicyKeeper {
         inForce?.lists.place(of: rule, file: settings.policy.url.map { "\($0)" } ?? "")
     }
 
+    private func isTrusted(_ policy: SignedPolicy?, by settings: Configuration) -> Bool {
+        policy?.key.map(settings.policy.keys.contains) ?? false
+    }
+
     private func isExpired(_ policy: SignedPolicy) -> Bool { policy.document.expires <= time() }
 
     private func isForMachine(_ policy: SignedPolicy) -> Bool { policy.isFor(settings) }
@@ -119,7 +123,7 @@ final class PolicyKeeper {
         self.settings = settings
         if settings.policy != old.policy {
             // One that could not be stored is known in memory alone.
-            present = settings.policy.keys == old.policy.keys && settings.policy.url != nil ? present ?? stored : stored
+            if settings.policy.url == nil || !isTrusted(present, by: settings) { present = stored }
             problem = ""
         }
         round += 1
@@ -209,8 +213,9 @@ final class PolicyKeeper {
         guard round == self.round else { return }
         switch verdict {
         case .decided(.take, let policy): await take(policy, bytes, tag, from: url)
-        case .decided(.same, _):
-            // The tag is new, and so the signature may be.
+        case .decided(.same, let policy):
+            // The tag is new, and so the signature and its key may be.
+            present = policy
             if tag == nil { settle(nil, "") } else { await store(bytes, tag, from: url) }
         case .decided(.elsewhere, let policy):
             settle(tag, "serial \(policy.document.serial) is for other machines, by its share or labels")

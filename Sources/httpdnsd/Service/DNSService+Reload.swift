@@ -16,18 +16,18 @@ extension DNSService {
         var report = ReloadReport()
         do {
             // On a thread of its own: the loop never waits for a disk.
-            let (source, policy) = (source, policy)
-            let (loaded, remarks, stored) = try await NamedThread.run("reload") {
+            let (source, policy, running) = (source, policy, composition.settings)
+            let (settings, warnings, restartNeeded, stored) = try await NamedThread.run("reload") {
                 Result { () throws(ConfigurationRefusal) in
                     let loaded = try source.check(isRunning: true)
-                    return (
-                        loaded, remarks: loaded.configuration.remarks, stored: policy.stored(by: loaded.configuration)
-                    )
+                    var settings = loaded.configuration
+                    let warnings = loaded.warnings.map(\.description) + settings.remarks
+                    let restartNeeded = settings.keepStartSettings(of: running)
+                    // Where this process stores it, whatever the file says now.
+                    return (settings, warnings, restartNeeded, stored: policy.stored(by: settings))
                 }
             }.get()
-            var settings = loaded.configuration
-            report.restartNeeded = settings.keepStartSettings(of: composition.settings)
-            report.warnings = loaded.warnings.map(\.description) + remarks
+            (report.restartNeeded, report.warnings) = (restartNeeded, warnings)
             await take(settings, stored: stored)
             if let files = settings.listen.tlsFiles, !files.certificate.isEmpty { certificate?.take(files) }
             // The old lists.
