@@ -43,6 +43,8 @@ struct Composition {
     let sources: SourceTags
     private let numbers: SourceTags.Numbers
     private let limit: LocalDNSChannelLimit
+    /// The calls of accounts that no provider has now.
+    let calls: AccountCalls
     private let loop: EventLoop
     /// Logs what the resolver and the sources report.
     let report: @Loop (ResolverEvent) -> Void
@@ -62,6 +64,7 @@ struct Composition {
         self.report = report
         let limit = old?.limit ?? limit
         self.limit = limit
+        calls = old?.calls ?? AccountCalls()
         let localDNS =
             old.flatMap { $0.settings.localDNS.asksLike(settings.localDNS) ? $0.localDNS : nil }
             ?? Self.localDNS(settings, replacing: old, limit: limit, paths: paths, loop: loop, report: report)
@@ -74,7 +77,10 @@ struct Composition {
         checks = Self.checks(
             settings, replacing: old?.checks, timeOfDay, paths: paths, loop: loop, report: report)
         forwarders = Self.forwarders(settings, replacing: old, limit: limit, paths: paths, loop: loop, report: report)
-        providers = settings.providers.map { entry in
+        for provider in old?.providers ?? [] { calls.put(provider.upstream.callRecord, of: provider.entry.accountText) }
+        providers = settings.providers.map { [calls] entry in
+            // Whatever else has changed, what the account was sent today counts.
+            let record = calls.take(of: entry.accountText)
             // Its own look-ups go through LocalDNS: with another one it must be made again.
             if let same = old?.providers.first(where: { $0.entry == entry }), old?.localDNS === localDNS,
                 old?.settings.http.proxy == settings.http.proxy
@@ -88,10 +94,7 @@ struct Composition {
                 bootstrap: localDNS, paths: paths,
                 timeOfDay: { Int64(time(nil)) }, report: report)
             upstream.onDate = { timeOfDay.learn($0, from: entry.name) }
-            // The same account: what was sent today counts, whatever else has changed.
-            if let same = old?.providers.first(where: { $0.entry.isSameAccount(as: entry) }) {
-                upstream.restoreCalls(same.upstream.callRecord)
-            }
+            if let record { upstream.restoreCalls(record) }
             return ConfiguredProvider(entry, upstream)
         }
         (sources, numbers) = Self.number(settings, providers, replacing: old)
@@ -277,12 +280,6 @@ extension Configuration.LocalDNSSettings {
     /// Whether the same servers are found.
     fileprivate func findsLike(_ other: Configuration.LocalDNSSettings) -> Bool {
         servers == other.servers && resolvConf == other.resolvConf
-    }
-}
-
-extension Configuration.ProviderEntry {
-    fileprivate func isSameAccount(as other: Configuration.ProviderEntry) -> Bool {
-        name == other.name && type == other.type && account == other.account
     }
 }
 

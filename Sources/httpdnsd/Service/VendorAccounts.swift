@@ -15,6 +15,8 @@ import Upstreams
 final class VendorAccounts {
     private(set) var service: VendorService
     private var quotas: [String: CallQuota] = [:]
+    /// The calls of accounts without a limit now.
+    private let calls = AccountCalls()
     private let guesses = TokenGuard()
     private let events: EventLog
 
@@ -23,7 +25,7 @@ final class VendorAccounts {
         guard settings.listen.servesHTTP else { return nil }
         self.events = events
         service = VendorService(settings)
-        quotas = Self.quotas(settings, replacing: [:])
+        quotas = quotas(settings)
     }
 
     /// Answers the requests that a server receives over HTTPS and HTTP.
@@ -37,17 +39,16 @@ final class VendorAccounts {
     /// Takes the accounts of another configuration; what is used up of a quota stays so.
     func take(_ settings: Configuration) {
         service = VendorService(settings)
-        quotas = Self.quotas(settings, replacing: quotas)
+        quotas = quotas(settings)
     }
 
-    private static func quotas(
-        _ settings: Configuration, replacing old: [String: CallQuota]
-    ) -> [String: CallQuota] {
+    private func quotas(_ settings: Configuration) -> [String: CallQuota] {
         let now = Int64(time(nil))
+        for (id, quota) in quotas { calls.put(quota.record(at: now), of: id) }
         return settings.accounts.reduce(into: [:]) { quotas, account in
             guard account.dailyLimit > 0 else { return }
             var quota = CallQuota(dailyLimit: account.dailyLimit)
-            if let record = old[account.id]?.record(at: now) { quota.restore(record, at: now) }
+            if let record = calls.take(of: account.id) { quota.restore(record, at: now) }
             quotas[account.id] = quota
         }
     }
@@ -66,8 +67,9 @@ final class VendorAccounts {
     /// Called with an account of limited calls and its count, to be stored, after each call.
     var onCall: (@Loop (String, CallQuota.Record) -> Void)?
 
-    /// Continues from the count that an earlier process stored; nothing for an account without a limit.
+    /// Continues from the count that an earlier process stored.
     func restore(_ record: CallQuota.Record, of account: String) {
+        if quotas[account] == nil { calls.put(record, of: account) }
         quotas[account]?.restore(record, at: Int64(time(nil)))
     }
 
