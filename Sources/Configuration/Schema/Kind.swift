@@ -64,9 +64,10 @@ extension Kind {
                     return nil
                 }
                 let entries = reading.entries(nodes)
+                // Before they are read: a message about one names its line.
+                reading.noteLines(entries.map(\.line), of: path)
                 let values = entries.enumerated()
                     .map { element.read($1, path.appending(entry: $0 + 1), reading) }
-                reading.noteLines(entries.map(\.line), of: path)
                 return values.contains { $0 == nil } ? nil : values.compactMap { $0 }
             },
             write: { "[" + $0.map(element.write).joined(separator: ", ") + "]" })

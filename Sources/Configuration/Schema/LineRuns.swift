@@ -35,7 +35,14 @@ struct LineRuns: Sendable {
     /// - Parameter number: counted from 0.
     subscript(number: Int) -> Int? {
         guard let number = UInt32(exactly: number), number < count else { return nil }
-        return runs.last { $0.first <= number }.map { Int($0.line &+ (number &- $0.first) &* $0.step) }
+        // Messages may be as many as entries, and so may runs.
+        var (low, high) = (0, runs.count)
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if runs[middle].first <= number { low = middle } else { high = middle }
+        }
+        let run = runs[low]
+        return Int(run.line &+ (number &- run.first) &* run.step)
     }
 }
 

@@ -58,7 +58,13 @@ final class Reading {
     }
 
     /// The line of `path`, or of the nearest table or list around it that has one; counted from 1.
-    func line(of path: SettingPath) -> Int? { document.nearest(to: path)?.line }
+    func line(of path: SettingPath) -> Int? {
+        // A variable among the entries may stand for any number of them.
+        if case .entry(let number)? = path.parts.last, let line = path.parent.flatMap({ lines[$0]?[number - 1] }) {
+            return line
+        }
+        return document.nearest(to: path)?.line
+    }
 
     private func diagnostic(_ path: SettingPath, _ message: String) -> Diagnostic {
         Diagnostic(file: file, line: line(of: path), key: path == .root ? nil : path.description, message: message)

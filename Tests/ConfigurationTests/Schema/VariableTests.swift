@@ -55,6 +55,13 @@ import Testing
         #expect(loaded.route.bypass.map(\.description) == ["a.lan"])
     }
 
+    @Test func `of a bad value behind a variable's list its own line is shown`() {
+        let list = "[route]\nprotect = [\n\"${A}\",\n\"ok.example\",\n\"bad name\"\n]\n"
+        #expect(
+            errors(list + minimal, environment: ["A": "a.example,b.example,c.example"]).map { $0.prefix(26) }
+                == ["t.toml:5: route.protect[5]:"].map { $0.prefix(26) })
+    }
+
     @Test func `of a bad value in a variable's list its number is shown, not its text`() {
         let all = errors(minimal + "[listen]\nallow = [\"${X}\"]", environment: ["X": "127.0.0.0/8,hunter2"])
         #expect(all.count == 1)
