@@ -65,7 +65,10 @@ package enum Privileges {
         return path
     }
 
-    static func account(named name: String) throws(SystemError) -> (user: uid_t, group: gid_t) {
+    /// The numbers of a user and of its group.
+    ///
+    /// - Throws: `ENOENT` for an unknown one, or the system's error.
+    package static func account(named name: String) throws(SystemError) -> (user: uid_t, group: gid_t) {
         let operation = "look up user \(name)"
         var buffer = [CChar](repeating: 0, count: 16 << 10)
         var entry = passwd()

@@ -20,7 +20,7 @@ struct ConfigurationSource: Sendable {
 
     /// Reads the file and checks it as `httpdnsd check` does.
     ///
-    /// - Parameter isRunning: leaves the certificate out: a server that runs stays with the one it has.
+    /// - Parameter isRunning: leaves out what a server that runs stays with: its certificate, addresses and user.
     /// - Throws: the lines that `check` would print.
     func check(isRunning: Bool = false) throws(ConfigurationRefusal) -> LoadedConfiguration {
         let loaded: LoadedConfiguration
@@ -29,11 +29,11 @@ struct ConfigurationSource: Sendable {
         } catch {
             throw ConfigurationRefusal(lines: error.diagnostics.map(\.description), warnings: [])
         }
-        let problems =
-            loaded.configuration.loopProblems + (isRunning ? [] : loaded.configuration.certificateProblems)
+        let settings = loaded.configuration
+        let problems = settings.loopProblems + (isRunning ? [] : settings.certificateProblems + settings.startProblems)
         guard problems.isEmpty else {
             throw ConfigurationRefusal(
-                lines: problems, warnings: loaded.warnings.map(\.description) + loaded.configuration.remarks)
+                lines: problems, warnings: loaded.warnings.map(\.description) + settings.remarks)
         }
         return loaded
     }
