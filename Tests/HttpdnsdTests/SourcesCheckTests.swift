@@ -38,6 +38,14 @@ struct SourcesCheckTests {
         #expect(try keys { $0.isOn = false } == ["switch.off"])
     }
 
+    @Test func `where the signed policy switches HTTPDNS off, the machine's own switch is no remedy`() throws {
+        var status = Self.well
+        (status.isOn, status.policy.switchesOff) = (false, true)
+        let finding = try #require(Check.httpdnsSwitch.findings(Patient(status: status).examination)?.first)
+        #expect(finding.key == "switch.off" && finding.sentence.contains("signed policy"))
+        #expect(finding.remedy.contains("policy show") && !finding.remedy.contains("switch on"))
+    }
+
     @Test(arguments: [
         (StatusReport.State.refused, "provider.refused"), (.exhausted, "provider.exhausted"),
         (.disabled, "provider.disabled"),

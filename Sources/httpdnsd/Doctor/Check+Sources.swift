@@ -11,13 +11,21 @@ extension Check {
     private static let mostForged = 3
 
     static let httpdnsSwitch = ofStatus("switch", well: "HTTPDNS is in use") { status in
-        status.isOn
-            ? []
-            : [
+        guard !status.isOn else { return [] }
+        guard status.policy.switchesOff else {
+            return [
                 Finding(
                     "switch.off", .error, "HTTPDNS is switched off: LocalDNS answers every name",
                     mend: "`httpdnsd switch on`")
             ]
+        }
+        return [
+            Finding(
+                "switch.off", .error, "HTTPDNS is switched off by the signed policy: LocalDNS answers every name",
+                mend:
+                    "a policy with a higher serial, without document.switch; `httpdnsd policy show` says which is in force"
+            )
+        ]
     }
 
     static let providers = ofStatus("providers", well: "every provider is asked") { status in
