@@ -47,6 +47,7 @@ package struct MemoryBudget: Equatable, Sendable {
 
     /// The most encrypted connections of clients, at least 1 where any are served.
     package let encrypted: Int
+    private let transport: Transport?
 
     /// - Parameters:
     ///   - limit: the limit in bytes; nil: not limited.
@@ -55,6 +56,7 @@ package struct MemoryBudget: Equatable, Sendable {
     ///     HTTPS. Nil: there are none.
     package init(limit: Int?, cache: Int, encrypted transport: Transport? = nil) {
         self.limit = limit
+        self.transport = transport
         let all = limit.map { max(Self.leastLoad, $0 - $0 / 16 - Self.base - min(cache, $0 / 2)) } ?? .max
         let forEncrypted = transport == nil ? 0 : all / 4
         let connection = transport.map(Self.connection) ?? 0
@@ -73,4 +75,9 @@ package struct MemoryBudget: Equatable, Sendable {
 
     /// The size in bytes of the cache, for a configured size.
     package func cache(_ configured: Int) -> Int { min(configured, cache) }
+
+    /// Whether the cache would have more of a configured size if the memory were divided again, as at a start.
+    package func wouldGrow(cache configured: Int) -> Bool {
+        MemoryBudget(limit: limit, cache: configured, encrypted: transport).cache(configured) > cache(configured)
+    }
 }

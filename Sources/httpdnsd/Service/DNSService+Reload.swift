@@ -28,6 +28,7 @@ extension DNSService {
                 }
             }.get()
             (report.restartNeeded, report.warnings) = (restartNeeded, warnings)
+            if budget.wouldGrow(cache: settings.cache.memory) { report.restartNeeded.append("cache.memory") }
             await take(settings, stored: stored)
             if let files = settings.listen.tlsFiles, !files.certificate.isEmpty { certificate?.take(files) }
             // The old lists.

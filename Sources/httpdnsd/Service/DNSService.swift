@@ -37,7 +37,7 @@ final class DNSService {
     private(set) var reloads = 0
     /// Where the configuration is read again.
     let source: ConfigurationSource
-    private let budget: MemoryBudget
+    let budget: MemoryBudget
     let log: LogOutput
     let events: EventLog
     let reloadTurn = Turnstile()

@@ -141,6 +141,20 @@ extension Integration {
             #expect(try stage.ask("www.example.com").addresses.count == 2)
         }
 
+        @Test
+        func `a cache that is larger than the memory divided at the start allows is named, and grows at the next`()
+            throws
+        {
+            let limits = "[limits]\nmemory = \"128MiB\"\n[cache]\nmemory = "
+            let stage = try ControlStage(extra: limits + "\"16MiB\"\n")
+            try stage.rewrite(extra: limits + "\"15MiB\"\n")
+            #expect(try !stage.run("reload").errors.contains("cache.memory"))
+            try stage.rewrite(extra: limits + "\"48MiB\"\n")
+            let reload = try stage.run("reload")
+            #expect(
+                reload.status == 0 && reload.errors.contains("cache.memory") && reload.errors.contains("next start"))
+        }
+
         @Test func `a client that waits for a provider that a reload removes is answered by the new one`() throws {
             let stage = try ControlStage()
             let other = try FakeHTTPDNS(Self.other)
