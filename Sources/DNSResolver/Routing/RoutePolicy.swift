@@ -108,6 +108,9 @@ package struct RoutePolicy: Equatable, Sendable {
     /// Whether LocalDNS is asked for a protected name, in lower case, that the providers deny: it may be one of the
     /// local network.
     package func isInSearchDomain(_ name: Name) -> Bool { lists.searchDomains.nearest(to: name) != nil }
+
+    /// Whether its search domains are these, in any order.
+    package func hasSearchDomains(_ domains: [Name]) -> Bool { lists.searchDomains == RoutingLists.table(of: domains) }
 }
 
 /// The contents of the lists. An object: the policy is passed on with each question, and a list may be long.
@@ -156,7 +159,7 @@ private final class RoutingLists: Sendable, Equatable {
         self.rules = rules
     }
 
-    private static func table(of names: [Name]) -> NameSuffixTable<Bool> {
+    static func table(of names: [Name]) -> NameSuffixTable<Bool> {
         var table = NameSuffixTable<Bool>()
         for name in names { table.set(true, for: name) }
         return table

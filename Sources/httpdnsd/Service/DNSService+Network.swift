@@ -36,7 +36,6 @@ extension DNSService {
     /// Files that were written with the same content are no change.
     ///
     /// - Returns: whether it is another network.
-    @discardableResult
     func noticeNetwork(_ signs: NetworkMonitor.Signs) -> Bool {
         readMachineResolver()
         let hasOtherServers = composition.readLocalDNSAgain()

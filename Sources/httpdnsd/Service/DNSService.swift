@@ -182,7 +182,7 @@ final class DNSService {
     /// Listen addresses, threads and the user stay as they are, whatever `settings` says.
     private func replaceConfiguration(with settings: Configuration) async {
         // First what has changed without the configuration: afterwards the watch of the files finds nothing to report.
-        if network != nil { noticeNetwork(.files) }
+        let isOtherNetwork = network != nil && noticeNetwork(.files)
         let old = composition
         let new = Composition(settings, replacing: old, paths: paths, loop: loop, events: events)
         if new.localDNS !== old.localDNS { new.readLocalDNSAgain() }
@@ -202,6 +202,7 @@ final class DNSService {
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
         resolver.limitMisses(settings.limits.missLimits)
         composition = new
+        if isOtherNetwork { self.policy.networkChanged() }
         new.countCalls(replacing: old)
         old.closeShared(unlessUsedBy: new)
         new.shared?.store.start()
@@ -230,9 +231,8 @@ final class DNSService {
     ///
     /// - Returns: whether it has.
     func takeRoutes() -> Bool {
-        let policy = composition.policy(translation)
-        guard policy.routes != routes else { return false }
-        take(policy)
+        guard !routes.hasSearchDomains(Composition.searchDomains(composition.settings)) else { return false }
+        take(composition.policy(translation))
         return true
     }
 

@@ -57,6 +57,21 @@ struct RoutePolicyTests {
         #expect(policy.route(for: try Name("nas.lan.EXAMPLE.com")) == .bypass)
     }
 
+    @Test func `whether names of no list are protected may be said apart from the list`() throws {
+        let (listed, other) = (try Name("a.example"), try Name("www.example.com"))
+        #expect(RoutePolicy(protect: [listed], protectsUnlisted: true).route(for: other) == .protect(explicit: false))
+        #expect(RoutePolicy(protectsUnlisted: false).route(for: other) == .bypass)
+        #expect(RoutePolicy(protect: [listed]) != RoutePolicy(protect: [listed], protectsUnlisted: true))
+    }
+
+    @Test func `search domains are the same in any order`() throws {
+        let (one, two) = (try Name("a.example"), try Name("b.example"))
+        let policy = RoutePolicy(searchDomains: [one, two])
+        #expect(policy.hasSearchDomains([two, one]))
+        #expect(!policy.hasSearchDomains([one]) && !policy.hasSearchDomains([]))
+        #expect(RoutePolicy().hasSearchDomains([]))
+    }
+
     @Test
     func `with an empty protect list every name that nothing else matches is protected`() throws {
         #expect(RoutePolicy().route(for: try Name("www.example.com")) == .protect(explicit: false))
