@@ -8,6 +8,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case startMemory = "start.memory"
     case startIPv4Only = "start.ipv4_only"
     case startAddressAbsent = "start.address_absent"
+    case startAddressHeld = "start.address_held"
     case startSocketsAdopted = "start.sockets_adopted"
     case startSocketsClosed = "start.sockets_closed"
     case startNotReplaced = "start.not_replaced"
@@ -129,7 +130,8 @@ package enum LogKind: String, CaseIterable, Sendable {
             .clientRefused, .limitQueries, .limitMisses,
             .limitConnections, .logDropped, .logQueriesDropped, .dnstapUnavailable, .dnstapDropped:
             .warning
-        case .startAuthorities, .reloadRefused, .policyRefused, .providerCertificateRefused, .providerRefused,
+        case .startAddressHeld, .startAuthorities, .reloadRefused, .policyRefused, .providerCertificateRefused,
+            .providerRefused,
             .diskQuarantined, .certificateRefused:
             .error
         case .startFailed: .critical

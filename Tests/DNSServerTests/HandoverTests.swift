@@ -111,6 +111,23 @@ import Testing
         }
     }
 
+    @Test func `a padded query that has an authority section is answered, too`() async throws {
+        let sockets = try bind()
+        let first = try await TestServer.start(sockets, responder: FakeResponder())
+        let client = try TestTCPClient(first.address)
+        var message = TestMessage.query("long.example", id: 3).encoded
+        // An NS record of the root with 600 bytes of no use, in the authority section.
+        message[9] = 1
+        message += [0, 0, 2, 0, 1, 0, 0, 0, 0, 2, 0x58] + [UInt8](repeating: 0, count: 600)
+        try client.send([UInt8(message.count >> 8), UInt8(message.count & 255)] + message)
+        await first.responder.asked(1)
+        let passed = try await succeed(first, sockets: sockets)
+        try await TestServer.run(try ServerSockets.bind(sockets.addresses, threads: 2, adopting: passed)) { _ in
+            let reply = try client.receive()
+            #expect(reply?.id == 3 && reply?.rcode == 0)
+        }
+    }
+
     @Test func `the sockets of another address, and of another number of threads, are closed`() async throws {
         let sockets = try bind()
         let elsewhere = try bind()
@@ -142,6 +159,16 @@ import Testing
             let overUDP = try TestDNSClient(server.address).ask("unit.example")
             let overTCP = try TestTCPClient(server.address).ask(.query("unit.example"))
             #expect(overUDP.rcode == 0 && overTCP.rcode == 0)
+        }
+    }
+
+    @Test func `a socket of a unit that was stored besides counts once, whatever the number of threads`() throws {
+        let unit = try bind(threads: 1)
+        let number = unit.udp[0].receivers[0].descriptor.number
+        for names in [["httpdnsd.socket", "httpdnsd-udp"], ["httpdnsd-udp", "httpdnsd.socket"]] {
+            var passed = PassedSockets(names.map { PassedDescriptor(Descriptor(owning: dup(number)), name: $0) })
+            #expect(passed.closeUnfit(unit.addresses, threads: 4).isEmpty)
+            #expect(passed.udp(at: unit.addresses[0])?.receivers.count == 1)
         }
     }
 

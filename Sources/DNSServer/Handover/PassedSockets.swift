@@ -7,6 +7,8 @@ package struct PassedSockets: Sendable {
     private var listeners: [SocketAddress: ListeningSocket] = [:]
     /// The addresses whose UDP sockets another server has bound: the service manager can close them.
     private var bound: Set<SocketAddress> = []
+    /// The UDP sockets taken, by their number in the kernel.
+    private var taken: Set<UInt64> = []
     /// What the other process did not finish.
     let work: UnfinishedWork
     /// Why some could not be taken over, as lines for the log.
@@ -28,12 +30,15 @@ package struct PassedSockets: Sendable {
             }
         }
         work = UnfinishedWork(file, connections)
-        for each in sockets { take(each) }
+        for each in sockets where PassedKind(rawValue: each.name) == nil { take(each) }
+        for each in sockets where PassedKind(rawValue: each.name) != nil { take(each) }
     }
 
     private mutating func take(_ passed: PassedDescriptor) {
         do throws(SystemError) {
             let isDatagram = passed.isDatagram
+            // That of a socket unit is stored, too, where a server has passed it: it is one socket, and the unit's.
+            if isDatagram, let inode = passed.inode, !taken.insert(inode).inserted { return }
             guard let descriptor = passed.take() else { return }
             guard isDatagram else {
                 let socket = try ListeningSocket(adopting: descriptor)
@@ -60,6 +65,12 @@ package struct PassedSockets: Sendable {
 
     /// The listening socket of an address, whatever is spoken there.
     func listener(at address: SocketAddress) -> ListeningSocket? { listeners[address] }
+
+    /// Whether there are sockets for DNS at an address.
+    package func serves(_ address: SocketAddress) -> Bool { receivers[address] != nil && listeners[address] != nil }
+
+    /// Whether there is a listening socket at an address.
+    package func listens(at address: SocketAddress) -> Bool { listeners[address] != nil }
 
     /// Closes the sockets that do not fit: those of other addresses, and groups of another number of threads.
     ///

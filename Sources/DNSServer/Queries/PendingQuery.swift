@@ -76,8 +76,8 @@ final class PendingQuery: Sendable {
     /// A query that asks the same again; without its options where it was not retained whole.
     var repeated: [UInt8] {
         var message = message
-        // Its additional records are gone.
-        if message.count == Header.length + query.questionLength { (message[10], message[11]) = (0, 0) }
+        // Its records are gone, and nothing but the question is counted.
+        if message.count == Header.length + query.questionLength { for index in 6..<12 { message[index] = 0 } }
         return message
     }
 

@@ -178,11 +178,14 @@ private struct UDPService {
     /// Waits for datagrams. Returns how many were received, or a negated error number.
     func receive() -> Int32 { clinux_batch_receive(batch, socket.descriptor.number, 1) }
 
-    /// Answers the datagrams that the socket for late responses received before the kernel's filter excluded them.
-    func serveEarly() { while serveQueued(of: lateReplies) {} }
+    /// Answers the datagrams that the socket for late responses received before the kernel's filter excluded them. Where
+    /// it is the one that receives, there are none.
+    func serveEarly() { if lateReplies !== socket { takeRest(of: lateReplies) } }
 
     /// Answers, or passes to the loop, what the kernel has queued.
-    func takeRest() {
+    func takeRest() { takeRest(of: socket) }
+
+    private func takeRest(of socket: UDPSocket) {
         for _ in 0..<UDPThread.lastBatches where !serveQueued(of: socket) { return }
     }
 

@@ -5,20 +5,35 @@ package enum Privileges {
     /// Becomes `user` irrevocably: its groups, its group, its ID; then checks that root cannot be regained.
     ///
     /// Called once all sockets are bound. It applies to every thread of the process.
-    /// - Throws: `ENOENT` for an unknown user, `EPERM` unless the process is root.
+    /// - Throws: `ENOENT` for an unknown user, `EPERM` unless the process is root or runs as this user.
     package static func drop(to user: String) throws(SystemError) {
+        try checkDrop(to: user)
         let account = try account(named: user)
+        guard !isAccount(account) else { return }
         guard initgroups(user, account.group) == 0 else {
-            throw SystemError(
-                code: errno, operation: "take the groups of user \(user)",
-                advice: errno == EPERM ? "only root can become another user; start as root or leave `user` empty" : nil)
+            throw .last("take the groups of user \(user)")
         }
         guard setgid(account.group) == 0 else { throw .last("become group \(account.group) of user \(user)") }
         guard setuid(account.user) == 0 else { throw .last("become user \(user)") }
-        let isDropped =
-            getuid() == account.user && geteuid() == account.user && getgid() == account.group
+        guard isAccount(account) else { throw SystemError(code: EPERM, operation: "give up root for user \(user)") }
+    }
+
+    /// Whether the process is this account, and nothing else.
+    private static func isAccount(_ account: (user: uid_t, group: gid_t)) -> Bool {
+        getuid() == account.user && geteuid() == account.user && getgid() == account.group
             && getegid() == account.group && (account.user == 0 || setuid(0) != 0)
-        guard isDropped else { throw SystemError(code: EPERM, operation: "give up root for user \(user)") }
+    }
+
+    /// Finds out whether `drop` can succeed, before anything depends on it.
+    ///
+    /// - Throws: what `drop` would throw.
+    package static func checkDrop(to user: String) throws(SystemError) {
+        let account = try account(named: user)
+        guard geteuid() == 0 || isAccount(account) else {
+            throw SystemError(
+                code: EPERM, operation: "take the groups of user \(user)",
+                advice: "only root can become another user; start as root or leave `user` empty")
+        }
     }
 
     /// Which of these files a user could not read, or not reach: for each the place that is in the way, its own path or a

@@ -27,6 +27,12 @@ package final class PassedDescriptor: Sendable {
         number.map { hasType($0, .udp) } ?? false
     }
 
+    /// The number of the socket or file in the kernel, which its duplicates have, too; nil once ownership was transferred.
+    package var inode: UInt64? {
+        var status = stat()
+        return number.flatMap { fstat($0, &status) == 0 ? UInt64(status.st_ino) : nil }
+    }
+
     /// The other end of the connection; nil when it is none, or broken.
     package var peer: SocketAddress? { number.flatMap { peerAddress(of: $0) } }
 

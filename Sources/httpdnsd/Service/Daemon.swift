@@ -8,6 +8,9 @@ import Scheduling
 
 /// The life of the server: bind, give up root, serve, drain.
 final class Daemon {
+    /// How long the ports of a server that was replaced are waited for, and between two looks, in microseconds.
+    private static let (patience, pause): (Duration, UInt32) = (.seconds(3), 10_000)
+
     private let settings: Configuration
     private let source: ConfigurationSource
     private let log: LogOutput
@@ -76,10 +79,13 @@ final class Daemon {
     ) throws -> RunningServer {
         var passed = PassedDescriptor.inherited(source.variables.process)
         if replaces {
+            // The other one ends by this: what makes this start fail must fail before.
+            if !settings.listen.user.isEmpty { try Privileges.checkDrop(to: settings.listen.user) }
             passed += Predecessor(control: settings.control.socket, owner: settings.listen.user, log: log).takeOver()
         }
         let certificate = try settings.listen.tlsFiles?.read()
         let sockets = try bind(adopting: passed)
+        handover.discardWork(passed)
         let room = handover.store(sockets.descriptors, of: ServiceManager.storeSize(source.variables.process))
         return RunningServer(
             on: sockets, presenting: certificate, source: source, descriptors: descriptors, memory: memory, log: log,
@@ -142,31 +148,59 @@ final class Daemon {
     }
 
     private func bind(adopting passed: [PassedDescriptor]) throws -> ServerSockets {
-        let addresses = try settings.listen.addresses.map(Self.socketAddress)
-        let tls = try settings.listen.tls.map(Self.socketAddress)
-        let https = try settings.listen.https.map(Self.socketAddress)
-        let http = try settings.listen.httpdns.map(Self.socketAddress)
-        let threads = settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads
-        for address in addresses + tls + https + http where !address.isOnThisMachine {
+        var places = ListenPlaces(
+            dns: try settings.listen.addresses.map(Self.socketAddress),
+            tls: try settings.listen.tls.map(Self.socketAddress),
+            https: try settings.listen.https.map(Self.socketAddress),
+            http: try settings.listen.httpdns.map(Self.socketAddress))
+        for address in places.all where !address.isOnThisMachine {
             log.logger.log(
                 .startAddressAbsent,
                 "no interface of this machine has \(address) yet: it is served as soon as one has (`ip address` lists them)",
                 ["address": "\(address)"])
         }
         let adopted = handover.sort(
-            passed, for: addresses, others: tls + https + http, threads: settings.listen.udpThreads)
+            passed, for: places.dns, others: places.tls + places.https + places.http,
+            threads: settings.listen.udpThreads)
         do throws(SystemError) {
-            return try ServerSockets.bind(
-                addresses, tls: tls, https: https, http: http, threads: threads, adopting: adopted)
+            return try bind(places, adopting: adopted, isSuccessor: replaces && !passed.isEmpty)
         } catch {
             // IPv6 was not asked for where the machine has none: it is only the default.
-            let ipv4 = addresses.filter { $0.family == .ipv4 }
-            guard settings.listen.addresses == Configuration.Listen().addresses, ipv4.count < addresses.count,
+            let ipv4 = places.dns.filter { $0.family == .ipv4 }
+            guard settings.listen.addresses == Configuration.Listen().addresses, ipv4.count < places.dns.count,
                 error.code == EAFNOSUPPORT
             else { throw error }
             log.logger.log(.startIPv4Only, "no IPv6 on this machine: serving IPv4 only")
-            return try ServerSockets.bind(
-                ipv4, tls: tls, https: https, http: http, threads: threads, adopting: adopted)
+            places.dns = ipv4
+            return try bind(places, adopting: adopted, isSuccessor: replaces && !passed.isEmpty)
+        }
+    }
+
+    /// - Parameter isSuccessor: whether another server has passed its sockets on. That has its ports for some milliseconds
+    ///   more; and since it serves no longer, what can be served is.
+    private func bind(
+        _ places: ListenPlaces, adopting adopted: PassedSockets, isSuccessor: Bool
+    ) throws(SystemError) -> ServerSockets {
+        let threads = settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads
+        let deadline = Instant.bootTime + Self.patience
+        while true {
+            do throws(SystemError) {
+                return try places.bind(threads: threads, adopting: adopted)
+            } catch {
+                guard isSuccessor, [EADDRINUSE, EACCES].contains(error.code) else { throw error }
+                if error.code == EADDRINUSE, Instant.bootTime < deadline {
+                    usleep(Self.pause)
+                    continue
+                }
+                let rest = places.served(by: adopted)
+                guard !rest.dns.isEmpty else { throw error }
+                for address in places.all where !rest.all.contains(address) {
+                    log.logger.log(
+                        .startAddressHeld, "\(address) is not served until the next start: \(error)",
+                        ["address": "\(address)"])
+                }
+                return try rest.bind(threads: threads, adopting: adopted)
+            }
         }
     }
 

@@ -19,25 +19,33 @@ struct Handover: Sendable {
     ) -> PassedSockets {
         var sockets = PassedSockets(passed)
         for failure in sockets.failures { log.logger.log(.startSocketsClosed, "\(failure)") }
-        // Work is taken up once; and connections that are stored would never close.
-        var discarded = Set(passed.compactMap { PassedKind(rawValue: $0.name) })
-            .intersection([.connection, .queries])
         let closed = sockets.closeUnfit(addresses, others: others, threads: threads == 0 ? nil : threads)
-        if !closed.isEmpty {
-            discarded.formUnion([.udp, .replies, .tcp, .tls, .https, .http])
-            log.logger.log(
-                .startSocketsClosed,
-                "the configuration has changed, so these sockets of the process before are closed: \(closed.joined(separator: ", "))"
-            )
-        }
-        tell { manager throws(SystemError) in
-            for kind in PassedKind.allCases where discarded.contains(kind) {
-                try manager.discard(kind.rawValue)
-            }
+        guard !closed.isEmpty else { return sockets }
+        log.logger.log(
+            .startSocketsClosed,
+            "the configuration has changed, so these sockets of the process before are closed: \(closed.joined(separator: ", "))"
+        )
+        discard([.udp, .replies, .tcp, .tls, .https, .http]) { manager throws(SystemError) in
             // Until the manager has closed them, their ports cannot be bound.
-            if !closed.isEmpty { try manager.synchronize() }
+            try manager.synchronize()
         }
         return sockets
+    }
+
+    /// Has the manager forget the work that was passed, once this process is sure to take it up: it is taken up once, and
+    /// connections that are stored would never close.
+    func discardWork(_ passed: [PassedDescriptor]) {
+        let kinds: Set<PassedKind> = [.connection, .queries]
+        discard(kinds.intersection(passed.compactMap { PassedKind(rawValue: $0.name) }))
+    }
+
+    private func discard(
+        _ kinds: Set<PassedKind>, then body: (ServiceManager) throws(SystemError) -> Void = { _ in }
+    ) {
+        tell { manager throws(SystemError) in
+            for kind in PassedKind.allCases where kinds.contains(kind) { try manager.discard(kind.rawValue) }
+            try body(manager)
+        }
     }
 
     /// Has the manager keep the sockets for the next process, also after a crash.

@@ -21,12 +21,14 @@ import Testing
         private let sockets: UDPSockets
         private let thread: UDPThread
 
-        init(dnstap: Dnstap? = nil) throws {
+        /// - Parameter hasOneSocket: whether late responses go out by the socket that receives.
+        init(dnstap: Dnstap? = nil, hasOneSocket: Bool = false) throws {
             let loop = TestServer.loop
             misses = Mailbox(capacity: 100, on: loop, sharedBy: \.origin)
             feed = QueryFeed(on: loop, dnstap: dnstap)
             sockets = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0")), options: .server)
-            thread = UDPThread(sockets.receivers[0], lateReplies: sockets.sender)
+            let socket = sockets.receivers[0]
+            thread = UDPThread(socket, lateReplies: hasOneSocket ? socket : sockets.sender)
             feed.receive { [weak self] query in
                 let question = query.question.map(\.description) ?? "-"
                 self?.reported.append("\(query.client) \(question) \(query.responseCode)")
@@ -40,6 +42,13 @@ import Testing
         func serve() throws {
             try start("udp-test")
             end()
+        }
+
+        /// Begins the thread when it is to leave already, and waits for its end.
+        func leave() throws {
+            thread.leave()
+            try start("udp-test")
+            thread.join()
         }
 
         func end() {
@@ -107,6 +116,14 @@ import Testing
                 "CQ UDP name0.example", "CR UDP name0.example 4", "CQ UDP name1.example", "CQ UDP name2.example",
                 "CR UDP name2.example 4", "CQ UDP name3.example", "CQ UDP name4.example", "CR UDP name4.example 4",
             ])
+        withExtendedLifetime(clients) {}
+    }
+
+    @Test func `a thread that leaves at once reads nothing of its one socket, which may never be empty`() async throws {
+        let fixture = try await Fixture(hasOneSocket: true)
+        let clients = try await sendQueries(to: fixture.address)
+        try await fixture.leave()
+        #expect(fixture.misses.takeAll().isEmpty)
         withExtendedLifetime(clients) {}
     }
 

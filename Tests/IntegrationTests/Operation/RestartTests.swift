@@ -27,12 +27,15 @@ extension Integration {
             port = try FreePort.next(on: ["127.0.0.1"])
         }
 
-        private func daemon(_ way: Way, listen: String = "udp_threads = 2", port: UInt16? = nil) throws -> Daemon {
+        private func daemon(
+            _ way: Way, on host: String = "127.0.0.1", listen: String = "udp_threads = 2", port: UInt16? = nil,
+            wrapper: [String] = []
+        ) throws -> Daemon {
             let rest = DaemonConfiguration.rest(log: "info", control: socket)
                 .replacingOccurrences(of: "path = \"\"", with: "path = \"\(directory.path)/state/cache.sqlite\"")
             return try Daemon(
-                DaemonConfiguration.aliyun(vendor.url) + rest, port: port ?? self.port, listen: listen,
-                options: way == .replaced ? ["--replace"] : [], store: way == .stored ? store : nil)
+                DaemonConfiguration.aliyun(vendor.url) + rest, on: [host], port: port ?? self.port, listen: listen,
+                options: way == .replaced ? ["--replace"] : [], wrapper: wrapper, store: way == .stored ? store : nil)
         }
 
         /// Lets another process follow.
@@ -192,6 +195,43 @@ extension Integration {
                 third.waitForLog { $0.contains("are closed: 127.0.0.1:\(port) (TCP), 127.0.0.1:\(port) (UDP)") })
             #expect(try third.client().ask("www.example.com").addresses == ["192.0.2.1"])
             #expect(store.names.filter { $0 == "httpdnsd-udp" }.count == 3)
+        }
+
+        @Test func `a running server is replaced by one with another number of threads`() throws {
+            let first = try daemon(.replaced)
+            let second = try follow(first, .replaced, listen: "udp_threads = 3")
+            #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.1"])
+            #expect(second.errors.contains("are closed: 127.0.0.1:\(port) (UDP)"))
+        }
+
+        @Test func `a running server is replaced by one on all addresses`() throws {
+            let first = try daemon(.replaced)
+            let second = try daemon(.replaced, on: "0.0.0.0")
+            #expect(try first.finish().status == 0)
+            #expect(try TestDNSClient(first.address).ask("www.example.com").addresses == ["192.0.2.1"])
+            #expect(second.isRunning)
+        }
+
+        @Test func `where another program holds a new address, the others are served by the new process`() throws {
+            let first = try daemon(.replaced)
+            let held = try FreePort.next()
+            let other = try FakeLocalDNS(FakeZone([:]), port: held)
+            let second = try daemon(.replaced, listen: "httpdns = [\"127.0.0.1:\(held)\"]\nudp_threads = 2")
+            #expect(try first.finish().status == 0)
+            #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.1"])
+            #expect(second.waitForLog { $0.contains("127.0.0.1:\(held)") && $0.contains("is not served") })
+            withExtendedLifetime(other) {}
+        }
+
+        @Test(.requires(.otherUser))
+        func `a process of the user itself replaces a server that root has started for it`() throws {
+            _ = chmod(directory.path, 0o777)
+            let listen = "user = \"nobody\"\nudp_threads = 2"
+            let first = try daemon(.replaced, listen: listen)
+            let second = try daemon(
+                .replaced, listen: listen, wrapper: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
+            #expect(try first.finish().status == 0)
+            #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.1"])
         }
 
         @Test func `a server that cannot reach its successor goes on`() throws {
