@@ -633,6 +633,27 @@ struct ResolverTests {
     }
 
     @Test @Loop
+    func `once an older answer may not be used any more, what had failed for its sake is asked for again`() async {
+        let machine = Machine(freshness: FreshnessPolicy(staleMax: .zero))
+        machine.vendor.behaviour = .addresses("192.0.2.1", ttl: 60)
+        _ = await machine.ask()
+        machine.vendor.behaviour = .failure(.responseCode(.refused))
+        machine.localDNS.behaviour = .addresses("203.0.113.9")
+        await machine.clock.advance(by: .milliseconds(59_500))
+        // The second question refreshes it.
+        for _ in 0..<2 { #expect(await machine.ask().has("192.0.2.1")) }
+        await machine.clock.advance(by: .milliseconds(400))
+        let count = machine.localDNS.asked.count
+        #expect(count > 0)
+        await machine.clock.advance(by: .milliseconds(99))
+        #expect(await machine.ask().has("192.0.2.1"))
+        await machine.clock.advance(by: .zero)
+        #expect(machine.localDNS.asked.count == count)
+        await machine.clock.advance(by: .milliseconds(1))
+        #expect(await machine.ask().has("203.0.113.9"))
+    }
+
+    @Test @Loop
     func `an answer of another generation is confirmed without asking an upstream`() async {
         let machine = Machine()
         _ = await machine.ask()

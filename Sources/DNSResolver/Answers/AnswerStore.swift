@@ -369,6 +369,16 @@ package final class AnswerStore {
         return cached
     }
 
+    /// When the answer of a source that is cached is of no more use, fresh or stale; nil: there is none.
+    func endOfUse(_ key: FlightKey, _ type: RecordType) -> Instant? {
+        guard hasAnswer(key, type), let entry = memory.entry(for: queryKey(key, type)) else { return nil }
+        let (now, lifetime) = (clock.now, Int64(entry.lifetime))
+        let window = Int64(freshness.staleWindow(lifetime: entry.lifetime))
+        let seconds = lifetime + (window > 0 ? window + 1 : 0) - Int64(entry.age(at: now))
+        // Ages are counted in whole seconds of the clock.
+        return now + .seconds(seconds) - .nanoseconds(now.nanoseconds % 1_000_000_000)
+    }
+
     /// The number of the source whose addresses of the family other than `type` are cached, by the same route and within
     /// their TTL; nil when there are none.
     package func otherFamily(_ key: FlightKey, _ type: RecordType) -> UInt16? {

@@ -72,9 +72,10 @@ package final class FailureMemory {
     ///   - isTransport: whether there was no response at all.
     ///   - asked: when the question was asked.
     ///   - isNarrow: whether the providers alone were asked, behind an answer of LocalDNS. Default: no.
+    ///   - end: when the pause ends at the latest. Default: when it is over.
     package func failed(
         _ flight: FlightKey, _ type: RecordType, isTransport: Bool, error: ExtendedError, at now: Instant,
-        asked: Instant, isNarrow: Bool = false
+        asked: Instant, isNarrow: Bool = false, until end: Instant? = nil
     ) {
         if count >= Self.capacity { forgetAll() }
         let key = Key(flight: flight, type: type)
@@ -82,7 +83,9 @@ package final class FailureMemory {
         if earlier == nil { count += 1 }
         let times = earlier.map { now - $0.until < Self.forgetAfter ? $0.count : 0 } ?? 0
         let pause = Self.pauses[min(times, Self.pauses.count - 1)]
-        let failure = Failure(until: now + pause, count: times + 1, error: error, asked: asked, isNarrow: isNarrow)
+        let failure = Failure(
+            until: min(now + pause, end ?? now + pause), count: times + 1, error: error, asked: asked,
+            isNarrow: isNarrow)
         if isTransport {
             unreachable[flight.route, default: [:]][key] = failure
         } else {

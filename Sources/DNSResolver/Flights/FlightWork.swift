@@ -310,9 +310,10 @@ final class FlightWork: FlightRun {
             }
         case .failure(let error):
             if failure?.isOurs != true {
+                // An answer that was found, and counts for less than an older one, is wanted once that is of no more use.
                 environment.failures.failed(
                     key, type, isTransport: failure?.isTransport ?? false, error: error, at: clock.now,
-                    asked: began, isNarrow: isNarrow)
+                    asked: began, isNarrow: isNarrow, until: source == nil ? nil : store.endOfUse(key, type))
             }
         }
         flight.finish(type, with: outcome, source: source)
