@@ -3,6 +3,9 @@ package import DNSWire
 /// Answers that need no source: questions about the server itself, meta-types, static addresses, special-use names, and
 /// the address family that is excluded. An object: each question looks into it.
 package final class LocalAnswers: Sendable {
+    /// What a server says when it is asked which program it is.
+    package static let serverName = "httpdnsd"
+
     /// The answer to `version.bind` and `version.server`; nil refuses.
     private let version: String?
     /// The answer to `hostname.bind` and `id.server`; nil refuses. Not the host's name, which is not disclosed.
@@ -22,7 +25,7 @@ package final class LocalAnswers: Sendable {
     private static let absentNetworkTTL: UInt32 = 10
 
     package init(
-        version: String? = "httpdnsd", identity: String? = "httpdnsd", presets: Presets = Presets(),
+        version: String? = serverName, identity: String? = serverName, presets: Presets = Presets(),
         families: FamilyPreference = .both, designated: DesignatedResolver? = nil
     ) {
         self.designated = designated

@@ -46,7 +46,7 @@ func bindSocket(
 }
 
 /// The address a socket is bound to, with the port that the kernel chose for port 0.
-func boundAddress(of number: Int32) -> SocketAddress? { address(of: number, getsockname) }
+package func boundAddress(of number: Int32) -> SocketAddress? { address(of: number, getsockname) }
 
 /// The address of a socket that another process has bound, which may wait or not from now on.
 ///

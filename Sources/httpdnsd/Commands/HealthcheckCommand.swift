@@ -10,7 +10,8 @@ struct HealthcheckCommand: ParsableCommand {
         abstract: "Checks that the server answers on its DNS port; needs no control socket.",
         discussion: """
             Asks for the server's version over UDP, at the first listen address of the configuration. Whether providers or \
-            LocalDNS can be reached does not matter. Exit status 0 as soon as the server answers, else 1 within two seconds.
+            LocalDNS can be reached does not matter, nor whether listen.allow has the asking address. Exit status 0 as soon \
+            as the server answers, else 1 within two seconds, also where another DNS server answers.
             """)
 
     @OptionGroup var file: ConfigurationFile
@@ -33,8 +34,11 @@ struct HealthcheckCommand: ParsableCommand {
             throw ExitStatus.no.exitCode
         }
         do throws(SystemError) {
-            if try LivenessProbe(address).succeeds() { return }
-            printError("\(address): no answer")
+            switch try LivenessProbe(address).outcome() {
+            case .serves, .refuses: return
+            case .foreign: printError("\(address): another DNS server answers there")
+            case .silent: printError("\(address): no answer")
+            }
         } catch {
             printError("\(error)")
         }

@@ -1,9 +1,21 @@
+import DNSResolver
 import DNSWire
 import Glibc
 import Platform
 
-/// Asks a DNS server for its version over UDP, up to three times; any reply to that question is a sign of life.
+/// Asks a DNS server for its version over UDP, up to three times, and says whether it is httpdnsd.
 struct LivenessProbe {
+    enum Outcome: Equatable {
+        /// It is httpdnsd, and answers what this machine asks.
+        case serves
+        /// A server refuses all that this machine asks from this address, as httpdnsd does where it is not in `listen.allow`.
+        case refuses(IPAddress)
+        /// A DNS server answers, and it is another one.
+        case foreign
+        /// No reply came.
+        case silent
+    }
+
     /// When a try is given up, in milliseconds from its start: 1.7 s in all.
     private static let waits: [Int32] = [300, 500, 900]
 
@@ -11,8 +23,8 @@ struct LivenessProbe {
 
     init(_ address: SocketAddress) { self.address = address }
 
-    /// Whether a reply came. Blocks.
-    func succeeds() throws(SystemError) -> Bool {
+    /// What answers there. Blocks.
+    func outcome() throws(SystemError) -> Outcome {
         let family = address.family == .ipv4 ? AF_INET : AF_INET6
         let number = socket(family, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw .last("make a socket") }
@@ -22,40 +34,59 @@ struct LivenessProbe {
             let id = UInt16.random(in: .min ... .max)
             let question = Self.query(id)
             _ = send(descriptor.number, question, question.count, 0)
-            if Self.receive(descriptor.number, replyTo: question, within: wait) { return true }
+            guard let reply = Self.receive(descriptor.number, replyTo: id, within: wait) else { continue }
+            if Self.isOurs(reply) { return .serves }
+            guard Self.isRefusal(reply), let own = boundAddress(of: descriptor.number) else { return .foreign }
+            return .refuses(own.ip)
         }
-        return false
+        return .silent
     }
 
     /// `version.bind. CH TXT`
+    private static let question = Question(
+        name: (try? Name("version.bind")) ?? .root, type: .txt, class: .chaos)
+
+    /// With EDNS, for which a refusal comes with its reason.
     private static func query(_ id: UInt16) -> [UInt8] {
         var builder = MessageBuilder(id: id, flags: [])
-        let name = (try? Name("version.bind")) ?? .root
-        builder.append(Question(name: name, type: .txt, class: .chaos))
+        builder.append(question)
+        builder.append(EDNS(udpPayloadSize: UInt16(EDNS.defaultPayloadSize)))
         return builder.bytes
     }
 
-    /// Whether a reply comes within so many milliseconds; a refused connection ends the try at once.
-    private static func receive(_ socket: Int32, replyTo query: [UInt8], within wait: Int32) -> Bool {
-        var buffer = [UInt8](repeating: 0, count: 512)
+    private static func isOurs(_ reply: Message) -> Bool {
+        let text = Record.chaosText(LocalAnswers.serverName, name: question.name).rdata
+        return reply.responseCode == .noError && reply.answers.contains { $0.type == .txt && $0.rdata == text }
+    }
+
+    /// Whether it is that of a client that is not in `listen.allow`: others refuse to say their version.
+    private static func isRefusal(_ reply: Message) -> Bool {
+        let reasons = reply.edns?.options.filter { $0.code == .extendedError } ?? []
+        let prohibited = ExtendedError.Code.prohibited.rawValue
+        return reply.responseCode == .refused
+            && reasons.contains { $0.data.starts(with: [UInt8(prohibited >> 8), UInt8(prohibited & 0xff)]) }
+    }
+
+    /// The reply that comes within so many milliseconds; a refused connection ends the try at once.
+    private static func receive(_ socket: Int32, replyTo id: UInt16, within wait: Int32) -> Message? {
+        var buffer = [UInt8](repeating: 0, count: EDNS.defaultPayloadSize)
         var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         let end = ContinuousClock.now + .milliseconds(Int64(wait))
         while ContinuousClock.now < end {
             let left = (end - ContinuousClock.now) / .milliseconds(1)
-            guard poll(&entry, 1, Int32(left.rounded(.up))) > 0 else { return false }
+            guard poll(&entry, 1, Int32(left.rounded(.up))) > 0 else { return nil }
             let count = recv(socket, &buffer, buffer.count, 0)
             if count < 0 {
                 // No server listens there now; perhaps in the next try.
                 usleep(UInt32(max(0, (end - ContinuousClock.now) / .microseconds(1))))
-                return false
+                return nil
             }
-            // The ID, the QR bit, and the question.
-            if count >= query.count, buffer[0] == query[0], buffer[1] == query[1], buffer[2] & 0x80 != 0,
-                buffer[12..<query.count] == query[12...]
+            if let reply = try? MessageParser.parse(Array(buffer[..<count])), reply.id == id,
+                reply.flags.contains(.response), reply.questions == [question]
             {
-                return true
+                return reply
             }
         }
-        return false
+        return nil
     }
 }

@@ -93,9 +93,21 @@ struct ResolverCommand: ParsableCommand {
         let forContainers: String?
     }
 
+    /// Why programs that ask there would find no name; nil: the server answers.
+    private func reasonAgainst(_ server: AddressAndPort) -> String? {
+        switch SocketAddress(server).flatMap({ try? LivenessProbe($0).outcome() }) {
+        case .serves?: nil
+        case .refuses(let client)?:
+            "the server on \(server) refuses what this machine asks, and programs would find no name: \(client) is not in listen.allow"
+        case .foreign?:
+            "another DNS server answers on \(server), and not httpdnsd: `httpdnsd doctor` says which"
+        case .silent?, nil: "nothing answers on \(server), and programs would find no name: start the server first"
+        }
+    }
+
     /// Where the server of the configuration is to be asked, and whether it looks for LocalDNS in the machine's lists.
     ///
-    /// Leaves with status 1 when nothing answers there: the machine would find no name.
+    /// Leaves with status 1 when it does not answer there: the machine would find no name.
     private func target() throws -> Target {
         let settings: Configuration
         do throws(ConfigurationError) {
@@ -110,8 +122,8 @@ struct ResolverCommand: ParsableCommand {
         let chosen =
             onPort53.first { $0.address.isLoopback && $0.address.recordType == .a }
             ?? onPort53.first { $0.address.isLoopback } ?? onPort53.first ?? served[0]
-        if folder.isEmpty, SocketAddress(chosen).flatMap({ try? LivenessProbe($0).succeeds() }) != true {
-            printError("nothing answers on \(chosen), and programs would find no name: start the server first")
+        if folder.isEmpty, let reason = reasonAgainst(chosen) {
+            printError(reason)
             throw ExitStatus.no.exitCode
         }
         return Target(

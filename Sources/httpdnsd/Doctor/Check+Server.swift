@@ -53,7 +53,26 @@ extension Check {
                     mend: "stop it: `kill \(ours.pid)`, or its unit; then `systemctl restart httpdnsd`")
             ]
         }
+        if let client = examined.refusing[address] {
+            return [
+                Finding(
+                    "server.refuses", .error,
+                    "the server on \(address) refuses what this machine asks: \(client) is not in listen.allow",
+                    mend:
+                        "listen.allow with \(client), or with the network that has it; then `systemctl reload httpdnsd`"
+                )
+            ]
+        }
         guard isSilent else { return [] }
+        if examined.foreign.contains(address) {
+            return [
+                Finding(
+                    "port.foreign", .error, "another DNS server than httpdnsd answers on \(address)",
+                    mend:
+                        "`sudo httpdnsd doctor` names the program: stop it, or write another address into listen.addresses"
+                )
+            ]
+        }
         if let ours {
             return [
                 Finding(

@@ -1,5 +1,6 @@
 import Admin
 import Configuration
+import DNSWire
 import Platform
 import Upstreams
 
@@ -16,8 +17,12 @@ struct Examination: Sendable {
     /// Those of reading the file.
     let warnings: [String]
     let files: MachineFiles
-    /// The listen addresses on which nothing answers, of those that this machine has.
+    /// The listen addresses on which no server of ours answers, of those that this machine has.
     var unanswered: [AddressAndPort] = []
+    /// Those of them on which another DNS server answers.
+    var foreign: [AddressAndPort] = []
+    /// The listen addresses on which what this machine asks is refused, and the address from which it was asked.
+    var refusing: [AddressAndPort: IPAddress] = [:]
     /// What the running server says; nil when it is configured to have no control socket.
     var status: Result<StatusReport, ControlError>?
 
@@ -47,10 +52,10 @@ struct Examination: Sendable {
     /// Asks the server, over DNS and over its control socket, and the shared cache, all at the same time.
     mutating func askServer() throws(SystemError) {
         let deadline = ContinuousClock.now + Self.patience
-        var probes: [(address: AddressAndPort, work: BoundedWork<Bool>)] = []
+        var probes: [(address: AddressAndPort, work: BoundedWork<LivenessProbe.Outcome>)] = []
         for address in served.prefix(Self.mostProbes) {
             guard let target = SocketAddress(address.reachable) else { continue }
-            probes.append((address, try BoundedWork { (try? LivenessProbe(target).succeeds()) ?? false }))
+            probes.append((address, try BoundedWork { (try? LivenessProbe(target).outcome()) ?? .silent }))
         }
         let socket = settings.control.socket
         let report: BoundedWork<Result<StatusReport, ControlError>>? =
@@ -64,6 +69,15 @@ struct Examination: Sendable {
             }
         shared = try askSharedCache(Self.patience)
         status = report.map { $0.value(by: deadline) ?? .failure(.silent(socket)) }
-        unanswered = probes.filter { $0.work.value(by: deadline) != true }.map(\.address)
+        for (address, work) in probes {
+            switch work.value(by: deadline) {
+            case .serves?: break
+            case .refuses(let client)?: refusing[address] = client
+            case .foreign?:
+                foreign.append(address)
+                unanswered.append(address)
+            case .silent?, nil: unanswered.append(address)
+            }
+        }
     }
 }

@@ -389,6 +389,17 @@ extension Integration {
             #expect(try Daemon.run(arguments).status == 1)
         }
 
+        @Test func `healthcheck takes no other DNS server for this one, and one that refuses it for alive`() throws {
+            let other = try FakeLocalDNS(Stage.zone)
+            let outcome = try Daemon.run(["healthcheck", "--server", "\(other.address)"])
+            #expect(outcome.status == 1)
+            #expect(outcome.errors == "\(other.address): another DNS server answers there\n")
+            let closed = try Daemon(
+                DaemonConfiguration.route(mode: "localdns-only") + DaemonConfiguration.rest(),
+                listen: "allow = [\"10.0.0.0/8\"]")
+            #expect(try Daemon.run(["healthcheck", "--server", "\(closed.address)"]).status == 0)
+        }
+
         @Test(arguments: ["bash", "zsh", "fish"]) func `completions for shells are made`(shell: String) throws {
             let outcome = try Daemon.run(["--generate-completion-script", shell])
             #expect(outcome.status == 0)

@@ -16,11 +16,12 @@ struct DoctorMachine {
     ///   - own: what the server has, if the vendor demands one.
     ///   - names: the names of the provider, a line of its table.
     ///   - disk: the path of the cache on disk.
+    ///   - listen: more lines of its `[listen]` table.
     ///   - wrapper: a command that executes the server.
     ///   - runs: whether the server is started.
     init(
         _ extra: String = "", secret: String? = nil, own: String = "another secret of the account",
-        names: String = "names = [\"example.com\"]", disk: String = "",
+        names: String = "names = [\"example.com\"]", disk: String = "", listen: String = "",
         wrapper: [String] = [], runs: Bool = true
     ) throws {
         (host, directory) = (try ClientHost(), try TemporaryDirectory())
@@ -34,9 +35,9 @@ struct DoctorMachine {
             + DaemonConfiguration.rest(localDNS: localDNS.address, control: directory.path + "/control.sock")
             .replacing("path = \"\"", with: "path = \"\(disk)\"") + extra
         file = try directory.write(
-            Daemon.listenTable([TestAddress("127.0.0.1", port: 53)]) + tables, to: "httpdnsd.toml")
+            Daemon.listenTable([TestAddress("127.0.0.1", port: 53)], listen) + tables, to: "httpdnsd.toml")
         guard runs else { return }
-        daemon = try Daemon(tables, port: 53, wrapper: wrapper, namespace: host.namespace)
+        daemon = try Daemon(tables, port: 53, listen: listen, wrapper: wrapper, namespace: host.namespace)
     }
 
     /// Asks the server for a name.

@@ -53,6 +53,31 @@ extension Integration {
             #expect(outcome.output.contains("127.0.0.1:53 is held by dnsmasq (process "), "\(outcome.output)")
         }
 
+        @Test func `a server that refuses what this machine asks is found`() throws {
+            let machine = try Machine(listen: "allow = [\"10.0.0.0/8\"]")
+            #expect(try machine.keys() == ["server.refuses"])
+            let outcome = try machine.doctor()
+            #expect(outcome.status == 1)
+            #expect(outcome.output.contains("127.0.0.1 is not in listen.allow"), "\(outcome.output)")
+        }
+
+        @Test(.requires(.otherUser))
+        func `another DNS server is found though this user may not see what program it is`() throws {
+            let machine = try Machine(runs: false)
+            let other = try machine.host.namespace.inside { try FakeLocalDNS(Stage.zone, port: 53) }
+            // Where any user may read it.
+            let executable = machine.directory.path + "/httpdnsd"
+            try FileManager.default.copyItem(atPath: Daemon.executable, toPath: executable)
+            let outcome = try machine.host.run(
+                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", executable, "doctor"]
+                    + ["--config", machine.file])
+            #expect(outcome.status == 1)
+            #expect(
+                outcome.output.contains("another DNS server than httpdnsd answers on 127.0.0.1:53"),
+                "\(outcome.output)\(outcome.errors)")
+            other.stop()
+        }
+
         @Test func `a server that is stopped holds nothing up`() throws {
             let machine = try Machine()
             machine.daemon?.signal(SIGSTOP)

@@ -356,5 +356,42 @@ extension Integration {
             #expect(try status().contains("resolver  REWRITTEN by another program"))
             #expect(try daemon.stop() == 0)
         }
+
+        /// What `resolver on` does and leaves on a machine of its own, whose other files are not there.
+        private func switchOn(_ host: ClientHost, _ configuration: String) throws -> ChildProcess.Outcome {
+            let script = """
+                mount -t tmpfs none /etc && echo 'nameserver 192.0.2.53' >/etc/resolv.conf && {
+                    "$@"
+                    echo "status $?"
+                    cat /etc/resolv.conf
+                }
+                """
+            return try host.run(
+                ["sh", "-c", script, "sh", Daemon.executable, "resolver", "on", "--config", configuration])
+        }
+
+        @Test(.requires(.networkNamespaces))
+        func `on changes nothing where the server refuses what this machine asks`() throws {
+            let host = try ClientHost()
+            let daemon = try Daemon(
+                DaemonConfiguration.route(mode: "localdns-only") + DaemonConfiguration.rest(), port: 53,
+                listen: "allow = [\"10.0.0.0/8\"]", namespace: host.namespace)
+            let outcome = try switchOn(host, daemon.configurationFile)
+            #expect(outcome.output == "status 1\nnameserver 192.0.2.53\n", "\(outcome.errors)")
+            #expect(outcome.errors.contains("127.0.0.1 is not in listen.allow"), "\(outcome.errors)")
+        }
+
+        @Test(.requires(.networkNamespaces))
+        func `on changes nothing where another DNS server answers in this one's place`() throws {
+            let (host, directory) = (try ClientHost(), try TemporaryDirectory())
+            let other = try host.namespace.inside { try FakeLocalDNS(Stage.zone, port: 53) }
+            let file = try directory.write(
+                Daemon.listenTable([TestAddress("127.0.0.1", port: 53)]) + DaemonConfiguration.rest(),
+                to: "httpdnsd.toml")
+            let outcome = try switchOn(host, file)
+            #expect(outcome.output == "status 1\nnameserver 192.0.2.53\n", "\(outcome.errors)")
+            #expect(outcome.errors.contains("another DNS server answers on 127.0.0.1:53"), "\(outcome.errors)")
+            other.stop()
+        }
     }
 }
