@@ -34,8 +34,11 @@ extension Resolver {
         case .refusal?: return "answered here: refused"
         case nil: break
         }
-        let (reason, rule) = policy.routes.decision(on: name)
-        return "\(policy.routes.route(for: name)): \(reason)\(rule.map(place) ?? "")"
+        let (reason, rule) = configured.routes.decision(on: name)
+        let (route, configuredRoute) = (policy.routes.route(for: name), configured.routes.route(for: name))
+        let text = "\(configuredRoute): \(reason)\(rule.map(place) ?? "")"
+        // Of a name that LocalDNS has anyway the switch decides nothing.
+        return route == configuredRoute ? text : "\(route): HTTPDNS is switched off; else \(text)"
     }
 
     private func place(_ rule: RoutingRule) -> String { placeOfRule(rule).map { " (\($0))" } ?? "" }

@@ -6,7 +6,7 @@ package import Scheduling
 @Loop
 package final class Resolver {
     /// As configured, whether HTTPDNS is switched off or not.
-    private var configured: ResolverPolicy
+    private(set) var configured: ResolverPolicy
     /// The policy in force.
     private(set) var policy: ResolverPolicy
     /// Whether HTTPDNS is used at all.

@@ -86,7 +86,10 @@ package struct RoutePolicy: Equatable, Sendable {
                 ("the suffixes of forward[\(index + 1)] have \(suffix)", .forward(index: index, suffix))
             case .portal: ("systems look for a captive portal by \(suffix)", nil)
             }
-        return (route.tag == entry.value ? text : text + ", and no provider has it among its names", rule)
+        guard route.tag != entry.value else { return (text, rule) }
+        let reason =
+            mode == .localDNSOnly ? "LocalDNS alone is asked (route.mode)" : "no provider has it among its names"
+        return ("\(text), and \(reason)", rule)
     }
 
     private func unlistedDecision(on name: Name) -> (reason: String, rule: RoutingRule?) {

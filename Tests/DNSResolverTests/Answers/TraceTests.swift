@@ -141,4 +141,37 @@ struct TraceTests {
         for number in 0..<1_000 { trace.add(.check, "\(number)") }
         #expect(trace.steps.count == Trace.limit)
     }
+
+    @Test(arguments: [
+        ("www.example.com", "bypass: HTTPDNS is switched off; else protect: the names of a provider have example.com"),
+        ("shop.example.com", "bypass: HTTPDNS is switched off; else protect: route.protect has shop.example.com"),
+        ("www.intern.example", "bypass: route.bypass has intern.example"),
+        ("www.nowhere.example", "bypass: no provider has it among its names"),
+    ])
+    @Loop func `while HTTPDNS is switched off that is the reason for the names that it would answer, and for no other`(
+        name: String, text: String
+    ) async throws {
+        let machine = Machine(
+            policy: RoutePolicy(
+                protect: [try Name("shop.example.com")], protectsUnlisted: true, bypass: [try Name("intern.example")],
+                providers: [[try Name("example.com")]]))
+        machine.resolver.turn(on: false)
+        #expect(await trace(machine, name).first == "route: " + text)
+    }
+
+    @Test(arguments: [
+        (Mode.localDNSOnly, "bypass: route.protect has shop.example.com, and LocalDNS alone is asked (route.mode)"),
+        (
+            .httpdnsFirst,
+            "bypass: route.protect has shop.example.com, and no provider has it among its names"
+        ),
+    ])
+    @Loop func `a protected name that no provider is asked for comes with the true reason`(
+        mode: Mode, text: String
+    ) async throws {
+        let machine = Machine(
+            policy: RoutePolicy(
+                mode: mode, protect: [try Name("shop.example.com")], providers: [[try Name("example.org")]]))
+        #expect(await trace(machine, "shop.example.com").first == "route: " + text)
+    }
 }
