@@ -11,13 +11,7 @@ package func createFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(S
     let file = Descriptor(owning: number)
     do throws(SystemError) {
         guard fchmod(file.number, mode) == 0 else { throw .last("protect \(path)") }
-        var written = 0
-        while written < bytes.count {
-            let count = bytes[written...].withUnsafeBytes { write(file.number, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw .last("write \(path)") }
-            written += count
-        }
+        try writeAll(bytes, to: file, path)
         guard fsync(file.number) == 0 else { throw .last("write \(path)") }
     } catch {
         unlink(path)
@@ -33,10 +27,52 @@ package func replaceFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(
     let new = path + ".new"
     // Of an earlier attempt that was cut short.
     unlink(new)
+    try replaceFile(path, bytes, mode: mode, by: new)
+}
+
+/// Writes what an operator has asked for to where they said. A file, also one behind a link, is replaced in one step; a
+/// pipe or a device receives the bytes, and stays what it is.
+///
+/// - Parameter mode: the permission bits of a file.
+package func writeOutput(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
+    var (named, status) = (stat(), stat())
+    guard lstat(path, &named) == 0 else {
+        return try replaceFile(path, bytes, mode: mode, by: unusedName(beside: path))
+    }
+    guard stat(path, &status) == 0 else { throw .last("write \(path)") }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+        let number = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)
+        guard number >= 0 else { throw .last("write \(path)") }
+        return try writeAll(bytes, to: Descriptor(owning: number), path)
+    }
+    guard let resolved = realpath(path, nil) else { throw .last("write \(path)") }
+    defer { free(resolved) }
+    let file = String(cString: resolved)
+    try replaceFile(file, bytes, mode: mode, by: unusedName(beside: file))
+}
+
+/// A name that no other program chooses.
+private func unusedName(beside path: String) -> String {
+    "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).new"
+}
+
+private func replaceFile(
+    _ path: String, _ bytes: [UInt8], mode: UInt32, by new: String
+) throws(SystemError) {
     try createFile(new, bytes, mode: mode)
     guard rename(new, path) == 0 else {
         let error = SystemError.last("write \(path)")
         unlink(new)
         throw error
+    }
+}
+
+private func writeAll(_ bytes: [UInt8], to file: borrowing Descriptor, _ path: String) throws(SystemError) {
+    var written = 0
+    while written < bytes.count {
+        let count = bytes[written...].withUnsafeBytes { write(file.number, $0.baseAddress, $0.count) }
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { throw .last("write \(path)") }
+        written += count
     }
 }

@@ -77,7 +77,7 @@ extension PolicyCommand {
         var key: String
 
         @Option(
-            help: .init("Write the signed policy here, in one step, instead of printing it.", valueName: "file"),
+            help: .init("Write the signed policy here, a file in one step, instead of printing it.", valueName: "file"),
             completion: .file())
         var output: String?
 
@@ -109,7 +109,7 @@ extension PolicyCommand {
 
         private func write(_ bytes: [UInt8], to path: String) throws {
             do throws(SystemError) {
-                try replaceFile(path, bytes, mode: 0o644)
+                try writeOutput(path, bytes, mode: 0o644)
             } catch {
                 printError("\(error)")
                 throw ExitStatus.no.exitCode

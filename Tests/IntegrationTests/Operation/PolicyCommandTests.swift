@@ -151,5 +151,35 @@ extension Integration {
             #expect(outcome.status == 1)
             #expect(outcome.errors.contains("holds no key"))
         }
+
+        private func sign(_ options: String...) throws -> ChildProcess.Outcome {
+            let text = try signer.directory.write(PolicySigner.text(serial: 1), to: "unsigned.toml")
+            return try Daemon.run(["policy", "sign", text, "--key", signer.keyFile] + options)
+        }
+
+        @Test func `a link to which a policy is signed stays, and the file behind it is replaced`() throws {
+            let (file, link) = (signer.directory.path + "/behind", signer.directory.path + "/link")
+            _ = try signer.directory.write("old", to: "behind")
+            #expect(symlink("behind", link) == 0)
+            #expect(try sign("--output", link).status == 0)
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "behind")
+            #expect(try Daemon.run(["policy", "verify", file, "--public-key", signer.publicKey]).status == 0)
+        }
+
+        @Test func `a file beside the one to which a policy is signed stays as it was`() throws {
+            let neighbour = try signer.directory.write("of someone else", to: "signed.new")
+            #expect(try sign("--output", signer.directory.path + "/signed").status == 0)
+            #expect(try String(contentsOfFile: neighbour, encoding: .utf8) == "of someone else")
+        }
+
+        @Test func `a pipe to which a policy is signed receives it, and stays a pipe`() throws {
+            let pipe = signer.directory.path + "/pipe"
+            #expect(mkfifo(pipe, 0o600) == 0)
+            let reader = try ChildProcess(["timeout", "20", "cat", pipe])
+            #expect(try sign("--output", pipe).status == 0)
+            var status = stat()
+            #expect(lstat(pipe, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
+            #expect(try reader.finish(within: .patience).output.hasPrefix("#httpdnsd-policy"))
+        }
     }
 }
