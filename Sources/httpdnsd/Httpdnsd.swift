@@ -1,5 +1,5 @@
 import ArgumentParser
-import Glibc
+@preconcurrency import Glibc
 import Platform
 
 /// The command line: `serve` unless another command is named.
@@ -27,6 +27,8 @@ struct Httpdnsd: ParsableCommand {
         do {
             var command = try parseAsRoot()
             try command.run()
+            // The server's status says how it served.
+            if !(command is ServeCommand) { try flushOutput() }
         } catch {
             guard exitCode(for: error) != .validationFailure else {
                 printError(fullMessage(for: error))
@@ -34,6 +36,16 @@ struct Httpdnsd: ParsableCommand {
             }
             exit(withError: error)
         }
+    }
+
+    /// Leaves with status 1 where what was printed could not be written, as on a full disk. A reader that went away has had
+    /// enough.
+    private static func flushOutput() throws {
+        errno = 0
+        let isWritten = fflush(stdout) == 0 && ferror(stdout) == 0
+        guard !isWritten, errno != EPIPE else { return }
+        printError(errno == 0 ? "standard output could not be written" : "\(SystemError.last("write standard output"))")
+        throw ExitStatus.no.exitCode
     }
 }
 

@@ -181,5 +181,16 @@ extension Integration {
             #expect(lstat(pipe, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
             #expect(try reader.finish(within: .patience).output.hasPrefix("#httpdnsd-policy"))
         }
+
+        @Test func `output that cannot be written is an error`() throws {
+            let text = try signer.directory.write(PolicySigner.text(serial: 1), to: "unsigned.toml")
+            // A file may have no byte, as on a full disk.
+            let script = "trap '' XFSZ; ulimit -f 0; exec \"$@\" >\"$0\""
+            let outcome = try ChildProcess.run(
+                ["sh", "-c", script, signer.directory.path + "/full", Daemon.executable]
+                    + ["policy", "sign", text, "--key", signer.keyFile])
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.hasSuffix("standard output: File too large\n"), "\(outcome.errors)")
+        }
     }
 }
