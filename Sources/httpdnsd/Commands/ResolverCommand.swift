@@ -15,8 +15,8 @@ struct ResolverCommand: ParsableCommand {
             on: systemd-resolved gets a drop-in where programs ask it; else /etc/resolv.conf becomes a file with this \
             server alone, and NetworkManager, dhclient and cloud-init leave it alone. What was there is at \
             /etc/resolv.conf.before-httpdnsd. Docker's daemon.json names this server where that listens on an address that \
-            containers reach. off: puts it back. status: 0 when it is on, 1 when it is off or another \
-            program has written the file since.
+            containers reach. off: puts it back. status: 0 when it is on, 1 when it is off, another \
+            program has written the file since, or the server no longer listens there.
             """)
 
     enum Action: String, ExpressibleByArgument, CaseIterable {
@@ -45,10 +45,11 @@ struct ResolverCommand: ParsableCommand {
         let resolver = MachineResolver(MachineFiles(root: folder))
         let target = action == .on ? try target() : nil
         let left = try change(resolver, target)
-        show(resolver)
+        let state = state(of: resolver)
+        show(resolver, state)
         for line in left { printError(line) }
         if let note = try docker(target) { printError(note) }
-        if !left.isEmpty || (action == .status && resolver.state != .on) { throw ExitStatus.no.exitCode }
+        if !left.isEmpty || (action == .status && state != .on) { throw ExitStatus.no.exitCode }
     }
 
     /// Without a slash at its end; empty for `/`.
@@ -131,8 +132,17 @@ struct ResolverCommand: ParsableCommand {
             forContainers: onPort53.first { !$0.address.isLoopback }.map { "\($0.address)" })
     }
 
-    private func show(_ resolver: MachineResolver) {
-        let (state, servers) = (resolver.state, resolver.servers)
+    /// Without a configuration that can be read nothing is known of where the server listens.
+    private func state(of resolver: MachineResolver) -> MachineResolver.State {
+        let path = file.path(below: folder)
+        guard let settings = try? Configuration.loadTables(["listen"], path: path, file.variables) else {
+            return resolver.state
+        }
+        return resolver.state(of: settings.listen)
+    }
+
+    private func show(_ resolver: MachineResolver, _ state: MachineResolver.State) {
+        let servers = resolver.servers
         if json {
             return print(
                 JSONWriter.object { writer in
@@ -148,6 +158,12 @@ struct ResolverCommand: ParsableCommand {
             let programs = resolver.programs
             print("on: \(text)" + (programs.isEmpty ? "" : "; configured: \(programs.joined(separator: ", "))"))
         case .off: print("off: \(text)")
+        case .elsewhere:
+            let place = resolver.chosen.map { $0.port == 53 ? "\($0.address)" : "\($0)" }.joined(separator: ", ")
+            let who = resolver.reachesStub ? "systemd-resolved asks" : "\(resolver.file) names"
+            print(
+                "elsewhere: \(who) \(place), where this server does not listen: `httpdnsd resolver on` writes its address"
+            )
         case .rewritten:
             print("rewritten: another program has written \(resolver.file) since; it names \(names)")
         }

@@ -91,10 +91,16 @@ extension Check {
 extension Examination {
     /// Whether the server receives what programs send to an address: they know port 53 alone.
     fileprivate func receives(_ address: String) -> Bool {
-        guard let target = AddressAndPort(address, defaultPort: 53) else { return false }
-        return settings.listen.addresses.contains { listener in
+        AddressAndPort(address, defaultPort: 53).map(settings.listen.receives) ?? false
+    }
+}
+
+extension Configuration.Listen {
+    /// Whether the server receives what this machine sends there.
+    func receives(_ target: AddressAndPort) -> Bool {
+        addresses.contains { listener in
             listener.receives(target)
-                || listener.port == 53 && listener.address.isWildcard
+                || listener.port == target.port && listener.address.isWildcard
                     && listener.address.recordType == target.address.recordType
                     && SocketAddress(target)?.isOnThisMachine == true
         }

@@ -1,3 +1,4 @@
+import Configuration
 import Glibc
 import Platform
 import Upstreams
@@ -34,12 +35,29 @@ struct MachineResolver {
         case on, off
         /// It was on, and another program has written the file, or lines into it.
         case rewritten
+        /// It is on, at an address on which the server of the configuration does not listen.
+        case elsewhere
     }
 
     var state: State {
         if reachesStub { return resolvedIsOurs ? .on : hasTraces ? .rewritten : .off }
         if isOurs, ResolvConf(text.utf8).servers.count == 1 { return .on }
         return isOurs || hasTraces ? .rewritten : .off
+    }
+
+    /// Where programs ask this server while it is on, by way of systemd-resolved or not.
+    var chosen: [AddressAndPort] {
+        guard reachesStub else { return servers.compactMap { AddressAndPort($0, defaultPort: 53) } }
+        let lines = dropIns.first(where: \.isForStub).flatMap { files.text(of: $0.path) }?.split(separator: "\n") ?? []
+        return lines.filter { $0.hasPrefix("DNS=") }.compactMap {
+            AddressAndPort(String($0.dropFirst("DNS=".utf8.count)), defaultPort: 53)
+        }
+    }
+
+    /// As `state`, and whether a server that listens there is asked.
+    func state(of listen: Configuration.Listen) -> State {
+        let isElsewhere = state == .on && !chosen.isEmpty && !chosen.contains(where: listen.receives)
+        return isElsewhere ? .elsewhere : state
     }
 
     /// The servers that programs ask, in order.

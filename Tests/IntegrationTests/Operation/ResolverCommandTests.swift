@@ -393,5 +393,34 @@ extension Integration {
             #expect(outcome.errors.contains("another DNS server answers on 127.0.0.1:53"), "\(outcome.errors)")
             other.stop()
         }
+
+        @Test func `status says so where the file names an address on which the server no longer listens`() throws {
+            let machine = try Machine(Self.text)
+            #expect(try machine.resolver("on").status == 0)
+            try machine.write("[listen]\naddresses = [\"127.0.0.4:53\"]\n", to: "etc/httpdnsd/httpdnsd.toml")
+            let status = try machine.resolver("status")
+            #expect(status.status == 1)
+            #expect(
+                status.output
+                    == "elsewhere: /etc/resolv.conf names 127.0.0.1, where this server does not listen: `httpdnsd resolver on` writes its address\n"
+            )
+            #expect(try machine.resolver("status", "--json").output.contains("\"state\":\"elsewhere\""))
+            #expect(try machine.resolver("on").output == "on: /etc/resolv.conf names 127.0.0.4\n")
+            #expect(try machine.resolver("status").status == 0)
+        }
+
+        @Test func `status says so where systemd-resolved asks an address on which the server no longer listens`()
+            throws
+        {
+            let machine = try Machine(
+                nil, link: "../" + Self.resolved, [Self.resolved: "nameserver 127.0.0.53\n"], folders: ["etc/systemd"])
+            #expect(try machine.resolver("on").status == 0)
+            try machine.write("[listen]\naddresses = [\"127.0.0.1:5353\"]\n", to: "etc/httpdnsd/httpdnsd.toml")
+            let status = try machine.resolver("status")
+            #expect(status.status == 1)
+            #expect(status.output.hasPrefix("elsewhere: systemd-resolved asks 127.0.0.1, where "), "\(status.output)")
+            #expect(try machine.resolver("on").status == 0)
+            #expect(try machine.resolver("status").status == 0)
+        }
     }
 }
