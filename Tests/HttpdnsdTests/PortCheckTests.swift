@@ -89,4 +89,13 @@ struct PortCheckTests {
         patient.examination.unanswered = patient.examination.served
         #expect(patient.keys(.control) == nil)
     }
+
+    @Test func `a control socket that is not there is no question of rights`() throws {
+        let patient = try patient("httpdnsd", isSilent: false)
+        let socket = patient.examination.settings.control.socket
+        let remedy = try #require(Check.control.findings(patient.examination)?.first).remedy
+        #expect(remedy.hasPrefix("`systemctl restart httpdnsd` makes it again"), "\(remedy)")
+        let other = try Patient(["proc/net/udp": Self.udp, String(socket.dropFirst()): ""])
+        #expect(Check.control.findings(other.examination)?.first?.remedy.hasPrefix("run this as root") == true)
+    }
 }

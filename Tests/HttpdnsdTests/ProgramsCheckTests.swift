@@ -50,4 +50,13 @@ struct ProgramsCheckTests {
         ]
         #expect(try keys(.lookupOrder, files) == ["nsswitch.resolved"])
     }
+
+    @Test func `a server that listens on another port than programs ask is not to be switched on`() throws {
+        let configuration = Patient.configuration.replacing("127.0.0.1:53\"", with: "127.0.0.1:5353\"")
+        let patient = try Patient(["etc/resolv.conf": "nameserver 192.0.2.53\n"], configuration)
+        let finding = try #require(Check.programs.findings(patient.examination)?.first)
+        #expect(finding.key == "resolver.elsewhere")
+        #expect(
+            finding.remedy == "listen.addresses with port 53, which programs ask alone; then `httpdnsd resolver on`")
+    }
 }

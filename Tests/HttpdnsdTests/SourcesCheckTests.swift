@@ -128,4 +128,26 @@ struct SourcesCheckTests {
         }
         #expect(found == ["disk.unused"])
     }
+
+    @Test(arguments: [
+        ("Permission denied", "make its folder writable for the server's user, or set cache.disk.path"),
+        ("cannot be opened", "make its folder writable for the server's user, or set cache.disk.path"),
+        (
+            "another process uses /var/lib/httpdnsd/cache.sqlite",
+            "cache.disk.path with a path of its own for each server"
+        ),
+        ("open /var/lib/httpdnsd/cache.sqlite: Is a directory", "cache.disk.path with a path where nothing else is"),
+        (
+            "/var/lib/httpdnsd/cache.sqlite is not a cache of this program, and left as it is",
+            "cache.disk.path with a path where nothing else is"
+        ),
+        ("No space left on device", "make room on its file system, or set cache.disk.path"),
+        ("database or disk is full", "make room on its file system, or set cache.disk.path"),
+    ])
+    func `the remedy for a cache on disk that is not used fits the reason`(error: String, remedy: String) throws {
+        var status = Self.well
+        (status.cache.file, status.cache.fileError) = ("/var/lib/httpdnsd/cache.sqlite", error)
+        let findings = try Check.diskCache.findings(Patient(status: status).examination)
+        #expect(findings?.map(\.remedy) == [remedy])
+    }
 }

@@ -33,11 +33,11 @@ extension Check {
             isElsewhere
                 ? Finding(
                     "resolver.elsewhere", .error, "\(resolver.file) names \(list) and not this server\(since)",
-                    mend: "`httpdnsd resolver on`")
+                    mend: examined.switchOnRemedy)
                 : Finding(
                     "resolver.beside", .error,
                     "\(resolver.file) names \(list) beside this server: programs ask there too, and may get forged answers\(since)",
-                    mend: "`httpdnsd resolver on`")
+                    mend: examined.switchOnRemedy)
         ]
     }
 
@@ -89,6 +89,13 @@ extension Check {
 }
 
 extension Examination {
+    /// How programs come to ask the server, where they ask what resolv.conf names.
+    fileprivate var switchOnRemedy: String {
+        let command = "`httpdnsd resolver on`"
+        return settings.listen.addresses.contains { $0.port == 53 }
+            ? command : "listen.addresses with port 53, which programs ask alone; then \(command)"
+    }
+
     /// Whether the server receives what programs send to an address: they know port 53 alone.
     fileprivate func receives(_ address: String) -> Bool {
         AddressAndPort(address, defaultPort: 53).map(settings.listen.receives) ?? false

@@ -107,13 +107,12 @@ extension Check {
             return nil
         }
         guard case .failure(let error) = status else { return [] }
-        return [
-            Finding(
-                "control.silent", .warning, error.text,
-                mend:
-                    "run this as root or in the group of control.group; `ls -l \(examined.settings.control.socket)` shows who may"
-            )
-        ]
+        let socket = examined.settings.control.socket
+        let remedy =
+            examined.files.exists(socket)
+            ? "run this as root or in the group of control.group; `ls -l \(socket)` shows who may"
+            : "`systemctl restart httpdnsd` makes it again; or control.socket with the path that the server has"
+        return [Finding("control.silent", .warning, error.text, mend: remedy)]
     }
 }
 

@@ -156,8 +156,20 @@ extension Check {
         return [
             Finding(
                 "disk.unused", .warning, "\(status.cache.file) is not used: \(status.cache.fileError)",
-                mend: "make its folder writable for the server's user, or set cache.disk.path")
+                mend: diskRemedy(for: status.cache.fileError))
         ]
+    }
+
+    private static func diskRemedy(for reason: String) -> String {
+        let contains = { (signs: [String]) in signs.contains { reason.contains($0) } }
+        if contains(["another process uses"]) { return "cache.disk.path with a path of its own for each server" }
+        if contains(["is not a cache of this program", "Is a directory"]) {
+            return "cache.disk.path with a path where nothing else is"
+        }
+        if contains(["No space left", "disk is full"]) {
+            return "make room on its file system, or set cache.disk.path"
+        }
+        return "make its folder writable for the server's user, or set cache.disk.path"
     }
 }
 
