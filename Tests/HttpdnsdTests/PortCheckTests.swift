@@ -98,4 +98,22 @@ struct PortCheckTests {
         let other = try Patient(["proc/net/udp": Self.udp, String(socket.dropFirst()): ""])
         #expect(Check.control.findings(other.examination)?.first?.remedy.hasPrefix("run this as root") == true)
     }
+
+    @Test(arguments: ["tls", "https", "httpdns"])
+    func `another program on an encrypted port is named`(key: String) throws {
+        let files = key == "httpdns" ? "" : "certificate = \"/nowhere/server.pem\"\nkey = \"/nowhere/server.key\"\n"
+        // 127.0.0.1:8443 over TCP.
+        let tcp =
+            Self.head + """
+                   1: 0100007F:20FB 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4713 1
+
+                """
+        let configuration = Patient.configuration.replacing(
+            "[listen]\n", with: "[listen]\n\(key) = [\"127.0.0.1:8443\"]\n\(files)")
+        for (name, found) in [("nginx", ["port.held"]), ("httpdnsd", [])] {
+            let patient = try Patient(["proc/net/tcp": tcp], configuration)
+            try patient.hold(pid: 77, name: name, inode: 4_713)
+            #expect(patient.keys(.port) == found)
+        }
+    }
 }

@@ -21,7 +21,11 @@ extension Check {
         let absent = examined.settings.listen.addresses.filter { address in
             !address.address.isLoopback && SocketAddress(address)?.isOnThisMachine != true
         }
+        let listen = examined.settings.listen
         return examined.served.flatMap { findings(on: $0, holders, examined) }
+            + (listen.tls + listen.https + listen.httpdns).flatMap { address in
+                intruder(among: holders.sockets(on: address), on: address).map { [$0] } ?? []
+            }
             + absent.map { address in
                 Finding(
                     "listen.absent", .warning, "no interface of this machine has \(address): nothing is served there",
@@ -29,21 +33,24 @@ extension Check {
             }
     }
 
+    /// The program that keeps the server from an address.
+    private static func intruder(among sockets: [PortHolders.Socket], on address: AddressAndPort) -> Finding? {
+        let programs = sockets.compactMap(\.program)
+        guard let other = programs.first(where: { !$0.isServer && !$0.isServiceManager }),
+            !programs.contains(where: \.isServer)
+        else { return nil }
+        return Finding(
+            "port.held", .error,
+            "\(address) is held by \(other.name) (process \(other.pid)): the server cannot listen there",
+            mend: other.remedy(on: address))
+    }
+
     private static func findings(
         on address: AddressAndPort, _ holders: PortHolders, _ examined: Examination
     ) -> [Finding] {
         let (sockets, isSilent) = (holders.sockets(on: address), examined.unanswered.contains(address))
+        if let intruder = intruder(among: sockets, on: address) { return [intruder] }
         let programs = sockets.compactMap(\.program)
-        if let other = programs.first(where: { !$0.isServer && !$0.isServiceManager }),
-            !programs.contains(where: \.isServer)
-        {
-            return [
-                Finding(
-                    "port.held", .error,
-                    "\(address) is held by \(other.name) (process \(other.pid)): the server cannot listen there",
-                    mend: other.remedy(on: address))
-            ]
-        }
         let ours = programs.first(where: \.isServer)
         if let ours, let pid = examined.report?.pid, ours.pid != pid, holders.isServer(pid) {
             return [
