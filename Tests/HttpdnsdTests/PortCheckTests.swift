@@ -115,5 +115,9 @@ struct PortCheckTests {
             try patient.hold(pid: 77, name: name, inode: 4_713)
             #expect(patient.keys(.port) == found)
         }
+        // HTTP/3, which keeps nothing from listening.
+        let patient = try Patient(["proc/net/udp": tcp.replacing(" 0A ", with: " 07 ")], configuration)
+        try patient.hold(pid: 77, name: "nginx", inode: 4_713)
+        #expect(patient.keys(.port) == [])
     }
 }

@@ -24,7 +24,7 @@ extension Check {
         let listen = examined.settings.listen
         return examined.served.flatMap { findings(on: $0, holders, examined) }
             + (listen.tls + listen.https + listen.httpdns).flatMap { address in
-                intruder(among: holders.sockets(on: address), on: address).map { [$0] } ?? []
+                intruder(among: holders.sockets(on: address, isTCPOnly: true), on: address).map { [$0] } ?? []
             }
             + absent.map { address in
                 Finding(

@@ -27,18 +27,22 @@ struct PortHolders {
     private static let maximumSize = 4 << 20
 
     private let files: MachineFiles
-    private let open: [(address: AddressAndPort, inode: Substring)]
+    private let open: [(address: AddressAndPort, isTCP: Bool, inode: Substring)]
 
     init(_ files: MachineFiles) {
         self.files = files
-        open = ["udp", "udp6", "tcp", "tcp6"].flatMap { list -> [(address: AddressAndPort, inode: Substring)] in
+        open = ["udp", "udp6", "tcp", "tcp6"].flatMap {
+            list -> [(address: AddressAndPort, isTCP: Bool, inode: Substring)] in
             let bytes = (try? readFile("\(files.root)/proc/net/\(list)", limit: Self.maximumSize)) ?? []
             return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap(Self.receiver)
         }
     }
 
     /// The sockets that receive what is sent to `address`, or keep a server from being bound to it.
-    func sockets(on address: AddressAndPort) -> [Socket] {
+    ///
+    /// - Parameter isTCPOnly: whether sockets for UDP are of no interest. Default: no.
+    func sockets(on address: AddressAndPort, isTCPOnly: Bool = false) -> [Socket] {
+        let open = isTCPOnly ? open.filter(\.isTCP) : open
         var found = open.filter { $0.address.excludes(address) }
         // It may hold IPv4 too, unless another socket has that.
         if found.isEmpty { found = open.filter { $0.address == AddressAndPort(.v6(0), port: address.port) } }
@@ -78,12 +82,12 @@ struct PortHolders {
     }
 
     /// Parses a line of such a list; nil for its head, and for sockets that talk to one peer alone.
-    private static func receiver(_ line: Substring) -> (address: AddressAndPort, inode: Substring)? {
+    private static func receiver(_ line: Substring) -> (address: AddressAndPort, isTCP: Bool, inode: Substring)? {
         let fields = line.split(separator: " ")
         guard fields.count > 9, let address = address(fields[1]), fields[2].hasSuffix(":0000") else { return nil }
         // TCP_LISTEN, and what an unconnected UDP socket has.
         guard fields[3] == "0A" || fields[3] == "07" else { return nil }
-        return (address, fields[9])
+        return (address, fields[3] == "0A", fields[9])
     }
 
     /// Reads `0100007F:0035`: words of 32 bits in the order of this machine's bytes.
