@@ -148,8 +148,8 @@ let package = Package(
             .testTarget(
                 name: "HttpdnsdTests",
                 dependencies: [
-                    "httpdnsd", "Admin", "Configuration", "DNSResolver", "DNSWire", "HTTPDNS", "Logs", "Platform",
-                    "Scheduling", "TestSupport", "Upstreams",
+                    "httpdnsd", "Admin", "Configuration", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Logs",
+                    "Platform", "Scheduling", "TestSupport", "Upstreams",
                 ],
                 swiftSettings: strict),
             .testTarget(

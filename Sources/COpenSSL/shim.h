@@ -72,10 +72,24 @@ static inline int copenssl_hmac(EVP_MAC_CTX *context, const unsigned char *bytes
 
 // Leaves a server no choice of an exchange of keys that costs the client much: Diffie-Hellman with numbers that the server
 // chooses takes up to seconds of CPU, with the large groups of RFC 7919 a quarter of one. Of the ciphers that the
-// machine's configuration allows the others remain. Returns 1, or 0 without memory, or where none is left.
+// machine's configuration allows the others remain, and of the groups those over curves that the library has. Returns 1, or
+// 0 without memory.
 static inline int copenssl_limit_cost(SSL_CTX *context) {
+    static const char *const groups[] = {"X25519MLKEM768", "X25519", "P-256", "P-384", "P-521"};
     char names[8192];
     size_t length = 0;
+    // One that it does not have would have it refuse all.
+    for (size_t index = 0; index < sizeof groups / sizeof *groups; index++) {
+        if (SSL_CTX_set1_groups_list(context, groups[index]) != 1) continue;
+        size_t count = __builtin_strlen(groups[index]);
+        __builtin_memcpy(names + length, groups[index], count);
+        length += count;
+        names[length++] = ':';
+    }
+    ERR_clear_error();
+    if (length > 0) names[length - 1] = 0;
+    if (length > 0 && SSL_CTX_set1_groups_list(context, names) != 1) return 0;
+    length = 0;
     STACK_OF(SSL_CIPHER) *ciphers = SSL_CTX_get_ciphers(context);
     for (int index = 0; index < sk_SSL_CIPHER_num(ciphers); index++) {
         const SSL_CIPHER *cipher = sk_SSL_CIPHER_value(ciphers, index);
@@ -89,23 +103,28 @@ static inline int copenssl_limit_cost(SSL_CTX *context) {
         length += count;
         names[length++] = ':';
     }
+    // Where there is no other, TLS 1.3 remains: its servers choose groups alone.
+    if (length == 0) return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1;
     names[length] = 0;
-    return SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384:P-521") == 1
-        && SSL_CTX_set_cipher_list(context, names) == 1;
+    return SSL_CTX_set_cipher_list(context, names) == 1;
 }
 
 // Ends a handshake in which the server asks for another 16 times in a row. The library skips such messages and reads on, and
 // does not return as long as there are more: nothing else on its thread would run. They are counted by thread, since
-// libcurl uses the connection's data: within one call of the library there is but one connection.
+// libcurl uses the connection's data: within one call of the library there is but one connection. The heads of records,
+// which come between them, are messages to the library, too, and alerts.
 static inline void copenssl_count_requests(
     int is_sent, int version, int type, const void *bytes, size_t length, SSL *connection, void *nothing) {
     static _Thread_local const SSL *last;
     static _Thread_local int count;
     (void)version, (void)nothing;
-    if (is_sent || type != SSL3_RT_HANDSHAKE || length == 0 || connection != last) count = 0;
+    if (is_sent || connection != last) count = 0;
     last = connection;
     if (is_sent || type != SSL3_RT_HANDSHAKE || length == 0) return;
-    if (*(const unsigned char *)bytes != SSL3_MT_HELLO_REQUEST) return;
+    if (*(const unsigned char *)bytes != SSL3_MT_HELLO_REQUEST) {
+        count = 0;
+        return;
+    }
     // From here on nothing can be read.
     if (++count == 16) SSL_set0_rbio(connection, BIO_new_socket(-1, BIO_NOCLOSE));
 }

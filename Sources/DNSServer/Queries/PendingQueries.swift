@@ -80,7 +80,7 @@ final class PendingQueries: PendingQueryOwner {
         let network = ClientNetwork(client.ip)
         guard !holdings.isFull || makeRoom(for: network) else {
             if let identity = pending.identity { datagrams.remove(identity) }
-            return send(Response(.failure(.serverFailure), extendedError: QueryHandler.overloaded), to: pending)
+            return send(Response(.failure(.serverFailure), extendedError: ExtendedError.overloaded), to: pending)
         }
         add(pending, for: network)
         let question = ClientQuestion(
@@ -96,7 +96,7 @@ final class PendingQueries: PendingQueryOwner {
         displaced += 1
         events.report(LogMessage(.limitQueries, about: "all", "\(count) queries wait for an answer\(most)"))
         guard let ticket = holdings.yielding(to: network), let leaving = waiting[ticket] else { return false }
-        finish(leaving, Response(.failure(.serverFailure), extendedError: QueryHandler.overloaded))
+        finish(leaving, Response(.failure(.serverFailure), extendedError: ExtendedError.overloaded))
         return true
     }
 

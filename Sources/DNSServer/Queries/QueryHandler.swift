@@ -1,6 +1,6 @@
 import DNSCache
 import DNSResolver
-import DNSWire
+package import DNSWire
 import Platform
 import Scheduling
 
@@ -18,8 +18,6 @@ struct QueryHandler: Sendable {
         case miss
     }
 
-    /// Returned with SERVFAIL when a limit is reached.
-    static let overloaded = ExtendedError(.other, "too many queries wait for an answer")
     private static let prohibited = ExtendedError(.prohibited, "this client is not in listen.allow")
 
     private let cache: MemoryCache
@@ -214,4 +212,9 @@ struct QueryHandler: Sendable {
 extension Transport {
     /// Whether connections have an idle time-out that DNS itself tells (RFC 7828); HTTP has its own means.
     var hasKeepalive: Bool { self == .tcp || self == .tls }
+}
+
+extension ExtendedError {
+    /// Returned with SERVFAIL when a limit is reached.
+    package static let overloaded = ExtendedError(.other, "too many queries wait for an answer")
 }

@@ -253,7 +253,7 @@ final class Connections: ConnectionOwner {
         refusals.refuseOverTCP()
         let reply = ReplyBuffer.compose(isPadded: false) { output in
             _ = handler.reject(
-                message.span, with: .serverFailure, error: QueryHandler.overloaded, over: client.transport,
+                message.span, with: .serverFailure, error: ExtendedError.overloaded, over: client.transport,
                 into: &output)
         }
         sink.send(reply)

@@ -273,7 +273,7 @@ private struct UDPService {
         if disposition == .miss, !post(message, from: UnsafePointer(slot), at: Int32(index), now) {
             guard refusals.refuse(at: now) else { return }
             disposition = handler.reject(
-                message, with: .serverFailure, error: QueryHandler.overloaded, over: .udp, into: &reply)
+                message, with: .serverFailure, error: ExtendedError.overloaded, over: .udp, into: &reply)
         }
         if disposition == .reply { complete(slot, reply.count, room[3]) }
     }

@@ -9,31 +9,46 @@ package enum Privileges {
     package static func drop(to user: String) throws(SystemError) {
         try checkDrop(to: user)
         let account = try account(named: user)
-        guard !isAccount(account) else { return }
+        if !isAccount(account) { try become(account, user) }
+        let isDropped = isAccount(account) && (account.user == 0 || setuid(0) != 0)
+        guard isDropped else { throw SystemError(code: EPERM, operation: "give up root for user \(user)") }
+    }
+
+    private static func become(
+        _ account: (user: uid_t, group: gid_t), _ user: String
+    ) throws(SystemError) {
         guard initgroups(user, account.group) == 0 else {
             throw .last("take the groups of user \(user)")
         }
         guard setgid(account.group) == 0 else { throw .last("become group \(account.group) of user \(user)") }
         guard setuid(account.user) == 0 else { throw .last("become user \(user)") }
-        guard isAccount(account) else { throw SystemError(code: EPERM, operation: "give up root for user \(user)") }
     }
 
-    /// Whether the process is this account, and nothing else.
+    /// Whether the process runs as this account.
     private static func isAccount(_ account: (user: uid_t, group: gid_t)) -> Bool {
         getuid() == account.user && geteuid() == account.user && getgid() == account.group
-            && getegid() == account.group && (account.user == 0 || setuid(0) != 0)
+            && getegid() == account.group
     }
 
-    /// Finds out whether `drop` can succeed, before anything depends on it.
+    /// Finds out whether `drop` has leave to succeed, before anything depends on it.
     ///
-    /// - Throws: what `drop` would throw.
+    /// - Throws: `ENOENT` for an unknown user, `EPERM` for a process that may not become it.
     package static func checkDrop(to user: String) throws(SystemError) {
-        let account = try account(named: user)
-        guard geteuid() == 0 || isAccount(account) else {
-            throw SystemError(
-                code: EPERM, operation: "take the groups of user \(user)",
-                advice: "only root can become another user; start as root or leave `user` empty")
+        guard try !isAccount(account(named: user)), !mayChange else { return }
+        throw SystemError(
+            code: EPERM, operation: "take the groups of user \(user)",
+            advice: "only root can become another user; start as root or leave `user` empty")
+    }
+
+    /// Whether this process may change its user and its groups: CAP_SETGID and CAP_SETUID are in effect, as for root
+    /// unless they were taken away (proc(5)).
+    private static var mayChange: Bool {
+        let status = (try? readFile("/proc/self/status", limit: 1 << 16)) ?? []
+        let line = String(decoding: status, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("CapEff:") }
+        guard let text = line?.split(whereSeparator: \.isWhitespace).last, let sets = UInt64(text, radix: 16) else {
+            return geteuid() == 0
         }
+        return sets & 0xc0 == 0xc0
     }
 
     /// Which of these files a user could not read, or not reach: for each the place that is in the way, its own path or a

@@ -1,4 +1,5 @@
 import DNSResolver
+import DNSServer
 import DNSWire
 import Glibc
 import Platform
@@ -6,7 +7,7 @@ import Platform
 /// Asks a DNS server for its version over UDP, up to three times, and says whether it is httpdnsd.
 struct LivenessProbe {
     enum Outcome: Equatable {
-        /// It is httpdnsd, and answers what this machine asks.
+        /// It is httpdnsd, and answers what this machine asks, if it is not overloaded.
         case serves
         /// A server refuses all that this machine asks from this address, as httpdnsd does where it is not in `listen.allow`.
         case refuses(IPAddress)
@@ -35,7 +36,7 @@ struct LivenessProbe {
             let question = Self.query(id)
             _ = send(descriptor.number, question, question.count, 0)
             guard let reply = Self.receive(descriptor.number, replyTo: id, within: wait) else { continue }
-            if Self.isOurs(reply) { return .serves }
+            if Self.isOurs(reply) || Self.isOverload(reply) { return .serves }
             guard Self.isRefusal(reply), let own = boundAddress(of: descriptor.number) else { return .foreign }
             return .refuses(own.ip)
         }
@@ -61,10 +62,20 @@ struct LivenessProbe {
 
     /// Whether it is that of a client that is not in `listen.allow`: others refuse to say their version.
     private static func isRefusal(_ reply: Message) -> Bool {
-        let reasons = reply.edns?.options.filter { $0.code == .extendedError } ?? []
         let prohibited = ExtendedError.Code.prohibited.rawValue
         return reply.responseCode == .refused
-            && reasons.contains { $0.data.starts(with: [UInt8(prohibited >> 8), UInt8(prohibited & 0xff)]) }
+            && reasons(of: reply).contains { $0.starts(with: [UInt8(prohibited >> 8), UInt8(prohibited & 0xff)]) }
+    }
+
+    /// Whether it is that of an overloaded server of ours, which asks nothing more of itself for this client.
+    private static func isOverload(_ reply: Message) -> Bool {
+        let text = Array(ExtendedError.overloaded.text.utf8)
+        return reply.responseCode == .serverFailure
+            && reasons(of: reply).contains { $0.dropFirst(2).elementsEqual(text) }
+    }
+
+    private static func reasons(of reply: Message) -> [[UInt8]] {
+        (reply.edns?.options ?? []).filter { $0.code == .extendedError }.map { Array($0.data) }
     }
 
     /// The reply that comes within so many milliseconds; a refused connection ends the try at once.

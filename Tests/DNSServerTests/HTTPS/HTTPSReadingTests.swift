@@ -28,6 +28,22 @@ import Testing
         await server.stop()
     }
 
+    @Test func `a long response over HTTP1 is taken in parts, so that each is progress`() throws {
+        let session = HTTP1ServerSession()
+        session.receive(Array("GET /long HTTP/1.1\r\nhost: a\r\n\r\n".utf8)[...])
+        let stream = try #require(session.nextRequest())
+        session.respond(
+            HTTPServerResponse(.ok, contentType: "text/plain", body: [UInt8](repeating: 0x61, count: 40_000)),
+            to: stream)
+        var parts: [Int] = []
+        while session.unsent > 0 {
+            var part: [UInt8] = []
+            session.takeOutput(into: &part, limit: 16_384)
+            parts.append(part.count)
+        }
+        #expect(parts.count == 3 && parts.max() == 16_384)
+    }
+
     /// 200 requests that an HTTP/1.1 client sends ahead of the responses, which are long.
     private static let ahead = [[UInt8]](repeating: Array("GET /long HTTP/1.1\r\nhost: a\r\n\r\n".utf8), count: 200)
 

@@ -191,16 +191,22 @@ struct CertificateCheckTests {
             until: .bootTime + .patience)
     }
 
-    @Test func `a server that asks for a handshake without end during one is not read to the end`() async throws {
-        // A record of TLS 1.2 with 4,096 HelloRequests (RFC 5246 section 7.4.1.1), 64 MiB of them.
-        let record: [UInt8] = [22, 3, 3, 0x40, 0] + [UInt8](repeating: 0, count: 16_384)
-        let server = try RawServer(record, count: 4_096)
+    @Test(arguments: [(1, false), (8, false), (8, true), (15, false), (4_096, false)])
+    func `a server that asks for a handshake without end during one is not read to the end`(
+        inRecord: Int, hasAlerts: Bool
+    ) async throws {
+        // HelloRequests of TLS 1.2 (RFC 5246 section 7.4.1.1), and a warning that it does not renegotiate.
+        let record: [UInt8] = [22, 3, 3, UInt8(inRecord >> 6), UInt8(inRecord << 2 & 255)]
+        let requests = record + [UInt8](repeating: 0, count: 4 * inRecord)
+        let part = requests + (hasAlerts ? [21, 3, 3, 0, 2, 1, 100] : [])
+        let many = Array([[UInt8]](repeating: part, count: 16_384 / part.count + 1).joined())
+        let server = try RawServer(many, count: 4_096)
         defer { server.stop() }
         guard case .unclear = try await shakeHands(port: server.port, TestCertificates()) else {
             Issue.record("not unclear")
             return
         }
-        #expect(server.sent < 4_096 * record.count)
+        #expect(server.sent < 4_096 * many.count)
     }
 
     @Test func `an alert about certificates from a server that presented none is no wrong certificate`() async throws {

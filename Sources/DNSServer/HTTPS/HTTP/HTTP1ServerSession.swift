@@ -60,8 +60,10 @@ final class HTTP1ServerSession: HTTPServerSession {
     }
 
     func takeOutput(into buffer: inout [UInt8], limit: Int) {
-        buffer += output
-        output = []
+        let count = min(output.count, max(0, limit - buffer.count))
+        buffer += output.prefix(count)
+        // Storage that is not needed is given back.
+        output = count == output.count ? [] : Array(output.dropFirst(count))
     }
 
     func finish() {
