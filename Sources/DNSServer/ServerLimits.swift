@@ -32,9 +32,6 @@ package struct ServerLimits: Sendable {
     /// Queries of one TCP connection that wait for the resolver; at this number it is not read further until some are
     /// answered.
     package var pendingPerConnection = 128
-    /// Requests of one HTTP connection that are handled in one turn of the loop: a client may send hundreds at once, with
-    /// responses that take as long to make as they are long.
-    package var requests = 8
     /// Bytes of responses that a TCP client has not received yet, above which its connection is not read further.
     package var queuedReplies = 256 << 10
     /// Bytes of unfinished queries and unsent responses that all connections hold together; the connection that

@@ -86,17 +86,18 @@ final class HTTPSConnection: ServedConnection {
 
     /// Does what is possible in this turn, and watches the socket for the rest.
     private func settle() {
-        var room = limits.requests
+        var room = HTTPServerLimits.handled
         repeat {
             handleRequests(&room)
             flush()
-        } while !isClosed && isWithinLimits && session.hasRequest && room > 0
+        } while !isClosed && session.hasRequest && room > 0 && isWithinLimits
         guard !isClosed else { return }
         guard life.book(session.held + outbound.count, owner) else { return close() }
         if outbound.isEmpty, session.isOver || isReadingOver && isIdle { return close() }
         var interest: Interest = []
+        let isReading = isReading
         if isReading { interest.formUnion(readNeeds) }
-        if isReading && stream.hasUnread || isWithinLimits && session.hasRequest { continueLater() }
+        if session.hasRequest && isWithinLimits || isReading && stream.hasUnread { continueLater() }
         if !outbound.isEmpty { interest.formUnion(writeNeeds) }
         life.watch?.update(interest)
     }
@@ -117,7 +118,7 @@ final class HTTPSConnection: ServedConnection {
     private func handleRequests(_ room: inout Int) {
         isHandling = true
         defer { isHandling = false }
-        while !isClosed, isWithinLimits, room > 0, let stream = session.nextRequest() {
+        while !isClosed, session.hasRequest, room > 0, isWithinLimits, let stream = session.nextRequest() {
             room -= 1
             handle(stream)
         }
@@ -158,7 +159,8 @@ final class HTTPSConnection: ServedConnection {
         guard !isClosed else { return }
         noteActivity()
         if outbound.isEmpty, session.unsent == 0 { life.noteProgress(at: now) }
-        site.updateDate()
+        // What is answered at once has the date of when it was read.
+        if !isHandling { site.updateDate() }
         session.respond(response, to: stream)
         if !isHandling { settle() }
     }

@@ -46,9 +46,10 @@ package final class HTTPSite: Sendable {
 
     /// Called before responses are written: makes their date, once a second.
     func updateDate() {
-        if let dateDue, clock.now < dateDue { return }
-        dateDue = clock.now + .seconds(1)
-        date.text = DateText.of(Int64(time(nil)))
+        let now = clock.now
+        if let dateDue, now < dateDue { return }
+        dateDue = now + .seconds(1)
+        date.text = Array((DateText.of(Int64(time(nil))) ?? "").utf8)
     }
 
     /// Decides about a request.

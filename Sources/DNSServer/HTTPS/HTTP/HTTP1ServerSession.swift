@@ -51,7 +51,7 @@ final class HTTP1ServerSession: HTTPServerSession {
         var header = "HTTP/1.1 \(response.status.rawValue) \(response.status.reason)\r\n"
         if let type = response.contentType { header += "content-type: \(type)\r\n" }
         header += "content-length: \(response.body.count)\r\ncache-control: \(response.cacheControl)\r\n"
-        if let date = date.text { header += "date: \(date)\r\n" }
+        if !date.text.isEmpty { header += "date: \(String(decoding: date.text, as: UTF8.self))\r\n" }
         for field in response.fields { header += "\(field.name): \(field.value)\r\n" }
         if isLast { header += "connection: close\r\n" }
         header += "\r\n"

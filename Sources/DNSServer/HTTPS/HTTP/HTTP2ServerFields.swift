@@ -10,45 +10,62 @@ struct HTTP2ServerFields {
         note(name, value.utf8CodeUnitCount)
     }
 
-    /// - Parameter isIndexed: whether the table of header compression takes up the field. With a value that differs from one
-    ///   response to the next, it would only fill the table: 10 KiB of memory for as long as the connection lasts.
-    private mutating func add(_ name: StaticString, _ value: String, isIndexed: Bool = true) {
+    private mutating func add(_ name: StaticString, _ value: String) {
         let before = bytes.count
         bytes.append(contentsOf: value.utf8)
-        note(name, bytes.count - before, isIndexed: isIndexed)
-    }
-
-    /// - Parameter number: 0 or more.
-    private mutating func add(_ name: StaticString, _ number: Int) {
-        let before = bytes.count
-        var power = 1
-        while number / power >= 10 { power *= 10 }
-        while power > 0 {
-            bytes.append(UInt8(truncatingIfNeeded: number / power % 10 + 0x30))
-            power /= 10
-        }
         note(name, bytes.count - before)
     }
 
+    private mutating func add(_ name: StaticString, _ number: Int) {
+        let before = bytes.count
+        append(number)
+        note(name, bytes.count - before)
+    }
+
+    /// - Parameter number: 0 or more.
+    private mutating func append(_ number: Int) {
+        if number >= 10 { append(number / 10) }
+        bytes.append(UInt8(truncatingIfNeeded: number % 10 + 0x30))
+    }
+
+    /// The text of `HTTPServerResponse.cacheControl`, which would take a tenth of what the response costs.
+    private mutating func addCacheControl(_ response: HTTPServerResponse) {
+        let before = bytes.count
+        if let seconds = response.maxAge {
+            ("max-age=" as StaticString).withUTF8Buffer { bytes.append(contentsOf: $0) }
+            append(Int(seconds))
+        } else {
+            ("no-store" as StaticString).withUTF8Buffer { bytes.append(contentsOf: $0) }
+        }
+        note("cache-control", bytes.count - before, isIndexed: false)
+    }
+
+    private mutating func add(_ date: [UInt8]) {
+        bytes.append(contentsOf: date)
+        note("date", date.count, isIndexed: false)
+    }
+
+    /// - Parameter isIndexed: whether the table of header compression takes up the field. With a value that differs from one
+    ///   response to the next, it would only fill the table: 10 KiB of memory for as long as the connection lasts.
     private mutating func note(_ name: StaticString, _ length: Int, isIndexed: Bool = true) {
         let flags = NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue | (isIndexed ? 0 : NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
         lengths.append((name, length, UInt8(flags)))
     }
 
-    private mutating func set(_ response: HTTPServerResponse, date: String?) {
+    private mutating func set(_ response: HTTPServerResponse, date: [UInt8]) {
         bytes.removeAll(keepingCapacity: true)
         lengths.removeAll(keepingCapacity: true)
         add(":status", response.status.rawValue)
         if let type = response.contentType { add("content-type", type) }
         add("content-length", response.body.count)
-        add("cache-control", response.cacheControl, isIndexed: false)
-        if let date { add("date", date, isIndexed: false) }
+        addCacheControl(response)
+        if !date.isEmpty { add(date) }
         for field in response.fields { add(field.name, field.value) }
     }
 
     /// Lends the fields of a response as nghttp2's C structures.
     mutating func withPairs<Result>(
-        of response: HTTPServerResponse, date: String?, _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
+        of response: HTTPServerResponse, date: [UInt8], _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
     ) -> Result {
         set(response, date: date)
         return bytes.withUnsafeMutableBufferPointer { [lengths] bytes in

@@ -5,6 +5,9 @@ package enum HTTPServerLimits {
     package static let header = 8 << 10
     /// Bytes of a request's body: the longest DNS message.
     package static let body = 65_535
+    /// Requests of one connection that are handled in one turn of the loop: a client may send hundreds at once, with
+    /// responses that take as long to make as they are long.
+    static let handled = 32
 
     // MARK: HTTP/2
 
