@@ -46,6 +46,15 @@ extension Bool {
     fileprivate static func random(from script: inout Script) -> Bool { script.number() & 1 != 0 }
 }
 
+extension AnswerFile {
+    fileprivate func write(_ stored: StoredAnswer) throws(SQLiteError) {
+        try writer.add(
+            stored.facts, key: stored.key.array.span, body: stored.answer.body.span,
+            ttlOffsets: stored.answer.ttlOffsets.span, &identities)
+        try writer.finish()
+    }
+}
+
 /// A database in memory, with the texts of a sound row.
 private final class Store {
     nonisolated(unsafe) static let shared = try? Store()
@@ -115,12 +124,12 @@ private final class Store {
             }
         }
         var checksum = Checksum()
-        checksum.add(question.name.wire)
+        checksum.add(question.name.wire.span)
         for number in [type, `class`, flags, route, code, negative, stored, lifetime] { checksum.add(number) }
         checksum.add(sound.source)
         checksum.add(sound.policy)
         for count in counts { checksum.add(count) }
-        checksum.add(body)
+        checksum.add(body.span)
         let head = counts.flatMap { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] }
         try insert.run([
             .integer(script.integer(1)), .text("\(question.name)"), .integer(type), .integer(`class`), .integer(flags),
@@ -184,8 +193,9 @@ private final class Store {
         guard let cached = memory.entry(for: key) else { return }
         _ = policy.refreshMargin(lifetime: cached.lifetime)
         // As it is written again after a fault.
-        let again = StoredAnswer(cached, key: key.array[...], identity, reading)
-        if let again { try file.write(again) }
+        var changes = AnswerChanges()
+        changes.append(cached, for: key.array.span)
+        _ = try file.write(changes, identity, reading)
     }
 
     /// Checks the response to a client.

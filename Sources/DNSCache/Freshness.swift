@@ -50,7 +50,7 @@ extension FreshnessPolicy {
     /// 0 when the readings are in reverse order: a thread's clock may be a batch behind that of the thread that stored
     /// the answer.
     @inline(__always)
-    static func age(from storedAt: UInt32, to now: UInt32) -> UInt32 {
+    package static func age(from storedAt: UInt32, to now: UInt32) -> UInt32 {
         UInt32(max(0, Int32(truncatingIfNeeded: now &- storedAt)))
     }
 }

@@ -5,17 +5,28 @@ package import DNSWire
 extension PackedAnswer {
     /// The addresses of the A and AAAA records in the answer section.
     package var addresses: [IPAddress] {
-        ttlOffsets.prefix(Int(counts.answer)).compactMap { offset in
-            let start = Int(offset) - 4
-            guard start >= 0, start + 10 <= body.count, body[start] == 0, body[start + 2] == 0, body[start + 3] == 1
-            else { return nil }
-            let type = RecordType(rawValue: UInt16(body[start + 1]))
-            let end = start + 10 + (Int(body[start + 8]) << 8 | Int(body[start + 9]))
-            guard type.isAddress, end <= body.count, let address = IPAddress(bytes: body[(start + 10)..<end]),
-                address.recordType == type
-            else { return nil }
-            return address
+        (0..<min(Int(counts.answer), ttlOffsets.count)).compactMap {
+            Self.address(in: body.span, ttlOffset: ttlOffsets[$0])
         }
+    }
+
+    /// The address in a record of class IN; nil for a record of another type.
+    ///
+    /// - Parameters:
+    ///   - body: as in `body`.
+    ///   - ttlOffset: where the record's TTL begins there.
+    package static func address(in body: Span<UInt8>, ttlOffset: UInt16) -> IPAddress? {
+        // Type and class stand before a record's TTL, the length of its data and the data behind it.
+        let start = Int(ttlOffset) - 4
+        guard start >= 0, start + 10 <= body.count, body[start] == 0, body[start + 2] == 0, body[start + 3] == 1
+        else { return nil }
+        let type = RecordType(rawValue: UInt16(body[start + 1]))
+        let (data, count) = (start + 10, Int(body[start + 8]) << 8 | Int(body[start + 9]))
+        guard type.isAddress, data + count <= body.count else { return nil }
+        guard let address = IPAddress(bytes: body.extracting(data..<(data + count))), address.recordType == type else {
+            return nil
+        }
+        return address
     }
 
     /// The longest TTL of all records, in seconds; 0 when there is none.

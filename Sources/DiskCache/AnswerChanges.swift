@@ -130,6 +130,43 @@ struct AnswerChanges {
     }
 }
 
+// As rows of the file. Whatever is written passes here, so nothing is copied on the way.
+extension AnswerChanges {
+    func isRemoval(at index: Int) -> Bool { places[index].isRemoval }
+
+    /// What the row of a change has besides key and records; nil when its source is not in the policy in force, so that
+    /// it is not worth storing, or for a key with a client's scope.
+    func facts(at index: Int, _ identity: PolicyIdentity, _ reading: WallClock.Reading) -> RowFacts? {
+        let place = places[index]
+        guard let source = identity.sources[place.source], let route = StoredRoute(tag: place.route), isPlain(place)
+        else { return nil }
+        let age = FreshnessPolicy.age(from: place.storedAt.seconds, to: reading.now.seconds)
+        return RowFacts(
+            responseCode: ResponseCode(rawValue: place.responseCode), counts: place.counts,
+            isNegative: place.isNegative, storedAt: reading.secondsSince1970 - Int64(age), lifetime: place.lifetime,
+            source: source, route: route,
+            policy: place.generation == identity.generation ? identity.digest : "")
+    }
+
+    /// Whether the key is a name, type, class and flags, and nothing else.
+    private func isPlain(_ place: Place) -> Bool {
+        let end = place.start + Int(place.keyCount) - 5
+        var at = place.start
+        while at < end, bytes[at] != 0 { at += 1 + Int(bytes[at]) }
+        return at + 1 == end
+    }
+
+    /// Calls `body` with the key of a change, the records of its answer, and where the TTLs of these begin.
+    func withParts(
+        at index: Int, _ body: (Span<UInt8>, Span<UInt8>, Span<UInt16>) throws(SQLiteError) -> Void
+    ) throws(SQLiteError) {
+        let place = places[index]
+        let (bytes, offsets, key) = (bytes.span, offsets.span, place.start + Int(place.keyCount))
+        try body(
+            bytes.extracting(place.start..<key), bytes.extracting(key..<place.end), offsets.extracting(place.offsets))
+    }
+}
+
 extension AnswerChanges: RandomAccessCollection {
     var startIndex: Int { 0 }
     var endIndex: Int { places.count }

@@ -99,6 +99,16 @@ func stored(_ text: String, at seconds: Int64 = noon, ttl: UInt32 = 300, source:
         isNegative: false, storedAt: seconds, lifetime: ttl, source: source, route: .protect, policy: "policy one")
 }
 
+extension AnswerFile {
+    /// Writes one row, whatever it has.
+    func write(_ stored: StoredAnswer) throws(SQLiteError) {
+        try writer.add(
+            stored.facts, key: stored.key.array.span, body: stored.answer.body.span,
+            ttlOffsets: stored.answer.ttlOffsets.span, &identities)
+        try writer.finish()
+    }
+}
+
 /// A disk cache in a folder of its own, with an empty memory, as after a restart.
 final class Machine: Sendable {
     let memory: MemoryCache

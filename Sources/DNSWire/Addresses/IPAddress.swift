@@ -19,15 +19,18 @@ package enum IPAddress: Hashable, Sendable {
     }
 
     /// Converts 4 or 16 bytes in network byte order; nil for any other number of bytes.
-    package init?(bytes: ArraySlice<UInt8>) {
+    package init?(bytes: ArraySlice<UInt8>) { self.init(bytes: bytes.span) }
+
+    /// Converts 4 or 16 bytes in network byte order; nil for any other number of bytes.
+    package init?(bytes: Span<UInt8>) {
         switch bytes.count {
         case 4:
             var value: UInt32 = 0
-            for byte in bytes { value = value << 8 | UInt32(byte) }
+            for index in bytes.indices { value = value << 8 | UInt32(bytes[index]) }
             self = .v4(value)
         case 16:
             var value: UInt128 = 0
-            for byte in bytes { value = value << 8 | UInt128(byte) }
+            for index in bytes.indices { value = value << 8 | UInt128(bytes[index]) }
             self = .v6(value)
         default: return nil
         }

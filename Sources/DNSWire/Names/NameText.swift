@@ -9,17 +9,21 @@ extension Name: CustomStringConvertible {
     }
 
     /// Appends the bytes of `description`, which are ASCII.
-    package func appendText(to text: inout [UInt8]) {
-        if isRoot { return text.append(UInt8(ascii: ".")) }
-        let wire = wire.span
-        text.append(addingCapacity: Self.longestEscape * wire.count) { output in
+    package func appendText(to text: inout [UInt8]) { Self.appendText(of: wire.span, to: &text) }
+
+    /// The same for a name that stands in other bytes.
+    ///
+    /// - Parameter wire: the labels of a valid name and its terminating zero.
+    package static func appendText(of wire: Span<UInt8>, to text: inout [UInt8]) {
+        if wire.count == 1 { return text.append(UInt8(ascii: ".")) }
+        text.append(addingCapacity: longestEscape * wire.count) { output in
             var at = 0
             while wire[at] != 0 {
                 let end = at + 1 + Int(wire[at])
                 if at > 0 { output.append(UInt8(ascii: ".")) }
                 for index in (at + 1)..<end {
                     let byte = wire[index]
-                    if Self.isPlain(byte) { output.append(byte) } else { Self.escape(byte, into: &output) }
+                    if isPlain(byte) { output.append(byte) } else { escape(byte, into: &output) }
                 }
                 at = end
             }

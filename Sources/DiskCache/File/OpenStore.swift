@@ -118,7 +118,6 @@ final class OpenStore {
         var written = 0
         var mark = mark
         var sweepPosition = sweepPosition
-        let answers = changes.answers
         let isTidying = statesLeft <= changes.states.count && !changes.states.isEmpty && reading.isPlausible
         try file.transaction { () throws(SQLiteError) in
             if reading.isPlausible {
@@ -134,16 +133,7 @@ final class OpenStore {
                 }
             }
             for removal in changes.removals { try file.remove(removal) }
-            for index in answers.inOrderOfIndex {
-                let change = answers[index]
-                guard let entry = change.entry else {
-                    try file.remove(change.key)
-                    continue
-                }
-                guard let row = StoredAnswer(entry, key: change.keyBytes, identity, reading) else { continue }
-                try file.write(row)
-                written += 1
-            }
+            written = try file.write(changes.answers, identity, reading)
             for kind in changes.forgottenKinds { try file.removeStates(kind) }
             for (key, record) in changes.states {
                 if let record { try file.write(record) } else { try file.remove(key) }

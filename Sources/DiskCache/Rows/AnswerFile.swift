@@ -16,14 +16,12 @@ final class AnswerFile {
     /// Whether the database was empty; an existing one may be damaged.
     let isNew: Bool
     let connection: SQLiteConnection
-    private let insert: SQLiteStatement
     private let delete: SQLiteStatement
     private let select: SQLiteStatement
     private let page: SQLiteStatement
     private let pageOfName: SQLiteStatement
-    private var identities: IdentityTable
-    /// In which a row's texts and body are composed, reused for the next one.
-    private var buffer: [UInt8] = []
+    var writer: RowWriter
+    var identities: IdentityTable
 
     /// Opens the file for writing, and creates it if there is none.
     ///
@@ -77,12 +75,7 @@ final class AnswerFile {
     private init(_ connection: consuming SQLiteConnection, isNew: Bool) throws(SQLiteError) {
         self.isNew = isNew
         try StoreSchema.check(connection)
-        insert = try connection.prepare(
-            """
-            INSERT OR REPLACE INTO answer
-            (name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, addresses, body, checksum)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
+        writer = try RowWriter(connection)
         delete = try connection.prepare("DELETE FROM answer WHERE name = ? AND type = ? AND class = ? AND flags = ?")
         select = try connection.prepare(
             """
@@ -118,37 +111,27 @@ final class AnswerFile {
 
     // MARK: Answers
 
-    /// Writes an answer, as the newest one; replaces an older one with the same key.
-    func write(_ stored: StoredAnswer) throws(SQLiteError) {
-        let numbers: [10 of Int64] = [
-            Int64(stored.type.rawValue), Int64(stored.class.rawValue), Int64(stored.flags), stored.storedAt,
-            Int64(stored.lifetime), try identities.number(of: stored.source), Int64(stored.route.rawValue),
-            try identities.number(of: stored.policy), Int64(stored.answer.responseCode.rawValue),
-            stored.isNegative ? 1 : 0,
-        ]
-        var row: [UInt8] = []
-        swap(&row, &buffer)
-        defer { swap(&row, &buffer) }
-        row.removeAll(keepingCapacity: true)
-        stored.name.appendText(to: &row)
-        let name = 0..<row.count
-        for address in stored.answer.addresses {
-            if row.count > name.upperBound { row.append(UInt8(ascii: " ")) }
-            address.appendText(to: &row)
+    /// Writes changes of answers, in the order of the file's index; each answer replaces an older one with the same key.
+    /// Inside a transaction.
+    ///
+    /// - Returns: how many answers were written.
+    func write(
+        _ changes: AnswerChanges, _ identity: PolicyIdentity, _ reading: WallClock.Reading
+    ) throws(SQLiteError) -> Int {
+        var written = 0
+        for index in changes.inOrderOfIndex {
+            guard !changes.isRemoval(at: index) else {
+                try remove(changes[index].key)
+                continue
+            }
+            guard let facts = changes.facts(at: index, identity, reading) else { continue }
+            try changes.withParts(at: index) { key, body, ttlOffsets throws(SQLiteError) in
+                try writer.add(facts, key: key, body: body, ttlOffsets: ttlOffsets, &identities)
+            }
+            written += 1
         }
-        let addresses = name.upperBound..<row.count
-        let counts: [3 of UInt16] = [
-            stored.answer.counts.answer, stored.answer.counts.authority, stored.answer.counts.additional,
-        ]
-        for index in counts.indices {
-            row.append(UInt8(counts[index] >> 8))
-            row.append(UInt8(truncatingIfNeeded: counts[index]))
-        }
-        row += stored.answer.body
-        for index in numbers.indices { try insert.bind(numbers[index], at: Int32(truncatingIfNeeded: index + 2)) }
-        try insert.bind(Int64(bitPattern: stored.checksum), at: 14)
-        try insert.run(
-            in: row, texts: [(1, name), (12, addresses)], blob: (13, addresses.upperBound..<row.count))
+        try writer.finish()
+        return written
     }
 
     /// Removes the answer under one key.

@@ -2,31 +2,7 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-// Converts between the memory cache's entries and the file's rows.
-
 extension StoredAnswer {
-    /// The row for an entry; nil when its source is not in the policy in force, so that it is not worth storing.
-    ///
-    /// - Parameter key: the bytes of a `QueryKey`.
-    init?(_ entry: CacheEntry, key: ArraySlice<UInt8>, _ identity: PolicyIdentity, _ reading: WallClock.Reading) {
-        guard let source = identity.sources[entry.source], let route = StoredRoute(tag: entry.route),
-            let name = Self.name(inKey: key)
-        else { return nil }
-        let end = key.endIndex - 5
-        self.name = name
-        type = RecordType(rawValue: UInt16(key[end]) << 8 | UInt16(key[end + 1]))
-        `class` = RecordClass(rawValue: UInt16(key[end + 2]) << 8 | UInt16(key[end + 3]))
-        dnssecOK = key[end + 4] & 1 != 0
-        checkingDisabled = key[end + 4] & 2 != 0
-        answer = entry.answer
-        isNegative = entry.isNegative
-        storedAt = reading.secondsSince1970 - Int64(entry.age(at: reading.now))
-        lifetime = entry.lifetime
-        self.source = source
-        self.route = route
-        policy = entry.generation == identity.generation ? identity.digest : ""
-    }
-
     /// The entry for a row; nil when the current policy does not let this source answer this name.
     ///
     /// - Parameter isClockSound: whether the time since it was written is known; if not, the entry is not fresh.

@@ -28,19 +28,13 @@ package struct StoredAnswer: Equatable, Sendable {
 
     /// The checksum of all fields, which detects changes by the disk.
     var checksum: UInt64 {
-        var checksum = Checksum()
-        checksum.add(name.wire)
-        for number in [type.rawValue, `class`.rawValue, flags, route.rawValue, answer.responseCode.rawValue] {
-            checksum.add(number)
-        }
-        checksum.add(isNegative ? 1 : 0)
-        checksum.add(storedAt)
-        checksum.add(lifetime)
-        checksum.add(source)
-        checksum.add(policy)
-        for count in [answer.counts.answer, answer.counts.authority, answer.counts.additional] { checksum.add(count) }
-        checksum.add(answer.body)
-        return checksum.value
+        facts.checksum(name: name.wire.span, type: type, class: `class`, flags: flags, body: answer.body.span)
+    }
+
+    var facts: RowFacts {
+        RowFacts(
+            responseCode: answer.responseCode, counts: answer.counts, isNegative: isNegative, storedAt: storedAt,
+            lifetime: lifetime, source: source, route: route, policy: policy)
     }
 
     /// Seconds since it was stored; its whole lifetime where the clock was set back since.

@@ -69,6 +69,15 @@ struct SQLiteConnection: ~Copyable {
         return SQLiteStatement(owning: statement)
     }
 
+    /// Compiles a statement that ends in the same values several times, to be run many times.
+    func prepare(_ head: StaticString, _ values: StaticString, times: Int) throws(SQLiteError) -> SQLiteStatement {
+        let text = "\(head) " + [String](repeating: "\(values)", count: times).joined(separator: ", ")
+        var statement: OpaquePointer?
+        let code = sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement else { throw SQLiteError(code, "\(head)".firstWords, on: handle) }
+        return SQLiteStatement(owning: statement)
+    }
+
     /// The first column of the first row, which must be in `range`; nil when there is no row.
     func integer(_ sql: StaticString, in range: ClosedRange<Int64>) throws(SQLiteError) -> Int64? {
         let statement = try prepare(sql)

@@ -87,32 +87,59 @@ struct SQLiteStatement: ~Copyable {
         while try step() {}
     }
 
-    /// Runs a statement that returns no rows, whose texts and blob are parts of `bytes`: SQLite reads them there instead of
-    /// making copies. The other parameters are bound before.
+    /// Runs a statement that returns no rows, whose texts and blobs are parts of `bytes`: SQLite reads them there instead
+    /// of making copies.
     ///
-    /// - Parameters:
-    ///   - texts: parameters, and where their UTF-8 stands; an empty one is NULL.
-    ///   - blob: a parameter, and where its bytes stand.
+    /// - Parameter bind: binds all parameters, in order.
     func run(
-        in bytes: [UInt8], texts: [2 of (index: Int32, place: Range<Int>)], blob: (index: Int32, place: Range<Int>)
+        in bytes: [UInt8], _ bind: (inout PlacedParameters) throws(SQLiteError) -> Void
     ) throws(SQLiteError) {
         // Not read again after the last step: whatever runs the statement binds all its parameters first.
-        let code = bytes.withUnsafeBytes { bytes -> Int32 in
-            for index in texts.indices {
-                let part = UnsafeRawBufferPointer(rebasing: bytes[texts[index].place])
-                let parameter = texts[index].index
-                let code =
-                    part.isEmpty
-                    ? sqlite3_bind_null(handle, parameter)
-                    : csqlite_bind_text_in_place(handle, parameter, part.baseAddress, Int32(clamping: part.count))
-                guard code == SQLITE_OK else { return code }
-            }
-            let part = UnsafeRawBufferPointer(rebasing: bytes[blob.place])
-            let code = csqlite_bind_blob_in_place(handle, blob.index, part.baseAddress, Int32(clamping: part.count))
-            return code == SQLITE_OK ? sqlite3_step(handle) : code
+        let outcome = bytes.withUnsafeBytes { bytes -> Result<Int32, SQLiteError> in
+            var parameters = PlacedParameters(handle, bytes)
+            do throws(SQLiteError) { try bind(&parameters) } catch { return .failure(error) }
+            return .success(sqlite3_step(handle))
         }
         defer { reset() }
+        let code = try outcome.get()
         guard code == SQLITE_DONE else { throw SQLiteError(code, "step", on: sqlite3_db_handle(handle)) }
+    }
+
+    /// Parameters that are bound one after the other, of which texts and blobs stand in bytes that stay where they are.
+    struct PlacedParameters: ~Copyable {
+        private let handle: OpaquePointer
+        private let bytes: UnsafeRawBufferPointer
+        private var index: Int32 = 0
+
+        fileprivate init(_ handle: OpaquePointer, _ bytes: UnsafeRawBufferPointer) {
+            self.handle = handle
+            self.bytes = bytes
+        }
+
+        mutating func bind(_ number: Int64) throws(SQLiteError) {
+            index += 1
+            try check(sqlite3_bind_int64(handle, index, number))
+        }
+
+        /// - Parameter place: where the UTF-8 stands; an empty one is NULL.
+        mutating func bind(text place: Range<Int>) throws(SQLiteError) {
+            index += 1
+            let part = UnsafeRawBufferPointer(rebasing: bytes[place])
+            try check(
+                part.isEmpty
+                    ? sqlite3_bind_null(handle, index)
+                    : csqlite_bind_text_in_place(handle, index, part.baseAddress, Int32(clamping: part.count)))
+        }
+
+        mutating func bind(blob place: Range<Int>) throws(SQLiteError) {
+            index += 1
+            let part = UnsafeRawBufferPointer(rebasing: bytes[place])
+            try check(csqlite_bind_blob_in_place(handle, index, part.baseAddress, Int32(clamping: part.count)))
+        }
+
+        private func check(_ code: Int32) throws(SQLiteError) {
+            guard code == SQLITE_OK else { throw SQLiteError(code, "bind", on: sqlite3_db_handle(handle)) }
+        }
     }
 
     /// The number in a column. A number is only available with a range, so that no sum of numbers can overflow.
