@@ -207,7 +207,8 @@ struct HTTPSecureTests {
         // Our side has the whole reply before the end of its stream arrives.
         #expect(nginx.waitForRequests(1))
         relay.silence()
-        let timeout = Duration.seconds(2)
+        // Long enough for a new connection on a busy machine under a sanitizer.
+        let timeout = Duration.seconds(4)
         var end: ContinuousClock.Instant?
         repeat {
             // Sent, and given up long before its time-out.
@@ -217,9 +218,9 @@ struct HTTPSecureTests {
             early.cancel()
             #expect(await early.value.failure == .cancelled)
             // Bytes from before the silence may still be read, and the loop's clock does not advance within a turn.
-            end = end ?? .now + timeout * 2.5
+            end = end ?? .now + timeout * 2
             // So few that the connection does not stop taking requests because of their number.
-            try await Task.sleep(for: .milliseconds(400))
+            try await Task.sleep(for: .milliseconds(600))
         } while ContinuousClock.now < end ?? .now
         #expect(relay.connections == 1)
         // The connection has delivered nothing for longer than the time-out of this request.
