@@ -96,9 +96,10 @@ extension Configuration {
             return
         }
         let path = SettingPath.root.appending(key: "route").appending(key: "protect")
-        let answered = providers.flatMap(\.names)
+        let answered = Set(providers.flatMap(\.names))
+        let above = Set(answered.flatMap(\.itselfAndAncestors))
         for (number, suffix) in route.protect.enumerated()
-        where !answered.contains(where: { suffix.isWithin($0) || $0.isWithin(suffix) }) {
+        where !above.contains(suffix) && !suffix.itselfAndAncestors.contains(where: answered.contains) {
             reading.warn(
                 path.appending(entry: number + 1),
                 "\(quoted(suffix.description)) is not protected: it is in no provider's names, and LocalDNS answers it")
@@ -116,6 +117,11 @@ extension Configuration {
             "every name is asked of \(names), which bills each question; list the names that need it in the provider's"
                 + " names or in route.protect")
     }
+}
+
+extension Name {
+    /// The name and all above it, the root last.
+    fileprivate var itselfAndAncestors: [Name] { Array(sequence(first: self, next: \.parent)) }
 }
 
 extension SettingPath {

@@ -4,8 +4,8 @@ package import Scheduling
 
 /// Reports when files are written, replaced, created or removed (inotify(7)). Costs nothing while they do not change.
 ///
-/// A file is mostly replaced by renaming another one, so its directory is watched; it may be a symbolic link, so the
-/// directory of each link in the chain is watched too; and it may be bind-mounted and written elsewhere, so the file
+/// A file is mostly replaced by renaming another one, so its directory is watched; it or a directory above may be a symbolic
+/// link, so the directory of each link on the way is watched too; and it may be bind-mounted and written elsewhere, so the file
 /// itself is watched. For a missing directory, the nearest existing ancestor is watched.
 @Loop
 package final class FileWatch {
@@ -65,26 +65,44 @@ package final class FileWatch {
         for number in old.keys where names[number] == nil { clinux_inotify_remove(descriptor.number, number) }
     }
 
+    /// Watches for the file, and for each symbolic link on the way to it: the file itself may be one, or any directory.
     private func follow(_ path: String) {
-        var path = path
-        for _ in 0..<Self.longestChain {
-            let (directory, name) = Self.split(path)
-            guard watchDirectory(directory, for: name) else { return }
-            guard let target = Self.target(of: path) else { return watchFile(path) }
-            path = target.hasPrefix("/") ? target : directory + "/" + target
+        var left = Self.steps(of: path)
+        var directory = ""
+        var links = 0
+        while let name = left.popLast() {
+            let here = directory + "/" + name
+            if let target = Self.target(of: here) {
+                links += 1
+                guard watchDirectory(directory, for: name), links < Self.longestChain else { return }
+                if target.hasPrefix("/") { directory = "" }
+                left += Self.steps(of: target)
+            } else if name == ".." {
+                directory = Self.split(directory).directory
+            } else if left.isEmpty {
+                if watchDirectory(directory, for: name) { watchFile(here) }
+            } else {
+                directory = here
+            }
         }
+    }
+
+    /// The names in a path, the last one first.
+    private static func steps(of path: String) -> [String] {
+        path.split(separator: "/").filter { $0 != "." }.reversed().map(String.init)
     }
 
     /// Watches for `name` in a directory; where the directory is missing, watches for it in its parent.
     ///
+    /// - Parameter directory: empty: the root.
     /// - Returns: whether the directory exists.
     private func watchDirectory(_ directory: String, for name: String) -> Bool {
-        let number = clinux_inotify_watch_directory(descriptor.number, directory)
+        let number = clinux_inotify_watch_directory(descriptor.number, directory.isEmpty ? "/" : directory)
         if number >= 0 {
             names[number, default: []]?.insert(name)
             return true
         }
-        guard directory != "/" else { return false }
+        guard !directory.isEmpty else { return false }
         let (above, missing) = Self.split(directory)
         _ = watchDirectory(above, for: missing)
         return false
@@ -95,10 +113,10 @@ package final class FileWatch {
         if number >= 0 { names[number] = .some(nil) }
     }
 
+    /// - Parameter path: of a directory; empty: the root.
     private static func split(_ path: String) -> (directory: String, name: String) {
-        guard let slash = path.lastIndex(of: "/") else { return (".", path) }
-        let directory = path[..<slash]
-        return (directory.isEmpty ? "/" : String(directory), String(path[path.index(after: slash)...]))
+        guard let slash = path.lastIndex(of: "/") else { return ("", path) }
+        return (String(path[..<slash]), String(path[path.index(after: slash)...]))
     }
 
     /// The target of a symbolic link; nil for anything else.

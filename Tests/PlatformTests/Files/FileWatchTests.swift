@@ -63,6 +63,26 @@ import Testing
         watch.cancel()
     }
 
+    @Test(arguments: ["run/two", "../{}/run/two"])
+    @Loop func `a file is noticed when a directory above it is a link that gets another target`(target: String)
+        async throws
+    {
+        for folder in ["run/one/certificates", "run/two/certificates"] {
+            try FileManager.default.createDirectory(atPath: path(folder), withIntermediateDirectories: true)
+            try directory.write(folder, to: folder + "/key.pem")
+        }
+        symlink("run/one", path("live"))
+        let (watch, inbox) = try watch("live/certificates/key.pem")
+        let folder = try #require(directory.path.split(separator: "/").last)
+        symlink(target.replacing("{}", with: folder), path("next"))
+        rename(path("next"), path("live"))
+        let count = await inbox.wait(for: 1).count
+        #expect(count >= 1)
+        try directory.write("new", to: "run/two/certificates/key.pem")
+        #expect(await inbox.wait(for: count + 1).count > count)
+        watch.cancel()
+    }
+
     @Test @Loop func `a file is noticed whose directory is made later`() async throws {
         let (watch, inbox) = try watch("run/systemd/resolve/resolv.conf")
         let folder = path("run/systemd/resolve")
