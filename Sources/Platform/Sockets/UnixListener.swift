@@ -35,7 +35,10 @@ package final class UnixListener: Sendable {
         do throws(SystemError) {
             try Self.give(path, to: account, named: owner)
             if let members { try Self.give(path, toGroup: members, named: group) }
-            guard chmod(path, mode) == 0 else { throw .last("open control socket \(path)") }
+            // Not by chmod, which follows links: the owner of the directory may have put one there meanwhile.
+            guard fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == 0 else {
+                throw .last("open control socket \(path)")
+            }
         } catch {
             unlink(path)
             throw error
