@@ -2,7 +2,7 @@ import Glibc
 
 /// A blocking socket with deadlines; closed when the last reference is released.
 package final class TestSocket: Sendable {
-    let descriptor: Int32
+    package let descriptor: Int32
 
     private init(descriptor: Int32) { self.descriptor = descriptor }
 
@@ -133,7 +133,7 @@ package final class TestSocket: Sendable {
     }
 
     /// Shuts down both directions: threads that wait on it return.
-    func shutdown() { _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
+    package func shutdown() { _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     /// Shuts down the sending direction only.
     func shutdownWriting() { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }

@@ -7,7 +7,7 @@ import TestSupport
 /// connection after the other.
 final class CertificateServer: Sendable {
     let port: UInt16
-    private let listener: Int32
+    private let listener: TestSocket
 
     /// - Parameters:
     ///   - chain: a PEM file with its certificate, and those of the authorities that it presents.
@@ -21,34 +21,19 @@ final class CertificateServer: Sendable {
     ) throws {
         let context = try Self.context(chain, key)
         configure(context)
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var place = sockaddr_in()
-        place.sin_family = sa_family_t(AF_INET)
-        place.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
         // The kernel chooses the port: one that was looked for before could be taken meanwhile.
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &place) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, length) == 0 && getsockname(listener, $0, &length) == 0
-            }
-        }
-        (self.listener, port) = (listener, UInt16(bigEndian: place.sin_port))
-        guard isBound, listen(listener, 8) == 0 else { throw TestFailure("no listener") }
+        let listener = try TestSocket.listener(TestAddress("127.0.0.1"))
+        (self.listener, port) = (listener, listener.localAddress.port)
         // A client may close its connection while the server writes.
         signal(SIGPIPE, SIG_IGN)
         nonisolated(unsafe) let shared = context
         Thread.detachNewThread { [listener] in
-            while case let client = accept(listener, nil, nil), client >= 0 {
-                Self.shakeHands(client, shared, serve)
-                close(client)
-            }
-            // Not closed before: its number could be that of another socket by then.
-            close(listener)
+            while let (client, _) = listener.accept() { Self.shakeHands(client.descriptor, shared, serve) }
             SSL_CTX_free(shared)
         }
     }
 
-    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
+    deinit { listener.shutdown() }
 
     private static func context(_ chain: String, _ key: String) throws -> OpaquePointer {
         defer { ERR_clear_error() }
