@@ -29,7 +29,8 @@ extension FlightWork {
     }
 
     /// A provider that knows addresses of the other family knows the name: its empty response then holds for this
-    /// family alone, whatever LocalDNS answers for it.
+    /// family alone, whatever LocalDNS answers for it. That is waited for like any answer of HTTPDNS: behind addresses that
+    /// are verified no longer than `Budget.verified`, for when the other family was asked for is up to another client.
     private func fitFamily(_ found: SourcedResult) async {
         guard let empty = found.empty else { return }
         let type = found.type
@@ -40,7 +41,8 @@ extension FlightWork {
             guard !isCancelled else { return }
             if case .answer(let answer) = made { return keepTranslated(answer, none) }
         } else {
-            await flight.otherFamily(of: type, until: empty.deadline)
+            let isVerified = found.source == .verifiedLocalDNS
+            await flight.otherFamily(of: type, until: isVerified ? began + Budget.verified : empty.deadline)
             guard !isCancelled else { return }
         }
         if reconciled(.emptiness(provider: policy.sources.tag(of: none.source)), type) == .empty {

@@ -15,7 +15,7 @@ final class FlightWork: FlightRun {
     private let prefersProviders: Bool
     /// The results that are decided only when all types are known; nil: mostly there is none.
     private var deferred: DeferredResults?
-    private let began: Instant
+    let began: Instant
 
     var key: FlightKey { flight.key }
     var store: AnswerStore { environment.store }

@@ -189,6 +189,26 @@ struct CertificateScenarioTests {
         #expect(reply.has("192.0.2.1") && reply.waited == .milliseconds(790))
     }
 
+    @Test(arguments: [Duration.milliseconds(400), .seconds(10)]) @Loop
+    func `LocalDNS's verified address of a family that a provider calls empty waits for the other family until 0.8 s`(
+        slowness: Duration
+    ) async throws {
+        let machine = ResolverTests.Machine(rule: CertificateRule(.auto), answersBothFamilies: false)
+        machine.handshake.servers[Self.given] = .honest
+        let other = Answer(name: .root, addresses: [try #require(IPAddress("2001:db8::1"))], ttl: 60)
+        machine.vendor.behaviour = .reply(after: .zero, [.a: .indeterminateEmpty(ttl: nil), .aaaa: .answer(other)])
+        machine.vendor.slow = [.aaaa: slowness]
+        machine.localDNS.behaviour = .addresses(Self.given)
+        machine.start("www.example.com", .aaaa, ResolverTests.Reply(clock: machine.clock), from: .v4(0x7f00_0002))
+        let reply = await machine.ask()
+        if slowness < Budget.verified {
+            #expect(reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
+        } else {
+            #expect(reply.has(Self.given))
+        }
+        #expect(reply.waited == min(slowness, Budget.verified))
+    }
+
     @Test(arguments: [ResponseCode.nameError, .noError]) @Loop
     func `a listed name that HTTPDNS calls empty and LocalDNS denies is NODATA, and asked for once`(
         code: ResponseCode
