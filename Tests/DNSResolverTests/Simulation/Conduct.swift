@@ -103,6 +103,14 @@ struct Conduct: Sendable {
         }
     }
 
+    /// Whether some questions are: those for one family.
+    var answersSome: Bool {
+        switch reply {
+        case .empty, .fails: true
+        default: answers
+        }
+    }
+
     /// Whether other addresses of the same provider are asked for what this one does not answer.
     var leavesOthers: Bool {
         switch reply {

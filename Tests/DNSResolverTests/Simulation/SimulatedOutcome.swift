@@ -34,6 +34,7 @@ struct SimulatedOutcome {
     /// `neglect`, whatever others asked.
     private let usable: Set<Int>
     /// Whether no provider of the name answers anything: then it does not matter which of their faults have been detected.
+    /// Where one answers a single family it does: the other family's answer may depend on that one, too.
     private let isHopeless: Bool
     /// Whether it is a denial that the resolver made: how long that lasts depends on when a look-up has failed.
     private let isMadeHere: Bool
@@ -53,7 +54,7 @@ struct SimulatedOutcome {
         isHopeless =
             !eligible.isEmpty
             && servers.allSatisfy { server in
-                !eligible.contains { server.giver == .provider($0) } || !server.conduct.answers
+                !eligible.contains { server.giver == .provider($0) } || !server.conduct.answersSome
             }
         let isSilentUndetected =
             !isHopeless
