@@ -84,6 +84,8 @@ final class Chronicle {
     private(set) var lastRecovery: Instant?
     /// When each server's present conduct began.
     var conductSince: [Instant] = []
+    /// When a provider's server last ended a conduct that had lasted less than `glimpse`.
+    private(set) var lastGlimpse: Instant?
     /// Whether a provider has answered an attacker's question while it answers no others, or later.
     private(set) var hasFavourites = false
     /// Questions that servers have received for attackers' names.
@@ -94,6 +96,10 @@ final class Chronicle {
     private let isForReaders: Bool
     /// What clients were answered, for reports.
     private var replies: [(at: Instant, text: String)] = []
+
+    /// The time from the beginning of a probe to that of the next, at the most, while all addresses are in backoff and
+    /// questions come: the longest probe, and the longest pause after it.
+    private static let glimpse: Duration = .seconds(2)
 
     private let attacks: [Attack]
 
@@ -133,6 +139,13 @@ final class Chronicle {
         case .endpointRecovered, .certificateAccepted, .providerAccepted: lastRecovery = clock.now
         default: break
         }
+    }
+
+    /// Called before a server behaves in another way.
+    func changeConduct(of server: SimulatedServer) {
+        let lasted = clock.now - conductSince[server.index]
+        if case .provider = server.giver, lasted < Self.glimpse { lastGlimpse = clock.now }
+        conductSince[server.index] = clock.now
     }
 
     func catchHijacker(_ address: IPAddress) { caught[address] = (clock.now, epoch.network) }

@@ -41,6 +41,12 @@ struct SimulatedOutcome {
     /// The provider's address that answered first in the question's own flight: addresses of one provider may contradict each
     /// other, and which is asked first depends on how fast they were.
     private let answering: Int?
+    /// When the flight began that brought this answer, where it is an unverified one of LocalDNS from the cache.
+    private let cachedSince: Instant?
+    /// When a provider last left its backoff, and when one last behaved in some way for less time than passes between two
+    /// probes.
+    private let lastRecovery: Instant?
+    private let lastGlimpse: Instant?
     /// What servers had answered for the name in earlier flights, in order: where others' questions had an earlier answer
     /// come from another server, what is cached differs, and only that earlier answer is compared.
     private let history: [Earlier]
@@ -67,6 +73,8 @@ struct SimulatedOutcome {
             guard case .provider = $0.giver else { return false }
             return $0.name == one.name && $0.flightBegan == one.client.at
         }.map { one.chronicle.asks[$0.ask].server }
+        cachedSince = worth == .unverified && waited == .zero ? one.lastFallback : nil
+        (lastRecovery, lastGlimpse) = (one.chronicle.lastRecovery, one.chronicle.lastGlimpse)
         history = one.chronicle.tellings.lazy.filter { $0.name == one.name && $0.flightBegan < one.client.at }.map {
             Earlier(
                 server: one.chronicle.asks[$0.ask].server, type: $0.type, result: $0.result, addresses: $0.addresses)
@@ -111,8 +119,18 @@ struct SimulatedOutcome {
         // A cached answer of LocalDNS yields to what a provider has answered since it was stored, and when that was may depend
         // on the turn of a check, too.
         if worth == .verified, waited == .zero { return false }
+        if isHopeless, hasMissedGlimpse(comparedWith: peaceful) { return false }
         // How soon another provider is asked, and which address first, depends on how slow they usually are.
         return worth != .verified || !isStale && !peaceful.isStale && waited < Budget.verified
+    }
+
+    /// Whether it is a cached answer of LocalDNS that without attackers has yielded to a provider that was back for less
+    /// time than passes between two probes: which of them meets it depends on when they begin, and so on all questions
+    /// (Documentation/Strategy.md, section 7).
+    private func hasMissedGlimpse(comparedWith peaceful: SimulatedOutcome) -> Bool {
+        guard let cachedSince, let lastGlimpse, let otherRecovery = peaceful.lastRecovery else { return false }
+        let hasRecovered = lastRecovery.map { $0 > cachedSince } ?? false
+        return lastGlimpse > cachedSince && otherRecovery > cachedSince && !hasRecovered
     }
 }
 
@@ -129,6 +147,15 @@ extension SimulationOracle.Case {
     fileprivate var isSettled: Bool {
         !chronicle.hasFavourites && isUndisturbed
             && chronicle.conductSince.allSatisfy { client.at - $0 >= Self.memory }
+    }
+
+    /// When the last flight began in which LocalDNS answered this very question; nil where that is the question's own.
+    fileprivate var lastFallback: Instant? {
+        let last = chronicle.tellings.last { telling in
+            telling.giver == .localDNS(reign.policy.localDNS) && telling.name == name && telling.type == type
+                && telling.network == scope.network && telling.isSigned == client.isSigned
+        }
+        return last.flatMap { $0.flightBegan < client.at ? $0.flightBegan : nil }
     }
 
     /// Whether LocalDNS gave the addresses, or denied them.

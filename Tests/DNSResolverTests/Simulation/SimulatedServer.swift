@@ -33,7 +33,7 @@ final class SimulatedServer: Upstream, Endpoint {
     /// Changes the conduct, from the next question on.
     func adopt(_ conduct: Conduct) {
         if case .provider = giver { self.conduct = conduct } else { self.conduct = conduct.ofPlainDNS }
-        chronicle.conductSince[index] = clock.now
+        chronicle.changeConduct(of: self)
     }
 
     func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
