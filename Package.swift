@@ -9,6 +9,8 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    // A section for each function: the linker can then move one alone (see httpdnsd), and leave out what nothing calls.
+    .unsafeFlags(["-Xfrontend", "-function-sections"], .when(configuration: .release)),
 ]
 
 /// The pure targets (no C import, no descriptor): the compiler also refuses unmarked unsafe code.
@@ -89,7 +91,18 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            swiftSettings: strict),
+            swiftSettings: strict,
+            // Around each page of code that is called the kernel maps 64 KiB, so the functions that a running server calls are
+            // put beside each other (Documentation/Decisions/0032-function-order.md). lld comes with Swift, and takes names
+            // that the sources no longer have.
+            linkerSettings: [
+                .unsafeFlags(
+                    [
+                        "-use-ld=lld", "-Xlinker",
+                        "--symbol-ordering-file=\(Context.packageDirectory)/scripts/function-order.txt",
+                        "-Xlinker", "--no-warn-symbol-ordering",
+                    ], .when(configuration: .release))
+            ]),
 
         // Measuring; not part of the product.
         .executableTarget(

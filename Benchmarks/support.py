@@ -320,12 +320,13 @@ class Stage:
     def configuration(
         self, service: int, *, url: str | None = None, authority: str = "", threads: int = 1, memory: str = "64MiB",
         dead: int | None = None, disk: str = "", more: str = "", provider: str = "", suffixes: int | None = None,
-        listen: str = "",
+        listen: str = "", localdns: int | None = None,
     ) -> tuple[str, int]:  # fmt: skip
         """Writes a configuration of httpdnsd; returns its path and the port it listens on.
 
         service: the port of `start_service`; url: its base if it is not plain HTTP, with the authority's certificate.
-        dead: the port of `start_dead_service`, asked for names below dead.example. disk: the file of the cache on disk;
+        dead: the port of `start_dead_service`, asked for names below dead.example.
+        localdns: the port of LocalDNS; that of the dead service without, or none. disk: the file of the cache on disk;
         none without. more: further tables.
         listen: further lines of its table. provider: further lines of each provider's table. suffixes: how many the routing lists have, none of which is
         asked for; half of them in `protect`, where the providers' names are then too, half in `bypass`.
@@ -345,9 +346,17 @@ class Stage:
         for name, base, suffix in providers:
             text += f'[[provider]]\ntype = "aliyun"\nname = "{name}"\naccount = "139450"\nurl = "{base}"\n'
             text += f'addresses = ["127.0.0.1"]\nca_file = "{authority}"\nnames = ["{suffix}"]\n{provider}'
-        text += f'[localdns]\nservers = ["127.0.0.1:{dead or 1}"]\n[cache]\nmemory = "{memory}"\nprefetch = false\n'
+        text += f'[localdns]\nservers = ["127.0.0.1:{localdns or dead or 1}"]\n[cache]\nmemory = "{memory}"\nprefetch = false\n'
         text += f'[cache.disk]\npath = "{disk}"\n[control]\nsocket = ""\n[log]\nlevel = "info"\n{more}'
         return self.write(f"httpdnsd-{port}.toml", text), port
+
+
+def drop_pages(path: str) -> None:
+    """Makes the kernel drop a file's pages."""
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
 
 
 def short_suffixes(count: int, first: int = 0) -> list[str]:
