@@ -36,13 +36,13 @@ extension FlightWork {
         let type = found.type
         let answer = Answer.negative(name: key.name, ttl: empty.ttl)
         let none = SourcedResult(type, .answer(answer), .provider(index: empty.provider), empty.server)
+        let until = found.source == .verifiedLocalDNS ? began + Budget.verified : empty.deadline
         if policy.translates(type, key) {
-            let made = await translated(answer, until: empty.deadline)
+            let made = await translated(answer, until: until)
             guard !isCancelled else { return }
             if case .answer(let answer) = made { return keepTranslated(answer, none) }
         } else {
-            let isVerified = found.source == .verifiedLocalDNS
-            await flight.otherFamily(of: type, until: isVerified ? began + Budget.verified : empty.deadline)
+            await flight.otherFamily(of: type, until: until)
             guard !isCancelled else { return }
         }
         if reconciled(.emptiness(provider: policy.sources.tag(of: none.source)), type) == .empty {

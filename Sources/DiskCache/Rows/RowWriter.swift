@@ -1,7 +1,7 @@
 import DNSCache
 import DNSWire
 
-/// Writes rows, many with one statement, since a statement of its own for each takes a quarter more instructions.
+/// Writes rows, many with one statement, since what SQLite does once for a statement is a part of a row's cost.
 ///
 /// Rows that were added wait for `finish`; all of it inside one transaction.
 struct RowWriter: ~Copyable {

@@ -14,8 +14,8 @@ struct SQLiteConnection: ~Copyable {
 
     private let handle: OpaquePointer
 
-    /// The longest value in bytes: an answer with its fields.
-    private static let longestValue: Int32 = 1 << 17
+    /// The longest row in bytes. Beside the 64 KiB of an answer's records it may have the text of 2,340 IPv6 addresses.
+    private static let longestValue: Int32 = 1 << 18
     /// Run once, before the first connection is opened.
     private static let configuration: Void = csqlite_configure()
     /// The longest wait for another process's lock, in milliseconds: longer than a short query by the `sqlite3` tool.

@@ -9,8 +9,8 @@ package import Scheduling
 /// itself is watched. For a missing directory, the nearest existing ancestor is watched.
 @Loop
 package final class FileWatch {
-    /// The most symbolic links that are followed for one file.
-    private static let longestChain = 16
+    /// The most symbolic links that are followed for one file: as many as the kernel follows.
+    private static let longestChain = 40
     /// Bytes, for some hundred events; more than that in one turn are read in the next.
     private static let bufferSize = 16 << 10
 
@@ -72,18 +72,25 @@ package final class FileWatch {
         var links = 0
         while let name = left.popLast() {
             let here = directory + "/" + name
-            if let target = Self.target(of: here) {
-                links += 1
-                guard watchDirectory(directory, for: name), links < Self.longestChain else { return }
-                if target.hasPrefix("/") { directory = "" }
-                left += Self.steps(of: target)
-            } else if name == ".." {
+            guard name != ".." else {
                 directory = Self.split(directory).directory
-            } else if left.isEmpty {
-                if watchDirectory(directory, for: name) { watchFile(here) }
-            } else {
-                directory = here
+                continue
             }
+            guard left.isEmpty || Self.target(of: here) != nil else {
+                directory = here
+                continue
+            }
+            // Before the link is read, so that no change is missed in between.
+            watchDirectory(directory, for: name)
+            guard let target = Self.target(of: here) else {
+                // It may be that only the directory is not readable.
+                if left.isEmpty { watchFile(here) } else { directory = here }
+                continue
+            }
+            links += 1
+            guard links <= Self.longestChain else { return }
+            if target.hasPrefix("/") { directory = "" }
+            left += Self.steps(of: target)
         }
     }
 
@@ -95,17 +102,15 @@ package final class FileWatch {
     /// Watches for `name` in a directory; where the directory is missing, watches for it in its parent.
     ///
     /// - Parameter directory: empty: the root.
-    /// - Returns: whether the directory exists.
-    private func watchDirectory(_ directory: String, for name: String) -> Bool {
+    private func watchDirectory(_ directory: String, for name: String) {
         let number = clinux_inotify_watch_directory(descriptor.number, directory.isEmpty ? "/" : directory)
         if number >= 0 {
             names[number, default: []]?.insert(name)
-            return true
+            return
         }
-        guard !directory.isEmpty else { return false }
+        guard !directory.isEmpty else { return }
         let (above, missing) = Self.split(directory)
-        _ = watchDirectory(above, for: missing)
-        return false
+        watchDirectory(above, for: missing)
     }
 
     private func watchFile(_ path: String) {

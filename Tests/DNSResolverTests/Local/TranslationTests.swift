@@ -418,4 +418,16 @@ struct TranslationTests {
         #expect(reply.has(Self.second))
         #expect(try records(reply).map(\.ttl) == [60])
     }
+
+    @Test @Loop func `a verified IPv6 address of a name that a provider calls empty waits for IPv4 until 0.8 s`()
+        async throws
+    {
+        let machine = machine(rule: CertificateRule(.auto), both: false)
+        machine.handshake.servers["2001:db8::9"] = .honest
+        machine.vendor.behaviour = .reply(after: .zero, [.aaaa: .indeterminateEmpty(ttl: nil)])
+        machine.vendor.slow = [.a: .seconds(10)]
+        machine.localDNS.behaviour = .addresses("2001:db8::9")
+        let reply = await aaaa(machine)
+        #expect(reply.has("2001:db8::9") && reply.waited == Budget.verified)
+    }
 }

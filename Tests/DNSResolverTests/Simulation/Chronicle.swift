@@ -84,8 +84,8 @@ final class Chronicle {
     private(set) var lastRecovery: Instant?
     /// When each server's present conduct began.
     var conductSince: [Instant] = []
-    /// When a provider's server last ended a conduct that had lasted less than `glimpse`.
-    private(set) var lastGlimpse: Instant?
+    /// Providers whose server said something for less than `Glimpse.longest`, and then behaved in another way.
+    private(set) var glimpses: [Glimpse] = []
     /// Whether a provider has answered an attacker's question while it answers no others, or later.
     private(set) var hasFavourites = false
     /// Questions that servers have received for attackers' names.
@@ -97,9 +97,19 @@ final class Chronicle {
     /// What clients were answered, for reports.
     private var replies: [(at: Instant, text: String)] = []
 
-    /// The time from the beginning of a probe to that of the next, at the most, while all addresses are in backoff and
-    /// questions come: the longest probe, and the longest pause after it.
-    private static let glimpse: Duration = .seconds(2)
+    /// A conduct of a provider's server that lasted only for a moment.
+    struct Glimpse {
+        /// The time from the beginning of a probe to that of the next, at the most, while all addresses are in backoff and
+        /// questions come: the longest probe, and the longest pause after it.
+        static let longest: Duration = .seconds(2)
+
+        let provider: Int
+        let began: Instant
+        let ended: Instant
+
+        /// When a probe that met it may have been answered: a server takes less than 1 s.
+        var recoveries: ClosedRange<Instant> { began...(ended + .seconds(1)) }
+    }
 
     private let attacks: [Attack]
 
@@ -143,8 +153,12 @@ final class Chronicle {
 
     /// Called before a server behaves in another way.
     func changeConduct(of server: SimulatedServer) {
-        let lasted = clock.now - conductSince[server.index]
-        if case .provider = server.giver, lasted < Self.glimpse { lastGlimpse = clock.now }
+        let began = conductSince[server.index]
+        if case .provider(let number) = server.giver, server.conduct.reply != .silence,
+            clock.now - began < Glimpse.longest
+        {
+            glimpses.append(Glimpse(provider: number, began: began, ended: clock.now))
+        }
         conductSince[server.index] = clock.now
     }
 

@@ -43,10 +43,10 @@ struct SimulatedOutcome {
     private let answering: Int?
     /// When the flight began that brought this answer, where it is an unverified one of LocalDNS from the cache.
     private let cachedSince: Instant?
-    /// When a provider last left its backoff, and when one last behaved in some way for less time than passes between two
-    /// probes.
+    /// When a provider last left its backoff.
     private let lastRecovery: Instant?
-    private let lastGlimpse: Instant?
+    /// Where a provider of the name was back for less time than passes between two probes.
+    private let glimpses: [Chronicle.Glimpse]
     /// What servers had answered for the name in earlier flights, in order: where others' questions had an earlier answer
     /// come from another server, what is cached differs, and only that earlier answer is compared.
     private let history: [Earlier]
@@ -74,7 +74,8 @@ struct SimulatedOutcome {
             return $0.name == one.name && $0.flightBegan == one.client.at
         }.map { one.chronicle.asks[$0.ask].server }
         cachedSince = worth == .unverified && waited == .zero ? one.lastFallback : nil
-        (lastRecovery, lastGlimpse) = (one.chronicle.lastRecovery, one.chronicle.lastGlimpse)
+        lastRecovery = one.chronicle.lastRecovery
+        glimpses = one.chronicle.glimpses.filter { eligible.contains($0.provider) }
         history = one.chronicle.tellings.lazy.filter { $0.name == one.name && $0.flightBegan < one.client.at }.map {
             Earlier(
                 server: one.chronicle.asks[$0.ask].server, type: $0.type, result: $0.result, addresses: $0.addresses)
@@ -128,9 +129,11 @@ struct SimulatedOutcome {
     /// time than passes between two probes: which of them meets it depends on when they begin, and so on all questions
     /// (Documentation/Strategy.md, section 7).
     private func hasMissedGlimpse(comparedWith peaceful: SimulatedOutcome) -> Bool {
-        guard let cachedSince, let lastGlimpse, let otherRecovery = peaceful.lastRecovery else { return false }
+        guard let cachedSince, let otherRecovery = peaceful.lastRecovery, otherRecovery > cachedSince else {
+            return false
+        }
         let hasRecovered = lastRecovery.map { $0 > cachedSince } ?? false
-        return lastGlimpse > cachedSince && otherRecovery > cachedSince && !hasRecovered
+        return !hasRecovered && glimpses.contains { $0.recoveries.contains(otherRecovery) }
     }
 }
 

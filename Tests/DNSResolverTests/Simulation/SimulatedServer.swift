@@ -32,8 +32,8 @@ final class SimulatedServer: Upstream, Endpoint {
 
     /// Changes the conduct, from the next question on.
     func adopt(_ conduct: Conduct) {
-        if case .provider = giver { self.conduct = conduct } else { self.conduct = conduct.ofPlainDNS }
         chronicle.changeConduct(of: self)
+        if case .provider = giver { self.conduct = conduct } else { self.conduct = conduct.ofPlainDNS }
     }
 
     func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {

@@ -18,34 +18,49 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 15, 16, 17, 32, 40])
-    func `of any number of answers each is read as it was written`(count: Int) throws {
+    func `of any number of answers each is read as it was written, the last one first`(count: Int) throws {
         let names = (0..<count).map { "n\($0).example.com" }
-        var changes = AnswerChanges()
-        for name in names { changes.append(try entry(name, at: clock.now - .seconds(5)), for: key(name).array.span) }
-        #expect(try write(changes) == count)
+        for ttl in [60, 300] as [UInt32] {
+            var changes = AnswerChanges()
+            for name in names {
+                changes.append(try entry(name, at: clock.now - .seconds(5), ttl: ttl), for: key(name).array.span)
+            }
+            #expect(try write(changes) == count)
+        }
         for name in names { #expect(try file.find(key(name).array)?.answer == stored(name, at: noon - 5)) }
-        #expect(try file.page(from: .max, limit: 100).rows.count == count)
+        let rows = try file.page(from: .max, limit: 100).rows
+        #expect(rows.map { $0.answer.name.description } == names.sorted().reversed())
     }
 
-    @Test func `answers of many bytes are written before a statement's number of rows is reached`() throws {
-        let names = (0..<20).map { "n\($0).example.com" }
-        var changes = AnswerChanges()
-        for text in names {
-            let records = (0..<4).map { index in
-                Record(
-                    name: name(text), type: RecordType(rawValue: 65_280), ttl: 300,
-                    rdata: [UInt8](repeating: UInt8(index), count: 10_000))
+    @Test func `answers of many bytes do not wait for a statement to be full`() throws {
+        let type = RecordType(rawValue: 65_280)
+        for index in 0..<2 {
+            let question = Question(name: name("n\(index).example.com"), type: type)
+            let records = (0..<4).map { _ in
+                Record(name: question.name, type: type, ttl: 300, rdata: [UInt8](repeating: 7, count: 10_000))
             }
-            let question = Question(name: name(text), type: RecordType(rawValue: 65_280))
             let packed = try #require(PackedAnswer(Answer(answers: records), for: question))
-            changes.append(
-                CacheEntry(answer: packed, storedAt: clock.now, lifetime: 300, generation: 7, route: 0, source: 0x8001),
-                for: QueryKey(question, dnssecOK: true, checkingDisabled: true).array.span)
+            var row = try stored("n\(index).example.com")
+            (row.type, row.answer) = (type, packed)
+            try file.writer.add(
+                row.facts, key: row.key.array.span, body: packed.body.span, ttlOffsets: packed.ttlOffsets.span,
+                &file.identities)
         }
-        #expect(try write(changes) == names.count)
-        let rows = try file.page(from: .max, limit: 100).rows
-        #expect(Set(rows.map { $0.answer.name.description }) == Set(names))
-        #expect(rows.allSatisfy { $0.answer.answer.body.count > 40_000 && $0.answer.flags == 3 })
+        #expect(try file.page(from: .max, limit: 100).rows.count == 2)
+    }
+
+    @Test func `the longest answer of addresses fits, with their texts for people`() throws {
+        let question = Question(name: name("a.example"), type: .aaaa)
+        let addresses = (0..<2_300).map { IPAddress.v6(UInt128.max - UInt128($0)) }
+        let packed = try #require(
+            PackedAnswer(Answer(name: question.name, addresses: addresses, ttl: 60), for: question))
+        #expect(packed.body.count > 64_000)
+        var changes = AnswerChanges()
+        changes.append(
+            CacheEntry(answer: packed, storedAt: clock.now, lifetime: 60, generation: 7, route: 0, source: 0x8001),
+            for: key("a.example", .aaaa).array.span)
+        #expect(try write(changes) == 1)
+        #expect(try file.find(key("a.example", .aaaa).array)?.answer.answer == packed)
     }
 
     @Test func `a change that removes an answer stands between others that write some`() throws {
