@@ -48,9 +48,9 @@ extension Bool {
 
 extension AnswerFile {
     fileprivate func write(_ stored: StoredAnswer) throws(SQLiteError) {
+        let (key, answer) = (stored.key.array, stored.answer)
         try writer.add(
-            stored.facts, key: stored.key.array.span, body: stored.answer.body.span,
-            ttlOffsets: stored.answer.ttlOffsets.span, &identities)
+            stored.facts, key: key.span, body: answer.body.span, ttlOffsets: answer.ttlOffsets.span, &identities)
         try writer.finish()
     }
 }
@@ -124,7 +124,8 @@ private final class Store {
             }
         }
         var checksum = Checksum()
-        checksum.add(question.name.wire.span)
+        let wire = question.name.wire
+        checksum.add(wire.span)
         for number in [type, `class`, flags, route, code, negative, stored, lifetime] { checksum.add(number) }
         checksum.add(sound.source)
         checksum.add(sound.policy)
