@@ -81,6 +81,19 @@ extension SimulationOracle.Case {
             }
     }
 
+    /// Whether a provider has said so in an earlier flight that failed, and is remembered as failed.
+    private var isDeniedInMemory: Bool {
+        waited == .zero
+            && chronicle.tellings.contains { telling in
+                guard case .provider = telling.giver else { return false }
+                return telling.name == name && telling.network == scope.network && telling.result == .nameError
+                    && telling.flightBegan < client.at && client.at - telling.at <= Self.longestPause
+            }
+    }
+
+    /// A question that failed is asked again after so long at the latest (Documentation/Strategy.md, section 6).
+    private static let longestPause: Duration = .seconds(5)
+
     /// Whether LocalDNS answered what a provider has called empty in the same flight, or has denied where the name may be
     /// local: that is no answer in place of a provider's, and lives for its time.
     private var isBesideDenial: Bool {
@@ -184,7 +197,7 @@ extension SimulationOracle.Case {
             let server = servers.first(where: { $0.giver == .localDNS(reign.policy.localDNS) }),
             server.conduct.reply == .addresses,
             // LocalDNS's answer for a name that a provider denies is not verified, and the preset goes before it.
-            !(isLastResort && isDeniedByProvider)
+            !(isLastResort && (isDeniedByProvider || isDeniedInMemory))
         else { return [] }
         let kinds = server.conduct.addresses
         let isGood =
