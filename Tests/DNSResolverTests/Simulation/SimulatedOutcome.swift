@@ -38,6 +38,8 @@ struct SimulatedOutcome {
     private let isHopeless: Bool
     /// Whether it is a denial that the resolver made: how long that lasts depends on when a look-up has failed.
     private let isMadeHere: Bool
+    /// Whether it is NODATA, from whatever source.
+    private let isEmpty: Bool
     /// The provider's address that answered first in the question's own flight: addresses of one provider may contradict each
     /// other, and which is asked first depends on how fast they were.
     private let answering: Int?
@@ -57,6 +59,7 @@ struct SimulatedOutcome {
         (worth, isStale, waited) = (one.worth, one.reply.isStale, one.waited)
         let eligible = one.reign.providers(for: one.name, one.type, in: one.plan)
         isMadeHere = one.reply.denial == .ours
+        isEmpty = one.reply.responseCode == .noError && one.reply.answers.isEmpty
         isHopeless =
             !eligible.isEmpty
             && servers.allSatisfy { server in
@@ -113,6 +116,9 @@ struct SimulatedOutcome {
             history == peaceful.history
         else { return false }
         if let answering, let other = peaceful.answering, answering != other { return false }
+        // The same answer: LocalDNS's denial of a family is given once HTTPDNS has failed, or one made here once LocalDNS's
+        // address of the other family is verified, whichever comes first.
+        if isEmpty, peaceful.isEmpty, peaceful.isMadeHere { return false }
         // A check may have to wait for a turn of another one to end (Documentation/Strategy.md, section 8).
         // A probe may be awaited before LocalDNS is asked.
         let delay = CheckQueue.turn + (isHopeless ? Budget.verified : .zero)
@@ -142,7 +148,8 @@ extension SimulationOracle.Case {
         if isFailure { return .failure }
         if isLastResort { return .unverified }
         guard isOfLocalDNS, route.isProtected, reign.mode != .localDNSFirst else { return .trusted }
-        return isVerified ? .verified : .unverified
+        // Without a check nothing is verified, whatever certificates the addresses would show.
+        return isVerified && reign.check(of: name) != .off ? .verified : .unverified
     }
 
     /// Whether all servers have behaved as they do for so long that earlier failures have no effect, and none answers an
