@@ -60,21 +60,17 @@ struct SQLiteConnection: ~Copyable {
     }
 
     /// Compiles one constant statement, to be run many times.
-    func prepare(_ sql: StaticString) throws(SQLiteError) -> SQLiteStatement {
-        var statement: OpaquePointer?
-        let text = UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self)
-        let code = sqlite3_prepare_v3(
-            handle, text, Int32(sql.utf8CodeUnitCount), UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
-        guard code == SQLITE_OK, let statement else { throw SQLiteError(code, "\(sql)".firstWords, on: handle) }
-        return SQLiteStatement(owning: statement)
+    func prepare(_ sql: StaticString) throws(SQLiteError) -> SQLiteStatement { try prepare(text: "\(sql)") }
+
+    /// The same for a statement that ends in the same values several times.
+    func prepare(_ head: StaticString, _ values: StaticString, times: Int) throws(SQLiteError) -> SQLiteStatement {
+        try prepare(text: "\(head) " + [String](repeating: "\(values)", count: times).joined(separator: ", "))
     }
 
-    /// Compiles a statement that ends in the same values several times, to be run many times.
-    func prepare(_ head: StaticString, _ values: StaticString, times: Int) throws(SQLiteError) -> SQLiteStatement {
-        let text = "\(head) " + [String](repeating: "\(values)", count: times).joined(separator: ", ")
+    private func prepare(text: String) throws(SQLiteError) -> SQLiteStatement {
         var statement: OpaquePointer?
         let code = sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
-        guard code == SQLITE_OK, let statement else { throw SQLiteError(code, "\(head)".firstWords, on: handle) }
+        guard code == SQLITE_OK, let statement else { throw SQLiteError(code, text.firstWords, on: handle) }
         return SQLiteStatement(owning: statement)
     }
 

@@ -35,25 +35,23 @@ struct SQLiteStatement: ~Copyable {
         }
     }
 
-    // MARK: One parameter at a time, after `reset`
-
-    func bind(_ number: Int64, at index: Int32) throws(SQLiteError) {
+    private func bind(_ number: Int64, at index: Int32) throws(SQLiteError) {
         try check(sqlite3_bind_int64(handle, index, number))
     }
 
     /// Binds a copy of these bytes, which are UTF-8.
-    func bind(text: [UInt8], at index: Int32) throws(SQLiteError) {
+    private func bind(text: [UInt8], at index: Int32) throws(SQLiteError) {
         try check(
             text.withUnsafeBytes { csqlite_bind_text(handle, index, $0.baseAddress, Int32(clamping: $0.count)) })
     }
 
     /// Binds a copy of these bytes.
-    func bind(blob: [UInt8], at index: Int32) throws(SQLiteError) {
+    private func bind(blob: [UInt8], at index: Int32) throws(SQLiteError) {
         try check(
             blob.withUnsafeBytes { csqlite_bind_blob(handle, index, $0.baseAddress, Int32(clamping: $0.count)) })
     }
 
-    func bindNull(at index: Int32) throws(SQLiteError) { try check(sqlite3_bind_null(handle, index)) }
+    private func bindNull(at index: Int32) throws(SQLiteError) { try check(sqlite3_bind_null(handle, index)) }
 
     private func check(_ code: Int32) throws(SQLiteError) {
         guard code == SQLITE_OK else { throw SQLiteError(code, "bind", on: sqlite3_db_handle(handle)) }

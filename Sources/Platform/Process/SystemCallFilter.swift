@@ -95,12 +95,10 @@ package struct SystemCallFilter: ~Copyable {
         "pread64", "preadv", "pselect6", "pwrite64", "pwritev", "read", "readv", "select", "write", "writev",
         // Files.
         "access", "chmod", "chown", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchmod", "fchmodat",
-        "fchmodat2",
-        "fchown",
-        "fchownat", "fdatasync", "flock", "fstat", "fstatfs", "fsync", "ftruncate", "getcwd", "getdents64",
-        "inotify_add_watch", "inotify_init1", "inotify_rm_watch", "lstat", "mkdir", "mkdirat", "newfstatat", "open",
-        "openat", "readlink", "readlinkat", "rename", "renameat", "renameat2", "rmdir", "stat", "statfs", "statx",
-        "unlink", "unlinkat", "utimensat",
+        "fchmodat2", "fchown", "fchownat", "fdatasync", "flock", "fstat", "fstatfs", "fsync", "ftruncate", "getcwd",
+        "getdents64", "inotify_add_watch", "inotify_init1", "inotify_rm_watch", "lstat", "mkdir", "mkdirat",
+        "newfstatat", "open", "openat", "readlink", "readlinkat", "rename", "renameat", "renameat2", "rmdir", "stat",
+        "statfs", "statx", "unlink", "unlinkat", "utimensat",
         // Sockets.
         "accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen", "recvfrom",
         "recvmmsg", "recvmsg", "sendfile", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown",
