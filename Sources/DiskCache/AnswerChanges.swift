@@ -34,6 +34,9 @@ struct AnswerChanges {
         let generation: UInt32
         let isNegative: Bool
         var isRemoval: Bool
+
+        /// The bytes of the key before type, class and flags.
+        var nameCount: Int { Int(keyCount) - 5 }
     }
 
     private var places: [Place] = []
@@ -47,6 +50,7 @@ struct AnswerChanges {
 
     /// Appends a new entry.
     mutating func append(_ entry: CacheEntry, for key: Span<UInt8>) {
+        guard key.count > 5 else { return }
         append(
             Place(
                 start: bytes.count, end: bytes.count + key.count + entry.answer.body.count,
@@ -62,6 +66,7 @@ struct AnswerChanges {
 
     /// Appends the removal of what is under a key.
     mutating func appendRemoval(of key: Span<UInt8>) {
+        guard key.count > 5 else { return }
         removalCount += 1
         append(
             Place(
@@ -79,40 +84,101 @@ struct AnswerChanges {
         }
     }
 
-    /// The last change of each key, nearly in the order of the file's index, which begins with the name: so each of its
-    /// pages is read and written once, and not for every answer that has its place there.
-    var inOrderOfIndex: [Int] {
-        let sorted = places.indices.map { (beginning: beginning(of: places[$0]), index: $0) }.sorted { left, right in
-            guard left.beginning == right.beginning else { return left.beginning < right.beginning }
-            let order = order(places[left.index], places[right.index])
-            return order == 0 ? left.index < right.index : order < 0
-        }
-        return sorted.indices.compactMap { at in
-            guard at + 1 < sorted.count, sorted[at].beginning == sorted[at + 1].beginning,
-                order(places[sorted[at].index], places[sorted[at + 1].index]) == 0
-            else { return sorted[at].index }
-            return nil
-        }
+    /// A row to be written: the last changes of its answers, of which there are two where both address families changed.
+    struct Row: Equatable {
+        let first: Int
+        let second: Int?
     }
 
-    /// The first eight bytes of a name behind the length of its first label: mostly names differ there already.
-    private func beginning(of place: Place) -> UInt64 {
-        var beginning: UInt64 = 0
-        for index in 1...8 {
-            beginning = beginning << 8 | (index < place.keyCount ? UInt64(bytes[place.start + index]) : 0)
+    /// The rows to be written, nearly in the order of the file's index, which begins with the name: so each of its pages is
+    /// read and written once, and not for every answer that has its place there.
+    var rowsInOrderOfIndex: [Row] {
+        var runs: [Range<Int>] = []
+        runs.reserveCapacity(places.count)
+        for index in places.indices {
+            // Mostly both address families come at once.
+            if let last = runs.indices.last, isInSameRow(index - 1, index) {
+                runs[last] = runs[last].lowerBound..<(index + 1)
+            } else {
+                runs.append(index..<(index + 1))
+            }
         }
-        return beginning
+        var order = runs.indices.map { place($0, of: runs[$0].lowerBound) }
+        order.sort()
+        var rows: [Row] = []
+        rows.reserveCapacity(order.count)
+        var start = 0
+        while start < order.count {
+            var end = start + 1
+            while end < order.count, order[end] >> 32 == order[start] >> 32 { end += 1 }
+            if end - start == 1 {
+                rows.append(row(of: runs[Self.run(order[start])]))
+            } else {
+                var changes = order[start..<end].flatMap { runs[Self.run($0)] }
+                changes.sort { left, right in
+                    let order = self.order(left, right)
+                    return order == 0 ? left < right : order < 0
+                }
+                var first = 0
+                for at in changes.indices where at + 1 == changes.count || !isInSameRow(changes[at], changes[at + 1]) {
+                    rows.append(row(of: changes[first...at]))
+                    first = at + 1
+                }
+            }
+            start = end
+        }
+        return rows
     }
 
-    /// Below 0 when the left key comes first, 0 when they are equal.
-    private func order(_ left: Place, _ right: Place) -> Int {
-        let common = Int(Swift.min(left.keyCount, right.keyCount))
-        for index in 1..<Swift.max(1, common) {
-            let difference = Int(bytes[left.start + index]) - Int(bytes[right.start + index])
+    /// - Parameter changes: those of one row, in order of arrival.
+    private func row(of changes: some BidirectionalCollection<Int>) -> Row {
+        let last = changes[changes.index(before: changes.endIndex)]
+        return Row(first: last, second: changes.last { type(of: $0) != type(of: last) })
+    }
+
+    /// The first twelve bytes of a name behind the length of its first label, in the upper 96 bits, and the number of a run:
+    /// mostly names differ there already.
+    private func place(_ run: Int, of change: Int) -> UInt128 {
+        let place = places[change]
+        let name = bytes.span.extracting(place.start..<(place.start + place.nameCount))
+        var beginning: UInt128 = 0
+        for index in 1...12 { beginning = beginning << 8 | (index < name.count ? UInt128(name[index]) : 0) }
+        return beginning << 32 | UInt128(truncatingIfNeeded: run)
+    }
+
+    private static func run(_ place: UInt128) -> Int { Int(UInt32(truncatingIfNeeded: place)) }
+
+    /// Below 0 when the row of the left change comes first, 0 when both are in the same row.
+    private func order(_ left: Int, _ right: Int) -> Int {
+        let (first, second) = (places[left], places[right])
+        for index in 1..<Swift.max(1, Swift.min(first.nameCount, second.nameCount)) {
+            let difference = Int(bytes[first.start + index]) - Int(bytes[second.start + index])
             if difference != 0 { return difference }
         }
-        guard left.keyCount == right.keyCount else { return Int(left.keyCount) - Int(right.keyCount) }
-        return Int(bytes[left.start]) - Int(bytes[right.start])
+        guard first.nameCount == second.nameCount else { return first.nameCount - second.nameCount }
+        let difference = Int(bytes[first.start]) - Int(bytes[second.start])
+        return difference == 0 ? Int(kind(of: left).number - kind(of: right).number) : difference
+    }
+
+    private func isInSameRow(_ left: Int, _ right: Int) -> Bool {
+        let (first, second) = (places[left], places[right])
+        guard first.nameCount == second.nameCount else { return false }
+        for index in 0..<first.nameCount where bytes[first.start + index] != bytes[second.start + index] {
+            return false
+        }
+        return kind(of: left) == kind(of: right)
+    }
+
+    private func kind(of index: Int) -> RowKind {
+        let place = places[index]
+        return RowKind(
+            tail: bytes.span.extracting((place.start + place.nameCount)..<(place.start + Int(place.keyCount))))
+    }
+
+    /// The record type in a change's key.
+    func type(of index: Int) -> RecordType {
+        let at = places[index].start + places[index].nameCount
+        return RecordType(rawValue: UInt16(bytes[at]) << 8 | UInt16(bytes[at + 1]))
     }
 
     /// Makes a change the removal of what is under its key.
@@ -120,6 +186,18 @@ struct AnswerChanges {
         guard !places[index].isRemoval else { return }
         places[index].isRemoval = true
         removalCount += 1
+    }
+
+    /// Removes all; the room remains, unless they had used only a small part of it.
+    mutating func removeAll() {
+        guard places.count >= places.capacity / 8 else {
+            self = AnswerChanges()
+            return
+        }
+        places.removeAll(keepingCapacity: true)
+        bytes.removeAll(keepingCapacity: true)
+        offsets.removeAll(keepingCapacity: true)
+        removalCount = 0
     }
 
     /// Removes all but the removals.
@@ -134,23 +212,21 @@ struct AnswerChanges {
 extension AnswerChanges {
     func isRemoval(at index: Int) -> Bool { places[index].isRemoval }
 
-    /// What the row of a change has besides key and records; nil when its source is not in the policy in force, so that
-    /// it is not worth storing, or for a key with a client's scope.
+    /// What the row of a change has besides key and records; nil for a removal, and for an answer that is not worth
+    /// storing.
     func facts(at index: Int, _ identity: PolicyIdentity, _ reading: WallClock.Reading) -> RowFacts? {
         let place = places[index]
-        guard let source = identity.sources[place.source], let route = StoredRoute(tag: place.route), isPlain(place)
-        else { return nil }
-        let age = FreshnessPolicy.age(from: place.storedAt.seconds, to: reading.now.seconds)
+        guard !place.isRemoval else { return nil }
         return RowFacts(
             responseCode: ResponseCode(rawValue: place.responseCode), counts: place.counts,
-            isNegative: place.isNegative, storedAt: reading.secondsSince1970 - Int64(age), lifetime: place.lifetime,
-            source: source, route: route,
-            policy: place.generation == identity.generation ? identity.digest : "")
+            isNegative: place.isNegative, storedAt: place.storedAt, lifetime: place.lifetime, source: place.source,
+            route: place.route, generation: place.generation, identity, reading)
     }
 
     /// Whether the key is a name, type, class and flags, and nothing else.
-    private func isPlain(_ place: Place) -> Bool {
-        let end = place.start + Int(place.keyCount) - 5
+    func isPlain(at index: Int) -> Bool {
+        let place = places[index]
+        let end = place.start + place.nameCount
         var at = place.start
         while at < end, bytes[at] != 0 { at += 1 + Int(bytes[at]) }
         return at + 1 == end

@@ -20,8 +20,8 @@ package final class DiskReader {
             while let position = next {
                 let (rows, following, isDamaged) = try file.page(from: position, limit: Self.page)
                 hasDamage = hasDamage || isDamaged
-                for row in rows where suffix.map({ row.answer.name.isWithin($0) }) ?? true {
-                    guard body(row.answer) else { return false }
+                for answer in rows.flatMap(\.answers) where suffix.map({ answer.name.isWithin($0) }) ?? true {
+                    guard body(answer) else { return false }
                 }
                 next = following
             }
@@ -35,7 +35,7 @@ package final class DiskReader {
     /// The answers of one name.
     package func answers(of name: Name) throws(DiskReaderError) -> [StoredAnswer] {
         do throws(SQLiteError) {
-            return try file.answers(of: name).map(\.answer)
+            return try file.answers(of: name)
         } catch {
             throw DiskReaderError(text: "\(error)")
         }

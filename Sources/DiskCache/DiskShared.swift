@@ -49,18 +49,22 @@ final class DiskShared: Sendable {
         wake = try EventCounter()
     }
 
-    /// Stores an answer of the file in memory, unless memory has one, or the answer must not be used any more.
+    /// Stores the answers of a row in memory, but for those of which memory has one, or that must not be used any more.
     ///
-    /// - Returns: whether it was stored.
-    func remember(_ row: AnswerFile.Row, from store: OpenStore) -> Bool {
+    /// - Returns: how many were stored.
+    func remember(_ row: AnswerFile.Row, from store: OpenStore) -> Int {
         let reading = clock.reading
-        let key = row.answer.key
+        let isClockSound = store.knowsAge(of: row, at: reading)
+        return row.answers.count { remember($0, reading, isClockSound: isClockSound) }
+    }
+
+    private func remember(_ answer: StoredAnswer, _ reading: WallClock.Reading, isClockSound: Bool) -> Bool {
+        let key = answer.key
         let bytes = key.array
         // Under the lock: a caller that removes answers notes it here first, and only then removes them from memory.
         return state.withLock { state in
-            guard let identity = state.identity, state.pending.allows(bytes, row.answer),
-                var entry = row.answer.entry(
-                    identity, reading, isClockSound: store.knowsAge(of: row, at: reading)),
+            guard let identity = state.identity, state.pending.allows(bytes, answer),
+                var entry = answer.entry(identity, reading, isClockSound: isClockSound),
                 entry.freshness(at: reading.now, state.freshness) != .dead
             else { return false }
             // What the loop alone may give stays so.

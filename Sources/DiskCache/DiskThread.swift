@@ -16,9 +16,11 @@ final class DiskThread {
     private var isReportedUnavailable = false
     private var flushAt: Instant?
     private var replacedAt: Instant?
+    /// Room for the next changes of answers; none wait here.
+    private var room = AnswerChanges()
 
-    /// Answers read from the file in one go: less than a millisecond, so that a query does not wait for the loading.
-    private static let page = 256
+    /// Rows read from the file in one go: less than a millisecond, so that a query does not wait for the loading.
+    private static let page = 128
     /// Slots of the memory cache that are walked in one go when all entries are written.
     private static let slotsPerStep = 1_024
 
@@ -157,7 +159,7 @@ final class DiskThread {
         for recall in recalls {
             if let open {
                 do throws(SQLiteError) {
-                    if let row = try open.file.find(recall.key), shared.remember(row, from: open) {
+                    if let row = try open.file.find(recall.key), shared.remember(row, from: open) > 0 {
                         shared.state.withLock { $0.status.recalled += 1 }
                     }
                 } catch {
@@ -185,10 +187,10 @@ final class DiskThread {
         do throws(SQLiteError) {
             let (rows, next, isDamaged) = try open.file.page(from: position, limit: Self.page)
             open.isDamaged = open.isDamaged || isDamaged
-            open.read += rows.count
+            open.read += rows.reduce(0) { $0 + $1.answers.count }
             open.loadPosition = next
             let before = shared.memory.statistics.entries
-            let cached = rows.count { shared.remember($0, from: open) }
+            let cached = rows.reduce(0) { $0 + shared.remember($1, from: open) }
             let grown = shared.memory.statistics.entries - before
             open.loaded += cached
             shared.state.withLock { $0.status.loaded += cached }
@@ -254,17 +256,19 @@ final class DiskThread {
             guard let identity = state.identity else { return nil }
             state.changedAt = nil
             state.isWriting = true
-            return (state.pending.take(), identity, state.freshness)
+            return (state.pending.take(leaving: &room), identity, state.freshness)
         }
-        guard let (changes, identity, freshness) = due else { return true }
+        guard let (taken, identity, freshness) = due else { return true }
+        var changes = taken
         defer { shared.state.withLock { $0.isWriting = false } }
         do throws(SQLiteError) {
             if open.check?.hasEnded ?? false {
                 open.check = nil
                 try open.file.endStillness()
             }
-            let written = try open.write(changes, identity, freshness)
+            let written = try open.write(changes, identity, freshness, beside: shared.memory)
             shared.state.withLock { $0.status.written += written }
+            changes.giveBack(&room)
             try takeOtherTime(of: open, identity, freshness)
             if changes.needsAll { try writeAll(to: open, identity, freshness) }
             try open.file.shrink()
@@ -305,7 +309,7 @@ final class DiskThread {
             guard !answers.isEmpty else { continue }
             var changes = PendingChanges()
             for answer in answers { changes.store(answer.entry, for: answer.key()) }
-            let written = try open.write(changes, identity, freshness)
+            let written = try open.write(changes, identity, freshness, beside: shared.memory)
             shared.state.withLock { $0.status.written += written }
         }
     }

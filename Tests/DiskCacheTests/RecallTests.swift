@@ -186,7 +186,7 @@ import Testing
         disk.stop()
         let store = try OpenStore(StoreFolder(path: path), DiskSettings(path: path), clock.wall)
         let row = try #require(try store.file.find(key("www.example.com").array))
-        #expect(!disk.shared.remember(row, from: store))
+        #expect(disk.shared.remember(row, from: store) == 0)
         #expect(memory.entry(for: key("www.example.com"))?.lifetime == 77)
     }
 

@@ -266,8 +266,8 @@ import Testing
         clock.pass(10)
         let memory = MemoryCache(memory: 8 << 20)
         memory.store(try entry("www.example.com", at: clock.now, ttl: 77), for: key("www.example.com"))
-        let row = try AnswerFile(path).find(key("www.example.com").array)
-        let restored = row?.answer.entry(identity(), clock.wall.reading, isClockSound: true)
+        let row = try AnswerFile(path).answer(key("www.example.com"))
+        let restored = row?.entry(identity(), clock.wall.reading, isClockSound: true)
         #expect(restored.map { memory.storeIfAbsent($0, for: key("www.example.com")) } == false)
         #expect(memory.entry(for: key("www.example.com"))?.lifetime == 77)
     }
@@ -361,7 +361,7 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test(arguments: ["PRAGMA user_version = 2", "PRAGMA user_version = 4", "PRAGMA application_id = 1"])
+    @Test(arguments: ["PRAGMA user_version = 2", "PRAGMA user_version = 5", "PRAGMA application_id = 1"])
     func `a file of another version, or of another program, is not read without the server`(change: String) throws {
         try write(["www.example.com"], clock: TestClock())
         _ = try DiskReader(path)

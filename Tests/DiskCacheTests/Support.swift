@@ -100,12 +100,20 @@ func stored(_ text: String, at seconds: Int64 = noon, ttl: UInt32 = 300, source:
 }
 
 extension AnswerFile {
-    /// Writes one row, whatever it has.
-    func write(_ stored: StoredAnswer) throws(SQLiteError) {
-        try writer.add(
-            stored.facts, key: stored.key.array.span, body: stored.answer.body.span,
-            ttlOffsets: stored.answer.ttlOffsets.span, &identities)
+    /// Writes one row of one answer, or of one of each address family, whatever they have.
+    func write(_ answers: StoredAnswer...) throws(SQLiteError) {
+        for (index, stored) in answers.enumerated() {
+            if index == 0 { try writer.beginRow(stored.key.array.span) }
+            try writer.add(
+                stored.facts, stored.type, body: stored.answer.body.span, ttlOffsets: stored.answer.ttlOffsets.span,
+                &identities)
+        }
         try writer.finish()
+    }
+
+    /// The answer under a key.
+    func answer(_ key: QueryKey) throws(SQLiteError) -> StoredAnswer? {
+        try find(key.array)?.answers.first { $0.key.array == key.array }
     }
 }
 

@@ -110,7 +110,7 @@ final class OpenStore {
     ///
     /// - Returns: how many answers were written.
     func write(
-        _ changes: PendingChanges, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy
+        _ changes: PendingChanges, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy, beside memory: MemoryCache
     ) throws(SQLiteError) -> Int {
         let reading = clock.reading
         follow(reading)
@@ -133,10 +133,14 @@ final class OpenStore {
                 }
             }
             for removal in changes.removals { try file.remove(removal) }
-            written = try file.write(changes.answers, identity, reading)
+            written = try file.write(changes.answers, identity, reading, beside: memory)
             for kind in changes.forgottenKinds { try file.removeStates(kind) }
             for (key, record) in changes.states {
-                if let record { try file.write(record) } else { try file.remove(key) }
+                guard let record else {
+                    try file.remove(key)
+                    continue
+                }
+                if record.fits { try file.write(record) }
             }
             if isTidying { try file.tidyStates(now: now) }
             if try file.size() > limit { try file.removeOldest(written + Self.removalStep) }

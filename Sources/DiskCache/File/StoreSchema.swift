@@ -85,6 +85,68 @@ enum StoreSchema {
             CASE route WHEN 0 THEN 'protect' WHEN 1 THEN 'protect (listed)' WHEN 2 THEN 'bypass' ELSE 'forward' END AS route
         FROM answer LEFT JOIN identity ON identity.id = answer.source;
         """,
+        """
+        DROP VIEW answers;
+        ALTER TABLE answer RENAME TO answer_before;
+        CREATE TABLE answer (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL,
+            kind INTEGER NOT NULL,
+            stored INTEGER,
+            facts INTEGER,
+            addresses TEXT,
+            body BLOB,
+            stored6 INTEGER,
+            facts6 INTEGER,
+            addresses6 TEXT,
+            body6 BLOB,
+            checksum INTEGER NOT NULL,
+            UNIQUE (name, kind)
+        ) STRICT;
+        WITH
+            each AS (
+                SELECT *, ((CASE type WHEN 28 THEN 1 ELSE type END) << 24) | (class << 8) | flags AS kind,
+                    lifetime | (negative << 20) | (rcode << 21) | (route << 25) | (source << 27) | (policy << 45) AS facts
+                FROM answer_before
+                WHERE type BETWEEN 0 AND 65535 AND class BETWEEN 0 AND 65535 AND flags BETWEEN 0 AND 3
+                AND lifetime BETWEEN 1 AND 604800 AND negative BETWEEN 0 AND 1 AND rcode BETWEEN 0 AND 15
+                AND route BETWEEN 0 AND 3 AND source BETWEEN 1 AND 262143 AND policy BETWEEN 1 AND 262143
+            ),
+            both AS (
+                SELECT min(id) AS id, name, kind,
+                    max(CASE WHEN type <> 28 THEN stored END) AS stored, max(CASE WHEN type = 28 THEN stored END) AS stored6,
+                    max(CASE WHEN type <> 28 THEN facts END) AS facts, max(CASE WHEN type = 28 THEN facts END) AS facts6,
+                    max(CASE WHEN type <> 28 THEN addresses END) AS addresses,
+                    max(CASE WHEN type = 28 THEN addresses END) AS addresses6,
+                    max(CASE WHEN type <> 28 THEN body END) AS body, max(CASE WHEN type = 28 THEN body END) AS body6,
+                    max(CASE WHEN type <> 28 THEN checksum END) AS one, max(CASE WHEN type = 28 THEN checksum END) AS six
+                FROM each GROUP BY name, kind
+            )
+        INSERT INTO answer (id, name, kind, stored, facts, addresses, body, stored6, facts6, addresses6, body6, checksum)
+        SELECT id, name, kind, stored, facts, addresses, body, stored6, facts6, addresses6, body6,
+            CASE WHEN six IS NULL THEN one WHEN one IS NULL THEN six ELSE (one | six) - (one & six) END
+        FROM both ORDER BY id;
+        DROP TABLE answer_before;
+        CREATE VIEW answers AS
+        WITH part (name, type, stored, facts, addresses) AS (
+            SELECT name, kind >> 24, stored, facts, addresses FROM answer WHERE facts IS NOT NULL
+            UNION ALL SELECT name, 28, stored6, facts6, addresses6 FROM answer WHERE facts6 IS NOT NULL
+        )
+        SELECT
+            part.name,
+            CASE type WHEN 1 THEN 'A' WHEN 2 THEN 'NS' WHEN 5 THEN 'CNAME' WHEN 6 THEN 'SOA' WHEN 12 THEN 'PTR'
+                WHEN 15 THEN 'MX' WHEN 16 THEN 'TXT' WHEN 28 THEN 'AAAA' WHEN 33 THEN 'SRV' WHEN 64 THEN 'SVCB'
+                WHEN 65 THEN 'HTTPS' ELSE 'TYPE' || type END AS type,
+            CASE WHEN facts >> 21 & 15 = 3 THEN 'NXDOMAIN' WHEN facts >> 20 & 1 THEN 'NODATA' ELSE 'NOERROR' END AS status,
+            addresses,
+            facts & 1048575 AS ttl,
+            datetime(stored, 'unixepoch') AS stored,
+            datetime(stored + (facts & 1048575), 'unixepoch') AS fresh_until,
+            identity.text AS source,
+            CASE facts >> 25 & 3 WHEN 0 THEN 'protect' WHEN 1 THEN 'protect (listed)' WHEN 2 THEN 'bypass'
+                ELSE 'forward' END AS route
+        FROM part LEFT JOIN identity ON identity.id = facts >> 27 & 262143;
+        """,
     ]
 
     /// The range of a number in the header of any SQLite file: 32 bits.
@@ -107,7 +169,7 @@ enum StoreSchema {
         try connection.execute("BEGIN IMMEDIATE")
         do throws(SQLiteError) {
             for step in steps[Int(version)...] { try connection.execute(step) }
-            try connection.execute("PRAGMA user_version = 3")
+            try connection.execute("PRAGMA user_version = 4")
             try connection.execute("COMMIT")
             return isEmpty
         } catch {

@@ -7,10 +7,12 @@ import Platform
 /// After an error thrown by a method that writes, the file must be closed: the tables of texts may have assigned
 /// numbers that were not stored.
 final class AnswerFile {
-    /// A row, and its number in the order of writing.
+    /// A row: the answers of one name and kind.
     struct Row: Equatable {
+        /// Its number in the order of writing.
         let id: Int64
-        let answer: StoredAnswer
+        /// One, or those of type A and AAAA.
+        let answers: [StoredAnswer]
     }
 
     /// Whether the database was empty; an existing one may be damaged.
@@ -76,21 +78,21 @@ final class AnswerFile {
         self.isNew = isNew
         try StoreSchema.check(connection)
         writer = try RowWriter(connection)
-        delete = try connection.prepare("DELETE FROM answer WHERE name = ? AND type = ? AND class = ? AND flags = ?")
+        delete = try connection.prepare("DELETE FROM answer WHERE name = ? AND kind = ?")
         select = try connection.prepare(
             """
-            SELECT id, name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, body, checksum
-            FROM answer WHERE name = ? AND type = ? AND class = ? AND flags = ?
+            SELECT id, name, kind, stored, facts, body, stored6, facts6, body6, checksum
+            FROM answer WHERE name = ? AND kind = ?
             """)
         page = try connection.prepare(
             """
-            SELECT id, name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, body, checksum
+            SELECT id, name, kind, stored, facts, body, stored6, facts6, body6, checksum
             FROM answer WHERE id <= ? ORDER BY id DESC LIMIT ?
             """)
         pageOfName = try connection.prepare(
             """
-            SELECT id, name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, body, checksum
-            FROM answer WHERE name = ? ORDER BY type, flags
+            SELECT id, name, kind, stored, facts, body, stored6, facts6, body6, checksum
+            FROM answer WHERE name = ? ORDER BY kind
             """)
         identities = try IdentityTable(connection)
         self.connection = connection
@@ -111,38 +113,60 @@ final class AnswerFile {
 
     // MARK: Answers
 
-    /// Writes changes of answers, in the order of the file's index; each answer replaces an older one with the same key.
+    /// Writes changes of answers, in the order of the file's index; each row replaces an older one with the same key.
     /// Inside a transaction.
     ///
-    /// - Returns: how many answers were written.
+    /// - Parameter memory: where the answer of a name's other address family is, when only that of one has changed: the row
+    ///   gets both, or what `memory` no longer has is not in the file either; nil: nowhere.
+    /// - Returns: how many changed answers were written.
     func write(
-        _ changes: AnswerChanges, _ identity: PolicyIdentity, _ reading: WallClock.Reading
+        _ changes: AnswerChanges, _ identity: PolicyIdentity, _ reading: WallClock.Reading, beside memory: MemoryCache?
     ) throws(SQLiteError) -> Int {
         var written = 0
-        for index in changes.inOrderOfIndex {
-            guard !changes.isRemoval(at: index) else {
-                try remove(changes[index].key)
+        for row in changes.rowsInOrderOfIndex where changes.isPlain(at: row.first) {
+            let first = changes.facts(at: row.first, identity, reading)
+            let second = row.second.flatMap { changes.facts(at: $0, identity, reading) }
+            let isRemoval = changes.isRemoval(at: row.first) || row.second.map { changes.isRemoval(at: $0) } ?? false
+            guard first != nil || second != nil || isRemoval else { continue }
+            let other = row.second == nil ? QueryKey(otherFamilyOf: changes[row.first].keyBytes) : nil
+            let otherEntry = other.flatMap { memory?.entry(for: $0) }
+            let otherFacts = otherEntry.flatMap { RowFacts($0, identity, reading) }
+            if first == nil, second == nil, otherFacts == nil {
+                try delete(changes[row.first].key)
                 continue
             }
-            guard let facts = changes.facts(at: index, identity, reading) else { continue }
-            try changes.withParts(at: index) { key, body, ttlOffsets throws(SQLiteError) in
-                try writer.add(facts, key: key, body: body, ttlOffsets: ttlOffsets, &identities)
+            try changes.withParts(at: row.first) { key, body, ttlOffsets throws(SQLiteError) in
+                try writer.beginRow(key)
+                guard let first else { return }
+                try writer.add(
+                    first, changes.type(of: row.first), body: body, ttlOffsets: ttlOffsets, &identities)
+                written += 1
             }
-            written += 1
+            if let second, let index = row.second {
+                try changes.withParts(at: index) { _, body, ttlOffsets throws(SQLiteError) in
+                    try writer.add(
+                        second, changes.type(of: index), body: body, ttlOffsets: ttlOffsets, &identities)
+                    written += 1
+                }
+            }
+            if let type = other?.type, let answer = otherEntry?.answer, let otherFacts {
+                try writer.add(
+                    otherFacts, type, body: answer.body.span, ttlOffsets: answer.ttlOffsets.span, &identities)
+            }
         }
         try writer.finish()
         return written
     }
 
-    /// Removes the answer under one key.
+    /// Removes the row under one key.
     ///
     /// - Parameter key: the bytes of a `QueryKey`.
-    func remove(_ key: [UInt8]) throws(SQLiteError) {
+    private func delete(_ key: [UInt8]) throws(SQLiteError) {
         guard let values = Self.keyValues(key) else { return }
         try delete.run(values)
     }
 
-    /// The answer under one key.
+    /// The row that has the answer under one key, with that of the other address family.
     ///
     /// - Parameter key: the bytes of a `QueryKey`.
     func find(_ key: [UInt8]) throws(SQLiteError) -> Row? {
@@ -153,20 +177,22 @@ final class AnswerFile {
         // Where an index is damaged, SQLite may have taken the key from the index, and then the checksum differs, or
         // from the row, and then the key does.
         let row = try row(select)
-        guard row.answer.key.array == key else { throw .damagedRow }
-        return row
+        let keys = row.answers.map(\.key.array)
+        guard !keys.contains(key) else { return row }
+        guard let first = keys.first, QueryKey(otherFamilyOf: first[...])?.array == key else { throw .damagedRow }
+        return nil
     }
 
-    /// All answers of one name.
-    func answers(of name: Name) throws(SQLiteError) -> [Row] {
+    /// All answers of one name, by type.
+    func answers(of name: Name) throws(SQLiteError) -> [StoredAnswer] {
         try pageOfName.bind([.text(name.lowercased.description)])
         defer { pageOfName.reset() }
-        var rows: [Row] = []
-        while try pageOfName.step() { rows.append(try row(pageOfName)) }
-        return rows
+        var answers: [StoredAnswer] = []
+        while try pageOfName.step() { answers += try row(pageOfName).answers }
+        return answers.sorted { ($0.type.rawValue, $0.flags) < ($1.type.rawValue, $1.flags) }
     }
 
-    /// The newest answers up to row number `id`, the newest first.
+    /// The newest rows up to number `id`, the newest first.
     ///
     /// - Returns: the undamaged ones, the row number to continue from, nil at the end, and whether some are damaged.
     func page(from id: Int64, limit: Int) throws(SQLiteError) -> (rows: [Row], next: Int64?, isDamaged: Bool) {
@@ -193,13 +219,13 @@ final class AnswerFile {
         return (rows, count == limit ? next : nil, rows.count < count)
     }
 
-    /// Removes the answers that `removal` covers, and damaged ones.
+    /// Removes the rows that have an answer that `removal` covers, and damaged ones.
     func remove(_ removal: DiskRemoval) throws(SQLiteError) {
         guard removal != .all else {
             try connection.execute("DELETE FROM answer")
             return
         }
-        let all = try connection.prepare("SELECT id, name, addresses FROM answer")
+        let all = try connection.prepare("SELECT id, name, addresses, addresses6 FROM answer")
         let one = try connection.prepare("DELETE FROM answer WHERE id = ?")
         var doomed: [Int64] = []
         while try all.step() {
@@ -208,16 +234,15 @@ final class AnswerFile {
                 doomed.append(id)
                 continue
             }
-            if removal.covers(name, all.text(2).split(separator: " ").compactMap { IPAddress($0) }) {
-                doomed.append(id)
-            }
+            let texts = [2, 3].flatMap { all.text($0).split(separator: " ") }
+            if removal.covers(name, texts.compactMap { IPAddress($0) }) { doomed.append(id) }
         }
         for id in doomed { try one.run([.integer(id)]) }
     }
 
     // MARK: Bounds
 
-    /// The row number of the answer written last; 0 when there is none. Numbers that are never assigned are damage,
+    /// The number of the row written last; 0 when there is none. Numbers that are never assigned are damage,
     /// which `page` detects.
     func lastID() throws(SQLiteError) -> Int64 {
         let sql: StaticString =
@@ -232,7 +257,7 @@ final class AnswerFile {
         return (pages - free) * (try connection.integer("PRAGMA page_size", in: 0...65_536) ?? 4_096)
     }
 
-    /// Removes those of `count` answers, from row number `id` on, that are past their staleness.
+    /// Removes those of `count` rows, from row number `id` on, whose answers are all past their staleness.
     ///
     /// - Parameters:
     ///   - now: seconds since 1970.
@@ -242,13 +267,16 @@ final class AnswerFile {
         let statement = try connection.prepare(
             """
             DELETE FROM answer WHERE id >= ?1 AND id < ?2
-            AND stored + lifetime + CASE ?3 WHEN 0 THEN 0 ELSE max(3600, min(?3, lifetime * 100)) END < ?4
+            AND ifnull(stored + (facts & 1048575)
+                + CASE ?3 WHEN 0 THEN 0 ELSE max(3600, min(?3, (facts & 1048575) * 100)) END < ?4, 1)
+            AND ifnull(stored6 + (facts6 & 1048575)
+                + CASE ?3 WHEN 0 THEN 0 ELSE max(3600, min(?3, (facts6 & 1048575) * 100)) END < ?4, 1)
             """)
         try statement.run([.integer(id), .integer(id + count), .integer(Int64(policy.staleMax)), .integer(now)])
         return id + count
     }
 
-    /// Removes the `count` answers that were written first.
+    /// Removes the `count` rows that were written first.
     func removeOldest(_ count: Int) throws(SQLiteError) {
         let statement = try connection.prepare(
             "DELETE FROM answer WHERE id IN (SELECT id FROM answer ORDER BY id LIMIT ?)")
@@ -265,45 +293,54 @@ final class AnswerFile {
 
     // MARK: Rows
 
-    /// Name, type, class and flags from the bytes of a `QueryKey`; nil for invalid bytes.
+    /// Name and kind from the bytes of a `QueryKey`; nil for invalid bytes.
     private static func keyValues(_ key: [UInt8]) -> [SQLiteStatement.Value]? {
-        guard key.count > 5, let name = try? Name(wire: Array(key.dropLast(5))) else { return nil }
-        let end = key.suffix(5).map { Int64($0) }
-        return [
-            .text(name.description), .integer(end[0] << 8 | end[1]), .integer(end[2] << 8 | end[3]), .integer(end[4]),
-        ]
+        guard let name = StoredAnswer.name(inKey: key[...]) else { return nil }
+        return [.text(name.description), .integer(RowKind(tail: key.span.extracting(last: 5)).number)]
     }
 
     /// The current row of a statement; every value is validated as if it had come from the network.
     private func row(_ statement: borrowing SQLiteStatement) throws(SQLiteError) -> Row {
         let id = try statement.integer(0, in: StoredRange.ids)
-        let flags = try statement.integer(4, in: 0...3)
-        let lifetime = UInt32(try statement.integer(6, in: StoredRange.ttls))
         guard let name = try? Name(statement.text(1)),
-            let source = identities.text(of: try statement.integer(7, in: StoredRange.ids)),
-            let route = StoredRoute(rawValue: UInt16(try statement.integer(8, in: StoredRange.words))),
-            let policy = identities.text(of: try statement.integer(9, in: StoredRange.ids))
+            let kind = RowKind(number: try statement.integer(2, in: StoredRange.kinds))
         else { throw .damagedRow }
-        let question = Question(
-            name: name, type: RecordType(rawValue: UInt16(try statement.integer(2, in: StoredRange.words))),
-            class: RecordClass(rawValue: UInt16(try statement.integer(3, in: StoredRange.words))))
-        let code = ResponseCode(rawValue: UInt16(try statement.integer(10, in: StoredRange.words)))
-        let blob = statement.bytes(12)
+        var answers: [StoredAnswer] = []
+        if let first = try part(statement, from: 3, name, kind, type: kind.type) { answers.append(first) }
+        if let second = try part(statement, from: 6, name, kind, type: .aaaa) {
+            guard kind.hasFamilies else { throw .damagedRow }
+            answers.append(second)
+        }
+        guard !answers.isEmpty, answers.reduce(0, { $0 ^ $1.checksum }) == statement.bits(9) else { throw .damagedRow }
+        return Row(id: id, answers: answers)
+    }
+
+    /// The answer whose time, facts and body are the columns from `column` on; nil where they are NULL.
+    private func part(
+        _ statement: borrowing SQLiteStatement, from column: Int32, _ name: Name, _ kind: RowKind, type: RecordType
+    ) throws(SQLiteError) -> StoredAnswer? {
+        guard !statement.isNull(column + 1) else { return nil }
+        let storedAt = try statement.integer(column, in: StoredRange.times)
+        let facts = try statement.integer(column + 1, in: 0 ... .max)
+        let lifetime = facts & 0xf_ffff
+        let code = ResponseCode(rawValue: UInt16(facts >> 21 & 15))
+        guard StoredRange.ttls.contains(lifetime), let route = StoredRoute(rawValue: UInt16(facts >> 25 & 3)),
+            let source = identities.text(of: facts >> 27 & StoredRange.texts.upperBound),
+            let policy = identities.text(of: facts >> 45 & StoredRange.texts.upperBound)
+        else { throw .damagedRow }
+        let blob = statement.bytes(column + 2)
         guard blob.count > 6 else { throw .damagedRow }
         let numbers = (0..<3).map { UInt16(blob[$0 * 2]) << 8 | UInt16(blob[$0 * 2 + 1]) }
         let counts = PackedAnswer.SectionCounts(answer: numbers[0], authority: numbers[1], additional: numbers[2])
         guard
             let (answer, isNegative) = PackedAnswer.checked(
-                Array(blob[6...]), responseCode: code, counts: counts, for: question),
-            answer.longestTTL <= StoredRange.ttls.upperBound
+                Array(blob[6...]), responseCode: code, counts: counts,
+                for: Question(name: name, type: type, class: kind.class)),
+            answer.longestTTL <= StoredRange.ttls.upperBound, isNegative == (facts >> 20 & 1 == 1)
         else { throw .damagedRow }
-        let stored = StoredAnswer(
-            name: name, type: question.type, class: question.class, dnssecOK: flags & 1 != 0,
-            checkingDisabled: flags & 2 != 0, answer: answer, isNegative: isNegative,
-            storedAt: try statement.integer(5, in: StoredRange.times), lifetime: lifetime, source: source, route: route,
-            policy: policy)
-        let isMarkedNegative = try statement.integer(11, in: 0...1) == 1
-        guard isNegative == isMarkedNegative, stored.checksum == statement.bits(13) else { throw .damagedRow }
-        return Row(id: id, answer: stored)
+        return StoredAnswer(
+            name: name, type: type, class: kind.class, dnssecOK: kind.flags & 1 != 0,
+            checkingDisabled: kind.flags & 2 != 0, answer: answer, isNegative: isNegative, storedAt: storedAt,
+            lifetime: UInt32(lifetime), source: source, route: route, policy: policy)
     }
 }

@@ -15,7 +15,7 @@ struct IdentityTable: ~Copyable {
             guard text.utf8.count <= PolicyIdentity.longestText else {
                 throw SQLiteError(damaged: "a text is too long")
             }
-            let number = try all.integer(0, in: StoredRange.ids)
+            let number = try all.integer(0, in: StoredRange.texts)
             numbers[text] = number
             texts[number] = text
         }

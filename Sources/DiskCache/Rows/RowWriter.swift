@@ -10,14 +10,22 @@ struct RowWriter: ~Copyable {
     /// The most bytes that wait, but for the last row's: an answer may have 64 KiB.
     private static let room = 64 << 10
 
-    /// What a row has as numbers, in the order of the columns; and where its texts and its body stand in `bytes`.
-    private struct Row {
-        /// type, class, flags, stored, lifetime, source, route, policy, rcode, negative
-        let numbers: [10 of Int64]
-        let checksum: UInt64
-        let name: Range<Int>
+    /// The columns of one answer; where its texts and its body stand in `bytes`.
+    private struct Part {
+        let stored: Int64
+        let facts: Int64
         let addresses: Range<Int>
         let body: Range<Int>
+    }
+
+    private struct Row {
+        let name: Range<Int>
+        let kind: RowKind
+        let nameChecksum: Checksum
+        var checksum: UInt64 = 0
+        /// The answer of type AAAA is the second part, any other the first.
+        var first: Part?
+        var second: Part?
     }
 
     private let one: SQLiteStatement
@@ -28,36 +36,42 @@ struct RowWriter: ~Copyable {
     init(_ connection: borrowing SQLiteConnection) throws(SQLiteError) {
         let insert: StaticString = """
             INSERT OR REPLACE INTO answer
-            (name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, addresses, body, checksum)
-            VALUES
+            (name, kind, stored, facts, addresses, body, stored6, facts6, addresses6, body6, checksum) VALUES
             """
-        let values: StaticString = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        let values: StaticString = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         let one = try connection.prepare(insert, values, times: 1)
         many = try connection.prepare(insert, values, times: Self.batch)
         self.one = one
     }
 
-    /// Adds a row, as the newest one; it replaces an older one with the same key.
+    /// Begins a row, as the newest one; it replaces an older one of the same name and kind. Its answers are added next.
+    ///
+    /// - Parameter key: the bytes of a `QueryKey` without a scope, of one of the answers.
+    mutating func beginRow(_ key: Span<UInt8>) throws(SQLiteError) {
+        if rows.count == Self.batch || bytes.count > Self.room { try finish() }
+        let (name, start) = (key.extracting(droppingLast: 5), bytes.count)
+        Name.appendText(of: name, to: &bytes)
+        var checksum = Checksum()
+        checksum.add(name)
+        rows.append(
+            Row(name: start..<bytes.count, kind: RowKind(tail: key.extracting(last: 5)), nameChecksum: checksum))
+    }
+
+    /// Adds an answer to the row that was begun last.
     ///
     /// - Parameters:
-    ///   - key: the bytes of a `QueryKey` without a scope.
+    ///   - type: A or AAAA in a row of addresses, else that of the row's kind.
     ///   - body: the records, as in `PackedAnswer`, and where the TTL of each begins.
     ///   - identities: where the facts' texts have numbers.
     mutating func add(
-        _ facts: RowFacts, key: Span<UInt8>, body: Span<UInt8>, ttlOffsets: Span<UInt16>,
+        _ facts: RowFacts, _ type: RecordType, body: Span<UInt8>, ttlOffsets: Span<UInt16>,
         _ identities: inout IdentityTable
     ) throws(SQLiteError) {
-        let end = key.count - 5
-        let name = key.extracting(..<end)
-        let type = RecordType(rawValue: UInt16(key[end]) << 8 | UInt16(key[end + 1]))
-        let `class` = RecordClass(rawValue: UInt16(key[end + 2]) << 8 | UInt16(key[end + 3]))
-        let flags = UInt16(key[end + 4])
+        guard let last = rows.indices.last else { return }
         let start = bytes.count
-        Name.appendText(of: name, to: &bytes)
-        let endOfName = bytes.count
         for index in 0..<min(Int(facts.counts.answer), ttlOffsets.count) {
             guard let address = PackedAnswer.address(in: body, ttlOffset: ttlOffsets[index]) else { continue }
-            if bytes.count > endOfName { bytes.append(UInt8(ascii: " ")) }
+            if bytes.count > start { bytes.append(UInt8(ascii: " ")) }
             address.appendText(to: &bytes)
         }
         let endOfAddresses = bytes.count
@@ -69,27 +83,24 @@ struct RowWriter: ~Copyable {
             }
             for index in body.indices { output.append(body[index]) }
         }
-        rows.append(
-            Row(
-                numbers: [
-                    Int64(type.rawValue), Int64(`class`.rawValue), Int64(flags), facts.storedAt, Int64(facts.lifetime),
-                    try identities.number(of: facts.source), Int64(facts.route.rawValue),
-                    try identities.number(of: facts.policy), Int64(facts.responseCode.rawValue),
-                    facts.isNegative ? 1 : 0,
-                ],
-                checksum: facts.checksum(name: name, type: type, class: `class`, flags: flags, body: body),
-                name: start..<endOfName, addresses: endOfName..<endOfAddresses, body: endOfAddresses..<bytes.count))
-        if rows.count == Self.batch {
-            try write(rows.indices, with: many)
-            removeAll()
-        } else if bytes.count > Self.room {
-            try finish()
-        }
+        let part = Part(
+            stored: facts.storedAt,
+            facts: facts.number(
+                source: try identities.number(of: facts.source), policy: try identities.number(of: facts.policy)),
+            addresses: start..<endOfAddresses, body: endOfAddresses..<bytes.count)
+        rows[last].checksum ^= facts.checksum(
+            name: rows[last].nameChecksum, type: type, class: rows[last].kind.class, flags: rows[last].kind.flags,
+            body: body)
+        if type == .aaaa { rows[last].second = part } else { rows[last].first = part }
     }
 
     /// Writes the rows that wait.
     mutating func finish() throws(SQLiteError) {
-        for index in rows.indices { try write(index..<(index + 1), with: one) }
+        if rows.count == Self.batch {
+            try write(rows.indices, with: many)
+        } else {
+            for index in rows.indices { try write(index..<(index + 1), with: one) }
+        }
         removeAll()
     }
 
@@ -103,11 +114,21 @@ struct RowWriter: ~Copyable {
             for index in batch {
                 let row = rows[index]
                 try parameters.bind(text: row.name)
-                for number in row.numbers.indices { try parameters.bind(row.numbers[number]) }
-                try parameters.bind(text: row.addresses)
-                try parameters.bind(blob: row.body)
+                try parameters.bind(row.kind.number)
+                try Self.bind(row.first, &parameters)
+                try Self.bind(row.second, &parameters)
                 try parameters.bind(Int64(bitPattern: row.checksum))
             }
         }
+    }
+
+    private static func bind(
+        _ part: Part?, _ parameters: inout SQLiteStatement.PlacedParameters
+    ) throws(SQLiteError) {
+        guard let part else { return try parameters.bindNulls(4) }
+        try parameters.bind(part.stored)
+        try parameters.bind(part.facts)
+        try parameters.bind(text: part.addresses)
+        try parameters.bind(blob: part.body)
     }
 }

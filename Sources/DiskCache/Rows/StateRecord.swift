@@ -46,19 +46,28 @@ package struct StateRecord: Equatable, Sendable {
         }
     }
 
-    package var kind: Kind
+    package let kind: Kind
     /// The subject: at most 512 bytes.
-    package var name: String
-    /// At most 4,096 bytes, in a format specific to the kind.
-    package var value: String
+    package let name: String
     /// Seconds since 1970.
-    package var storedAt: Int64
+    package let storedAt: Int64
+    private let text: @Sendable () -> String
 
-    package init(_ kind: Kind, _ name: String, value: String, storedAt: Int64) {
+    /// - Parameter value: evaluated when it is read: of a record that is replaced before it is written, never.
+    package init(
+        _ kind: Kind, _ name: String, value: @autoclosure @escaping @Sendable () -> String, storedAt: Int64
+    ) {
         self.kind = kind
         self.name = name
-        self.value = value
         self.storedAt = storedAt
+        text = value
+    }
+
+    /// At most 4,096 bytes, in a format specific to the kind.
+    package var value: String { text() }
+
+    package static func == (left: Self, right: Self) -> Bool {
+        left.key == right.key && left.storedAt == right.storedAt && left.value == right.value
     }
 
     /// The key of a record.

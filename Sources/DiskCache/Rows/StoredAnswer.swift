@@ -28,7 +28,9 @@ package struct StoredAnswer: Equatable, Sendable {
 
     /// The checksum of all fields, which detects changes by the disk.
     var checksum: UInt64 {
-        facts.checksum(name: name.wire.span, type: type, class: `class`, flags: flags, body: answer.body.span)
+        var checksum = Checksum()
+        checksum.add(name.wire.span)
+        return facts.checksum(name: checksum, type: type, class: `class`, flags: flags, body: answer.body.span)
     }
 
     var facts: RowFacts {
@@ -44,7 +46,7 @@ package struct StoredAnswer: Equatable, Sendable {
         now < storedAt ? Int(lifetime) : Int(min(now, StoredRange.clock.upperBound) - storedAt)
     }
 
-    var flags: UInt16 { (dnssecOK ? 1 : 0) | (checkingDisabled ? 2 : 0) }
+    var flags: UInt8 { (dnssecOK ? 1 : 0) | (checkingDisabled ? 2 : 0) }
 }
 
 /// The route of a stored answer. The servers of a `[[forward]]` entry are identified by the source.

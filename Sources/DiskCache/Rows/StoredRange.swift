@@ -1,7 +1,11 @@
 /// The valid ranges of numbers in a file; any other number is damage. `SQLiteStatement` requires a range for each.
 enum StoredRange {
-    /// Numbers of rows and of texts. They count up from 1 and never get so high; so adding 1 cannot overflow.
+    /// Numbers of rows. They count up from 1 and never get so high; so adding 1 cannot overflow.
     static let ids: ClosedRange<Int64> = 1...1 << 53
+    /// Numbers of texts: of 18 bits.
+    static let texts: ClosedRange<Int64> = 1...0x3_ffff
+    /// Numbers of kinds: of 40 bits.
+    static let kinds: ClosedRange<Int64> = 0...0xff_ffff_ffff
     /// Seconds since 1970 that a clock of Linux can show: it ends after 2^63 nanoseconds, in 2262.
     static let clock: ClosedRange<Int64> = 0...9_223_372_036
     /// Times of storing, in seconds since 1970: at most as long before the clock's beginning as the greatest age of an

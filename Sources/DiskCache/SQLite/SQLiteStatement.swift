@@ -135,10 +135,19 @@ struct SQLiteStatement: ~Copyable {
             try check(csqlite_bind_blob_in_place(handle, index, part.baseAddress, Int32(clamping: part.count)))
         }
 
+        mutating func bindNulls(_ count: Int) throws(SQLiteError) {
+            for _ in 0..<count {
+                index += 1
+                try check(sqlite3_bind_null(handle, index))
+            }
+        }
+
         private func check(_ code: Int32) throws(SQLiteError) {
             guard code == SQLITE_OK else { throw SQLiteError(code, "bind", on: sqlite3_db_handle(handle)) }
         }
     }
+
+    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
 
     /// The number in a column. A number is only available with a range, so that no sum of numbers can overflow.
     ///

@@ -14,7 +14,9 @@ extension DNSService {
     func keepWhatIsLearned() {
         guard let disk else { return }
         for provider in composition.providers {
-            provider.upstream.onLearned = { [entry = provider.entry] in disk.keep($0.record(entry)) }
+            provider.upstream.onLearned = { [entry = provider.entry, account = provider.entry.accountText] in
+                disk.keep($0.record(entry, account: account))
+            }
         }
         vendors?.onCall = { disk.keep(.accountCalls, $0, $1.storedText) }
         let isAuto = composition.settings.localDNS.servers == .auto
@@ -140,13 +142,13 @@ extension [LocalDNSServer] {
 
 extension HTTPDNSProvider.Learned {
     /// Calls belong to an account, time to a service, addresses to a host.
-    fileprivate func record(_ entry: Configuration.ProviderEntry) -> StateRecord {
+    fileprivate func record(_ entry: Configuration.ProviderEntry, account: String) -> StateRecord {
         let present = Int64(time(nil))
         return switch self {
         case .calls(let record):
-            StateRecord(.calls, entry.accountText, value: record.storedText, storedAt: present)
+            StateRecord(.calls, account, value: record.storedText, storedAt: present)
         case .fleet(let record):
-            StateRecord(.fleetCalls, entry.accountText, value: record.storedText, storedAt: present)
+            StateRecord(.fleetCalls, account, value: record.storedText, storedAt: present)
         case .clockOffset(let seconds):
             StateRecord(.clockOffset, "\(entry.url)", value: "\(seconds)", storedAt: present)
         case .addresses(let addresses):

@@ -162,6 +162,51 @@ import Testing
         machine.disk.stop()
     }
 
+    @Test func `of a file of the third version the answers of both address families are one row`() throws {
+        let names = ["both.example.com", "a.example.com", "aaaa.example.com", "text.example.com", "late.example.com"]
+        let types: [[RecordType]] = [[.a, .aaaa], [.a], [.aaaa], [.txt], [.aaaa, .a]]
+        var all: [StoredAnswer] = []
+        do {
+            let old = try SQLiteConnection(path, .readWrite)
+            for step in StoreSchema.steps[..<3] { try old.execute(step) }
+            try old.execute("PRAGMA application_id = 0x68646e73; PRAGMA user_version = 3")
+            try old.execute("INSERT INTO identity VALUES (1, 'vendor one'), (5, 'policy one')")
+            let insert = try old.prepare(
+                "INSERT INTO answer VALUES (?, ?, ?, 1, 0, ?, ?, 1, 0, 5, 0, 0, ?, ?, ?)")
+            for (text, types) in zip(names, types) {
+                for type in types {
+                    var row = try stored(text, at: noon - Int64(all.count), ttl: 300 + UInt32(all.count))
+                    let question = Question(name: name(text), type: type)
+                    let address: IPAddress = type == .aaaa ? .v6(7) : .v4(0xc000_0207)
+                    let answer =
+                        type == .txt
+                        ? Answer(answers: [Record(name: question.name, type: .txt, ttl: 300, rdata: [1, 65])])
+                        : Answer(name: question.name, addresses: [address], ttl: row.lifetime)
+                    row.type = type
+                    row.answer = try #require(PackedAnswer(answer, for: question))
+                    all.append(row)
+                    let counts = row.answer.counts
+                    try insert.run([
+                        .integer(Int64(all.count)), .text(text), .integer(Int64(type.rawValue)),
+                        .integer(row.storedAt), .integer(Int64(row.lifetime)), .text("\(address)"),
+                        .blob([0, UInt8(counts.answer), 0, 0, 0, 0] + row.answer.body), .bits(row.checksum),
+                    ])
+                }
+            }
+        }
+        do {
+            let file = try AnswerFile(path)
+            for row in all { #expect(try file.answer(row.key) == row) }
+            let rows = try file.page(from: .max, limit: 100)
+            // By the older of their numbers: what is not known of the age of one is then not known of the other.
+            #expect(rows.rows.map(\.id) == [6, 5, 4, 3, 1] && !rows.isDamaged)
+        }
+        let view = try ChildProcess.run([
+            "sqlite3", path, "SELECT name, type, addresses, ttl FROM answers WHERE name LIKE 'both%'",
+        ])
+        #expect(view.output == "both.example.com|A|192.0.2.7|300\nboth.example.com|AAAA|::7|301\n")
+    }
+
     @Test(arguments: [
         "CREATE TRIGGER evil AFTER INSERT ON answer BEGIN DELETE FROM answer; END", "DROP VIEW answers",
         "ALTER TABLE answer ADD COLUMN more TEXT", "DROP TABLE state",
@@ -285,15 +330,15 @@ import Testing
             for name in names { try file.write(try stored(name)) }
         }
         var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-        // In the index the number of its row follows a name of type 1, class 1 and flags 0, which take no bytes.
+        // In the index the number of its row follows a name and the four bytes of the kind.
         for (name, id, other) in [(names[1], 2, 3), (names[2], 3, 2)] as [(String, UInt8, UInt8)] {
-            let entry = try #require(bytes.firstRange(of: Array(name.utf8) + [id]))
+            let entry = try #require(bytes.firstRange(of: Array(name.utf8) + [1, 0, 1, 0, id]))
             bytes[entry.upperBound - 1] = other
         }
         try clear()
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         let file = try AnswerFile(path)
-        #expect(try file.find(key(names[0]).array)?.answer.name == name(names[0]))
+        #expect(try file.answer(key(names[0]))?.name == name(names[0]))
         for name in names[1...] {
             let error = #expect(throws: SQLiteError.self) { try file.find(key(name).array) }
             #expect(error?.remedy == .replaceFile)

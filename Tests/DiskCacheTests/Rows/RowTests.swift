@@ -35,10 +35,15 @@ import Testing
     }
 
     @Test(arguments: [
-        "id = -5", "name = 'b..example.com'", "type = type + 65536", "class = class + 65536", "flags = 4",
-        "stored = stored + 1", "lifetime = 0", "lifetime = -1", "lifetime = lifetime + 1", "source = 77",
-        "policy = 77", "route = 9", "route = 1", "rcode = 5", "negative = 1", "body = x''", "body = x'0001'",
-        "body = x'000100000000'", "checksum = checksum + 1",
+        "id = -5", "name = 'b..example.com'", "kind = kind | (1 << 40)", "kind = -kind", "kind = kind + (1 << 24)",
+        "kind = kind + (27 << 24)", "kind = kind + (1 << 8)", "kind = kind | 4", "kind = kind | 1",
+        "stored = stored + 1",
+        "stored = NULL", "facts = NULL", "facts = facts & ~1048575", "facts = -facts", "facts = facts + 1",
+        "facts = facts | 1048575", "facts = (facts & ~(262143 << 27)) | (77 << 27)",
+        "facts = (facts & ~(262143 << 45)) | (77 << 45)", "facts = facts | (3 << 25)", "facts = facts | (1 << 25)",
+        "facts = facts | (5 << 21)", "facts = facts | (1 << 20)", "body = NULL", "body = x''", "body = x'0001'",
+        "body = x'000100000000'", "checksum = checksum + 1", "stored6 = stored, facts6 = facts, body6 = body",
+        "stored6 = stored, facts6 = facts, body6 = body, stored = NULL, facts = NULL, body = NULL",
     ])
     func `a row that is not as it was written is left out, and a new file has the others`(change: String) throws {
         try write(["a.example.com", "b.example.com", "c.example.com"].map { try stored($0) })
@@ -93,14 +98,13 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test(arguments: ["source", "policy"], [Int64.min, 0, .max])
-    func `of a file in which a text has a number that is never given, nothing is used`(column: String, id: Int64)
+    @Test(arguments: [27, 45], [Int64.min, 0, 262_144, .max])
+    func `of a file in which a text has a number that is never given, nothing is used`(place: Int, id: Int64)
         throws
     {
         try write([try stored("a.example.com")])
         try change(
-            "UPDATE identity SET id = \(id) WHERE id = (SELECT \(column) FROM answer); UPDATE answer SET \(column) = \(id)"
-        )
+            "UPDATE identity SET id = \(id) WHERE id = (SELECT facts >> \(place) & 262143 FROM answer)")
         let machine = try Machine(path, identity: identity("policy two", provider: "vendor two"))
         try machine.put("b.example.com")
         #expect(machine.flush() && machine.has("b.example.com") && !machine.has("a.example.com"))

@@ -10,11 +10,12 @@ import Testing
 @Suite struct RowWriterTests {
     private let file: AnswerFile
     private let clock = TestClock()
+    private let memory = MemoryCache(memory: 1 << 20)
 
     init() throws { file = try AnswerFile(":memory:") }
 
     private func write(_ changes: AnswerChanges) throws -> Int {
-        try file.write(changes, identity(), clock.wall.reading)
+        try file.write(changes, identity(), clock.wall.reading, beside: memory)
     }
 
     @Test(arguments: [0, 1, 15, 16, 17, 32, 40])
@@ -27,14 +28,14 @@ import Testing
             }
             #expect(try write(changes) == count)
         }
-        for name in names { #expect(try file.find(key(name).array)?.answer == stored(name, at: noon - 5)) }
+        for name in names { #expect(try file.answer(key(name)) == stored(name, at: noon - 5)) }
         let rows = try file.page(from: .max, limit: 100).rows
-        #expect(rows.map { $0.answer.name.description } == names.sorted().reversed())
+        #expect(rows.flatMap(\.answers).map(\.name.description) == names.sorted().reversed())
     }
 
     @Test func `answers of many bytes do not wait for a statement to be full`() throws {
         let type = RecordType(rawValue: 65_280)
-        for index in 0..<2 {
+        for index in 0..<3 {
             let question = Question(name: name("n\(index).example.com"), type: type)
             let records = (0..<4).map { _ in
                 Record(name: question.name, type: type, ttl: 300, rdata: [UInt8](repeating: 7, count: 10_000))
@@ -42,8 +43,9 @@ import Testing
             let packed = try #require(PackedAnswer(Answer(answers: records), for: question))
             var row = try stored("n\(index).example.com")
             (row.type, row.answer) = (type, packed)
+            try file.writer.beginRow(row.key.array.span)
             try file.writer.add(
-                row.facts, key: row.key.array.span, body: packed.body.span, ttlOffsets: packed.ttlOffsets.span,
+                row.facts, type, body: packed.body.span, ttlOffsets: packed.ttlOffsets.span,
                 &file.identities)
         }
         #expect(try file.page(from: .max, limit: 100).rows.count == 2)
@@ -60,7 +62,7 @@ import Testing
             CacheEntry(answer: packed, storedAt: clock.now, lifetime: 60, generation: 7, route: 0, source: 0x8001),
             for: key("a.example", .aaaa).array.span)
         #expect(try write(changes) == 1)
-        #expect(try file.find(key("a.example", .aaaa).array)?.answer.answer == packed)
+        #expect(try file.answer(key("a.example", .aaaa))?.answer == packed)
     }
 
     @Test func `a change that removes an answer stands between others that write some`() throws {
@@ -70,9 +72,9 @@ import Testing
         changes.appendRemoval(of: key("b.example.com").array.span)
         changes.append(try entry("c.example.com", at: clock.now), for: key("c.example.com").array.span)
         #expect(try write(changes) == 2)
-        #expect(try file.find(key("a.example.com").array)?.answer.lifetime == 60)
+        #expect(try file.answer(key("a.example.com"))?.lifetime == 60)
         #expect(try file.find(key("b.example.com").array) == nil)
-        #expect(try file.find(key("c.example.com").array)?.answer == stored("c.example.com"))
+        #expect(try file.answer(key("c.example.com")) == stored("c.example.com"))
     }
 
     @Test func `what is not worth a row has none: of an unknown source, our own answers, those for one network`() throws
@@ -97,7 +99,147 @@ import Testing
             CacheEntry(answer: packed, storedAt: clock.now, lifetime: 60, generation: 7, route: 0, source: 0x8001),
             for: key("www.example.com", .aaaa).array.span)
         #expect(try write(changes) == 1)
-        let select = try file.connection.prepare("SELECT addresses FROM answer")
+        let select = try file.connection.prepare("SELECT addresses6 FROM answer")
         #expect(try select.step() && select.text(0) == "2001:db8::2 2001:db8::1")
+    }
+
+    /// An answer of one address of either family, with a TTL that tells it from others.
+    private func familyEntry(_ text: String, _ type: RecordType, ttl: UInt32) throws -> CacheEntry {
+        let address: IPAddress = type == .a ? .v4(0xc000_0201) : .v6(0x2001_0db8 << 96 | 1)
+        let answer = Answer(name: name(text), addresses: [address], ttl: ttl)
+        let packed = try #require(PackedAnswer(answer, for: Question(name: name(text), type: type)))
+        return CacheEntry(
+            answer: packed, storedAt: clock.now, lifetime: ttl, generation: 7, route: 0, source: 0x8001)
+    }
+
+    /// Writes changes of one name: of each type an answer with this TTL, or its removal.
+    private func write(_ text: String, _ changed: [(type: RecordType, ttl: UInt32?)]) throws -> Int {
+        var changes = AnswerChanges()
+        for (type, ttl) in changed {
+            let key = key(text, type).array
+            if let ttl {
+                changes.append(try familyEntry(text, type, ttl: ttl), for: key.span)
+            } else {
+                changes.appendRemoval(of: key.span)
+            }
+        }
+        return try write(changes)
+    }
+
+    /// The TTLs of a name's answers in the file, by type.
+    private func ttls(_ text: String) throws -> [UInt16: UInt32] {
+        let answers = try [RecordType.a, .aaaa, .txt].compactMap { try file.answer(key(text, $0)) }
+        return Dictionary(uniqueKeysWithValues: answers.map { ($0.type.rawValue, $0.lifetime) })
+    }
+
+    private var rowCount: Int64 {
+        get throws { try file.connection.integer("SELECT count(*) FROM answer", in: 0...100) ?? 0 }
+    }
+
+    @Test func `both address families of a name are one row, and each is found`() throws {
+        #expect(try write("a.example", [(.a, 60), (.aaaa, 61)]) == 2)
+        #expect(try write("b.example", [(.aaaa, 71), (.a, 70)]) == 2)
+        #expect(try rowCount == 2)
+        #expect(try ttls("a.example") == [1: 60, 28: 61])
+        #expect(try ttls("b.example") == [1: 70, 28: 71])
+        let row = try file.find(key("a.example", .aaaa).array)
+        #expect(row?.answers.map(\.type) == [.a, .aaaa])
+        #expect(try file.answers(of: name("a.example")).map(\.type) == [.a, .aaaa])
+    }
+
+    @Test(arguments: [RecordType.a, .aaaa])
+    func `an answer of one address family that changes alone keeps that of the other, which memory has`(
+        type: RecordType
+    )
+        throws
+    {
+        let other: RecordType = type == .a ? .aaaa : .a
+        #expect(try write("a.example", [(.a, 60), (.aaaa, 60)]) == 2)
+        memory.store(try familyEntry("a.example", other, ttl: 60), for: key("a.example", other))
+        #expect(try write("a.example", [(type, 99)]) == 1)
+        #expect(try ttls("a.example") == [type.rawValue: 99, other.rawValue: 60])
+        #expect(try rowCount == 1)
+    }
+
+    @Test
+    func `what memory has of the other address family is not in the row where the policy in force does not know it`()
+        throws
+    {
+        var other = try familyEntry("a.example", .aaaa, ttl: 60)
+        other.source = 99
+        memory.store(other, for: key("a.example", .aaaa))
+        #expect(try write("a.example", [(.a, 99)]) == 1)
+        #expect(try ttls("a.example") == [1: 99])
+    }
+
+    @Test func `an answer alone is found, and the other address family's is not`() throws {
+        for (name, type) in [("a.example", RecordType.a), ("b.example", .aaaa), ("c.example", .txt)] {
+            var changes = AnswerChanges()
+            changes.append(try familyEntry(name, type == .txt ? .a : type, ttl: 60), for: key(name, type).array.span)
+            #expect(try write(changes) == 1)
+        }
+        #expect(try ttls("a.example") == [1: 60])
+        #expect(try ttls("b.example") == [28: 60])
+        #expect(try file.find(key("a.example", .aaaa).array) == nil)
+        #expect(try file.find(key("b.example").array) == nil)
+        #expect(try file.find(key("c.example").array) == nil)
+    }
+
+    @Test(arguments: [RecordType.a, .aaaa])
+    func `the removal of one address family leaves the other, which memory has, and else removes the row`(
+        type: RecordType
+    ) throws {
+        let other: RecordType = type == .a ? .aaaa : .a
+        #expect(try write("a.example", [(.a, 60), (.aaaa, 60)]) == 2)
+        #expect(try write("b.example", [(.a, 60), (.aaaa, 60)]) == 2)
+        memory.store(try familyEntry("a.example", other, ttl: 60), for: key("a.example", other))
+        for name in ["a.example", "b.example"] { #expect(try write(name, [(type, nil)]) == 0) }
+        #expect(try ttls("a.example") == [other.rawValue: 60])
+        #expect(try ttls("b.example").isEmpty)
+        #expect(try rowCount == 1)
+    }
+
+    @Test func `of changes of both address families at once the removed one is not in the row, whatever memory has`()
+        throws
+    {
+        for type in [RecordType.a, .aaaa] {
+            memory.store(try familyEntry("a.example", type, ttl: 60), for: key("a.example", type))
+        }
+        #expect(try write("a.example", [(.a, nil), (.aaaa, 61)]) == 1)
+        #expect(try ttls("a.example") == [28: 61])
+        #expect(try write("a.example", [(.a, nil), (.aaaa, nil)]) == 0)
+        #expect(try rowCount == 0)
+    }
+
+    @Test func `answers asked with other flags are other rows`() throws {
+        let signed = QueryKey(Question(name: name("a.example"), type: .a), dnssecOK: true, checkingDisabled: false)
+        var changes = AnswerChanges()
+        changes.append(try familyEntry("a.example", .a, ttl: 60), for: key("a.example").array.span)
+        changes.append(try familyEntry("a.example", .a, ttl: 61), for: signed.array.span)
+        changes.append(try familyEntry("a.example", .aaaa, ttl: 62), for: key("a.example", .aaaa).array.span)
+        #expect(try write(changes) == 3)
+        #expect(try rowCount == 2)
+        #expect(try ttls("a.example") == [1: 60, 28: 62])
+        #expect(try file.answer(signed)?.lifetime == 61)
+    }
+
+    @Test func `a row stays while one of its answers may still be used`() throws {
+        for (name, first, second) in [("a.example", 60, 60), ("b.example", 86_400, 60), ("c.example", 60, 86_400)] {
+            #expect(try write(name, [(.a, UInt32(first)), (.aaaa, UInt32(second))]) == 2)
+        }
+        let policy = FreshnessPolicy(staleMax: .seconds(0))
+        _ = try file.sweep(from: 1, count: 100, now: clock.wall.reading.secondsSince1970 + 3_600, policy)
+        #expect(try ttls("a.example").isEmpty)
+        #expect(try rowCount == 2)
+    }
+
+    @Test func `a row is removed where either of its answers has an address that is removed`() throws {
+        for (name, type) in [("a.example", RecordType.a), ("b.example", .aaaa)] {
+            #expect(try write(name, [(type, 60)]) == 1)
+        }
+        #expect(try write("c.example", [(.a, 60), (.aaaa, 60)]) == 2)
+        try file.remove(.holding(.v6(0x2001_0db8 << 96 | 1)))
+        #expect(try ttls("a.example") == [1: 60])
+        #expect(try rowCount == 1)
     }
 }
