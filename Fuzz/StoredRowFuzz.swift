@@ -49,8 +49,9 @@ extension Bool {
 extension AnswerFile {
     fileprivate func write(_ stored: StoredAnswer) throws(SQLiteError) {
         let (key, answer) = (stored.key.array, stored.answer)
+        try writer.beginRow(key.span)
         try writer.add(
-            stored.facts, key: key.span, body: answer.body.span, ttlOffsets: answer.ttlOffsets.span, &identities)
+            stored.facts, stored.type, body: answer.body.span, ttlOffsets: answer.ttlOffsets.span, &identities)
         try writer.finish()
     }
 }
@@ -64,6 +65,8 @@ private final class Store {
     private let insert: SQLiteStatement
     private let question: Question
     private let sound: StoredAnswer
+    /// The records of an answer of type AAAA.
+    private let soundBody6: [UInt8]
 
     init() throws(SQLiteError) {
         file = try AnswerFile(":memory:")
@@ -75,12 +78,15 @@ private final class Store {
             name: name, type: .a, class: .internet, dnssecOK: false, checkingDisabled: false, answer: packed,
             isNegative: false, storedAt: Self.today - 100, lifetime: 300, source: "vendor", route: .protect,
             policy: "policy")
+        let addresses6 = Answer(name: name, addresses: [.v6(7)], ttl: 300)
+        guard let packed6 = PackedAnswer(addresses6, for: Question(name: name, type: .aaaa)) else { throw .damagedRow }
+        soundBody6 = packed6.body
         try file.write(sound)
         insert = try file.connection.prepare(
             """
             INSERT OR REPLACE INTO answer
-            (id, name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, addresses, body, checksum)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?)
+            (id, name, kind, stored, facts, body, stored6, facts6, body6, checksum)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
     }
 
@@ -108,12 +114,25 @@ private final class Store {
 
     /// Inserts a row with a checksum that matches its contents.
     private func insertRow(_ script: inout Script) throws(SQLiteError) {
-        let flags = script.integer(0)
-        let (type, `class`) = (script.integer(1), script.integer(1))
-        let (stored, lifetime) = (script.integer(sound.storedAt), script.integer(300))
-        let (route, code, negative) = (script.integer(0), script.integer(0), script.integer(0))
-        let counts = script.number() < 200 ? [2, 0, 0] : (0..<3).map { _ in UInt16(script.number()) }
-        var body = sound.answer.body
+        let kind = script.integer(RowKind(.a, .internet, flags: 0).number)
+        let which = script.number() & 3
+        var checksum: UInt64 = 0
+        let first = which == 3 ? nil : part(&script, kind, RowKind(number: kind)?.type ?? .a, &checksum)
+        let second = which == 0 ? nil : part(&script, kind, .aaaa, &checksum)
+        try insert.run(
+            [.integer(script.integer(1)), .text("\(question.name)"), .integer(kind)]
+                + (first ?? [.null, .null, .null]) + (second ?? [.null, .null, .null]) + [.bits(checksum)])
+    }
+
+    /// The columns of an answer of any contents, which are added to the checksum as the reader computes it.
+    private func part(
+        _ script: inout Script, _ kind: Int64, _ type: RecordType, _ checksum: inout UInt64
+    ) -> [SQLiteStatement.Value] {
+        let stored = script.integer(sound.storedAt)
+        let facts = script.integer(sound.facts.number(source: 1, policy: 2))
+        let counts =
+            script.number() < 200 ? [type == .aaaa ? 1 : 2, 0, 0] : (0..<3).map { _ in UInt16(script.number()) }
+        var body = type == .aaaa ? soundBody6 : sound.answer.body
         for _ in 0..<(script.number() & 7) where !body.isEmpty {
             let place = script.number() % body.count
             switch script.number() & 3 {
@@ -123,20 +142,20 @@ private final class Store {
             default: body[place] ^= 1 << (script.number() & 7)
             }
         }
-        var checksum = Checksum()
+        var sum = Checksum()
         let wire = question.name.wire
-        checksum.add(wire.span)
-        for number in [type, `class`, flags, route, code, negative, stored, lifetime] { checksum.add(number) }
-        checksum.add(sound.source)
-        checksum.add(sound.policy)
-        for count in counts { checksum.add(count) }
-        checksum.add(body.span)
+        sum.add(wire.span)
+        for number in [
+            Int64(type.rawValue), kind >> 8 & 0xffff, kind & 0xff, facts >> 25 & 3, facts >> 21 & 15, facts >> 20 & 1,
+            stored, facts & 0xf_ffff,
+        ] { sum.add(number) }
+        sum.add(file.identities.text(of: facts >> 27 & 0x3_ffff) ?? "")
+        sum.add(file.identities.text(of: facts >> 45 & 0x3_ffff) ?? "")
+        for count in counts { sum.add(count) }
+        sum.add(body.span)
+        checksum ^= sum.value
         let head = counts.flatMap { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] }
-        try insert.run([
-            .integer(script.integer(1)), .text("\(question.name)"), .integer(type), .integer(`class`), .integer(flags),
-            .integer(stored), .integer(lifetime), .integer(script.integer(1)), .integer(route),
-            .integer(script.integer(1)), .integer(code), .integer(negative), .blob(head + body), .bits(checksum.value),
-        ])
+        return [.integer(stored), .integer(facts), .blob(head + body)]
     }
 
     /// Reads all rows, in pages, and uses each.
@@ -152,7 +171,9 @@ private final class Store {
             let page = try file.page(from: position, limit: 2)
             for row in page.rows {
                 check(row)
-                try use(row, identity, reading, policy, memory, isClockSound: script.number() & 1 == 0)
+                for answer in row.answers {
+                    try use(answer, identity, reading, policy, memory, isClockSound: script.number() & 1 == 0)
+                }
             }
             precondition(page.next.map { $0 < position } ?? true, "the walk does not go on")
             next = page.next
@@ -168,35 +189,38 @@ private final class Store {
 
     /// Checks that a row that was read is one that could have been written.
     private func check(_ row: AnswerFile.Row) {
-        let answer = row.answer
-        precondition(StoredRange.ids.contains(row.id) && StoredRange.times.contains(answer.storedAt))
-        precondition(StoredRange.ttls.contains(Int64(answer.lifetime)))
-        let records = answer.answer.unpacked(for: answer.question)
-        precondition(records?.answers.allSatisfy { Int64($0.ttl) <= StoredRange.ttls.upperBound } ?? false)
+        precondition(StoredRange.ids.contains(row.id) && (1...2).contains(row.answers.count))
+        precondition(row.answers.count == 1 || row.answers.map(\.type) == [.a, .aaaa])
+        for answer in row.answers {
+            precondition(StoredRange.times.contains(answer.storedAt))
+            precondition(StoredRange.ttls.contains(Int64(answer.lifetime)))
+            let records = answer.answer.unpacked(for: answer.question)
+            precondition(records?.answers.allSatisfy { Int64($0.ttl) <= StoredRange.ttls.upperBound } ?? false)
+        }
     }
 
     private func use(
-        _ row: AnswerFile.Row, _ identity: PolicyIdentity, _ reading: WallClock.Reading, _ policy: FreshnessPolicy,
+        _ answer: StoredAnswer, _ identity: PolicyIdentity, _ reading: WallClock.Reading, _ policy: FreshnessPolicy,
         _ memory: MemoryCache, isClockSound: Bool
     ) throws(SQLiteError) {
         for withRecords in [false, true] {
-            let age = row.answer.age(at: reading.secondsSince1970)
+            let age = answer.age(at: reading.secondsSince1970)
             let report = CacheReport.Entry(
-                row.answer.question, row.answer.answer, isSigned: false, isNegative: row.answer.isNegative, age: age,
-                lifetime: Int(row.answer.lifetime), source: row.answer.source, withRecords: withRecords)
+                answer.question, answer.answer, isSigned: false, isNegative: answer.isNegative, age: age,
+                lifetime: Int(answer.lifetime), source: answer.source, withRecords: withRecords)
             precondition(report.ttl >= 0 && report.age >= 0 && report.records.allSatisfy { $0.ttl >= 0 })
             precondition(!report.json.isEmpty)
         }
-        guard let entry = row.answer.entry(identity, reading, isClockSound: isClockSound) else { return }
+        guard let entry = answer.entry(identity, reading, isClockSound: isClockSound) else { return }
         _ = entry.freshness(at: reading.now, policy)
-        let key = row.answer.key
+        let key = answer.key
         _ = memory.storeIfAbsent(entry, for: key)
         guard let cached = memory.entry(for: key) else { return }
         _ = policy.refreshMargin(lifetime: cached.lifetime)
         // As it is written again after a fault.
         var changes = AnswerChanges()
         changes.append(cached, for: key.array.span)
-        _ = try file.write(changes, identity, reading)
+        _ = try file.write(changes, identity, reading, beside: memory)
     }
 
     /// Checks the response to a client.
