@@ -122,6 +122,7 @@ final class AnswerFile {
     func write(
         _ changes: AnswerChanges, _ identity: PolicyIdentity, _ reading: WallClock.Reading, beside memory: MemoryCache?
     ) throws(SQLiteError) -> Int {
+        if identities.isLarge { identities = try .tidied(connection) }
         var written = 0
         for row in changes.rowsInOrderOfIndex where changes.isPlain(at: row.first) {
             let first = changes.facts(at: row.first, identity, reading)

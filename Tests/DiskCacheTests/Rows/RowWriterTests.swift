@@ -242,4 +242,25 @@ import Testing
         #expect(try ttls("a.example") == [1: 60])
         #expect(try rowCount == 1)
     }
+
+    @Test func `the texts of policies that no row has any more do not remain`() throws {
+        #expect(try write("kept.example", [(.a, 60), (.aaaa, 60)]) == 2)
+        for number in 0..<2_500 {
+            var changes = AnswerChanges()
+            changes.append(try familyEntry("a.example", .aaaa, ttl: 60), for: key("a.example", .aaaa).array.span)
+            _ = try file.write(changes, identity("policy \(number)"), clock.wall.reading, beside: nil)
+        }
+        let count = try file.connection.integer("SELECT count(*) FROM identity", in: 0...10_000)
+        #expect((3...1_100).contains(count ?? 0))
+        #expect(try file.answer(key("a.example", .aaaa))?.policy == "policy 2499")
+        #expect(try file.answer(key("kept.example"))?.policy == "policy one")
+        #expect(try file.answer(key("kept.example", .aaaa))?.source == "vendor one")
+    }
+
+    @Test func `where the highest number of a text is taken, the lowest free one is next`() throws {
+        try file.connection.execute("INSERT INTO identity VALUES (1, 'first'), (262143, 'last')")
+        var texts = try IdentityTable(file.connection)
+        #expect(try texts.number(of: "new") == 2)
+        #expect(try texts.number(of: "newer") == 3)
+    }
 }
