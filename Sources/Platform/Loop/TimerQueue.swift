@@ -62,11 +62,21 @@ package struct TimerQueue {
 
         /// Removes all cancelled timers. Returns how many entries are left.
         mutating func clean() -> Int {
-            var live = ContiguousArray<Entry>()
-            for index in start..<entries.count where entries[index].timer.isPending { live.append(entries[index]) }
-            entries = live
+            var live = 0
+            for index in start..<entries.count where entries[index].timer.isPending {
+                entries.swapAt(live, index)
+                live += 1
+            }
+            entries.removeSubrange(live...)
             start = 0
-            return live.count
+            // The room of a row that was long is not retained.
+            if entries.capacity > 1_024, live < entries.capacity / 8 {
+                var shorter = ContiguousArray<Entry>()
+                shorter.reserveCapacity(live)
+                shorter += entries
+                entries = shorter
+            }
+            return live
         }
     }
 

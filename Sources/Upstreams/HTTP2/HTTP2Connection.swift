@@ -309,6 +309,7 @@ final class HTTP2Connection: HTTPCarrier {
             (transfer.slot, transfer.carrier) = (nil, nil)
             transfer.attemptEnded(end(of: stream, code, transfer))
         }
+        session?.giveBack(&ended)
         if isRetired { closeIfIdle() }
     }
 

@@ -20,6 +20,8 @@ final class HTTP2Session {
     private let fixedFields: Int
     /// The streams that have ended since the last `takeEnded()`.
     private var ended: [Ended] = []
+    /// Room for them, which was given back.
+    private var room: [Ended] = []
     /// The number of streams that have ended with a reply.
     private(set) var replies = 0
     /// The number of streams that have ended otherwise, reset by the server or by us.
@@ -182,9 +184,21 @@ final class HTTP2Session {
 
     /// The streams that have ended since the last call.
     func takeEnded() -> [Ended] {
-        defer { ended = [] }
+        defer {
+            ended = room
+            room = []
+        }
         return ended
     }
+
+    /// Takes back the room of what `takeEnded()` returned, to be used again.
+    func giveBack(_ taken: inout [Ended]) {
+        swap(&room, &taken)
+        room.removeAll(keepingCapacity: room.capacity <= Self.mostRoom)
+    }
+
+    /// The most ends for which room is retained.
+    private static let mostRoom = 256
 
     fileprivate func note(_ stream: HTTP2Stream, _ code: UInt32) {
         if code == 0, stream.isAnswered { replies += 1 } else { lost += 1 }

@@ -99,8 +99,8 @@ final class TLSChannel {
         let length = copenssl_unread(output, &start)
         guard length > 0 else { return }
         var left = body(UnsafeRawBufferPointer(start: start, count: length))
-        // Reading from a BIO is how bytes are removed from it.
-        withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 1) { scratch in
+        // Reading from a BIO is how bytes are removed from it. More than 1,024 would be allocated, not on the stack.
+        withUnsafeTemporaryAllocation(byteCount: 1_024, alignment: 1) { scratch in
             while left > 0 {
                 let count = BIO_read(output, scratch.baseAddress, Int32(min(left, scratch.count)))
                 guard count > 0 else { break }
