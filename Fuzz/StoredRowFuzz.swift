@@ -217,10 +217,15 @@ private final class Store {
         _ = memory.storeIfAbsent(entry, for: key)
         guard let cached = memory.entry(for: key) else { return }
         _ = policy.refreshMargin(lifetime: cached.lifetime)
-        // As it is written again after a fault.
+        // As it is written again, beside what the file has of the other address family.
         var changes = AnswerChanges()
         changes.append(cached, for: key.array.span)
-        _ = try file.write(changes, identity, reading, beside: memory)
+        do throws(SQLiteError) {
+            _ = try file.write(changes, identity, reading, distrusted: isClockSound ? 0 : .max)
+        } catch {
+            // The row of the other address family is damaged.
+            precondition(error.remedy == .replaceFile, "\(error)")
+        }
     }
 
     /// Checks the response to a client.

@@ -47,6 +47,8 @@ struct AnswerChanges {
 
     /// The size in bytes of all keys and answers.
     var size: Int { bytes.count }
+    /// The bytes for keys and answers that are reserved.
+    var room: Int { bytes.capacity }
 
     /// Appends a new entry.
     mutating func append(_ entry: CacheEntry, for key: Span<UInt8>) {
@@ -84,10 +86,17 @@ struct AnswerChanges {
         }
     }
 
+    /// The last change of one key.
+    struct Last: Equatable {
+        let index: Int
+        /// Whether any change of the key was a removal: then the answer of the file is no longer valid, whatever followed.
+        let removes: Bool
+    }
+
     /// A row to be written: the last changes of its answers, of which there are two where both address families changed.
     struct Row: Equatable {
-        let first: Int
-        let second: Int?
+        let first: Last
+        let second: Last?
     }
 
     /// The rows to be written, nearly in the order of the file's index, which begins with the name: so each of its pages is
@@ -133,7 +142,20 @@ struct AnswerChanges {
     /// - Parameter changes: those of one row, in order of arrival.
     private func row(of changes: some BidirectionalCollection<Int>) -> Row {
         let last = changes[changes.index(before: changes.endIndex)]
-        return Row(first: last, second: changes.last { type(of: $0) != type(of: last) })
+        // Mostly one change of each address family.
+        guard changes.count > 1 else { return Row(first: Last(index: last, removes: isRemoval(at: last)), second: nil) }
+        let type = type(of: last)
+        var (other, removes, removesOther): (Int?, Bool, Bool) = (nil, false, false)
+        for change in changes {
+            if self.type(of: change) == type {
+                removes = removes || isRemoval(at: change)
+            } else {
+                other = change
+                removesOther = removesOther || isRemoval(at: change)
+            }
+        }
+        return Row(
+            first: Last(index: last, removes: removes), second: other.map { Last(index: $0, removes: removesOther) })
     }
 
     /// The first twelve bytes of a name behind the length of its first label, in the upper 96 bits, and the number of a run:
@@ -190,7 +212,7 @@ struct AnswerChanges {
 
     /// Removes all; the room remains, unless they had used only a small part of it.
     mutating func removeAll() {
-        guard places.count >= places.capacity / 8 else {
+        guard places.count >= places.capacity / 8, bytes.count >= bytes.capacity / 8 else {
             self = AnswerChanges()
             return
         }

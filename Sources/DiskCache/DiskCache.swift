@@ -136,7 +136,10 @@ package final class DiskCache: Sendable {
     // MARK: State
 
     /// Stores a record; replaces an older one of its kind and name. Ignores one that is too long.
-    package func keep(_ record: StateRecord) { change { $0.keep(record) } }
+    package func keep(_ record: StateRecord) {
+        guard record.fits else { return }
+        change { $0.keep(record) }
+    }
 
     package func forget(_ kind: StateRecord.Kind, _ name: String) {
         change { $0.forget(StateRecord.Key(kind: kind, name: name)) }

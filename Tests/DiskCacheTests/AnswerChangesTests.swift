@@ -15,12 +15,12 @@ import Testing
 
     /// The names of the changes that are written, in order.
     private func written(_ changes: AnswerChanges) -> [String] {
-        changes.rowsInOrderOfIndex.map { StoredAnswer.name(inKey: changes[$0.first].keyBytes)?.description ?? "" }
+        changes.rowsInOrderOfIndex.map { StoredAnswer.name(inKey: changes[$0.first.index].keyBytes)?.description ?? "" }
     }
 
     /// The changes of each row that is written, in order of the rows.
     private func rows(_ changes: AnswerChanges) -> [Set<Int>] {
-        changes.rowsInOrderOfIndex.map { Set([$0.first]).union($0.second.map { [$0] } ?? []) }
+        changes.rowsInOrderOfIndex.map { Set([$0.first.index]).union($0.second.map { [$0.index] } ?? []) }
     }
 
     @Test func `an entry comes out as it went in, but for what no file has`() throws {
@@ -80,5 +80,38 @@ import Testing
         changes.append(entry, for: key("a.b").array.span)
         changes.append(entry, for: key(".").array.span)
         #expect(Set(rows(changes)) == [[0, 1], [2], [3], [4]])
+    }
+
+    @Test func `a row's change says whether its answer was removed before`() throws {
+        var changes = try changes("a.example.com", "b.example.com")
+        changes.appendRemoval(of: key("a.example.com").array.span)
+        changes.append(try entry("a.example.com", at: TestClock().now), for: key("a.example.com").array.span)
+        changes.append(try entry("a.example.com", at: TestClock().now), for: key("a.example.com", .aaaa).array.span)
+        let rows = changes.rowsInOrderOfIndex
+        #expect(rows.map { $0.first.index } == [4, 1])
+        #expect(!rows[0].first.removes && rows[0].second == AnswerChanges.Last(index: 3, removes: true))
+        #expect(!rows[1].first.removes && rows[1].second == nil)
+    }
+
+    @Test func `room is used again, but not that of a burst`() throws {
+        let long = try #require(
+            PackedAnswer(
+                Answer(name: name("a.example"), addresses: (0..<2_300).map { .v6(UInt128($0)) }, ttl: 60),
+                for: Question(name: name("a.example"), type: .aaaa)))
+        var burst = try entry("a.example", at: TestClock().now)
+        burst.answer = long
+        var changes = AnswerChanges()
+        for index in 0..<250 { changes.append(burst, for: key("n\(index).example", .aaaa).array.span) }
+        changes.removeAll()
+        #expect(changes.isEmpty && changes.room > 10 << 20)
+        changes.append(try entry("a.example", at: TestClock().now), for: key("a.example").array.span)
+        #expect(changes.count == 1 && changes[0].key == key("a.example").array)
+        for _ in 0..<2 {
+            for index in 0..<64 {
+                changes.append(try entry("a.example", at: TestClock().now), for: key("n\(index).example").array.span)
+            }
+            changes.removeAll()
+        }
+        #expect(changes.isEmpty && changes.removalCount == 0 && changes.room < 1 << 20)
     }
 }

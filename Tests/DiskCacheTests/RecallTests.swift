@@ -34,6 +34,37 @@ import Testing
         machine.disk.stop()
     }
 
+    @Test func `a look-up of one address family reads that of the other with it`() async throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        for type in [RecordType.a, .aaaa] { try first.put("www.example.com", type) }
+        first.disk.stop()
+        let machine = try Machine(path, clock: clock, loads: false)
+        await machine.disk.recall(key("www.example.com", .aaaa), clock: ManualClock())
+        #expect(machine.has("www.example.com", .aaaa) && machine.has("www.example.com"))
+        #expect(machine.disk.status.recalled == 1)
+        machine.disk.stop()
+    }
+
+    @Test func `an answer that was removed does not come back while a client asks for the other address family`()
+        async throws
+    {
+        let machine = try Machine(path)
+        for type in [RecordType.a, .aaaa] { try machine.put("www.example.com", type) }
+        #expect(machine.load() && machine.flush())
+        // As the resolver removes a name: from the file, one key after the other from memory, once more from the file.
+        machine.disk.remove(.name(name("www.example.com")))
+        #expect(machine.flush())
+        machine.memory.remove(key("www.example.com"))
+        try machine.put("www.example.com")
+        #expect(machine.flush())
+        machine.memory.remove(key("www.example.com", .aaaa))
+        machine.disk.shared.hasMore.store(true, ordering: .releasing)
+        await machine.disk.recall(key("www.example.com", .aaaa), clock: ManualClock())
+        #expect(machine.has("www.example.com") && !machine.has("www.example.com", .aaaa))
+        machine.disk.stop()
+    }
+
     @Test func `until it has to load, only the names that are asked for are read`() async throws {
         let clock = TestClock()
         let first = try Machine(path, clock: clock)

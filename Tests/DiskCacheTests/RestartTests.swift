@@ -3,6 +3,7 @@ import DNSWire
 import Dispatch
 import Foundation
 import Scheduling
+import Synchronization
 import TestSupport
 import Testing
 
@@ -260,6 +261,56 @@ import Testing
         machine.disk.stop()
     }
 
+    @Test(arguments: [10, 1_000 - noon])
+    func `an answer is as old as it is although that of the other address family changed under another clock`(
+        start: Int64
+    ) throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        for type in [RecordType.a, .aaaa] { try first.put("www.example.com", type, ttl: 86_400) }
+        first.disk.stop()
+        // Ten hours later the clock goes on from the shutdown, or begins near 1970, until it is set.
+        clock.set(noon + start)
+        let second = try Machine(path, clock: clock)
+        #expect(second.load())
+        clock.set(noon + 36_000)
+        try second.put("www.example.com", ttl: 86_400)
+        second.disk.stop()
+        #expect(try AnswerFile(path).answer(key("www.example.com"))?.storedAt == noon + 36_000)
+        clock.set(noon + 30 * 3_600)
+        let third = try Machine(path, clock: clock)
+        #expect(third.load())
+        #expect(third.freshness("www.example.com") == .fresh(remaining: 86_400 - 20 * 3_600))
+        guard case .stale? = third.freshness("www.example.com", .aaaa) else {
+            Issue.record("\(String(describing: third.freshness("www.example.com", .aaaa)))")
+            return
+        }
+        third.disk.stop()
+    }
+
+    @Test func `what memory has is written once, both address families of a name together`() throws {
+        let machine = try Machine(path, memory: 64 << 20)
+        #expect(machine.load())
+        let names = (0..<3_000).map { "n\($0).example.com" }
+        for name in names {
+            for type in [RecordType.a, .aaaa] {
+                machine.memory.store(try entry(name, type, at: machine.clock.now), for: key(name, type))
+            }
+        }
+        machine.memory.store(
+            try entry("six.example.com", .aaaa, at: machine.clock.now), for: key("six.example.com", .aaaa))
+        machine.disk.shared.state.withLock { $0.pending.needsAll = true }
+        try machine.put("four.example.com")
+        #expect(machine.flush())
+        machine.disk.stop()
+        let file = try AnswerFile(path)
+        for name in names { #expect(try file.find(key(name).array)?.answers.count == 2) }
+        #expect(try file.answer(key("six.example.com", .aaaa)) != nil)
+        #expect(try file.answer(key("four.example.com")) != nil)
+        // The last one once with the changes, and once with all.
+        #expect(try file.lastID() <= 3_003)
+    }
+
     @Test func `an answer that came in the meantime is not replaced by an older one of the file`() throws {
         let clock = TestClock()
         try write(["www.example.com"], clock: clock, ttl: 100)
@@ -391,7 +442,12 @@ import Testing
         first.disk.keep(StateRecord(.calls, "gone", value: "1", storedAt: noon))
         #expect(first.flush())
         first.disk.forget(.calls, "gone")
-        first.disk.keep(StateRecord(.journal, "long", value: String(repeating: "x", count: 5_000), storedAt: noon))
+        // Too long a value is not stored, and takes the place of nothing.
+        let long = String(repeating: "x", count: 5_000)
+        for name in ["long", "vendor"] {
+            first.disk.keep(StateRecord(.journal, name, value: long, storedAt: noon))
+        }
+        first.disk.keep(StateRecord(.journal, "made too long", storedAt: noon) { long })
         first.disk.stop()
         let second = try Machine(path, clock: clock)
         let found = await second.disk.states()
@@ -399,6 +455,23 @@ import Testing
             found.sorted { $0.kind.rawValue < $1.kind.rawValue }
                 == records.sorted { $0.kind.rawValue < $1.kind.rawValue })
         second.disk.stop()
+    }
+
+    @Test func `the value of a record that is replaced before it is written is not made`() async throws {
+        let made = Mutex<[Int]>([])
+        let machine = try Machine(path, flushInterval: .seconds(60))
+        for number in 0..<3 {
+            machine.disk.keep(
+                StateRecord(.calls, "vendor", storedAt: noon) {
+                    made.withLock { $0.append(number) }
+                    return "\(number)"
+                })
+        }
+        machine.disk.stop()
+        #expect(made.withLock { $0 } == [2])
+        let next = try Machine(path)
+        #expect(await next.disk.states().map(\.value) == ["2"])
+        next.disk.stop()
     }
 
     @Test func `records that are too old or too many are removed, and of a removed kind all`() async throws {

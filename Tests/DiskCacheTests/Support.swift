@@ -63,13 +63,15 @@ func identity(
 }
 
 /// An answer of one address that is derived from the name.
-func answer(_ text: String, ttl: UInt32 = 300) -> PackedAnswer? {
+func answer(_ text: String, _ type: RecordType = .a, ttl: UInt32 = 300) -> PackedAnswer? {
     PackedAnswer(
-        Answer(name: name(text), addresses: [address(of: text)], ttl: ttl), for: Question(name: name(text), type: .a))
+        Answer(name: name(text), addresses: [address(of: text, type)], ttl: ttl),
+        for: Question(name: name(text), type: type))
 }
 
-func address(of text: String) -> IPAddress {
-    .v4(name(text).wire.reduce(UInt32(17)) { ($0 &* 31) &+ UInt32($1) })
+func address(of text: String, _ type: RecordType = .a) -> IPAddress {
+    let number = name(text).wire.reduce(UInt32(17)) { ($0 &* 31) &+ UInt32($1) }
+    return type == .a ? .v4(number) : .v6(UInt128(number))
 }
 
 func key(_ text: String, _ type: RecordType = .a) -> QueryKey {
@@ -78,10 +80,10 @@ func key(_ text: String, _ type: RecordType = .a) -> QueryKey {
 
 /// An entry as the resolver would store it.
 func entry(
-    _ text: String, at now: Instant, ttl: UInt32 = 300, source: UInt16 = 0x8001, route: UInt16 = 0,
-    generation: UInt32 = 7
+    _ text: String, _ type: RecordType = .a, at now: Instant, ttl: UInt32 = 300, source: UInt16 = 0x8001,
+    route: UInt16 = 0, generation: UInt32 = 7
 ) throws -> CacheEntry {
-    guard let packed = answer(text, ttl: ttl) else { throw TestFailure("an answer that cannot be packed") }
+    guard let packed = answer(text, type, ttl: ttl) else { throw TestFailure("an answer that cannot be packed") }
     return CacheEntry(
         answer: packed, storedAt: now, lifetime: ttl, generation: generation, route: route, source: source)
 }
@@ -167,10 +169,12 @@ final class Machine: Sendable {
     func load() -> Bool { wait { disk.status.state == .used } }
 
     /// Stores an answer in memory and on disk, as the resolver does.
-    func put(_ text: String, ttl: UInt32 = 300, source: UInt16 = 0x8001, route: UInt16 = 0) throws {
-        let entry = try entry(text, at: clock.now, ttl: ttl, source: source, route: route)
-        memory.store(entry, for: key(text))
-        disk.store(entry, for: key(text))
+    func put(
+        _ text: String, _ type: RecordType = .a, ttl: UInt32 = 300, source: UInt16 = 0x8001, route: UInt16 = 0
+    ) throws {
+        let entry = try entry(text, type, at: clock.now, ttl: ttl, source: source, route: route)
+        memory.store(entry, for: key(text, type))
+        disk.store(entry, for: key(text, type))
     }
 
     /// Waits until all stored answers are written.
@@ -181,12 +185,12 @@ final class Machine: Sendable {
         }
     }
 
-    func freshness(_ text: String) -> Freshness? {
-        memory.entry(for: key(text))?.freshness(at: clock.now, FreshnessPolicy())
+    func freshness(_ text: String, _ type: RecordType = .a) -> Freshness? {
+        memory.entry(for: key(text, type))?.freshness(at: clock.now, FreshnessPolicy())
     }
 
     /// Whether memory has the right address of a name.
-    func has(_ text: String) -> Bool {
-        memory.entry(for: key(text))?.answer.addresses == [address(of: text)]
+    func has(_ text: String, _ type: RecordType = .a) -> Bool {
+        memory.entry(for: key(text, type))?.answer.addresses == [address(of: text, type)]
     }
 }

@@ -50,7 +50,7 @@ final class OpenStore {
     private static let statesPerTidying = 1_000
     /// The most seconds by which the clock may deviate from the boot clock between two writes without counting as set.
     private static let drift: Int64 = 60
-    /// Answers removed at once when the file has too many bytes.
+    /// Rows removed at once when the file has too many bytes.
     private static let removalStep = 1_024
 
     init(_ folder: StoreFolder, _ settings: DiskSettings, _ clock: WallClock) throws(OpenFailure) {
@@ -110,12 +110,12 @@ final class OpenStore {
     ///
     /// - Returns: how many answers were written.
     func write(
-        _ changes: PendingChanges, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy, beside memory: MemoryCache
+        _ changes: PendingChanges, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy
     ) throws(SQLiteError) -> Int {
         let reading = clock.reading
         follow(reading)
         let now = reading.isPlausible ? certainTime(at: reading) : 0
-        var written = 0
+        var written = (answers: 0, rows: 0)
         var mark = mark
         var sweepPosition = sweepPosition
         let isTidying = statesLeft <= changes.states.count && !changes.states.isEmpty && reading.isPlausible
@@ -133,22 +133,23 @@ final class OpenStore {
                 }
             }
             for removal in changes.removals { try file.remove(removal) }
-            written = try file.write(changes.answers, identity, reading, beside: memory)
+            written = try file.write(
+                changes.answers, identity, reading, distrusted: mark.distrusted)
             for kind in changes.forgottenKinds { try file.removeStates(kind) }
             for (key, record) in changes.states {
-                guard let record else {
+                guard let record = record?.made else {
                     try file.remove(key)
                     continue
                 }
                 if record.fits { try file.write(record) }
             }
             if isTidying { try file.tidyStates(now: now) }
-            if try file.size() > limit { try file.removeOldest(written + Self.removalStep) }
+            if try file.size() > limit { try file.removeOldest(written.rows + Self.removalStep) }
             if try sweepPosition > file.lastID() { sweepPosition = 0 }
         }
         self.mark = mark
         self.sweepPosition = sweepPosition
         statesLeft = isTidying ? Self.statesPerTidying : statesLeft - changes.states.count
-        return written
+        return written.answers
     }
 }

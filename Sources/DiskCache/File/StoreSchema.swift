@@ -103,29 +103,26 @@ enum StoreSchema {
             checksum INTEGER NOT NULL,
             UNIQUE (name, kind)
         ) STRICT;
-        WITH
-            each AS (
-                SELECT *, ((CASE type WHEN 28 THEN 1 ELSE type END) << 24) | (class << 8) | flags AS kind,
-                    lifetime | (negative << 20) | (rcode << 21) | (route << 25) | (source << 27) | (policy << 45) AS facts
-                FROM answer_before
-                WHERE type BETWEEN 0 AND 65535 AND class BETWEEN 0 AND 65535 AND flags BETWEEN 0 AND 3
-                AND lifetime BETWEEN 1 AND 604800 AND negative BETWEEN 0 AND 1 AND rcode BETWEEN 0 AND 15
-                AND route BETWEEN 0 AND 3 AND source BETWEEN 1 AND 262143 AND policy BETWEEN 1 AND 262143
-            ),
-            both AS (
-                SELECT min(id) AS id, name, kind,
-                    max(CASE WHEN type <> 28 THEN stored END) AS stored, max(CASE WHEN type = 28 THEN stored END) AS stored6,
-                    max(CASE WHEN type <> 28 THEN facts END) AS facts, max(CASE WHEN type = 28 THEN facts END) AS facts6,
-                    max(CASE WHEN type <> 28 THEN addresses END) AS addresses,
-                    max(CASE WHEN type = 28 THEN addresses END) AS addresses6,
-                    max(CASE WHEN type <> 28 THEN body END) AS body, max(CASE WHEN type = 28 THEN body END) AS body6,
-                    max(CASE WHEN type <> 28 THEN checksum END) AS one, max(CASE WHEN type = 28 THEN checksum END) AS six
-                FROM each GROUP BY name, kind
-            )
+        CREATE VIEW sound AS
+            SELECT *, lifetime | (negative << 20) | (rcode << 21) | (route << 25) | (source << 27) | (policy << 45) AS facts
+            FROM answer_before
+            WHERE type BETWEEN 0 AND 65535 AND class BETWEEN 0 AND 65535 AND flags BETWEEN 0 AND 3
+            AND lifetime BETWEEN 1 AND 604800 AND negative BETWEEN 0 AND 1 AND rcode BETWEEN 0 AND 15
+            AND route BETWEEN 0 AND 3 AND source BETWEEN 1 AND 262143 AND policy BETWEEN 1 AND 262143;
         INSERT INTO answer (id, name, kind, stored, facts, addresses, body, stored6, facts6, addresses6, body6, checksum)
-        SELECT id, name, kind, stored, facts, addresses, body, stored6, facts6, addresses6, body6,
-            CASE WHEN six IS NULL THEN one WHEN one IS NULL THEN six ELSE (one | six) - (one & six) END
-        FROM both ORDER BY id;
+            SELECT min(one.id, ifnull(six.id, one.id)), one.name, (one.type << 24) | (one.class << 8) | one.flags,
+                one.stored, one.facts, one.addresses, one.body, six.stored, six.facts, six.addresses, six.body,
+                ifnull((one.checksum | six.checksum) - (one.checksum & six.checksum), one.checksum)
+            FROM sound AS one LEFT JOIN sound AS six ON one.type = 1
+                AND six.name = one.name AND six.type = 28 AND six.class = one.class AND six.flags = one.flags
+            WHERE one.type <> 28;
+        INSERT INTO answer (id, name, kind, stored6, facts6, addresses6, body6, checksum)
+            SELECT id, name, (1 << 24) | (class << 8) | flags, stored, facts, addresses, body, checksum
+            FROM sound AS six
+            WHERE type = 28 AND NOT EXISTS (
+                SELECT 1 FROM sound AS one
+                WHERE one.name = six.name AND one.type = 1 AND one.class = six.class AND one.flags = six.flags);
+        DROP VIEW sound;
         DROP TABLE answer_before;
         CREATE VIEW answers AS
         WITH part (name, type, stored, facts, addresses) AS (

@@ -43,9 +43,8 @@ extension AnswerFile {
         var records: [StateRecord] = []
         while try statement.step() {
             guard let kind = StateRecord.Kind(rawValue: statement.text(0)) else { continue }
-            let value = statement.text(2)
             let record = StateRecord(
-                kind, statement.text(1), value: value,
+                kind, statement.text(1), value: statement.text(2),
                 storedAt: try statement.integer(3, in: StoredRange.times))
             guard record.fits, record.checksum == statement.bits(4) else { throw .damagedRow }
             records.append(record)

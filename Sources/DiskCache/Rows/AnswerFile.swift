@@ -42,11 +42,23 @@ final class AnswerFile {
             PRAGMA journal_mode = WAL;
             PRAGMA synchronous = NORMAL;
             PRAGMA journal_size_limit = 8388608;
-            PRAGMA temp_store = MEMORY;
             PRAGMA cell_size_check = ON;
             """)
-        let isNew = try StoreSchema.migrate(connection)
+        let isNew = try Self.migrate(connection)
         try self.init(connection, isNew: isNew)
+    }
+
+    /// What a migration has to remember of the file is as large as the file, so it goes into temporary files where there can
+    /// be any; afterwards there is little, and it goes into memory.
+    private static func migrate(_ connection: borrowing SQLiteConnection) throws(SQLiteError) -> Bool {
+        let isNew: Bool?
+        do throws(SQLiteError) { isNew = try StoreSchema.migrate(connection) } catch {
+            guard error.remedy == .tryAgain else { throw error }
+            isNew = nil
+        }
+        try connection.execute("PRAGMA temp_store = MEMORY")
+        if let isNew { return isNew }
+        return try StoreSchema.migrate(connection)
     }
 
     /// Opens a file for reading, and leaves nothing beside it. A server may be using it.
@@ -78,7 +90,7 @@ final class AnswerFile {
         self.isNew = isNew
         try StoreSchema.check(connection)
         writer = try RowWriter(connection)
-        delete = try connection.prepare("DELETE FROM answer WHERE name = ? AND kind = ?")
+        delete = try connection.prepare("DELETE FROM answer WHERE id = ?")
         select = try connection.prepare(
             """
             SELECT id, name, kind, stored, facts, body, stored6, facts6, body6, checksum
@@ -116,72 +128,97 @@ final class AnswerFile {
     /// Writes changes of answers, in the order of the file's index; each row replaces an older one with the same key.
     /// Inside a transaction.
     ///
-    /// - Parameter memory: where the answer of a name's other address family is, when only that of one has changed: the row
-    ///   gets both, or what `memory` no longer has is not in the file either; nil: nowhere.
-    /// - Returns: how many changed answers were written.
+    /// - Parameter distrusted: answers of rows up to this number are of unknown age, and stay so in a row with another.
+    /// - Returns: how many changed answers, and how many rows, were written.
     func write(
-        _ changes: AnswerChanges, _ identity: PolicyIdentity, _ reading: WallClock.Reading, beside memory: MemoryCache?
-    ) throws(SQLiteError) -> Int {
+        _ changes: AnswerChanges, _ identity: PolicyIdentity, _ reading: WallClock.Reading, distrusted: Int64
+    ) throws(SQLiteError) -> (answers: Int, rows: Int) {
         if identities.isLarge { identities = try .tidied(connection) }
-        var written = 0
-        for row in changes.rowsInOrderOfIndex where changes.isPlain(at: row.first) {
-            let first = changes.facts(at: row.first, identity, reading)
-            let second = row.second.flatMap { changes.facts(at: $0, identity, reading) }
-            let isRemoval = changes.isRemoval(at: row.first) || row.second.map { changes.isRemoval(at: $0) } ?? false
-            guard first != nil || second != nil || isRemoval else { continue }
-            let other = row.second == nil ? QueryKey(otherFamilyOf: changes[row.first].keyBytes) : nil
-            let otherEntry = other.flatMap { memory?.entry(for: $0) }
-            let otherFacts = otherEntry.flatMap { RowFacts($0, identity, reading) }
-            if first == nil, second == nil, otherFacts == nil {
-                try delete(changes[row.first].key)
+        var written = (answers: 0, rows: 0)
+        for row in changes.rowsInOrderOfIndex where changes.isPlain(at: row.first.index) {
+            let first = changes.facts(at: row.first.index, identity, reading)
+            let second = row.second.flatMap { changes.facts(at: $0.index, identity, reading) }
+            let others = try others(of: row, changes, hasFirst: first != nil, hasSecond: second != nil)
+            guard first != nil || second != nil else {
+                if let others { try reduce(others.row, to: others.answers) }
                 continue
             }
-            try changes.withParts(at: row.first) { key, body, ttlOffsets throws(SQLiteError) in
+            try changes.withParts(at: row.first.index) { key, body, ttlOffsets throws(SQLiteError) in
                 try writer.beginRow(key)
                 guard let first else { return }
                 try writer.add(
-                    first, changes.type(of: row.first), body: body, ttlOffsets: ttlOffsets, &identities)
-                written += 1
+                    first, changes.type(of: row.first.index), body: body, ttlOffsets: ttlOffsets, &identities)
+                written.answers += 1
             }
-            if let second, let index = row.second {
+            if let second, let index = row.second?.index {
                 try changes.withParts(at: index) { _, body, ttlOffsets throws(SQLiteError) in
                     try writer.add(
                         second, changes.type(of: index), body: body, ttlOffsets: ttlOffsets, &identities)
-                    written += 1
+                    written.answers += 1
                 }
             }
-            if let type = other?.type, let answer = otherEntry?.answer, let otherFacts {
+            for var answer in others?.answers ?? [] {
+                if let id = others?.row.id, id <= distrusted {
+                    answer.storedAt = min(answer.storedAt, WallClock.earliest - 1)
+                }
                 try writer.add(
-                    otherFacts, type, body: answer.body.span, ttlOffsets: answer.ttlOffsets.span, &identities)
+                    answer.facts, answer.type, body: answer.answer.body.span,
+                    ttlOffsets: answer.answer.ttlOffsets.span, &identities)
             }
+            written.rows += 1
         }
         try writer.finish()
         return written
     }
 
-    /// Removes the row under one key.
-    ///
-    /// - Parameter key: the bytes of a `QueryKey`.
-    private func delete(_ key: [UInt8]) throws(SQLiteError) {
-        guard let values = Self.keyValues(key) else { return }
-        try delete.run(values)
+    /// The row of the file that changes, and those of its answers that remain valid; nil where there is no row, and where
+    /// nothing of it can remain, since both answers are new.
+    private func others(
+        of row: AnswerChanges.Row, _ changes: AnswerChanges, hasFirst: Bool, hasSecond: Bool
+    ) throws(SQLiteError) -> (row: Row, answers: [StoredAnswer])? {
+        let isReplaced = hasFirst || row.first.removes
+        let isOtherReplaced = hasSecond || row.second?.removes ?? false
+        guard isReplaced != isOtherReplaced || !(hasFirst || hasSecond) else { return nil }
+        guard isReplaced || isOtherReplaced else { return nil }
+        // Of other types a row has one answer.
+        if hasFirst, !changes.type(of: row.first.index).isAddress { return nil }
+        let key = changes[row.first.index].key
+        guard let old = try read(key) else { return nil }
+        let type = changes.type(of: row.first.index)
+        return (old, old.answers.filter { $0.type == type ? !isReplaced : !isOtherReplaced })
+    }
+
+    /// Leaves some answers of a row alone, under its number.
+    private func reduce(_ row: Row, to answers: [StoredAnswer]) throws(SQLiteError) {
+        guard answers.count < row.answers.count else { return }
+        guard let answer = answers.first else { return try delete.run([.integer(row.id)]) }
+        let sql: StaticString =
+            answer.type == .aaaa
+            ? "UPDATE answer SET stored = NULL, facts = NULL, addresses = NULL, body = NULL, checksum = ? WHERE id = ?"
+            : "UPDATE answer SET stored6 = NULL, facts6 = NULL, addresses6 = NULL, body6 = NULL, checksum = ? WHERE id = ?"
+        try connection.prepare(sql).run([.bits(answer.checksum), .integer(row.id)])
+    }
+
+    /// The row of one key, whichever of its answers it has.
+    private func read(_ key: [UInt8]) throws(SQLiteError) -> Row? {
+        guard let name = StoredAnswer.name(inKey: key[...]) else { return nil }
+        let kind = RowKind(tail: key.span.extracting(last: 5))
+        try select.bind([.text(name.description), .integer(kind.number)])
+        guard try select.step() else { return nil }
+        defer { select.reset() }
+        let row = try row(select)
+        // Where an index is damaged, SQLite may have taken the key from the index, and then the checksum differs, or
+        // from the row, and then the key does.
+        guard row.answers.allSatisfy({ $0.name == name && $0.kind == kind }) else { throw .damagedRow }
+        return row
     }
 
     /// The row that has the answer under one key, with that of the other address family.
     ///
     /// - Parameter key: the bytes of a `QueryKey`.
     func find(_ key: [UInt8]) throws(SQLiteError) -> Row? {
-        guard let values = Self.keyValues(key) else { return nil }
-        try select.bind(values)
-        guard try select.step() else { return nil }
-        defer { select.reset() }
-        // Where an index is damaged, SQLite may have taken the key from the index, and then the checksum differs, or
-        // from the row, and then the key does.
-        let row = try row(select)
-        let keys = row.answers.map(\.key.array)
-        guard !keys.contains(key) else { return row }
-        guard let first = keys.first, QueryKey(otherFamilyOf: first[...])?.array == key else { throw .damagedRow }
-        return nil
+        guard let row = try read(key), row.answers.contains(where: { $0.key.array == key }) else { return nil }
+        return row
     }
 
     /// All answers of one name, by type.
@@ -220,25 +257,26 @@ final class AnswerFile {
         return (rows, count == limit ? next : nil, rows.count < count)
     }
 
-    /// Removes the rows that have an answer that `removal` covers, and damaged ones.
+    /// Removes the answers that `removal` covers, and damaged rows that may have them.
     func remove(_ removal: DiskRemoval) throws(SQLiteError) {
         guard removal != .all else {
             try connection.execute("DELETE FROM answer")
             return
         }
         let all = try connection.prepare("SELECT id, name, addresses, addresses6 FROM answer")
-        let one = try connection.prepare("DELETE FROM answer WHERE id = ?")
         var doomed: [Int64] = []
         while try all.step() {
             let id = try all.integer(0, in: .min ... .max)
-            guard let name = try? Name(all.text(1)) else {
-                doomed.append(id)
+            let addresses = [2, 3].flatMap { all.text($0).split(separator: " ").compactMap { IPAddress($0) } }
+            if (try? Name(all.text(1))).map({ removal.covers($0, addresses) }) ?? true { doomed.append(id) }
+        }
+        for id in doomed {
+            guard let row = try page(from: id, limit: 1).rows.first, row.id == id else {
+                try delete.run([.integer(id)])
                 continue
             }
-            let texts = [2, 3].flatMap { all.text($0).split(separator: " ") }
-            if removal.covers(name, texts.compactMap { IPAddress($0) }) { doomed.append(id) }
+            try reduce(row, to: row.answers.filter { !removal.covers($0.name, $0.answer.addresses) })
         }
-        for id in doomed { try one.run([.integer(id)]) }
     }
 
     // MARK: Bounds
@@ -293,12 +331,6 @@ final class AnswerFile {
     }
 
     // MARK: Rows
-
-    /// Name and kind from the bytes of a `QueryKey`; nil for invalid bytes.
-    private static func keyValues(_ key: [UInt8]) -> [SQLiteStatement.Value]? {
-        guard let name = StoredAnswer.name(inKey: key[...]) else { return nil }
-        return [.text(name.description), .integer(RowKind(tail: key.span.extracting(last: 5)).number)]
-    }
 
     /// The current row of a statement; every value is validated as if it had come from the network.
     private func row(_ statement: borrowing SQLiteStatement) throws(SQLiteError) -> Row {

@@ -56,16 +56,6 @@ extension RowFacts {
     /// The facts of an entry in memory, in terms that mean the same in the next process; nil when its source is not in the
     /// policy in force, so that it is not worth storing.
     init?(
-        _ entry: CacheEntry, _ identity: PolicyIdentity, _ reading: WallClock.Reading
-    ) {
-        self.init(
-            responseCode: entry.answer.responseCode, counts: entry.answer.counts, isNegative: entry.isNegative,
-            storedAt: entry.storedAt, lifetime: entry.lifetime, source: entry.source, route: entry.route,
-            generation: entry.generation, identity, reading)
-    }
-
-    /// The same for the values of an entry.
-    init?(
         responseCode: ResponseCode, counts: PackedAnswer.SectionCounts, isNegative: Bool, storedAt: Instant,
         lifetime: UInt32, source: UInt16, route: UInt16, generation: UInt32, _ identity: PolicyIdentity,
         _ reading: WallClock.Reading

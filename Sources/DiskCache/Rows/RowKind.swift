@@ -40,18 +40,11 @@ struct RowKind: Equatable {
 }
 
 extension QueryKey {
-    /// The key of the same question for the other address family; nil for other types, and for bytes that are no key
-    /// without a scope.
-    ///
-    /// - Parameter key: the bytes of a `QueryKey`.
-    init?(otherFamilyOf key: ArraySlice<UInt8>) {
-        guard let name = StoredAnswer.name(inKey: key) else { return nil }
-        let tail = key.span.extracting(last: 5)
-        let kind = RowKind(tail: tail)
-        guard kind.hasFamilies else { return nil }
-        let type: RecordType = tail[1] == RecordType.a.rawValue ? .aaaa : .a
-        self.init(
-            Question(name: name, type: type, class: kind.class), dnssecOK: kind.flags & 1 != 0,
-            checkingDisabled: kind.flags & 2 != 0)
+    /// The key of the same question for the other address family; nil for other types.
+    var otherFamily: QueryKey? {
+        guard type.isAddress else { return nil }
+        var other = self
+        other.storage[count - 4] = type == .a ? UInt8(RecordType.aaaa.rawValue) : UInt8(RecordType.a.rawValue)
+        return other
     }
 }

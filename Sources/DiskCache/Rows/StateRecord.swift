@@ -51,20 +51,39 @@ package struct StateRecord: Equatable, Sendable {
     package let name: String
     /// Seconds since 1970.
     package let storedAt: Int64
-    private let text: @Sendable () -> String
+    private let text: Text
 
-    /// - Parameter value: evaluated when it is read: of a record that is replaced before it is written, never.
-    package init(
-        _ kind: Kind, _ name: String, value: @autoclosure @escaping @Sendable () -> String, storedAt: Int64
-    ) {
+    private enum Text: Sendable {
+        case known(String)
+        case made(@Sendable () -> String)
+    }
+
+    package init(_ kind: Kind, _ name: String, value: String, storedAt: Int64) {
         self.kind = kind
         self.name = name
         self.storedAt = storedAt
-        text = value
+        text = .known(value)
+    }
+
+    /// - Parameter value: called when the record is written: for one that is replaced before, never. A value that turns
+    ///   out too long is not written.
+    package init(_ kind: Kind, _ name: String, storedAt: Int64, value: @escaping @Sendable () -> String) {
+        self.kind = kind
+        self.name = name
+        self.storedAt = storedAt
+        text = .made(value)
     }
 
     /// At most 4,096 bytes, in a format specific to the kind.
-    package var value: String { text() }
+    package var value: String {
+        switch text {
+        case .known(let value): value
+        case .made(let make): make()
+        }
+    }
+
+    /// The record with its value made.
+    var made: StateRecord { StateRecord(kind, name, value: value, storedAt: storedAt) }
 
     package static func == (left: Self, right: Self) -> Bool {
         left.key == right.key && left.storedAt == right.storedAt && left.value == right.value
@@ -83,8 +102,11 @@ package struct StateRecord: Equatable, Sendable {
     static let longestName = 512
     static let longestValue = 4_096
 
-    /// Whether name and value are short enough to be stored.
-    var fits: Bool { name.utf8.count <= Self.longestName && value.utf8.count <= Self.longestValue }
+    /// Whether name and value are short enough to be stored; for a value that is not made yet, whether the name is.
+    var fits: Bool {
+        guard name.utf8.count <= Self.longestName else { return false }
+        return if case .known(let value) = text { value.utf8.count <= Self.longestValue } else { true }
+    }
 
     var checksum: UInt64 {
         var checksum = Checksum()

@@ -26,6 +26,9 @@ package struct StoredAnswer: Equatable, Sendable {
     /// The key of the answer in the cache.
     package var key: QueryKey { QueryKey(question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled) }
 
+    /// What was asked of its row's name.
+    var kind: RowKind { RowKind(type, `class`, flags: flags) }
+
     /// The checksum of all fields, which detects changes by the disk.
     var checksum: UInt64 {
         var checksum = Checksum()

@@ -14,8 +14,9 @@ struct SQLiteConnection: ~Copyable {
 
     private let handle: OpaquePointer
 
-    /// The longest row in bytes. Beside the 64 KiB of an answer's records it may have the text of 2,340 IPv6 addresses.
-    private static let longestValue: Int32 = 1 << 18
+    /// The longest row in bytes. It may have 64 KiB of records of each address family, and the texts of 4,090 IPv4 and 2,340
+    /// IPv6 addresses.
+    private static let longestValue: Int32 = 1 << 19
     /// Run once, before the first connection is opened.
     private static let configuration: Void = csqlite_configure()
     /// The longest wait for another process's lock, in milliseconds: longer than a short query by the `sqlite3` tool.

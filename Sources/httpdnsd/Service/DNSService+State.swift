@@ -18,7 +18,9 @@ extension DNSService {
                 disk.keep($0.record(entry, account: account))
             }
         }
-        vendors?.onCall = { disk.keep(.accountCalls, $0, $1.storedText) }
+        vendors?.onCall = { account, calls in
+            disk.keep(StateRecord(.accountCalls, account, storedAt: Int64(time(nil))) { calls.storedText })
+        }
         let isAuto = composition.settings.localDNS.servers == .auto
         composition.localDNS.onWorking = { servers in
             guard isAuto else { return }
@@ -146,7 +148,8 @@ extension HTTPDNSProvider.Learned {
         let present = Int64(time(nil))
         return switch self {
         case .calls(let record):
-            StateRecord(.calls, account, value: record.storedText, storedAt: present)
+            // Counted for every call, and written once in a while.
+            StateRecord(.calls, account, storedAt: present) { record.storedText }
         case .fleet(let record):
             StateRecord(.fleetCalls, account, value: record.storedText, storedAt: present)
         case .clockOffset(let seconds):

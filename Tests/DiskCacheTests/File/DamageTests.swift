@@ -165,6 +165,8 @@ import Testing
     @Test func `of a file of the third version the answers of both address families are one row`() throws {
         let names = ["both.example.com", "a.example.com", "aaaa.example.com", "text.example.com", "late.example.com"]
         let types: [[RecordType]] = [[.a, .aaaa], [.a], [.aaaa], [.txt], [.aaaa, .a]]
+        // Asked with DO, so it is another row.
+        let signed = 8
         var all: [StoredAnswer] = []
         do {
             let old = try SQLiteConnection(path, .readWrite)
@@ -172,8 +174,8 @@ import Testing
             try old.execute("PRAGMA application_id = 0x68646e73; PRAGMA user_version = 3")
             try old.execute("INSERT INTO identity VALUES (1, 'vendor one'), (5, 'policy one')")
             let insert = try old.prepare(
-                "INSERT INTO answer VALUES (?, ?, ?, 1, 0, ?, ?, 1, 0, 5, 0, 0, ?, ?, ?)")
-            for (text, types) in zip(names, types) {
+                "INSERT INTO answer VALUES (?, ?, ?, 1, ?, ?, ?, 1, 0, 5, 0, 0, ?, ?, ?)")
+            for (text, types) in zip(names + [names[1]], types + [[.aaaa]]) {
                 for type in types {
                     var row = try stored(text, at: noon - Int64(all.count), ttl: 300 + UInt32(all.count))
                     let question = Question(name: name(text), type: type)
@@ -183,12 +185,14 @@ import Testing
                         ? Answer(answers: [Record(name: question.name, type: .txt, ttl: 300, rdata: [1, 65])])
                         : Answer(name: question.name, addresses: [address], ttl: row.lifetime)
                     row.type = type
+                    row.dnssecOK = all.count + 1 == signed
                     row.answer = try #require(PackedAnswer(answer, for: question))
                     all.append(row)
                     let counts = row.answer.counts
                     try insert.run([
                         .integer(Int64(all.count)), .text(text), .integer(Int64(type.rawValue)),
-                        .integer(row.storedAt), .integer(Int64(row.lifetime)), .text("\(address)"),
+                        .integer(row.dnssecOK ? 1 : 0), .integer(row.storedAt), .integer(Int64(row.lifetime)),
+                        .text("\(address)"),
                         .blob([0, UInt8(counts.answer), 0, 0, 0, 0] + row.answer.body), .bits(row.checksum),
                     ])
                 }
@@ -199,7 +203,7 @@ import Testing
             for row in all { #expect(try file.answer(row.key) == row) }
             let rows = try file.page(from: .max, limit: 100)
             // By the older of their numbers: what is not known of the age of one is then not known of the other.
-            #expect(rows.rows.map(\.id) == [6, 5, 4, 3, 1] && !rows.isDamaged)
+            #expect(rows.rows.map(\.id) == [8, 6, 5, 4, 3, 1] && !rows.isDamaged)
         }
         let view = try ChildProcess.run([
             "sqlite3", path, "SELECT name, type, addresses, ttl FROM answers WHERE name LIKE 'both%'",

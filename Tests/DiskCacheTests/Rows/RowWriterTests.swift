@@ -10,12 +10,11 @@ import Testing
 @Suite struct RowWriterTests {
     private let file: AnswerFile
     private let clock = TestClock()
-    private let memory = MemoryCache(memory: 1 << 20)
 
     init() throws { file = try AnswerFile(":memory:") }
 
     private func write(_ changes: AnswerChanges) throws -> Int {
-        try file.write(changes, identity(), clock.wall.reading, beside: memory)
+        try file.write(changes, identity(), clock.wall.reading, distrusted: 0).answers
     }
 
     @Test(arguments: [0, 1, 15, 16, 17, 32, 40])
@@ -51,18 +50,25 @@ import Testing
         #expect(try file.page(from: .max, limit: 100).rows.count == 2)
     }
 
-    @Test func `the longest answer of addresses fits, with their texts for people`() throws {
-        let question = Question(name: name("a.example"), type: .aaaa)
-        let addresses = (0..<2_300).map { IPAddress.v6(UInt128.max - UInt128($0)) }
-        let packed = try #require(
-            PackedAnswer(Answer(name: question.name, addresses: addresses, ttl: 60), for: question))
-        #expect(packed.body.count > 64_000)
+    @Test func `the longest answers of both address families fit, with their texts for people`() throws {
         var changes = AnswerChanges()
-        changes.append(
-            CacheEntry(answer: packed, storedAt: clock.now, lifetime: 60, generation: 7, route: 0, source: 0x8001),
-            for: key("a.example", .aaaa).array.span)
-        #expect(try write(changes) == 1)
-        #expect(try file.answer(key("a.example", .aaaa))?.answer == packed)
+        var answers: [PackedAnswer] = []
+        for type in [RecordType.a, .aaaa] {
+            let question = Question(name: name("a.example"), type: type)
+            let addresses = (0..<(type == .a ? 4_080 : 2_330)).map { index -> IPAddress in
+                type == .a ? .v4(0xdfff_ff64 - UInt32(index) << 8) : .v6(UInt128.max - UInt128(index))
+            }
+            let packed = try #require(
+                PackedAnswer(Answer(name: question.name, addresses: addresses, ttl: 60), for: question))
+            #expect(packed.body.count > 65_000)
+            answers.append(packed)
+            changes.append(
+                CacheEntry(
+                    answer: packed, storedAt: clock.now, lifetime: 60, generation: 7, route: 0, source: 0x8001),
+                for: key("a.example", type).array.span)
+        }
+        #expect(try write(changes) == 2)
+        #expect(try file.find(key("a.example").array)?.answers.map(\.answer) == answers)
     }
 
     @Test func `a change that removes an answer stands between others that write some`() throws {
@@ -103,22 +109,13 @@ import Testing
         #expect(try select.step() && select.text(0) == "2001:db8::2 2001:db8::1")
     }
 
-    /// An answer of one address of either family, with a TTL that tells it from others.
-    private func familyEntry(_ text: String, _ type: RecordType, ttl: UInt32) throws -> CacheEntry {
-        let address: IPAddress = type == .a ? .v4(0xc000_0201) : .v6(0x2001_0db8 << 96 | 1)
-        let answer = Answer(name: name(text), addresses: [address], ttl: ttl)
-        let packed = try #require(PackedAnswer(answer, for: Question(name: name(text), type: type)))
-        return CacheEntry(
-            answer: packed, storedAt: clock.now, lifetime: ttl, generation: 7, route: 0, source: 0x8001)
-    }
-
     /// Writes changes of one name: of each type an answer with this TTL, or its removal.
     private func write(_ text: String, _ changed: [(type: RecordType, ttl: UInt32?)]) throws -> Int {
         var changes = AnswerChanges()
         for (type, ttl) in changed {
             let key = key(text, type).array
             if let ttl {
-                changes.append(try familyEntry(text, type, ttl: ttl), for: key.span)
+                changes.append(try entry(text, type, at: clock.now, ttl: ttl), for: key.span)
             } else {
                 changes.appendRemoval(of: key.span)
             }
@@ -148,34 +145,49 @@ import Testing
     }
 
     @Test(arguments: [RecordType.a, .aaaa])
-    func `an answer of one address family that changes alone keeps that of the other, which memory has`(
-        type: RecordType
-    )
+    func `an answer of one address family that changes alone leaves that of the other as it was`(type: RecordType)
         throws
     {
         let other: RecordType = type == .a ? .aaaa : .a
         #expect(try write("a.example", [(.a, 60), (.aaaa, 60)]) == 2)
-        memory.store(try familyEntry("a.example", other, ttl: 60), for: key("a.example", other))
-        #expect(try write("a.example", [(type, 99)]) == 1)
+        let before = try file.answer(key("a.example", other))
+        clock.pass(1_000)
+        var changes = AnswerChanges()
+        changes.append(try entry("a.example", type, at: clock.now, ttl: 99), for: key("a.example", type).array.span)
+        let written = try file.write(changes, identity("policy two"), clock.wall.reading, distrusted: 0)
+        #expect(written == (1, 1))
         #expect(try ttls("a.example") == [type.rawValue: 99, other.rawValue: 60])
+        #expect(try file.answer(key("a.example", other)) == before)
         #expect(try rowCount == 1)
     }
 
-    @Test
-    func `what memory has of the other address family is not in the row where the policy in force does not know it`()
-        throws
-    {
-        var other = try familyEntry("a.example", .aaaa, ttl: 60)
+    @Test func `an answer of unknown age is of unknown age in a row with a new one too`() throws {
+        #expect(try write("a.example", [(.a, 86_400), (.aaaa, 86_400)]) == 2)
+        var changes = AnswerChanges()
+        changes.append(try entry("a.example", .a, at: clock.now, ttl: 99), for: key("a.example").array.span)
+        _ = try file.write(changes, identity(), clock.wall.reading, distrusted: 1)
+        let row = try file.find(key("a.example", .aaaa).array)
+        #expect(row?.id == 2)
+        let entry = row?.answers.last?.entry(identity(), clock.wall.reading, isClockSound: true)
+        #expect(entry?.freshness(at: clock.now, FreshnessPolicy()) == .stale(wait: FreshnessPolicy.longWait))
+    }
+
+    @Test func `a removal counts although an answer followed that is not worth a row`() throws {
+        #expect(try write("a.example", [(.a, 60), (.aaaa, 60)]) == 2)
+        var changes = AnswerChanges()
+        changes.appendRemoval(of: key("a.example").array.span)
+        var other = try entry("a.example", .a, at: clock.now, ttl: 61)
         other.source = 99
-        memory.store(other, for: key("a.example", .aaaa))
-        #expect(try write("a.example", [(.a, 99)]) == 1)
-        #expect(try ttls("a.example") == [1: 99])
+        changes.append(other, for: key("a.example").array.span)
+        #expect(try write(changes) == 0)
+        #expect(try ttls("a.example") == [28: 60])
     }
 
     @Test func `an answer alone is found, and the other address family's is not`() throws {
         for (name, type) in [("a.example", RecordType.a), ("b.example", .aaaa), ("c.example", .txt)] {
             var changes = AnswerChanges()
-            changes.append(try familyEntry(name, type == .txt ? .a : type, ttl: 60), for: key(name, type).array.span)
+            changes.append(
+                try entry(name, type == .txt ? .a : type, at: clock.now, ttl: 60), for: key(name, type).array.span)
             #expect(try write(changes) == 1)
         }
         #expect(try ttls("a.example") == [1: 60])
@@ -186,27 +198,26 @@ import Testing
     }
 
     @Test(arguments: [RecordType.a, .aaaa])
-    func `the removal of one address family leaves the other, which memory has, and else removes the row`(
+    func `the removal of one address family leaves the other under its number, and the removal of both nothing`(
         type: RecordType
     ) throws {
         let other: RecordType = type == .a ? .aaaa : .a
         #expect(try write("a.example", [(.a, 60), (.aaaa, 60)]) == 2)
-        #expect(try write("b.example", [(.a, 60), (.aaaa, 60)]) == 2)
-        memory.store(try familyEntry("a.example", other, ttl: 60), for: key("a.example", other))
-        for name in ["a.example", "b.example"] { #expect(try write(name, [(type, nil)]) == 0) }
+        #expect(try write("a.example", [(type, nil)]) == 0)
         #expect(try ttls("a.example") == [other.rawValue: 60])
-        #expect(try ttls("b.example").isEmpty)
-        #expect(try rowCount == 1)
+        #expect(try file.lastID() == 1)
+        #expect(try write("a.example", [(type, nil)]) == 0)
+        #expect(try ttls("a.example") == [other.rawValue: 60])
+        #expect(try write("a.example", [(other, nil)]) == 0)
+        #expect(try rowCount == 0)
     }
 
-    @Test func `of changes of both address families at once the removed one is not in the row, whatever memory has`()
-        throws
-    {
-        for type in [RecordType.a, .aaaa] {
-            memory.store(try familyEntry("a.example", type, ttl: 60), for: key("a.example", type))
-        }
+    @Test func `of changes of both address families at once the removed one is not in the row`() throws {
+        #expect(try write("a.example", [(.a, 60), (.aaaa, 60)]) == 2)
         #expect(try write("a.example", [(.a, nil), (.aaaa, 61)]) == 1)
         #expect(try ttls("a.example") == [28: 61])
+        #expect(try write("a.example", [(.a, 62), (.aaaa, nil)]) == 1)
+        #expect(try ttls("a.example") == [1: 62])
         #expect(try write("a.example", [(.a, nil), (.aaaa, nil)]) == 0)
         #expect(try rowCount == 0)
     }
@@ -214,9 +225,9 @@ import Testing
     @Test func `answers asked with other flags are other rows`() throws {
         let signed = QueryKey(Question(name: name("a.example"), type: .a), dnssecOK: true, checkingDisabled: false)
         var changes = AnswerChanges()
-        changes.append(try familyEntry("a.example", .a, ttl: 60), for: key("a.example").array.span)
-        changes.append(try familyEntry("a.example", .a, ttl: 61), for: signed.array.span)
-        changes.append(try familyEntry("a.example", .aaaa, ttl: 62), for: key("a.example", .aaaa).array.span)
+        changes.append(try entry("a.example", .a, at: clock.now, ttl: 60), for: key("a.example").array.span)
+        changes.append(try entry("a.example", .a, at: clock.now, ttl: 61), for: signed.array.span)
+        changes.append(try entry("a.example", .aaaa, at: clock.now, ttl: 62), for: key("a.example", .aaaa).array.span)
         #expect(try write(changes) == 3)
         #expect(try rowCount == 2)
         #expect(try ttls("a.example") == [1: 60, 28: 62])
@@ -233,13 +244,17 @@ import Testing
         #expect(try rowCount == 2)
     }
 
-    @Test func `a row is removed where either of its answers has an address that is removed`() throws {
+    @Test func `of a row only the answer is removed that has an address that is removed`() throws {
         for (name, type) in [("a.example", RecordType.a), ("b.example", .aaaa)] {
             #expect(try write(name, [(type, 60)]) == 1)
         }
         #expect(try write("c.example", [(.a, 60), (.aaaa, 60)]) == 2)
-        try file.remove(.holding(.v6(0x2001_0db8 << 96 | 1)))
+        try file.remove(.holding(address(of: "c.example", .aaaa)))
         #expect(try ttls("a.example") == [1: 60])
+        #expect(try ttls("b.example") == [28: 60])
+        #expect(try ttls("c.example") == [1: 60])
+        try file.remove(.holding(address(of: "b.example", .aaaa)))
+        try file.remove(.holding(address(of: "c.example")))
         #expect(try rowCount == 1)
     }
 
@@ -247,8 +262,9 @@ import Testing
         #expect(try write("other.example", [(.a, 60), (.aaaa, 60)]) == 2)
         for number in 0..<2_500 {
             var changes = AnswerChanges()
-            changes.append(try familyEntry("a.example", .aaaa, ttl: 60), for: key("a.example", .aaaa).array.span)
-            _ = try file.write(changes, identity("policy \(number)"), clock.wall.reading, beside: nil)
+            changes.append(
+                try entry("a.example", .aaaa, at: clock.now, ttl: 60), for: key("a.example", .aaaa).array.span)
+            _ = try file.write(changes, identity("policy \(number)"), clock.wall.reading, distrusted: 0)
         }
         let count = try file.connection.integer("SELECT count(*) FROM identity", in: 0...10_000)
         #expect((3...1_100).contains(count ?? 0))

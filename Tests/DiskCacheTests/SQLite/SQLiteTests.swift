@@ -37,7 +37,7 @@ import Testing
         #expect(try connection.integer("SELECT count(*) FROM b", in: StoredRange.pages) == 0)
         #expect(try connection.integer("SELECT length(zeroblob(100000))", in: StoredRange.pages) == 100_000)
         #expect(throws: SQLiteError.self) {
-            try connection.integer("SELECT length(zeroblob(300000))", in: StoredRange.pages)
+            try connection.integer("SELECT length(zeroblob(600000))", in: StoredRange.pages)
         }
     }
 }
