@@ -197,6 +197,12 @@ struct AnswerChanges {
             tail: bytes.span.extracting((place.start + place.nameCount)..<(place.start + Int(place.keyCount))))
     }
 
+    /// The bytes of a change's key.
+    func key(at index: Int) -> [UInt8] {
+        let place = places[index]
+        return Array(bytes[place.start..<(place.start + Int(place.keyCount))])
+    }
+
     /// The record type in a change's key.
     func type(of index: Int) -> RecordType {
         let at = places[index].start + places[index].nameCount

@@ -308,14 +308,7 @@ final class DiskThread {
             let answers = step.answers.filter { $0.entry.storedAt >= start }
             guard !answers.isEmpty else { continue }
             var changes = PendingChanges()
-            for answer in answers {
-                let key = answer.key()
-                // Both address families are written with A, for they are one row.
-                let other = key.otherFamily.flatMap { key in shared.memory.entry(for: key).map { (key, $0) } }
-                if key.type == .aaaa, let other, other.1.storedAt >= start { continue }
-                changes.store(answer.entry, for: key)
-                if let other, other.1.storedAt >= start { changes.store(other.1, for: other.0) }
-            }
+            for answer in answers { changes.store(answer.entry, for: answer.key()) }
             let written = try open.write(changes, identity, freshness)
             shared.state.withLock { $0.status.written += written }
         }

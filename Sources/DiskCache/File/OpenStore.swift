@@ -115,6 +115,8 @@ final class OpenStore {
         let reading = clock.reading
         follow(reading)
         let now = reading.isPlausible ? certainTime(at: reading) : 0
+        // Not before all were read: an answer written without a valid clock is of unknown age, and would look very old here.
+        let mayRemoveOld = reading.isPlausible && loadPosition == nil
         var written = (answers: 0, rows: 0)
         var mark = mark
         var sweepPosition = sweepPosition
@@ -124,17 +126,18 @@ final class OpenStore {
                 // Set back while running: the age of what was written until now is unknown.
                 if reading.secondsSince1970 < mark.latest { mark.distrusted = try file.lastID() }
                 mark.latest = reading.secondsSince1970
-                try file.write(mark)
-                // Not before all were read: an answer written without a valid clock is of unknown age, and would look
-                // very old here.
-                if loadPosition == nil {
+                if mayRemoveOld {
                     sweepPosition = try file.sweep(
                         from: sweepPosition, count: Self.sweepStep, now: now, freshness)
                 }
             }
             for removal in changes.removals { try file.remove(removal) }
-            written = try file.write(
-                changes.answers, identity, reading, distrusted: mark.distrusted)
+            // The numbers of rows that are gone are given again.
+            if !changes.removals.isEmpty { mark.distrusted = min(mark.distrusted, try file.lastID()) }
+            if reading.isPlausible || mark != self.mark { try file.write(mark) }
+            written = try file.write(changes.answers, identity, reading, distrusted: mark.distrusted) {
+                mayRemoveOld && $0.isPast(at: now, freshness)
+            }
             for kind in changes.forgottenKinds { try file.removeStates(kind) }
             for (key, record) in changes.states {
                 guard let record = record?.made else {

@@ -128,10 +128,13 @@ final class AnswerFile {
     /// Writes changes of answers, in the order of the file's index; each row replaces an older one with the same key.
     /// Inside a transaction.
     ///
-    /// - Parameter distrusted: answers of rows up to this number are of unknown age, and stay so in a row with another.
+    /// - Parameters:
+    ///   - distrusted: answers of rows up to this number are of unknown age, and stay so in a row with another.
+    ///   - isPast: whether an answer that was stored at this time, with this lifetime, is past its staleness.
     /// - Returns: how many changed answers, and how many rows, were written.
     func write(
-        _ changes: AnswerChanges, _ identity: PolicyIdentity, _ reading: WallClock.Reading, distrusted: Int64
+        _ changes: AnswerChanges, _ identity: PolicyIdentity, _ reading: WallClock.Reading, distrusted: Int64 = 0,
+        isPast: (StoredAnswer) -> Bool = { _ in false }
     ) throws(SQLiteError) -> (answers: Int, rows: Int) {
         if identities.isLarge { identities = try .tidied(connection) }
         var written = (answers: 0, rows: 0)
@@ -157,7 +160,7 @@ final class AnswerFile {
                     written.answers += 1
                 }
             }
-            for var answer in others?.answers ?? [] {
+            for var answer in others?.answers ?? [] where !isPast(answer) {
                 if let id = others?.row.id, id <= distrusted {
                     answer.storedAt = min(answer.storedAt, WallClock.earliest - 1)
                 }
@@ -172,19 +175,20 @@ final class AnswerFile {
     }
 
     /// The row of the file that changes, and those of its answers that remain valid; nil where there is no row, and where
-    /// nothing of it can remain, since both answers are new.
+    /// nothing of it has to be read, since a new row replaces all of it.
     private func others(
         of row: AnswerChanges.Row, _ changes: AnswerChanges, hasFirst: Bool, hasSecond: Bool
     ) throws(SQLiteError) -> (row: Row, answers: [StoredAnswer])? {
         let isReplaced = hasFirst || row.first.removes
         let isOtherReplaced = hasSecond || row.second?.removes ?? false
-        guard isReplaced != isOtherReplaced || !(hasFirst || hasSecond) else { return nil }
-        guard isReplaced || isOtherReplaced else { return nil }
-        // Of other types a row has one answer.
-        if hasFirst, !changes.type(of: row.first.index).isAddress { return nil }
-        let key = changes[row.first.index].key
-        guard let old = try read(key) else { return nil }
+        let isNew = hasFirst || hasSecond
+        guard isReplaced || isOtherReplaced, !isNew || isReplaced != isOtherReplaced else { return nil }
         let type = changes.type(of: row.first.index)
+        // Of other types a row has one answer.
+        if isNew, !type.isAddress { return nil }
+        let isFirstOther = (type == .aaaa) == isReplaced
+        guard let old = try read(changes.key(at: row.first.index), having: isNew ? (isFirstOther ? .a : .aaaa) : nil)
+        else { return nil }
         return (old, old.answers.filter { $0.type == type ? !isReplaced : !isOtherReplaced })
     }
 
@@ -200,12 +204,15 @@ final class AnswerFile {
     }
 
     /// The row of one key, whichever of its answers it has.
-    private func read(_ key: [UInt8]) throws(SQLiteError) -> Row? {
+    ///
+    /// - Parameter type: of the answer without which the row is of no interest; nil: any.
+    private func read(_ key: [UInt8], having type: RecordType? = nil) throws(SQLiteError) -> Row? {
         guard let name = StoredAnswer.name(inKey: key[...]) else { return nil }
         let kind = RowKind(tail: key.span.extracting(last: 5))
         try select.bind([.text(name.description), .integer(kind.number)])
         guard try select.step() else { return nil }
         defer { select.reset() }
+        if let type, select.isNull(type == .aaaa ? 7 : 4) { return nil }
         let row = try row(select)
         // Where an index is damaged, SQLite may have taken the key from the index, and then the checksum differs, or
         // from the row, and then the key does.
@@ -271,7 +278,7 @@ final class AnswerFile {
             if (try? Name(all.text(1))).map({ removal.covers($0, addresses) }) ?? true { doomed.append(id) }
         }
         for id in doomed {
-            guard let row = try page(from: id, limit: 1).rows.first, row.id == id else {
+            guard case .holding = removal, let row = try page(from: id, limit: 1).rows.first, row.id == id else {
                 try delete.run([.integer(id)])
                 continue
             }

@@ -38,13 +38,3 @@ struct RowKind: Equatable {
     /// Whether a row of this kind has the answers of both address families.
     var hasFamilies: Bool { type == .a }
 }
-
-extension QueryKey {
-    /// The key of the same question for the other address family; nil for other types.
-    var otherFamily: QueryKey? {
-        guard type.isAddress else { return nil }
-        var other = self
-        other.storage[count - 4] = type == .a ? UInt8(RecordType.aaaa.rawValue) : UInt8(RecordType.a.rawValue)
-        return other
-    }
-}

@@ -49,6 +49,13 @@ package struct StoredAnswer: Equatable, Sendable {
         now < storedAt ? Int(lifetime) : Int(min(now, StoredRange.clock.upperBound) - storedAt)
     }
 
+    /// Whether it is too old even to be stale.
+    ///
+    /// - Parameter now: seconds since 1970.
+    func isPast(at now: Int64, _ policy: FreshnessPolicy) -> Bool {
+        storedAt + Int64(lifetime) + Int64(policy.staleWindow(lifetime: lifetime)) < now
+    }
+
     var flags: UInt8 { (dnssecOK ? 1 : 0) | (checkingDisabled ? 2 : 0) }
 }
 
