@@ -123,7 +123,6 @@ enum StoreSchema {
                 SELECT 1 FROM sound AS one
                 WHERE one.name = six.name AND one.type = 1 AND one.class = six.class AND one.flags = six.flags);
         DROP VIEW sound;
-        DROP TABLE answer_before;
         CREATE VIEW answers AS
         WITH part (name, type, stored, facts, addresses) AS (
             SELECT name, kind >> 24, stored, facts, addresses FROM answer WHERE facts IS NOT NULL
@@ -166,6 +165,7 @@ enum StoreSchema {
         try connection.execute("BEGIN IMMEDIATE")
         do throws(SQLiteError) {
             for step in steps[Int(version)...] { try connection.execute(step) }
+            try dropFormerAnswers(connection)
             try connection.execute("PRAGMA user_version = 4")
             try connection.execute("COMMIT")
             return isEmpty
@@ -173,6 +173,18 @@ enum StoreSchema {
             try? connection.execute("ROLLBACK")
             throw error
         }
+    }
+
+    /// Removes the table of answers of the third version, which the fourth step has renamed and copied.
+    ///
+    /// Some rows at a time: what one statement changes SQLite remembers until it ends, and in memory.
+    private static func dropFormerAnswers(_ connection: borrowing SQLiteConnection) throws(SQLiteError) {
+        let count =
+            try connection.integer("SELECT count(*) FROM answer_before", in: 0...StoredRange.ids.upperBound) ?? 0
+        for _ in 0...(count / 4_096) {
+            try connection.execute("DELETE FROM answer_before WHERE id IN (SELECT id FROM answer_before LIMIT 4096)")
+        }
+        try connection.execute("DROP TABLE answer_before")
     }
 
     /// Checks that the file has the required tables and views, with the same SQL text, and no trigger.

@@ -42,23 +42,11 @@ final class AnswerFile {
             PRAGMA journal_mode = WAL;
             PRAGMA synchronous = NORMAL;
             PRAGMA journal_size_limit = 8388608;
+            PRAGMA temp_store = MEMORY;
             PRAGMA cell_size_check = ON;
             """)
-        let isNew = try Self.migrate(connection)
+        let isNew = try StoreSchema.migrate(connection)
         try self.init(connection, isNew: isNew)
-    }
-
-    /// What a migration has to remember of the file is as large as the file, so it goes into temporary files where there can
-    /// be any; afterwards there is little, and it goes into memory.
-    private static func migrate(_ connection: borrowing SQLiteConnection) throws(SQLiteError) -> Bool {
-        let isNew: Bool?
-        do throws(SQLiteError) { isNew = try StoreSchema.migrate(connection) } catch {
-            guard error.remedy == .tryAgain else { throw error }
-            isNew = nil
-        }
-        try connection.execute("PRAGMA temp_store = MEMORY")
-        if let isNew { return isNew }
-        return try StoreSchema.migrate(connection)
     }
 
     /// Opens a file for reading, and leaves nothing beside it. A server may be using it.
