@@ -112,8 +112,8 @@ struct PendingChanges {
         self = merged
     }
 
-    /// Empties the changes of answers, which were written, and hands their room over to be used again. To make it grow again would
-    /// cost a page fault for every 4 KiB, on the thread that stores answers.
+    /// Empties the changes of answers, which were written, and hands their room over to be used again. To make it grow
+    /// again would cost a page fault for every 4 KiB, on the thread that stores answers.
     mutating func giveBack(_ room: inout AnswerChanges) {
         swap(&answers, &room)
         room.removeAll()
