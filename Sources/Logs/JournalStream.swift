@@ -11,6 +11,7 @@ enum JournalStream {
             let device = UInt64(parts[0]), let inode = UInt64(parts[1])
         else { return false }
         var status = stat()
-        return fstat(descriptor, &status) == 0 && UInt64(status.st_dev) == device && UInt64(status.st_ino) == inode
+        return unsafe fstat(descriptor, &status) == 0 && UInt64(status.st_dev) == device
+            && UInt64(status.st_ino) == inode
     }
 }

@@ -23,7 +23,7 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The system's own text for the error number.
     package var reason: String {
-        clinux_error_text(code).map { String(cString: $0) } ?? "error \(code)"
+        unsafe clinux_error_text(code).map { unsafe String(cString: $0) } ?? "error \(code)"
     }
 
     package var description: String {

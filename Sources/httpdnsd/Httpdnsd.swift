@@ -1,5 +1,5 @@
 import ArgumentParser
-@preconcurrency import Glibc
+@preconcurrency @unsafe import Glibc
 import Platform
 
 /// The command line: `serve` unless another command is named.
@@ -42,7 +42,7 @@ struct Httpdnsd: ParsableCommand {
     /// enough.
     private static func flushOutput() throws {
         errno = 0
-        let isWritten = fflush(stdout) == 0 && ferror(stdout) == 0
+        let isWritten = unsafe fflush(stdout) == 0 && ferror(stdout) == 0
         guard !isWritten, errno != EPIPE else { return }
         printError(errno == 0 ? "standard output could not be written" : "\(SystemError.last("write standard output"))")
         throw ExitStatus.no.exitCode
@@ -52,5 +52,5 @@ struct Httpdnsd: ParsableCommand {
 /// Writes one line to standard error.
 func printError(_ text: String) {
     let line = Array((text + "\n").utf8)
-    _ = write(STDERR_FILENO, line, line.count)
+    _ = unsafe write(STDERR_FILENO, line, line.count)
 }

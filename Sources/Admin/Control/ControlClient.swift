@@ -92,20 +92,20 @@ package struct ControlClient {
             try easy.set(CURLOPT_PROTOCOLS_STR, text: "http")
             try easy.set(CURLOPT_NOSIGNAL, 1)
             if lines == nil { try easy.set(CURLOPT_TIMEOUT_MS, Int(timeout / .milliseconds(1))) }
-            try easy.set(CURLOPT_HTTPHEADER, list: headers.pointer)
+            unsafe try easy.set(CURLOPT_HTTPHEADER, list: headers.pointer)
             try easy.set(CURLOPT_WRITEDATA, object: received)
-            try checked(ccurl_set_on_body(easy.pointer, receiveControlBody))
-            if let body { try checked(ccurl_set_post(easy.pointer, body, curl_off_t(body.utf8.count))) }
-            let handle = easy.pointer
+            unsafe try checked(ccurl_set_on_body(easy.pointer, receiveControlBody))
+            if let body { unsafe try checked(ccurl_set_post(easy.pointer, body, curl_off_t(body.utf8.count))) }
+            let handle = unsafe easy.pointer
             if let lines {
                 received.onLine = { line in
                     var status = 0
-                    ccurl_get_long(handle, CURLINFO_RESPONSE_CODE, &status)
+                    unsafe ccurl_get_long(handle, CURLINFO_RESPONSE_CODE, &status)
                     // That of an error belongs to the body.
                     return status == 200 ? lines(line) : nil
                 }
             }
-            let result = curl_easy_perform(handle)
+            let result = unsafe curl_easy_perform(handle)
             // libcurl only stores a pointer to it.
             withExtendedLifetime(headers) {}
             let status = easy.long(CURLINFO_RESPONSE_CODE) ?? 0
@@ -125,10 +125,10 @@ package struct ControlClient {
             return "\(socket): no answer within \(text): is the server stopped?"
         }
         guard error.code == CURLE_COULDNT_CONNECT.rawValue else { return "\(socket): \(error)" }
-        if access(socket, F_OK) != 0, errno == ENOENT {
+        if unsafe access(socket, F_OK) != 0, errno == ENOENT {
             return "\(socket): there is no control socket: httpdnsd does not run, or serves without one"
         }
-        if access(socket, R_OK | W_OK) != 0, errno == EACCES {
+        if unsafe access(socket, R_OK | W_OK) != 0, errno == EACCES {
             return "\(socket): no leave to use the control socket: it is for root, the server and control.group"
         }
         return "\(socket): nobody listens there: httpdnsd does not run"
@@ -157,7 +157,7 @@ private final class ReceivedBody {
     /// Appends a part. Returns whether there may be more.
     func append(_ part: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count + part.count <= Self.limit else { return false }
-        bytes += part
+        unsafe bytes += part
         guard let onLine, let end = bytes.lastIndex(of: UInt8(ascii: "\n")) else { return true }
         for line in bytes[..<end].split(separator: UInt8(ascii: "\n")) {
             guard let isMoreWanted = onLine(Array(line)) else { return true }
@@ -172,7 +172,7 @@ private final class ReceivedBody {
 private func receiveControlBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let data, let bytes else { return 0 }
-    let received = Unmanaged<ReceivedBody>.fromOpaque(data).takeUnretainedValue()
-    return received.append(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+    guard let data = unsafe data, let bytes = unsafe bytes else { return 0 }
+    let received = unsafe Unmanaged<ReceivedBody>.fromOpaque(data).takeUnretainedValue()
+    return unsafe received.append(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
 }

@@ -4,7 +4,7 @@ import Scheduling
 
 /// One request and its response, from the request line to the end; the library holds a reference.
 @Loop
-final class ControlExchange {
+@safe final class ControlExchange {
     /// Bytes of a body beyond the limit that are still read, so that the client receives the error response.
     private nonisolated static let swallowed = 64 << 10
 
@@ -28,17 +28,17 @@ final class ControlExchange {
             response = .fault(413, "a body has at most \(ControlRequest.bodyLimit) bytes")
             return received <= Self.swallowed
         }
-        request.body += part
+        unsafe request.body += part
         return true
     }
 
     func suspend(_ connection: OpaquePointer) {
-        self.connection = connection
-        MHD_suspend_connection(connection)
+        unsafe self.connection = unsafe connection
+        unsafe MHD_suspend_connection(connection)
     }
 
     func resume() {
-        if let connection = connection.take() { MHD_resume_connection(connection) }
+        if let connection = unsafe connection.take() { unsafe MHD_resume_connection(connection) }
     }
 
     /// Passes the response to the library.
@@ -50,22 +50,22 @@ final class ControlExchange {
     ) -> MHD_Result {
         let made: OpaquePointer?
         if let parts = response.parts {
-            if parts.isPatient { cmicrohttpd_stay(connection) }
-            made = MHD_create_response_from_callback(
+            if parts.isPatient { unsafe cmicrohttpd_stay(connection) }
+            unsafe made = unsafe MHD_create_response_from_callback(
                 .max, Self.streamBuffer, readControlStream, Unmanaged.passRetained(begin(parts)).toOpaque(),
                 controlStreamEnded)
         } else {
             var body = response.body
-            made = body.withUTF8 { bytes in
-                MHD_create_response_from_buffer(
+            unsafe made = body.withUTF8 { bytes in
+                unsafe MHD_create_response_from_buffer(
                     bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress), cmicrohttpd_copied)
             }
         }
-        guard let made else { return cmicrohttpd_no }
-        defer { MHD_destroy_response(made) }
-        MHD_add_response_header(made, "Content-Type", response.contentType)
-        for field in response.fields { MHD_add_response_header(made, field.name, field.value) }
-        return MHD_queue_response(connection, UInt32(response.status), made)
+        guard let made = unsafe made else { return cmicrohttpd_no }
+        defer { unsafe MHD_destroy_response(made) }
+        unsafe MHD_add_response_header(made, "Content-Type", response.contentType)
+        for field in response.fields { unsafe MHD_add_response_header(made, field.name, field.value) }
+        return unsafe MHD_queue_response(connection, UInt32(response.status), made)
     }
 }
 
@@ -73,17 +73,17 @@ final class ControlExchange {
 private func readControlStream(
     _ data: UnsafeMutableRawPointer?, _ position: UInt64, _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int
 ) -> Int {
-    guard let data else { return -1 }
-    nonisolated(unsafe) let stream = data
-    nonisolated(unsafe) let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: bytes == nil ? 0 : size)
+    guard let data = unsafe data else { return -1 }
+    nonisolated(unsafe) let stream = unsafe data
+    nonisolated(unsafe) let buffer = unsafe UnsafeMutableRawBufferPointer(start: bytes, count: bytes == nil ? 0 : size)
     return Loop.assumeIsolated {
-        Unmanaged<ControlStream>.fromOpaque(stream).takeUnretainedValue().read(into: buffer)
+        unsafe Unmanaged<ControlStream>.fromOpaque(stream).takeUnretainedValue().read(into: buffer)
     }
 }
 
 /// Called once the connection of a stream has closed.
 private func controlStreamEnded(_ data: UnsafeMutableRawPointer?) {
-    guard let data else { return }
-    nonisolated(unsafe) let stream = data
-    Loop.assumeIsolated { Unmanaged<ControlStream>.fromOpaque(stream).takeRetainedValue().close() }
+    guard let data = unsafe data else { return }
+    nonisolated(unsafe) let stream = unsafe data
+    Loop.assumeIsolated { unsafe Unmanaged<ControlStream>.fromOpaque(stream).takeRetainedValue().close() }
 }

@@ -10,7 +10,7 @@ package import Scheduling
 /// The library has no thread of its own: its epoll descriptor is watched by the event loop. A request is suspended
 /// while it is executed, so that the loop never waits for it.
 @Loop
-package final class ControlServer {
+@safe package final class ControlServer {
     /// The most clients at once; for a further one the client that has been idle for longest is disconnected.
     private nonisolated static let connections = 16
     /// The most connections of the library at once, including those closed that it has not noticed yet; further ones
@@ -68,26 +68,26 @@ package final class ControlServer {
         self.handler = handler
         self.loop = loop
         let number = listener.number
-        let data = Unmanaged.passUnretained(self).toOpaque()
-        let started = cmicrohttpd_start(
+        let data = unsafe Unmanaged.passUnretained(self).toOpaque()
+        let started = unsafe cmicrohttpd_start(
             number, controlRequestArrived, controlRequestEnded, controlClientChanged, data, Self.accepted,
             Self.connectionMemory, Self.idle)
-        guard let started else { throw .last("start the control server") }
+        guard let started = unsafe started else { throw .last("start the control server") }
         // The library owns it now.
         _ = listener.release()
         do throws(SystemError) {
-            watch = try loop.watch(cmicrohttpd_epoll(started), for: .readable) { [weak self] _ in self?.run() }
+            watch = unsafe try loop.watch(cmicrohttpd_epoll(started), for: .readable) { [weak self] _ in self?.run() }
         } catch {
-            MHD_stop_daemon(started)
+            unsafe MHD_stop_daemon(started)
             throw error
         }
-        daemon = started
+        unsafe daemon = unsafe started
         run()
     }
 
     /// Closes all connections and the socket. A second call does nothing.
     package func stop() {
-        guard let daemon = daemon.take() else { return }
+        guard let daemon = unsafe daemon.take() else { return }
         watch?.cancel()
         timer?.cancel()
         for exchange in exchanges.values {
@@ -98,22 +98,22 @@ package final class ControlServer {
         exchanges = [:]
         for stream in streams { stream.object?.end() }
         streams = []
-        MHD_run(daemon)
-        MHD_stop_daemon(daemon)
+        unsafe MHD_run(daemon)
+        unsafe MHD_stop_daemon(daemon)
     }
 
     /// Lets the library do its pending work, and schedules the next call for which it needs no event.
     private func run() {
-        guard let daemon else { return }
+        guard let daemon = unsafe daemon else { return }
         timer?.cancel()
         timer = nil
-        let before = cmicrohttpd_connections(daemon)
-        MHD_run(daemon)
+        let before = unsafe cmicrohttpd_connections(daemon)
+        unsafe MHD_run(daemon)
         var milliseconds: UInt64 = 0
         // It stops accepting at its limit of connections, and resumes only in the run after the one in which some
         // ended; it does not request that run itself.
-        if cmicrohttpd_connections(daemon) >= before {
-            guard MHD_get_timeout(daemon, &milliseconds) == cmicrohttpd_yes else { return }
+        if unsafe cmicrohttpd_connections(daemon) >= before {
+            guard unsafe MHD_get_timeout(daemon, &milliseconds) == cmicrohttpd_yes else { return }
         }
         timer = loop.schedule(after: .milliseconds(Int64(clamping: milliseconds))) { [weak self] in self?.run() }
     }
@@ -158,7 +158,7 @@ package final class ControlServer {
 
     /// Begins a stream.
     fileprivate func stream(_ parts: ControlParts, to connection: OpaquePointer) -> ControlStream {
-        let stream = ControlStream(parts, to: connection, clock: loop) { [weak self] in self?.run() }
+        let stream = unsafe ControlStream(parts, to: connection, clock: loop) { [weak self] in self?.run() }
         streams.removeAll { $0.object == nil }
         streams.append(Weak(object: stream))
         return stream
@@ -185,30 +185,32 @@ private func controlRequestArrived(
     _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ upload: UnsafePointer<CChar>?,
     _ uploadSize: UnsafeMutablePointer<Int>?, _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
 ) -> MHD_Result {
-    guard let data, let connection, let path, let method, let uploadSize, let state else { return cmicrohttpd_no }
-    guard let known = state.pointee else {
-        let request = ControlRequest(
+    guard let data = unsafe data, let connection = unsafe connection, let path = unsafe path,
+        let method = unsafe method, let uploadSize = unsafe uploadSize, let state = unsafe state
+    else { return cmicrohttpd_no }
+    guard let known = unsafe state.pointee else {
+        let request = unsafe ControlRequest(
             method: String(cString: method), path: String(cString: path), parameters: parameters(of: connection),
             host: field("Host", of: connection), accept: field("Accept", of: connection),
             site: field("Sec-Fetch-Site", of: connection))
-        state.pointee =
-            Loop.assumeIsolated {
-                Reference(Unmanaged.passRetained(ControlExchange(request)).toOpaque())
+        unsafe state.pointee =
+            unsafe Loop.assumeIsolated {
+                unsafe Reference(Unmanaged.passRetained(ControlExchange(request)).toOpaque())
             }.pointer
         return cmicrohttpd_yes
     }
-    nonisolated(unsafe) let part = UnsafeRawBufferPointer(start: upload, count: uploadSize.pointee)
-    uploadSize.pointee = 0
-    nonisolated(unsafe) let (owner, exchanged, client) = (data, known, connection)
+    nonisolated(unsafe) let part = unsafe UnsafeRawBufferPointer(start: upload, count: uploadSize.pointee)
+    unsafe uploadSize.pointee = 0
+    nonisolated(unsafe) let (owner, exchanged, client) = unsafe (data, known, connection)
     return Loop.assumeIsolated {
-        let exchange = Unmanaged<ControlExchange>.fromOpaque(exchanged).takeUnretainedValue()
-        if !part.isEmpty { return exchange.take(part) ? cmicrohttpd_yes : cmicrohttpd_no }
-        let server = Unmanaged<ControlServer>.fromOpaque(owner).takeUnretainedValue()
+        let exchange = unsafe Unmanaged<ControlExchange>.fromOpaque(exchanged).takeUnretainedValue()
+        if unsafe !part.isEmpty { return unsafe exchange.take(part) ? cmicrohttpd_yes : cmicrohttpd_no }
+        let server = unsafe Unmanaged<ControlServer>.fromOpaque(owner).takeUnretainedValue()
         if let response = exchange.response {
-            return exchange.reply(response, to: client) { server.stream($0, to: client) }
+            return unsafe exchange.reply(response, to: client) { unsafe server.stream($0, to: client) }
         }
-        exchange.client = clientNumber(of: client).map { ($0, cmicrohttpd_socket(client)) }
-        exchange.suspend(client)
+        exchange.client = unsafe clientNumber(of: client).map { unsafe ($0, cmicrohttpd_socket(client)) }
+        unsafe exchange.suspend(client)
         server.begin(exchange)
         return cmicrohttpd_yes
     }
@@ -219,25 +221,25 @@ private func controlClientChanged(
     _ data: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
     _ context: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ change: MHD_ConnectionNotificationCode
 ) {
-    guard let data, let connection, let context else { return }
-    let socket = cmicrohttpd_socket(connection)
-    nonisolated(unsafe) let owner = data
+    guard let data = unsafe data, let connection = unsafe connection, let context = unsafe context else { return }
+    let socket = unsafe cmicrohttpd_socket(connection)
+    nonisolated(unsafe) let owner = unsafe data
     if change == cmicrohttpd_connected {
         let ticket = Loop.assumeIsolated {
-            Unmanaged<ControlServer>.fromOpaque(owner).takeUnretainedValue().connected(socket)
+            unsafe Unmanaged<ControlServer>.fromOpaque(owner).takeUnretainedValue().connected(socket)
         }
         // The ticket plus 1, since 0 would be a null pointer.
-        context.pointee = UnsafeMutableRawPointer(bitPattern: ticket + 1)
-    } else if let ticket = clientNumber(of: connection) {
+        unsafe context.pointee = unsafe UnsafeMutableRawPointer(bitPattern: ticket + 1)
+    } else if let ticket = unsafe clientNumber(of: connection) {
         Loop.assumeIsolated {
-            Unmanaged<ControlServer>.fromOpaque(owner).takeUnretainedValue().disconnected(ticket, socket)
+            unsafe Unmanaged<ControlServer>.fromOpaque(owner).takeUnretainedValue().disconnected(ticket, socket)
         }
     }
 }
 
 /// The ticket that `controlClientChanged` has stored for a connection.
 private func clientNumber(of connection: OpaquePointer) -> FairShare.Ticket? {
-    cmicrohttpd_context(connection).map { Int(bitPattern: $0) - 1 }
+    unsafe cmicrohttpd_context(connection).map { Int(bitPattern: $0) - 1 }
 }
 
 /// Called once for each request for which `controlRequestArrived` was called.
@@ -245,20 +247,22 @@ private func controlRequestEnded(
     _ data: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
     _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ reason: MHD_RequestTerminationCode
 ) {
-    guard let known = state?.pointee.take() else { return }
-    Unmanaged<ControlExchange>.fromOpaque(known).release()
+    guard let known = unsafe state?.pointee.take() else { return }
+    unsafe Unmanaged<ControlExchange>.fromOpaque(known).release()
 }
 
 /// The first field of this name; nil without one, or when it is not valid text.
 private func field(_ name: String, of connection: OpaquePointer) -> String? {
-    MHD_lookup_connection_value(connection, cmicrohttpd_fields, name).flatMap { String(validatingCString: $0) }
+    unsafe MHD_lookup_connection_value(connection, cmicrohttpd_fields, name).flatMap {
+        unsafe String(validatingCString: $0)
+    }
 }
 
 /// The parameters in the query component of a request, the last of equal ones; nil when one is not valid text.
 private func parameters(of connection: OpaquePointer) -> [String: String]? {
     var parameters: [String: String]? = [:]
-    withUnsafeMutablePointer(to: &parameters) { pointer in
-        _ = MHD_get_connection_values_n(connection, cmicrohttpd_parameters, takeParameter, pointer)
+    unsafe withUnsafeMutablePointer(to: &parameters) { pointer in
+        _ = unsafe MHD_get_connection_values_n(connection, cmicrohttpd_parameters, takeParameter, pointer)
     }
     return parameters
 }
@@ -267,25 +271,25 @@ private func takeParameter(
     _ data: UnsafeMutableRawPointer?, _ kind: MHD_ValueKind, _ key: UnsafePointer<CChar>?, _ keySize: Int,
     _ value: UnsafePointer<CChar>?, _ valueSize: Int
 ) -> MHD_Result {
-    guard let data else { return cmicrohttpd_no }
-    let parameters = data.assumingMemoryBound(to: [String: String]?.self)
-    guard let key = text(key, keySize), let value = text(value, valueSize) else {
-        parameters.pointee = nil
+    guard let data = unsafe data else { return cmicrohttpd_no }
+    let parameters = unsafe data.assumingMemoryBound(to: [String: String]?.self)
+    guard let key = unsafe text(key, keySize), let value = unsafe text(value, valueSize) else {
+        unsafe parameters.pointee = nil
         return cmicrohttpd_no
     }
-    parameters.pointee?[key] = value
+    unsafe parameters.pointee?[key] = value
     return cmicrohttpd_yes
 }
 
 /// Text of UTF-8 without a zero byte, else nil; a null pointer is an empty text.
 private func text(_ start: UnsafePointer<CChar>?, _ size: Int) -> String? {
-    let bytes = UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : size)
-    return bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
+    let bytes = unsafe UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : size)
+    return unsafe bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
 }
 
 /// A pointer returned from the loop's isolation.
-private struct Reference: @unchecked Sendable {
+@safe private struct Reference: @unchecked Sendable {
     let pointer: UnsafeMutableRawPointer
 
-    init(_ pointer: UnsafeMutableRawPointer) { self.pointer = pointer }
+    init(_ pointer: UnsafeMutableRawPointer) { unsafe self.pointer = unsafe pointer }
 }

@@ -5,7 +5,7 @@ import Scheduling
 /// A response whose end is not known: a part at once and one at each interval, unless the client has yet to read the one before.
 /// The library holds a reference until the connection has closed.
 @Loop
-final class ControlStream {
+@safe final class ControlStream {
     private let parts: ControlParts
     private let connection: OpaquePointer
     private let clock: any LoopClock
@@ -20,7 +20,7 @@ final class ControlStream {
         _ parts: ControlParts, to connection: OpaquePointer, clock: any LoopClock, run: @escaping @Loop () -> Void
     ) {
         self.parts = parts
-        self.connection = connection
+        unsafe self.connection = unsafe connection
         self.clock = clock
         self.run = run
         waiting = Array((parts.next() ?? "").utf8)
@@ -50,14 +50,14 @@ final class ControlStream {
 
     /// Whether the client has closed its socket, which the library does not notice while the connection rests.
     private var hasHungUp: Bool {
-        var socket = pollfd(fd: cmicrohttpd_socket(connection), events: 0, revents: 0)
-        return poll(&socket, 1, 0) > 0
+        var socket = unsafe pollfd(fd: cmicrohttpd_socket(connection), events: 0, revents: 0)
+        return unsafe poll(&socket, 1, 0) > 0
     }
 
     private func resume() {
         guard isSuspended else { return }
         isSuspended = false
-        MHD_resume_connection(connection)
+        unsafe MHD_resume_connection(connection)
     }
 
     /// Copies what waits into the library's buffer; with nothing to copy the connection rests until the next part.
@@ -67,11 +67,11 @@ final class ControlStream {
         guard !waiting.isEmpty else {
             if isEnded { return -1 }
             isSuspended = true
-            MHD_suspend_connection(connection)
+            unsafe MHD_suspend_connection(connection)
             return 0
         }
         let count = min(buffer.count, waiting.count)
-        buffer.copyBytes(from: waiting.prefix(count))
+        unsafe buffer.copyBytes(from: waiting.prefix(count))
         waiting.removeFirst(count)
         parts.wasRead()
         return count

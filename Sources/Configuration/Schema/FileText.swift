@@ -27,7 +27,7 @@ func wholeFile(
 
 /// Whether this process may list the directory `path`.
 func isReadableDirectory(_ path: String) -> Bool {
-    guard let directory = opendir(path) else { return false }
-    closedir(directory)
+    guard let directory = unsafe opendir(path) else { return false }
+    unsafe closedir(directory)
     return true
 }

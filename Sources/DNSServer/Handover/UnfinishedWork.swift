@@ -16,9 +16,9 @@ package struct UnfinishedWork: Sendable {
 
         /// Its client; nil for an origin that is none.
         var client: SocketAddress? {
-            withUnsafePointer(to: origin.peer) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    SocketAddress($0, length: origin.peer_length)
+            unsafe withUnsafePointer(to: origin.peer) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe SocketAddress($0, length: origin.peer_length)
                 }
             }
         }
@@ -57,7 +57,7 @@ package struct UnfinishedWork: Sendable {
         file.append(Self.version)
         for each in datagrams {
             file.append(Array("\(each.server)".utf8))
-            file.append(withUnsafeBytes(of: each.origin) { Array($0) })
+            unsafe file.append(withUnsafeBytes(of: each.origin) { unsafe Array($0) })
             file.append(Array("\(each.waited.nanoseconds)".utf8))
             file.append(each.message)
         }
@@ -97,7 +97,7 @@ extension UnfinishedWork.Datagram {
     fileprivate init?(_ server: [UInt8], _ origin: [UInt8], _ waited: [UInt8], _ message: [UInt8]) {
         var copy = clinux_origin()
         guard origin.count == MemoryLayout<clinux_origin>.size else { return nil }
-        withUnsafeMutableBytes(of: &copy) { $0.copyBytes(from: origin) }
+        unsafe withUnsafeMutableBytes(of: &copy) { unsafe $0.copyBytes(from: origin) }
         guard let server = SocketAddress(String(decoding: server, as: UTF8.self)),
             let waited = Int64(String(decoding: waited, as: UTF8.self)),
             copy.peer_length <= MemoryLayout<sockaddr_in6>.size

@@ -10,7 +10,7 @@ import Scheduling
 /// Each producer, a UDP thread or the loop, has a queue of its own, so that none waits for another or for the collector:
 /// what has no room there is dropped and counted. A thread of libfstrm sends at once when half a queue is used, else within
 /// two seconds.
-package final class Dnstap: Sendable {
+@safe package final class Dnstap: Sendable {
     /// Where the collector listens.
     package enum Collector: Hashable, Sendable, CustomStringConvertible {
         /// An absolute path of at most 107 bytes.
@@ -62,32 +62,34 @@ package final class Dnstap: Sendable {
         let count = UInt32(clamping: producers)
         let opened =
             switch collector {
-            case .unix(let path): cdnstap_open(path, nil, 0, identity, version, count)
+            case .unix(let path): unsafe cdnstap_open(path, nil, 0, identity, version, count)
             case .tcp(let address):
-                address.withSockaddr { cdnstap_open(nil, $0, $1, identity, version, count) }
+                unsafe address.withSockaddr { unsafe cdnstap_open(nil, $0, $1, identity, version, count) }
             }
-        guard let opened else { throw SystemError(code: ENOMEM, operation: "send to dnstap at \(collector)") }
-        tap = opened
+        guard let opened = unsafe opened else {
+            throw SystemError(code: ENOMEM, operation: "send to dnstap at \(collector)")
+        }
+        unsafe tap = unsafe opened
     }
 
-    deinit { cdnstap_free(tap) }
+    deinit { unsafe cdnstap_free(tap) }
 
     package var state: State {
-        switch cdnstap_state(tap) {
+        switch unsafe cdnstap_state(tap) {
         case 1: .connected
         case 0: .connecting
-        case let code: .unavailable(reason: String(cString: strerror(-code)))
+        case let code: unsafe .unavailable(reason: String(cString: strerror(-code)))
         }
     }
 
     /// Messages since the start: those that the collector was sent, and those dropped.
     package var counts: (sent: Int, dropped: Int) {
-        (Int(clamping: cdnstap_sent(tap)), Int(clamping: cdnstap_dropped(tap)))
+        unsafe (Int(clamping: cdnstap_sent(tap)), Int(clamping: cdnstap_dropped(tap)))
     }
 
     /// Sends what is queued, as far as the collector takes it within a quarter of a second, and ends. Blocks. No thread but
     /// the caller's may add any more.
-    package func stop() { cdnstap_stop(tap) }
+    package func stop() { unsafe cdnstap_stop(tap) }
 
     /// Adds a query.
     ///
@@ -104,16 +106,16 @@ package final class Dnstap: Sendable {
     }
 
     private func add(_ message: Span<UInt8>, _ exchange: Exchange, responded: UInt64?, by producer: Int) {
-        message.withUnsafeBufferPointer { bytes in
-            var added = cdnstap_message()
-            (added.bytes, added.length) = (bytes.baseAddress, bytes.count)
-            (added.address_high, added.address_low) = (exchange.client.high, exchange.client.low)
-            added.port = exchange.client.port
-            added.is_ipv6 = exchange.client.family == .ipv6 ? 1 : 0
-            added.protocol = exchange.transport.protocolOfDnstap
-            added.is_response = responded == nil ? 0 : 1
-            (added.queried, added.responded) = (exchange.queried, responded ?? 0)
-            cdnstap_add(tap, UInt32(clamping: producer), &added)
+        unsafe message.withUnsafeBufferPointer { bytes in
+            var added = unsafe cdnstap_message()
+            unsafe (added.bytes, added.length) = (bytes.baseAddress, bytes.count)
+            unsafe (added.address_high, added.address_low) = (exchange.client.high, exchange.client.low)
+            unsafe added.port = exchange.client.port
+            unsafe added.is_ipv6 = exchange.client.family == .ipv6 ? 1 : 0
+            unsafe added.protocol = exchange.transport.protocolOfDnstap
+            unsafe added.is_response = responded == nil ? 0 : 1
+            unsafe (added.queried, added.responded) = (exchange.queried, responded ?? 0)
+            unsafe cdnstap_add(tap, UInt32(clamping: producer), &added)
         }
     }
 
@@ -124,7 +126,7 @@ package final class Dnstap: Sendable {
 
         init() {
             var time = timespec()
-            clock_gettime(CLOCK_REALTIME, &time)
+            unsafe clock_gettime(CLOCK_REALTIME, &time)
             let now = Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
             origin = now &- Instant.bootTime.nanoseconds
         }

@@ -27,7 +27,7 @@ final class StreamSocket: ByteStream {
     func read(into buffer: inout [UInt8]) -> StreamOutcome {
         guard isOpen else { return .failed }
         while true {
-            let count = buffer.withUnsafeMutableBytes { recv(number, $0.baseAddress, $0.count, 0) }
+            let count = unsafe buffer.withUnsafeMutableBytes { unsafe recv(number, $0.baseAddress, $0.count, 0) }
             if count > 0 { return .moved(count) }
             if count == 0 { return .ended }
             if errno != EINTR { return errno == EAGAIN ? .waits(.readable) : .failed }
@@ -37,7 +37,9 @@ final class StreamSocket: ByteStream {
     func write(_ bytes: ArraySlice<UInt8>) -> StreamOutcome {
         guard isOpen else { return .failed }
         while true {
-            let count = bytes.withUnsafeBytes { send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            let count = unsafe bytes.withUnsafeBytes {
+                unsafe send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
             if count >= 0 { return .moved(count) }
             if errno != EINTR { return errno == EAGAIN ? .waits(.writable) : .failed }
         }

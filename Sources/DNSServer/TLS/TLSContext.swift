@@ -2,7 +2,7 @@ import COpenSSL
 
 /// What all connections share that begin while a certificate is in use: the certificate, its key, the keys of session
 /// tickets.
-package final class TLSContext: Sendable {
+@safe package final class TLSContext: Sendable {
     /// Owned. OpenSSL counts its references, and it is not changed once it is made.
     nonisolated(unsafe) let context: OpaquePointer
     /// Owned; what is stapled to handshakes.
@@ -23,40 +23,40 @@ package final class TLSContext: Sendable {
     package init(_ content: TLSFiles.Content, at now: Int64) throws(TLSFiles.Problem) {
         defer { ERR_clear_error() }
         let files = content.files
-        guard let context = SSL_CTX_new(TLS_server_method()) else {
+        guard let context = unsafe SSL_CTX_new(TLS_server_method()) else {
             throw TLSFiles.Problem(file: files.certificate, reason: "there is no memory for TLS")
         }
-        let response = content.ocsp.isEmpty ? nil : ASN1_OCTET_STRING_new()
+        let response = unsafe content.ocsp.isEmpty ? nil : ASN1_OCTET_STRING_new()
         do throws(TLSFiles.Problem) {
-            validity = try Self.use(content, in: context)
+            validity = unsafe try Self.use(content, in: context)
             asksClients = !content.clientAuthorities.isEmpty
-            if asksClients { try Self.askClients(content, in: context) }
+            if asksClients { unsafe try Self.askClients(content, in: context) }
             (unstapled, responseChanges) =
-                response.map { Self.store(content, in: $0, for: context, at: now) } ?? (nil, nil)
-            guard copenssl_serve(context, response) == 1 else {
+                unsafe response.map { unsafe Self.store(content, in: $0, for: context, at: now) } ?? (nil, nil)
+            guard unsafe copenssl_serve(context, response) == 1 else {
                 throw TLSFiles.Problem(file: files.certificate, reason: "OpenSSL cannot serve TLS 1.2 and 1.3")
             }
         } catch {
-            SSL_CTX_free(context)
-            ASN1_OCTET_STRING_free(response)
+            unsafe SSL_CTX_free(context)
+            unsafe ASN1_OCTET_STRING_free(response)
             throw error
         }
-        self.context = context
-        self.response = response
+        unsafe self.context = unsafe context
+        unsafe self.response = unsafe response
     }
 
     deinit {
-        SSL_CTX_free(context)
-        ASN1_OCTET_STRING_free(response)
+        unsafe SSL_CTX_free(context)
+        unsafe ASN1_OCTET_STRING_free(response)
     }
 
     /// What marks a connection over which HTTP is served; never read.
-    var applicationData: UnsafeMutableRawPointer { UnsafeMutableRawPointer(context) }
+    var applicationData: UnsafeMutableRawPointer { unsafe UnsafeMutableRawPointer(context) }
 
     /// Whether the certificate is for a host name (RFC 9525).
     package func isFor(name: String) -> Bool {
         defer { ERR_clear_error() }
-        return X509_check_host(SSL_CTX_get0_certificate(context), name, name.utf8.count, 0, nil) == 1
+        return unsafe X509_check_host(SSL_CTX_get0_certificate(context), name, name.utf8.count, 0, nil) == 1
     }
 
     /// Whether the certificate is for an IP address.
@@ -64,27 +64,27 @@ package final class TLSContext: Sendable {
     /// - Parameter address: as text.
     package func isFor(address: String) -> Bool {
         defer { ERR_clear_error() }
-        return X509_check_ip_asc(SSL_CTX_get0_certificate(context), address, 0) == 1
+        return unsafe X509_check_ip_asc(SSL_CTX_get0_certificate(context), address, 0) == 1
     }
 
     // MARK: Files
 
     /// Calls `body` with the bytes of a file as OpenSSL reads them.
     private static func read<Result>(_ bytes: [UInt8], _ body: (OpaquePointer?) -> Result) -> Result {
-        bytes.withUnsafeBytes { bytes in
-            let file = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count))
-            defer { BIO_free(file) }
-            return body(file)
+        unsafe bytes.withUnsafeBytes { bytes in
+            let file = unsafe BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count))
+            defer { unsafe BIO_free(file) }
+            return unsafe body(file)
         }
     }
 
     /// All certificates of a PEM file, owned by the caller.
     private static func certificates(_ bytes: [UInt8]) -> [OpaquePointer] {
-        read(bytes) { file in
-            var found: [OpaquePointer] = []
-            while let next = copenssl_next_certificate(file) { found.append(next) }
+        unsafe read(bytes) { file in
+            var found: [OpaquePointer] = unsafe []
+            while let next = unsafe copenssl_next_certificate(file) { unsafe found.append(next) }
             ERR_clear_error()
-            return found
+            return unsafe found
         }
     }
 
@@ -93,28 +93,28 @@ package final class TLSContext: Sendable {
         _ content: TLSFiles.Content, in context: OpaquePointer
     ) throws(TLSFiles.Problem) -> ClosedRange<Int64> {
         let (certificateFile, keyFile) = (content.files.certificate, content.files.key)
-        let chain = certificates(content.certificate)
-        defer { for certificate in chain { X509_free(certificate) } }
-        guard let own = chain.first else {
+        let chain = unsafe certificates(content.certificate)
+        defer { unsafe chain.forEach { unsafe X509_free($0) } }
+        guard let own = unsafe chain.first else {
             throw TLSFiles.Problem(file: certificateFile, reason: "holds no certificate in PEM")
         }
-        guard let key = read(content.key, { copenssl_private_key($0) }) else {
+        guard let key = unsafe read(content.key, { unsafe copenssl_private_key($0) }) else {
             let isEncrypted = String(decoding: content.key, as: UTF8.self).contains("ENCRYPTED")
             throw TLSFiles.Problem(
                 file: keyFile, reason: isEncrypted ? "has a password: store it without" : "holds no private key in PEM")
         }
-        defer { EVP_PKEY_free(key) }
-        guard X509_check_private_key(own, key) == 1 else {
+        defer { unsafe EVP_PKEY_free(key) }
+        guard unsafe X509_check_private_key(own, key) == 1 else {
             throw TLSFiles.Problem(file: keyFile, reason: "is not the key of the certificate in \(certificateFile)")
         }
-        guard SSL_CTX_use_certificate(context, own) == 1, SSL_CTX_use_PrivateKey(context, key) == 1 else {
-            let reason = copenssl_last_reason().map { String(cString: $0) } ?? "not taken"
+        guard unsafe SSL_CTX_use_certificate(context, own) == 1, unsafe SSL_CTX_use_PrivateKey(context, key) == 1 else {
+            let reason = unsafe copenssl_last_reason().map { unsafe String(cString: $0) } ?? "not taken"
             throw TLSFiles.Problem(file: certificateFile, reason: "cannot be used: \(reason)")
         }
-        for certificate in chain.dropFirst() { _ = copenssl_add_chain(context, certificate) }
+        unsafe chain.dropFirst().forEach { _ = unsafe copenssl_add_chain(context, $0) }
         var (from, to): (CLongLong, CLongLong) = (0, 0)
-        guard copenssl_seconds(X509_get0_notBefore(own), &from) == 1,
-            copenssl_seconds(X509_get0_notAfter(own), &to) == 1, from <= to
+        guard unsafe copenssl_seconds(X509_get0_notBefore(own), &from) == 1,
+            unsafe copenssl_seconds(X509_get0_notAfter(own), &to) == 1, from <= to
         else { throw TLSFiles.Problem(file: certificateFile, reason: "has no period of validity") }
         return Int64(from)...Int64(to)
     }
@@ -123,16 +123,16 @@ package final class TLSContext: Sendable {
     private static func askClients(
         _ content: TLSFiles.Content, in context: OpaquePointer
     ) throws(TLSFiles.Problem) {
-        let authorities = certificates(content.clientAuthorities)
-        defer { for authority in authorities { X509_free(authority) } }
-        guard !authorities.isEmpty, let store = SSL_CTX_get_cert_store(context) else {
+        let authorities = unsafe certificates(content.clientAuthorities)
+        defer { unsafe authorities.forEach { unsafe X509_free($0) } }
+        guard unsafe !authorities.isEmpty, let store = unsafe SSL_CTX_get_cert_store(context) else {
             throw TLSFiles.Problem(file: content.files.clientAuthorities, reason: "holds no certificate in PEM")
         }
-        for authority in authorities {
-            X509_STORE_add_cert(store, authority)
-            SSL_CTX_add_client_CA(context, authority)
+        unsafe authorities.forEach { authority in
+            unsafe X509_STORE_add_cert(store, authority)
+            unsafe SSL_CTX_add_client_CA(context, authority)
         }
-        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     }
 
     /// How far the clock of what has signed a response of OCSP may be ahead, in seconds.
@@ -147,13 +147,13 @@ package final class TLSContext: Sendable {
         func problem(_ reason: String) -> TLSFiles.Problem { .init(file: content.files.ocsp, reason: reason) }
         var (from, until): (CLongLong, CLongLong) = (0, 0)
         let bytes = content.ocsp
-        let wrong = copenssl_response_validity(
+        let wrong = unsafe copenssl_response_validity(
             bytes, bytes.count, SSL_CTX_get0_certificate(context), &from, &until)
-        if let wrong { return (problem(String(cString: wrong)), nil) }
+        if let wrong = unsafe wrong { return unsafe (problem(String(cString: wrong)), nil) }
         let begin = Int64(from) &- Self.skew
         guard begin <= now else { return (problem("is not valid yet"), begin) }
         guard now <= until else { return (problem("has expired"), nil) }
-        guard ASN1_OCTET_STRING_set(response, bytes, Int32(clamping: bytes.count)) == 1 else {
+        guard unsafe ASN1_OCTET_STRING_set(response, bytes, Int32(clamping: bytes.count)) == 1 else {
             return (problem("finds no memory"), nil)
         }
         return (nil, until == .max ? nil : Int64(until) &+ 1)

@@ -59,7 +59,7 @@ final class TLSHandshake: ServedConnection {
     private func readHeader() {
         while case .needs(let count)? = header?.progress {
             var bytes = [UInt8](repeating: 0, count: count)
-            let received = recv(number, &bytes, count, Int32(MSG_DONTWAIT))
+            let received = unsafe recv(number, &bytes, count, Int32(MSG_DONTWAIT))
             if received < 0, errno == EINTR { continue }
             if received < 0, errno == EAGAIN { return }
             guard received > 0 else { return fail() }

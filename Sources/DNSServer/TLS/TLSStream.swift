@@ -9,7 +9,7 @@ import Scheduling
 /// All that the kernel has, up to a bound, is received by one call and decrypted at once, however many records it is; so
 /// a client that sends only what TLS itself consumes, such as changes of keys, takes no more of a turn than others.
 @Loop
-final class TLSStream: ByteStream {
+@safe final class TLSStream: ByteStream {
     /// The progress of a handshake.
     enum Handshake: Equatable {
         case isDone
@@ -19,12 +19,12 @@ final class TLSStream: ByteStream {
     }
 
     /// Memory for what passes through a socket within one call, shared by all streams.
-    private final class Wire {
+    @safe private final class Wire {
         let input = UnsafeMutableRawBufferPointer.allocate(byteCount: TLSStream.received, alignment: 16)
         let wire = UnsafeMutablePointer<copenssl_wire>.allocate(capacity: 1)
-        let method = copenssl_wire_method()
+        let method = unsafe copenssl_wire_method()
 
-        init() { wire.initialize(to: copenssl_wire()) }
+        init() { unsafe wire.initialize(to: copenssl_wire()) }
     }
 
     /// The most bytes that are received at once: with what a record has received before, at most `plaintext` bytes.
@@ -54,20 +54,20 @@ final class TLSStream: ByteStream {
         let wire = Self.wire
         number = descriptor.number
         self.context = context
-        guard let method = wire.method, let connection = SSL_new(context.context) else { return nil }
-        guard let bio = BIO_new(method) else {
-            SSL_free(connection)
+        guard let method = unsafe wire.method, let connection = unsafe SSL_new(context.context) else { return nil }
+        guard let bio = unsafe BIO_new(method) else {
+            unsafe SSL_free(connection)
             return nil
         }
-        BIO_set_data(bio, wire.wire)
-        SSL_set_bio(connection, bio, bio)
-        SSL_set_accept_state(connection)
-        if isHTTP { SSL_set_ex_data(connection, copenssl_application_data, context.applicationData) }
-        self.connection = connection
+        unsafe BIO_set_data(bio, wire.wire)
+        unsafe SSL_set_bio(connection, bio, bio)
+        unsafe SSL_set_accept_state(connection)
+        if isHTTP { unsafe SSL_set_ex_data(connection, copenssl_application_data, context.applicationData) }
+        unsafe self.connection = unsafe connection
         self.descriptor = consume descriptor
     }
 
-    deinit { SSL_free(connection) }
+    deinit { unsafe SSL_free(connection) }
 
     var hasUnread: Bool { !held.isEmpty || hasEnded }
 
@@ -75,19 +75,19 @@ final class TLSStream: ByteStream {
 
     /// Goes on with the handshake as far as what has been received allows.
     func shakeHands() -> Handshake {
-        guard let connection else { return .failed }
+        guard let connection = unsafe connection else { return .failed }
         switch fill() {
         case .ended, .failed: return .failed
         case .moved, .waits: break
         }
         ERR_clear_error()
-        let result = SSL_do_handshake(connection)
+        let result = unsafe SSL_do_handshake(connection)
         if result == 1 {
             isShaken = true
             keepRest()
             return .isDone
         }
-        switch SSL_get_error(connection, result) {
+        switch unsafe SSL_get_error(connection, result) {
         case SSL_ERROR_WANT_READ: return .waits(.readable)
         case SSL_ERROR_WANT_WRITE: return .waits(.writable)
         default:
@@ -98,20 +98,21 @@ final class TLSStream: ByteStream {
 
     /// The protocol that the handshake chose; nil when the client named none.
     var alpn: String? {
-        guard let connection else { return nil }
+        guard let connection = unsafe connection else { return nil }
         var (chosen, length): (UnsafePointer<UInt8>?, UInt32) = (nil, 0)
-        SSL_get0_alpn_selected(connection, &chosen, &length)
+        unsafe SSL_get0_alpn_selected(connection, &chosen, &length)
         guard length > 0 else { return nil }
-        return String(decoding: UnsafeBufferPointer(start: chosen, count: Int(length)), as: UTF8.self)
+        return unsafe String(decoding: UnsafeBufferPointer(start: chosen, count: Int(length)), as: UTF8.self)
     }
 
     /// Whether the handshake went on from an earlier connection.
-    var isResumed: Bool { connection.map { SSL_session_reused($0) == 1 } ?? false }
+    var isResumed: Bool { unsafe connection.map { unsafe SSL_session_reused($0) == 1 } ?? false }
 
     /// Whether the client has presented a certificate of an authority that is asked for.
     var isCertified: Bool {
-        guard let connection, context.asksClients else { return false }
-        return SSL_get0_peer_certificate(connection) != nil && SSL_get_verify_result(connection) == Int(X509_V_OK)
+        guard let connection = unsafe connection, context.asksClients else { return false }
+        return unsafe SSL_get0_peer_certificate(connection) != nil
+            && SSL_get_verify_result(connection) == Int(X509_V_OK)
     }
 
     // MARK: Bytes
@@ -120,23 +121,23 @@ final class TLSStream: ByteStream {
     ///
     /// - Returns: how many bytes, or why there are none.
     private func fill() -> StreamOutcome {
-        let (wire, input) = (Self.wire.wire, Self.wire.input)
-        wire.pointee = copenssl_wire(
+        let (wire, input) = unsafe (Self.wire.wire, Self.wire.input)
+        unsafe wire.pointee = unsafe copenssl_wire(
             descriptor: number, send: clinux_send, next: input.baseAddress?.assumingMemoryBound(to: UInt8.self), left: 0
         )
         guard descriptor != nil, !isBroken else { return .failed }
         if !held.isEmpty {
             // At most as much as was received at once.
             let count = min(held.count, input.count)
-            input.copyBytes(from: held.prefix(count))
+            unsafe input.copyBytes(from: held.prefix(count))
             held = []
-            wire.pointee.left = count
+            unsafe wire.pointee.left = count
             return .moved(count)
         }
         while true {
-            let count = recv(number, input.baseAddress, input.count, Int32(MSG_DONTWAIT))
+            let count = unsafe recv(number, input.baseAddress, input.count, Int32(MSG_DONTWAIT))
             if count > 0 {
-                wire.pointee.left = count
+                unsafe wire.pointee.left = count
                 return .moved(count)
             }
             if count == 0 { return .ended }
@@ -145,7 +146,7 @@ final class TLSStream: ByteStream {
     }
 
     func read(into buffer: inout [UInt8]) -> StreamOutcome {
-        guard let connection else { return .failed }
+        guard let connection = unsafe connection else { return .failed }
         if hasEnded {
             hasEnded = false
             return .ended
@@ -154,7 +155,7 @@ final class TLSStream: ByteStream {
         if case .ended = filled { return .ended }
         if case .failed = filled { return .failed }
         // Also without new bytes: TLS may have to send before it goes on.
-        return buffer.withUnsafeMutableBytes { decrypt(connection, into: $0) }
+        return unsafe buffer.withUnsafeMutableBytes { unsafe decrypt(connection, into: $0) }
     }
 
     /// Decrypts all that was received.
@@ -162,13 +163,13 @@ final class TLSStream: ByteStream {
         var count = 0
         ERR_clear_error()
         while count < room.count {
-            let place = UnsafeMutableRawBufferPointer(rebasing: room[count...])
-            let result = SSL_read(connection, place.baseAddress, Int32(clamping: place.count))
+            let place = unsafe UnsafeMutableRawBufferPointer(rebasing: room[count...])
+            let result = unsafe SSL_read(connection, place.baseAddress, Int32(clamping: place.count))
             if result > 0 {
                 count += Int(result)
                 continue
             }
-            switch SSL_get_error(connection, result) {
+            switch unsafe SSL_get_error(connection, result) {
             case SSL_ERROR_WANT_READ: return count > 0 ? .moved(count) : .waits(.readable)
             case SSL_ERROR_WANT_WRITE: return count > 0 ? .moved(count) : .waits(.writable)
             case SSL_ERROR_ZERO_RETURN:
@@ -185,17 +186,19 @@ final class TLSStream: ByteStream {
 
     /// Holds back what was received and not decrypted.
     private func keepRest() {
-        let wire = Self.wire.wire.pointee
-        held = Array(UnsafeBufferPointer(start: wire.next, count: wire.left))
+        let wire = unsafe Self.wire.wire.pointee
+        held = unsafe Array(UnsafeBufferPointer(start: wire.next, count: wire.left))
     }
 
     func write(_ bytes: ArraySlice<UInt8>) -> StreamOutcome {
-        guard let connection, !isBroken else { return .failed }
-        Self.wire.wire.pointee = copenssl_wire(descriptor: number, send: clinux_send, next: nil, left: 0)
+        guard let connection = unsafe connection, !isBroken else { return .failed }
+        unsafe Self.wire.wire.pointee = unsafe copenssl_wire(descriptor: number, send: clinux_send, next: nil, left: 0)
         ERR_clear_error()
-        let result = bytes.withUnsafeBytes { SSL_write(connection, $0.baseAddress, Int32(clamping: $0.count)) }
+        let result = unsafe bytes.withUnsafeBytes {
+            unsafe SSL_write(connection, $0.baseAddress, Int32(clamping: $0.count))
+        }
         if result > 0 { return .moved(Int(result)) }
-        switch SSL_get_error(connection, result) {
+        switch unsafe SSL_get_error(connection, result) {
         case SSL_ERROR_WANT_READ: return .waits(.readable)
         case SSL_ERROR_WANT_WRITE: return .waits(.writable)
         default:
@@ -206,14 +209,15 @@ final class TLSStream: ByteStream {
 
     /// Says that no more is sent (close_notify), as far as the socket takes it.
     func close() {
-        guard let connection else { return }
+        guard let connection = unsafe connection else { return }
         if isShaken, !isBroken {
-            Self.wire.wire.pointee = copenssl_wire(descriptor: number, send: clinux_send, next: nil, left: 0)
-            SSL_shutdown(connection)
+            unsafe Self.wire.wire.pointee = unsafe copenssl_wire(
+                descriptor: number, send: clinux_send, next: nil, left: 0)
+            unsafe SSL_shutdown(connection)
             ERR_clear_error()
         }
-        SSL_free(connection)
-        self.connection = nil
+        unsafe SSL_free(connection)
+        unsafe self.connection = nil
         held = []
         descriptor = nil
     }

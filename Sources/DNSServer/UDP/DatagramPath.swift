@@ -10,8 +10,8 @@ struct DatagramPath: Sendable {
     /// The destination address of the query as two words; 0 where the socket does not report it.
     var local: (UInt64, UInt64) {
         guard origin.has_local != 0 else { return (0, 0) }
-        return withUnsafeBytes(of: origin.local) {
-            ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        return unsafe withUnsafeBytes(of: origin.local) {
+            unsafe ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
         }
     }
 }

@@ -43,7 +43,7 @@ final class ReplyOutbox: Sendable {
     /// Sends the waiting responses now.
     func flush() {
         guard let socket = socket.take(), !replies.isEmpty else { return }
-        _ = clinux_send_late(socket.descriptor.number, bytes, replies, Int32(truncatingIfNeeded: replies.count))
+        _ = unsafe clinux_send_late(socket.descriptor.number, bytes, replies, Int32(truncatingIfNeeded: replies.count))
         sends += 1
         replies.removeAll(keepingCapacity: true)
         bytes.removeAll(keepingCapacity: true)

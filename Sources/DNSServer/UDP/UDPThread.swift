@@ -65,16 +65,16 @@ final class UDPThread: Sendable {
         _ name: String, handler: QueryHandler, misses: Mailbox<MissedQuery>, refusals: RefusalLimit, feed: QueryFeed,
         producer: Int, drained: @escaping @Sendable () -> Void
     ) throws(SystemError) {
-        guard let batch = clinux_batch_new(Self.batchSize, Self.longestQuery, EDNS.defaultPayloadSize) else {
+        guard let batch = unsafe clinux_batch_new(Self.batchSize, Self.longestQuery, EDNS.defaultPayloadSize) else {
             throw SystemError(code: ENOMEM, operation: "allocate datagram buffers")
         }
-        nonisolated(unsafe) let buffers = batch
+        nonisolated(unsafe) let buffers = unsafe batch
         do {
             let started = try NamedThread(name) { [self] in
                 let prepared = UnsafeMutablePointer<QueryHandler.Prepared>.allocate(capacity: Int(Self.batchSize))
-                prepared.initialize(repeating: QueryHandler.Prepared(), count: Int(Self.batchSize))
-                defer { prepared.deallocate() }
-                var service = UDPService(
+                unsafe prepared.initialize(repeating: QueryHandler.Prepared(), count: Int(Self.batchSize))
+                defer { unsafe prepared.deallocate() }
+                var service = unsafe UDPService(
                     socket: socket, lateReplies: lateReplies, batch: buffers, handler: handler, misses: misses,
                     refusals: refusals, feed: feed, producer: producer, counters: counters, hitTimes: hitTimes,
                     row: .init(.udp, isIPv6: socket.address.family == .ipv6), prepared: prepared)
@@ -96,11 +96,11 @@ final class UDPThread: Sendable {
                     if !service.serveQueued(of: socket) { Self.pause() }
                 }
                 if !leaves { service.takeRest() }
-                clinux_batch_free(buffers)
+                unsafe clinux_batch_free(buffers)
             }
             thread.withLock { $0 = started }
         } catch {
-            clinux_batch_free(batch)
+            unsafe clinux_batch_free(batch)
             throw error
         }
     }
@@ -150,7 +150,7 @@ final class UDPThread: Sendable {
 }
 
 /// The state of a UDP thread; used on that thread only.
-private struct UDPService {
+@safe private struct UDPService {
     let socket: UDPSocket
     let lateReplies: UDPSocket
     let batch: OpaquePointer
@@ -169,14 +169,14 @@ private struct UDPService {
 
     /// The same service with the policy in force now.
     var updated: UDPService {
-        UDPService(
+        unsafe UDPService(
             socket: socket, lateReplies: lateReplies, batch: batch, handler: handler.updated, misses: misses,
             refusals: refusals, feed: feed, producer: producer, counters: counters, hitTimes: hitTimes, row: row,
             prepared: prepared, takesMisses: takesMisses)
     }
 
     /// Waits for datagrams. Returns how many were received, or a negated error number.
-    func receive() -> Int32 { clinux_batch_receive(batch, socket.descriptor.number, 1) }
+    func receive() -> Int32 { unsafe clinux_batch_receive(batch, socket.descriptor.number, 1) }
 
     /// Answers the datagrams that the socket for late responses received before the kernel's filter excluded them. Where
     /// it is the one that receives, there are none.
@@ -191,7 +191,7 @@ private struct UDPService {
 
     /// Does so with one batch of it. Returns whether there was any.
     func serveQueued(of socket: UDPSocket) -> Bool {
-        let count = clinux_batch_receive(batch, socket.descriptor.number, 0)
+        let count = unsafe clinux_batch_receive(batch, socket.descriptor.number, 0)
         guard count > 0 else { return false }
         serve(count)
         return true
@@ -199,7 +199,7 @@ private struct UDPService {
 
     /// Answers, or passes to the loop, each of `count` datagrams.
     func serve(_ count: Int32) {
-        guard count > 0, count <= UDPThread.batchSize, let slots = clinux_batch_slots(batch) else {
+        guard count > 0, count <= UDPThread.batchSize, let slots = unsafe clinux_batch_slots(batch) else {
             return recover(from: -count)
         }
         let now = Instant.bootTime
@@ -208,14 +208,14 @@ private struct UDPService {
         // they themselves.
         var tickets = InlineArray<64, MemoryCache.Ticket>(repeating: MemoryCache.Ticket())
         for index in 0..<Int(count) {
-            prepare(slots + index, at: index)
-            tickets[index] = prepared[index].ticket
+            unsafe prepare(slots + index, at: index)
+            tickets[index] = unsafe prepared[index].ticket
         }
         handler.prefetch(tickets.span.extracting(first: Int(count)))
-        for index in 0..<Int(count) { serve(slots + index, at: index, now) }
-        clinux_batch_send(batch, socket.descriptor.number)
+        for index in 0..<Int(count) { unsafe serve(slots + index, at: index, now) }
+        unsafe clinux_batch_send(batch, socket.descriptor.number)
         countHits(counters.answers(of: row) &- answers, since: now)
-        if feed.isWanted { tell(of: slots, count, since: now) }
+        if feed.isWanted { unsafe tell(of: slots, count, since: now) }
     }
 
     /// Counts the answers of a batch: once for all, so that each costs nothing.
@@ -227,26 +227,28 @@ private struct UDPService {
 
     @inline(__always)
     private func prepare(_ slot: UnsafeMutablePointer<clinux_slot>, at index: Int) {
-        guard let bytes = slot.pointee.in else { return }
+        guard let bytes = unsafe slot.pointee.in else { return }
         let message = unsafe Span(_unsafeStart: UnsafePointer(bytes), count: Int(slot.pointee.in_length))
-        handler.prepare(message, in: &prepared[index])
+        unsafe handler.prepare(message, in: &prepared[index])
     }
 
     @inline(__always)
     private func serve(_ slot: UnsafeMutablePointer<clinux_slot>, at index: Int, _ now: Instant) {
-        guard let client = IPAddress(slot), let bytes = slot.pointee.in, let room = slot.pointee.out else { return }
+        guard let client = unsafe IPAddress(slot), let bytes = unsafe slot.pointee.in,
+            let room = unsafe slot.pointee.out
+        else { return }
         let message = unsafe Span(_unsafeStart: UnsafePointer(bytes), count: Int(slot.pointee.in_length))
-        var reply = OutputSpan(
+        var reply = unsafe OutputSpan(
             buffer: UnsafeMutableBufferPointer(start: room, count: EDNS.defaultPayloadSize), initializedCount: 0)
         var disposition = QueryHandler.Disposition.reply
-        if slot.pointee.is_truncated != 0 {
+        if unsafe slot.pointee.is_truncated != 0 {
             disposition = handler.reject(message, with: .formatError, over: .udp, into: &reply)
         } else {
-            disposition = handler.handle(
+            disposition = unsafe handler.handle(
                 prepared[index], message, from: client, over: .udp, now: now, into: &reply)
         }
-        if disposition == .miss { return serveMiss(slot, at: index, now) }
-        if disposition == .reply { complete(slot, reply.count, room[3]) }
+        if disposition == .miss { return unsafe serveMiss(slot, at: index, now) }
+        if disposition == .reply { unsafe complete(slot, reply.count, room[3]) }
     }
 
     /// Makes a reply ready to be sent, and counts it.
@@ -254,7 +256,7 @@ private struct UDPService {
     /// - Parameter flags: the fourth byte of its header.
     @inline(__always)
     private func complete(_ slot: UnsafeMutablePointer<clinux_slot>, _ length: Int, _ flags: UInt8) {
-        slot.pointee.out_length = UInt32(truncatingIfNeeded: length)
+        unsafe slot.pointee.out_length = UInt32(truncatingIfNeeded: length)
         counters.add(flags, to: row)
     }
 
@@ -263,32 +265,35 @@ private struct UDPService {
     /// Reads everything from the slot again, so that a hit need not hold it ready.
     @inline(never)
     private func serveMiss(_ slot: UnsafeMutablePointer<clinux_slot>, at index: Int, _ now: Instant) {
-        guard let client = IPAddress(slot), let bytes = slot.pointee.in, let room = slot.pointee.out else { return }
+        guard let client = unsafe IPAddress(slot), let bytes = unsafe slot.pointee.in,
+            let room = unsafe slot.pointee.out
+        else { return }
         let message = unsafe Span(_unsafeStart: UnsafePointer(bytes), count: Int(slot.pointee.in_length))
-        var reply = OutputSpan(
+        var reply = unsafe OutputSpan(
             buffer: UnsafeMutableBufferPointer(start: room, count: EDNS.defaultPayloadSize), initializedCount: 0)
-        var disposition = handler.handleMiss(
+        var disposition = unsafe handler.handleMiss(
             prepared[index], message, from: client, over: .udp, now: now, into: &reply)
         if disposition == .miss, !takesMisses { return }
-        if disposition == .miss, !post(message, from: UnsafePointer(slot), at: Int32(index), now) {
+        if disposition == .miss, unsafe !post(message, from: UnsafePointer(slot), at: Int32(index), now) {
             guard refusals.refuse(at: now) else { return }
             disposition = handler.reject(
                 message, with: .serverFailure, error: ExtendedError.overloaded, over: .udp, into: &reply)
         }
-        if disposition == .reply { complete(slot, reply.count, room[3]) }
+        if disposition == .reply { unsafe complete(slot, reply.count, room[3]) }
     }
 
     /// Reports the queries answered on this thread to the feed; the responses are still in their slots.
     @inline(never)
     private func tell(of slots: UnsafeMutablePointer<clinux_slot>, _ count: Int32, since arrived: Instant) {
         let now = Instant.bootTime
-        if let dnstap = feed.dnstap { add(slots, count, from: arrived, to: now, in: dnstap) }
+        if let dnstap = feed.dnstap { unsafe add(slots, count, from: arrived, to: now, in: dnstap) }
         guard feed.isHandled else { return }
         let took = now - arrived
         for index in 0..<Int(count) {
-            let slot = slots[index]
-            guard slot.out_length > 0, let client = IPAddress(slots + index), let question = slot.in,
-                let reply = slot.out
+            let slot = unsafe slots[index]
+            guard unsafe slot.out_length > 0, let client = unsafe IPAddress(slots + index),
+                let question = unsafe slot.in,
+                let reply = unsafe slot.out
             else { continue }
             let answered = AnsweredQuery(
                 unsafe Span(_unsafeStart: UnsafePointer(question), count: Int(slot.in_length)),
@@ -306,13 +311,15 @@ private struct UDPService {
         let time = Dnstap.TimeOfDay()
         let (queried, responded) = (time[arrived], time[now])
         for index in 0..<Int(count) {
-            let slot = slots[index]
-            guard let client = SocketAddress(slots + index), let bytes = slot.in, let reply = slot.out else { continue }
+            let slot = unsafe slots[index]
+            guard let client = unsafe SocketAddress(slots + index), let bytes = unsafe slot.in,
+                let reply = unsafe slot.out
+            else { continue }
             let query = unsafe Span(_unsafeStart: UnsafePointer(bytes), count: Int(slot.in_length))
             guard Query.read(query) != nil else { continue }
             let exchange = Dnstap.Exchange(client: client, transport: .udp, queried: queried)
             dnstap.add(query: query, exchange, by: producer)
-            guard slot.out_length > 0 else { continue }
+            guard unsafe slot.out_length > 0 else { continue }
             dnstap.add(
                 response: unsafe Span(_unsafeStart: UnsafePointer(reply), count: Int(slot.out_length)), exchange,
                 at: responded, by: producer)
@@ -324,9 +331,9 @@ private struct UDPService {
     private func post(
         _ message: Span<UInt8>, from slot: UnsafePointer<clinux_slot>, at index: Int32, _ now: Instant
     ) -> Bool {
-        guard let client = SocketAddress(slot) else { return true }
+        guard let client = unsafe SocketAddress(slot) else { return true }
         var origin = clinux_origin()
-        clinux_batch_origin(batch, index, &origin)
+        unsafe clinux_batch_origin(batch, index, &origin)
         var copy: [UInt8] = []
         copy.append(addingCapacity: message.count) { output in
             for index in message.indices { output.append(message[index]) }
@@ -341,7 +348,7 @@ private struct UDPService {
     private func recover(from code: Int32) {
         guard code != EINTR else { return }
         var entry = pollfd(fd: code == EAGAIN ? socket.descriptor.number : -1, events: Int16(POLLIN), revents: 0)
-        _ = poll(&entry, 1, code == EAGAIN ? -1 : 1)
+        _ = unsafe poll(&entry, 1, code == EAGAIN ? -1 : 1)
     }
 }
 
@@ -349,12 +356,12 @@ extension IPAddress {
     /// The sender of the datagram in a slot of a batch; `nil` for a slot without one.
     @inline(__always)
     fileprivate init?(_ slot: UnsafeMutablePointer<clinux_slot>) {
-        switch Int32(slot.pointee.peer.sin6_family) {
-        case AF_INET where slot.pointee.peer_length >= MemoryLayout<sockaddr_in>.size:
-            self = .v4(clinux_slot_ipv4(slot))
-        case AF_INET6 where slot.pointee.peer_length >= MemoryLayout<sockaddr_in6>.size:
-            self = withUnsafeBytes(of: slot.pointee.peer.sin6_addr) {
-                .v6(UInt128(bigEndian: $0.loadUnaligned(as: UInt128.self)))
+        switch unsafe Int32(slot.pointee.peer.sin6_family) {
+        case AF_INET where unsafe slot.pointee.peer_length >= MemoryLayout<sockaddr_in>.size:
+            self = unsafe .v4(clinux_slot_ipv4(slot))
+        case AF_INET6 where unsafe slot.pointee.peer_length >= MemoryLayout<sockaddr_in6>.size:
+            self = unsafe withUnsafeBytes(of: slot.pointee.peer.sin6_addr) {
+                unsafe .v6(UInt128(bigEndian: $0.loadUnaligned(as: UInt128.self)))
             }
         default: return nil
         }

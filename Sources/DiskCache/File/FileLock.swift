@@ -17,7 +17,7 @@ struct FileLock: ~Copyable {
     ///
     /// - Throws: when the lock file cannot be created.
     static func take(_ path: String) throws(SystemError) -> FileLock? {
-        let number = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let number = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard number >= 0 else { throw .last("open \(path)") }
         let descriptor = Descriptor(owning: number)
         guard flock(descriptor.number, LOCK_EX | LOCK_NB) == 0 else {

@@ -16,11 +16,13 @@ enum FileOwner: Equatable {
     /// Reads the header of a file. Called while this process has no connection to it: closing any descriptor of a file
     /// releases SQLite's locks on it.
     init(of path: String) throws(SystemError) {
-        let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        let number = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard number >= 0 else { throw .last("open \(path)") }
         let descriptor = Descriptor(owning: number)
         var header = [UInt8](repeating: 0, count: Self.place.upperBound)
-        let count = header.withUnsafeMutableBytes { pread(descriptor.number, $0.baseAddress, $0.count, 0) }
+        let count = unsafe header.withUnsafeMutableBytes {
+            unsafe pread(descriptor.number, $0.baseAddress, $0.count, 0)
+        }
         guard count >= 0 else { throw .last("read \(path)") }
         let isDatabase = count == header.count && header.starts(with: Self.magic)
         let id = header[Self.place].reduce(0) { $0 << 8 | Int64($1) }

@@ -19,14 +19,16 @@ final class StoreCopy {
     /// Whether a file's log is not empty: then the file alone is not the newest state, or not even a consistent one.
     static func isNeeded(for path: String) -> Bool {
         var status = stat()
-        return stat(path + log, &status) == 0 && status.st_size > 0
+        return unsafe stat(path + log, &status) == 0 && status.st_size > 0
     }
 
     /// Creates the copy in the folder for temporary files, `TMPDIR` or `/tmp`.
     init(of path: String) throws(SystemError) {
         let parent = processEnvironment()["TMPDIR"] ?? ""
         var template = Array(((parent.isEmpty ? "/tmp" : parent) + "/httpdnsd-copy-XXXXXX").utf8CString)
-        let isMade = template.withUnsafeMutableBufferPointer { $0.baseAddress.flatMap { mkdtemp($0) } != nil }
+        let isMade = unsafe template.withUnsafeMutableBufferPointer {
+            unsafe $0.baseAddress.flatMap { unsafe mkdtemp($0) } != nil
+        }
         folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         guard isMade else { throw .last("make \(folder)") }
         for _ in 0..<Self.attempts {
@@ -40,8 +42,8 @@ final class StoreCopy {
 
     /// Removes the files; a connection that has them open can continue.
     deinit {
-        for end in ["", Self.log, "-journal"] { unlink(path + end) }
-        rmdir(folder)
+        for end in ["", Self.log, "-journal"] { unsafe unlink(path + end) }
+        unsafe rmdir(folder)
     }
 
     /// The first bytes of the log; empty where there is no log.
@@ -56,22 +58,25 @@ final class StoreCopy {
 
     /// Copies a file; a missing one becomes an empty one.
     private static func copy(_ path: String, to target: String) throws(SystemError) {
-        let output = Descriptor(owning: open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600))
+        let output = unsafe Descriptor(
+            owning: open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600))
         guard output.number >= 0 else { throw .last("make \(target)") }
-        let input = Descriptor(owning: open(path, O_RDONLY | O_CLOEXEC))
+        let input = unsafe Descriptor(owning: open(path, O_RDONLY | O_CLOEXEC))
         guard input.number >= 0 else {
             guard errno == ENOENT else { throw .last("open \(path)") }
             return
         }
         var chunk = [UInt8](repeating: 0, count: 1 << 20)
         while true {
-            let count = chunk.withUnsafeMutableBytes { read(input.number, $0.baseAddress, $0.count) }
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(input.number, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw .last("read \(path)") }
             guard count > 0 else { return }
             var written = 0
             while written < count {
-                let more = chunk[written..<count].withUnsafeBytes { write(output.number, $0.baseAddress, $0.count) }
+                let more = unsafe chunk[written..<count].withUnsafeBytes {
+                    unsafe write(output.number, $0.baseAddress, $0.count)
+                }
                 if more < 0, errno == EINTR { continue }
                 guard more > 0 else { throw .last("write \(target)") }
                 written += more

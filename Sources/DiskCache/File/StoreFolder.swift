@@ -18,13 +18,13 @@ struct StoreFolder {
     /// Creates the folder if only it is missing, and the file, readable by its owner only: it shows which names were
     /// queried.
     func prepare() throws(SystemError) {
-        if !directory.isEmpty, mkdir(directory, 0o700) != 0, errno != EEXIST { throw .last("make \(directory)") }
-        let number = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        if !directory.isEmpty, unsafe mkdir(directory, 0o700) != 0, errno != EEXIST { throw .last("make \(directory)") }
+        let number = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard number < 0 else { return _ = Descriptor(owning: number) }
         guard errno == EEXIST else { throw .last("make \(path)") }
         // Not opened: closing a descriptor of the file releases SQLite's locks on it.
         var status = stat()
-        guard stat(path, &status) == 0 else { throw .last("stat \(path)") }
+        guard unsafe stat(path, &status) == 0 else { throw .last("stat \(path)") }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw SystemError(code: EINVAL, operation: "open \(path)", advice: "it is not a regular file")
         }
@@ -32,12 +32,12 @@ struct StoreFolder {
 
     /// Removes the index of the write-ahead log that an earlier version, or another program that read the file, has
     /// left. We hold the file's lock, and under it no index is used.
-    func removeIndex() { unlink(path + "-shm") }
+    func removeIndex() { unsafe unlink(path + "-shm") }
 
     /// The identity of the file at the path; nil when there is none.
     var identity: Identity? {
         var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
+        guard unsafe stat(path, &status) == 0 else { return nil }
         return Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
     }
 
@@ -53,11 +53,13 @@ struct StoreFolder {
     ///   this one is removed.
     func quarantine(at seconds: Int64) -> String? {
         let target = makeRoomForDamaged() ? nextDamaged(at: seconds) : nil
-        let isRenamed = target.map { rename(path, $0) == 0 } ?? false
-        if !isRenamed { unlink(path) }
+        let isRenamed = target.map { unsafe rename(path, $0) == 0 } ?? false
+        if !isRenamed { unsafe unlink(path) }
         for companion in Self.companions {
             // A write-ahead log without its database would be applied to the next one.
-            if !isRenamed || rename(path + companion, (target ?? "") + companion) != 0 { unlink(path + companion) }
+            if unsafe !isRenamed || rename(path + companion, (target ?? "") + companion) != 0 {
+                unsafe unlink(path + companion)
+            }
         }
         return isRenamed ? target : nil
     }
@@ -66,7 +68,7 @@ struct StoreFolder {
     private func nextDamaged(at seconds: Int64) -> String {
         var target = "\(path).damaged-\(seconds)"
         var count = 1
-        while access(target, F_OK) == 0 {
+        while unsafe access(target, F_OK) == 0 {
             count += 1
             target = "\(path).damaged-\(seconds)-\(count)"
         }
@@ -80,20 +82,20 @@ struct StoreFolder {
         let files = damaged
         let excess = max(0, files.count - Self.mostDamaged + 1)
         let oldest = files.filter { (try? FileOwner(of: $0)) == .us }.prefix(excess)
-        for path in oldest { for end in [""] + Self.companions { unlink(path + end) } }
+        for path in oldest { for end in [""] + Self.companions { unsafe unlink(path + end) } }
         return oldest.count == excess
     }
 
     /// The damaged files beside the database, the oldest first; without files whose names only begin alike.
     private var damaged: [String] {
-        guard let stream = opendir(directory.isEmpty ? "/" : directory),
+        guard let stream = unsafe opendir(directory.isEmpty ? "/" : directory),
             let prefix = path.split(separator: "/").last.map({ "\($0).damaged-" })
         else { return [] }
-        defer { closedir(stream) }
+        defer { unsafe closedir(stream) }
         var found: [(path: String, age: [Int64])] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
             guard name.hasPrefix(prefix) else { continue }
             let parts = name.dropFirst(prefix.count).split(separator: "-", omittingEmptySubsequences: false)

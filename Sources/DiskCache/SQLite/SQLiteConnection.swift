@@ -1,7 +1,7 @@
 import CSQLite
 
 /// The owner of a connection to one database file; for one thread.
-struct SQLiteConnection: ~Copyable {
+@safe struct SQLiteConnection: ~Copyable {
     enum Mode {
         /// Creates the file if there is none.
         case readWrite
@@ -35,29 +35,29 @@ struct SQLiteConnection: ~Copyable {
             case .memory: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY
             }
         let name = mode == .unchanging ? "file:\(path.uriPath)?immutable=1" : path
-        let code = sqlite3_open_v2(name, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, system)
+        let code = unsafe sqlite3_open_v2(name, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, system)
         // The file is not memory-mapped: when it was truncated, a read fails, and the process continues. The index of
         // the write-ahead log would be mapped if the file were shared with other processes.
         let choice = "PRAGMA mmap_size = 0; PRAGMA locking_mode = EXCLUSIVE"
-        let outcome = code == SQLITE_OK ? sqlite3_exec(opened, choice, nil, nil, nil) : code
-        guard outcome == SQLITE_OK, let opened else {
-            let error = SQLiteError(outcome, "open", on: opened)
-            sqlite3_close_v2(opened)
+        let outcome = unsafe code == SQLITE_OK ? sqlite3_exec(opened, choice, nil, nil, nil) : code
+        guard outcome == SQLITE_OK, let opened = unsafe opened else {
+            let error = unsafe SQLiteError(outcome, "open", on: opened)
+            unsafe sqlite3_close_v2(opened)
             throw error
         }
-        handle = opened
-        csqlite_harden(handle, Self.longestValue)
-        sqlite3_busy_timeout(handle, Self.lockPatience)
+        unsafe handle = unsafe opened
+        unsafe csqlite_harden(handle, Self.longestValue)
+        unsafe sqlite3_busy_timeout(handle, Self.lockPatience)
     }
 
     // Deferred by SQLite until the last open statement is finalized.
-    deinit { sqlite3_close_v2(handle) }
+    deinit { unsafe sqlite3_close_v2(handle) }
 
     /// Runs constant statements that return nothing.
     func execute(_ sql: StaticString) throws(SQLiteError) {
-        let code = sqlite3_exec(
+        let code = unsafe sqlite3_exec(
             handle, UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self), nil, nil, nil)
-        guard code == SQLITE_OK else { throw SQLiteError(code, "\(sql)".firstWords, on: handle) }
+        guard code == SQLITE_OK else { throw unsafe SQLiteError(code, "\(sql)".firstWords, on: unsafe handle) }
     }
 
     /// Compiles one constant statement, to be run many times.
@@ -70,9 +70,11 @@ struct SQLiteConnection: ~Copyable {
 
     private func prepare(text: String) throws(SQLiteError) -> SQLiteStatement {
         var statement: OpaquePointer?
-        let code = sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
-        guard code == SQLITE_OK, let statement else { throw SQLiteError(code, text.firstWords, on: handle) }
-        return SQLiteStatement(owning: statement)
+        let code = unsafe sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement = unsafe statement else {
+            throw unsafe SQLiteError(code, text.firstWords, on: handle)
+        }
+        return unsafe SQLiteStatement(owning: statement)
     }
 
     /// The first column of the first row, which must be in `range`; nil when there is no row.
@@ -99,7 +101,7 @@ struct SQLiteConnection: ~Copyable {
     func interruptible<Value>(
         by interrupt: StatementInterrupt, _ body: () throws(SQLiteError) -> Value
     ) throws(SQLiteError) -> Value {
-        interrupt.connect(handle)
+        unsafe interrupt.connect(handle)
         defer { interrupt.disconnect() }
         return try body()
     }

@@ -21,8 +21,8 @@ struct SQLiteError: Error, Hashable, Sendable {
     init(_ code: Int32, _ operation: String, on connection: OpaquePointer?) {
         self.code = code
         self.operation = operation
-        let text = connection.map { sqlite3_errmsg($0) } ?? sqlite3_errstr(code)
-        reason = text.map { String(cString: $0) } ?? "error \(code)"
+        let text = unsafe connection.map { unsafe sqlite3_errmsg($0) } ?? sqlite3_errstr(code)
+        reason = unsafe text.map { unsafe String(cString: $0) } ?? "error \(code)"
     }
 
     /// An error detected by this program: the file is readable, but its content is invalid.

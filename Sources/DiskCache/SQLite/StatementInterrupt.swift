@@ -16,7 +16,9 @@ final class StatementInterrupt: Sendable {
     /// Makes the running statement fail with `SQLITE_INTERRUPT`, at the next page that it reads.
     func raise() {
         connection.withLock { connection in
-            if let handle = connection.flatMap({ OpaquePointer(bitPattern: $0) }) { sqlite3_interrupt(handle) }
+            if let handle = unsafe connection.flatMap({ unsafe OpaquePointer(bitPattern: $0) }) {
+                unsafe sqlite3_interrupt(handle)
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ package enum DescriptorLimit {
     /// The soft limit in force; 0 when it cannot be read.
     package static var current: Int {
         var limit = rlimit()
-        return getrlimit(resource, &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
+        return unsafe getrlimit(resource, &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
     }
 
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
@@ -22,11 +22,11 @@ package enum DescriptorLimit {
     @discardableResult
     package static func raise(to wanted: Int = wanted) -> Int {
         var limit = rlimit()
-        guard getrlimit(resource, &limit) == 0 else { return 0 }
+        guard unsafe getrlimit(resource, &limit) == 0 else { return 0 }
         if limit.rlim_cur < rlim_t(wanted) {
             limit.rlim_cur = min(limit.rlim_max, rlim_t(wanted))
-            _ = setrlimit(resource, &limit)
-            _ = getrlimit(resource, &limit)
+            _ = unsafe setrlimit(resource, &limit)
+            _ = unsafe getrlimit(resource, &limit)
         }
         return Int(clamping: limit.rlim_cur)
     }

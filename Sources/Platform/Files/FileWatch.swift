@@ -42,7 +42,7 @@ package final class FileWatch {
 
     private func receive() {
         var buffer = [UInt8](repeating: 0, count: Self.bufferSize)
-        let count = buffer.withUnsafeMutableBytes { read(descriptor.number, $0.baseAddress, $0.count) }
+        let count = unsafe buffer.withUnsafeMutableBytes { unsafe read(descriptor.number, $0.baseAddress, $0.count) }
         guard count > 0 else { return }
         guard FileEvents(buffer.prefix(count)).contains(where: isWanted) else { return }
         // The watched files may be gone, or the links may have other targets.
@@ -103,7 +103,7 @@ package final class FileWatch {
     ///
     /// - Parameter directory: empty: the root.
     private func watchDirectory(_ directory: String, for name: String) {
-        let number = clinux_inotify_watch_directory(descriptor.number, directory.isEmpty ? "/" : directory)
+        let number = unsafe clinux_inotify_watch_directory(descriptor.number, directory.isEmpty ? "/" : directory)
         if number >= 0 {
             names[number, default: []]?.insert(name)
             return
@@ -114,7 +114,7 @@ package final class FileWatch {
     }
 
     private func watchFile(_ path: String) {
-        let number = clinux_inotify_watch_file(descriptor.number, path)
+        let number = unsafe clinux_inotify_watch_file(descriptor.number, path)
         if number >= 0 { names[number] = .some(nil) }
     }
 
@@ -127,7 +127,7 @@ package final class FileWatch {
     /// The target of a symbolic link; nil for anything else.
     private static func target(of path: String) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink(path, &buffer, buffer.count)
+        let count = unsafe readlink(path, &buffer, buffer.count)
         return count > 0 ? String(decoding: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
     }
 }

@@ -7,12 +7,12 @@ import Glibc
 ///   - isRegular: fails with `EINVAL` for all but regular files, and without waiting: a FIFO must not block the loop.
 /// - Throws: the error of open(2) or read(2), such as `ENOENT`, or `EISDIR` for a directory.
 package func readFile(_ path: String, limit: Int, isRegular: Bool = false) throws(SystemError) -> [UInt8] {
-    let number = open(path, O_RDONLY | O_CLOEXEC | (isRegular ? O_NONBLOCK : 0))
+    let number = unsafe open(path, O_RDONLY | O_CLOEXEC | (isRegular ? O_NONBLOCK : 0))
     guard number >= 0 else { throw .last("open \(path)") }
     let descriptor = Descriptor(owning: number)
     if isRegular {
         var status = stat()
-        guard fstat(descriptor.number, &status) == 0 else { throw .last("stat \(path)") }
+        guard unsafe fstat(descriptor.number, &status) == 0 else { throw .last("stat \(path)") }
         guard status.st_mode & S_IFMT == S_IFREG else { throw SystemError(code: EINVAL, operation: "read \(path)") }
     }
     var content: [UInt8] = []
@@ -20,7 +20,7 @@ package func readFile(_ path: String, limit: Int, isRegular: Bool = false) throw
     var chunk = [UInt8](repeating: 0, count: min(limit, 64 << 10))
     while content.count < limit {
         let wanted = min(chunk.count, limit - content.count)
-        let count = chunk.withUnsafeMutableBytes { read(descriptor.number, $0.baseAddress, wanted) }
+        let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor.number, $0.baseAddress, wanted) }
         if count < 0, errno == EINTR { continue }
         guard count >= 0 else { throw .last("read \(path)") }
         if count == 0 { break }

@@ -6,7 +6,7 @@ import Glibc
 /// - Throws: `EEXIST` when something is at the path already, a link included. Of a file that cannot be written whole
 ///   nothing is left.
 package func createFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
-    let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
+    let number = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
     guard number >= 0 else { throw .last("make \(path)") }
     let file = Descriptor(owning: number)
     do throws(SystemError) {
@@ -14,7 +14,7 @@ package func createFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(S
         try writeAll(bytes, to: file, path)
         guard fsync(file.number) == 0 else { throw .last("write \(path)") }
     } catch {
-        unlink(path)
+        unsafe unlink(path)
         throw error
     }
 }
@@ -26,7 +26,7 @@ package func createFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(S
 package func replaceFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
     let new = path + ".new"
     // Of an earlier attempt that was cut short.
-    unlink(new)
+    unsafe unlink(new)
     try replaceFile(path, bytes, mode: mode, by: new)
 }
 
@@ -36,18 +36,18 @@ package func replaceFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(
 /// - Parameter mode: the permission bits of a file.
 package func writeOutput(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
     var (named, status) = (stat(), stat())
-    guard lstat(path, &named) == 0 else {
+    guard unsafe lstat(path, &named) == 0 else {
         return try replaceFile(path, bytes, mode: mode, by: unusedName(beside: path))
     }
-    guard stat(path, &status) == 0 else { throw .last("write \(path)") }
+    guard unsafe stat(path, &status) == 0 else { throw .last("write \(path)") }
     guard status.st_mode & S_IFMT == S_IFREG else {
-        let number = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)
+        let number = unsafe open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)
         guard number >= 0 else { throw .last("write \(path)") }
         return try writeAll(bytes, to: Descriptor(owning: number), path)
     }
-    guard let resolved = realpath(path, nil) else { throw .last("write \(path)") }
-    defer { free(resolved) }
-    let file = String(cString: resolved)
+    guard let resolved = unsafe realpath(path, nil) else { throw .last("write \(path)") }
+    defer { unsafe free(resolved) }
+    let file = unsafe String(cString: resolved)
     try replaceFile(file, bytes, mode: mode, by: unusedName(beside: file))
 }
 
@@ -60,9 +60,9 @@ private func replaceFile(
     _ path: String, _ bytes: [UInt8], mode: UInt32, by new: String
 ) throws(SystemError) {
     try createFile(new, bytes, mode: mode)
-    guard rename(new, path) == 0 else {
+    guard unsafe rename(new, path) == 0 else {
         let error = SystemError.last("write \(path)")
-        unlink(new)
+        unsafe unlink(new)
         throw error
     }
 }
@@ -70,7 +70,7 @@ private func replaceFile(
 private func writeAll(_ bytes: [UInt8], to file: borrowing Descriptor, _ path: String) throws(SystemError) {
     var written = 0
     while written < bytes.count {
-        let count = bytes[written...].withUnsafeBytes { write(file.number, $0.baseAddress, $0.count) }
+        let count = unsafe bytes[written...].withUnsafeBytes { unsafe write(file.number, $0.baseAddress, $0.count) }
         if count < 0, errno == EINTR { continue }
         guard count > 0 else { throw .last("write \(path)") }
         written += count

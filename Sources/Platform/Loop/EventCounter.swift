@@ -18,8 +18,8 @@ package struct EventCounter: ~Copyable, Sendable {
     /// - Parameter limit: the longest wait in milliseconds; nil: unlimited.
     package func wait(atMost limit: Int32? = nil) {
         var entry = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
-        guard poll(&entry, 1, limit ?? -1) > 0 else { return }
+        guard unsafe poll(&entry, 1, limit ?? -1) > 0 else { return }
         var count: UInt64 = 0
-        _ = read(descriptor.number, &count, MemoryLayout<UInt64>.size)
+        _ = unsafe read(descriptor.number, &count, MemoryLayout<UInt64>.size)
     }
 }

@@ -9,7 +9,7 @@ package import Scheduling
 /// due timers, run the jobs of `Loop.executor`, and then the work deferred to the turn's end. Without work it blocks
 /// with no time-out at all, so an idle process is never woken.
 @Loop
-package final class EventLoop: LoopClock {
+@safe package final class EventLoop: LoopClock {
     /// Keys of our own two descriptors; a watch's key has a serial below `UInt32.max` in its upper half.
     private nonisolated static let wakeKey = UInt64.max
     private nonisolated static let timerKey = UInt64.max - 1
@@ -58,7 +58,7 @@ package final class EventLoop: LoopClock {
         waker = try LoopWaker()
         epoll = Descriptor(owning: try checked(clinux_epoll_create(), "create epoll"))
         timer = Descriptor(owning: try checked(clinux_timerfd_create(), "create timerfd"))
-        ready = .allocate(capacity: Int(CLINUX_READY_MAX))
+        unsafe ready = .allocate(capacity: Int(CLINUX_READY_MAX))
         turnBegan = .bootTime
         // Edge-triggered: each post or expiry is one event, and neither counter is ever read.
         for (descriptor, key) in [(waker.descriptor, Self.wakeKey), (timer.number, Self.timerKey)] {
@@ -68,7 +68,7 @@ package final class EventLoop: LoopClock {
         }
     }
 
-    deinit { ready.deallocate() }
+    deinit { unsafe ready.deallocate() }
 
     /// Makes the calling thread the loop's and runs the loop until `stop()`. Once in the life of a process.
     package nonisolated func run() {
@@ -158,14 +158,14 @@ package final class EventLoop: LoopClock {
     /// Waits unless there is work, then handles what has become ready. Returns whether jobs were left over.
     private func turn(hasJobs: Bool) -> Bool {
         let mayBlock = armTimer() && !hasJobs
-        let count = clinux_epoll_wait(epoll.number, ready, mayBlock ? -1 : 0)
+        let count = unsafe clinux_epoll_wait(epoll.number, ready, mayBlock ? -1 : 0)
         precondition(count >= 0 || count == -EINTR, "epoll_wait: error \(-count)")
         turnCount &+= 1
         turnBegan = .bootTime
         // Queries before responses: the query for a name's second address family is read before the first one is
         // answered NXDOMAIN.
         for habit in habits { habit.act() }
-        for index in 0..<max(0, Int(count)) { deliver(ready[index]) }
+        for index in 0..<max(0, Int(count)) { unsafe deliver(ready[index]) }
         fireTimers()
         return endTurn(hasJobs: Loop.executor.runJobs())
     }

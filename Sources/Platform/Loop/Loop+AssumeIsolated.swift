@@ -12,7 +12,7 @@ extension Loop {
         if !LoopWaker.isOnLoopThread { shared.preconditionIsolated() }
         // Isolation is part of the type only; the calling convention of a synchronous function is the same.
         return try withoutActuallyEscaping(operation) { operation in
-            try unsafeBitCast(operation, to: (() throws -> Value).self)()
+            unsafe try unsafeBitCast(operation, to: (() throws -> Value).self)()
         }
     }
 }

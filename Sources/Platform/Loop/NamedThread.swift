@@ -16,10 +16,10 @@ package final class NamedThread: Sendable {
     /// - Throws: `EAGAIN` when the limit of threads or memory is reached.
     package init(_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
         var thread = pthread_t()
-        let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
-        let result = pthread_create(&thread, nil, runThread, start.toOpaque())
+        let start = unsafe Unmanaged.passRetained(ThreadStart(name: name, body: body))
+        let result = unsafe pthread_create(&thread, nil, runThread, start.toOpaque())
         guard result == 0 else {
-            start.release()
+            unsafe start.release()
             throw SystemError(code: result, operation: "start thread \(name)")
         }
         handle = Mutex(thread)
@@ -75,13 +75,13 @@ private final class ThreadStart: Sendable {
 
 /// The first function of every thread; at file scope, since C calls it without any isolation.
 private func runThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    guard let argument else { return nil }
-    let start = Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()
-    clinux_thread_set_name(start.name)
+    guard let argument = unsafe argument else { return nil }
+    let start = unsafe Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()
+    unsafe clinux_thread_set_name(start.name)
     var interrupt = sigset_t()
-    sigemptyset(&interrupt)
-    sigaddset(&interrupt, SIGURG)
-    pthread_sigmask(SIG_UNBLOCK, &interrupt, nil)
+    unsafe sigemptyset(&interrupt)
+    unsafe sigaddset(&interrupt, SIGURG)
+    unsafe pthread_sigmask(SIG_UNBLOCK, &interrupt, nil)
     start.body()
     return nil
 }

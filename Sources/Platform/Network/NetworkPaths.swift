@@ -93,7 +93,7 @@ package final class NetworkPaths {
             case .v6: AF_INET6
             }
         var source = [UInt8](repeating: 0, count: address.bytes.count)
-        let result = clinux_route_lookup(family, address.bytes, &source)
+        let result = unsafe clinux_route_lookup(family, address.bytes, &source)
         guard result > 0 else { return nil }
         let isReported = source.contains { $0 != 0 }
         return Route(interface: UInt32(result), source: isReported ? IPAddress(bytes: source[...]) : nil)

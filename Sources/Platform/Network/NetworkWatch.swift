@@ -63,8 +63,8 @@ package final class NetworkWatch {
     private func receive() {
         var isChanged = false
         for _ in 0..<Self.batch {
-            let length = buffer.withUnsafeMutableBytes {
-                clinux_route_receive(descriptor.number, $0.baseAddress, $0.count)
+            let length = unsafe buffer.withUnsafeMutableBytes {
+                unsafe clinux_route_receive(descriptor.number, $0.baseAddress, $0.count)
             }
             if length == -ENOBUFS {
                 // Some messages were lost: anything may have changed.

@@ -38,7 +38,7 @@ package final class ResumeWatch {
     /// How long the machine has slept since boot: CLOCK_MONOTONIC does not advance during sleep.
     private static var timeAsleep: Duration {
         var awake = timespec()
-        _ = clock_gettime(CLOCK_MONOTONIC, &awake)
+        _ = unsafe clock_gettime(CLOCK_MONOTONIC, &awake)
         let boot = Instant.bootTime.nanoseconds
         return .nanoseconds(boot - (Int64(awake.tv_sec) * 1_000_000_000 + Int64(awake.tv_nsec)))
     }

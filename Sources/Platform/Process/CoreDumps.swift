@@ -10,7 +10,7 @@ package enum CoreDumps {
         clinux_make_undumpable()
         // A second safeguard, which `/proc/PID/limits` shows.
         var none = rlimit(rlim_cur: 0, rlim_max: 0)
-        _ = setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+        _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
     }
 
     /// Whether the kernel may write one, as far as the process itself controls that.

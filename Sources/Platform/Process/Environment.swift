@@ -7,9 +7,9 @@ import CLinux
 package func processEnvironment() -> [String: String] {
     var variables: [String: String] = [:]
     var index: Int32 = 0
-    while let entry = clinux_environment(index) {
+    while let entry = unsafe clinux_environment(index) {
         index += 1
-        let text = String(cString: entry)
+        let text = unsafe String(cString: entry)
         guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "=")) else { continue }
         variables[String(text[..<mark])] = String(text[text.utf8.index(after: mark)...])
     }

@@ -24,12 +24,12 @@ package final class NoticeSocket: Sendable {
     ///   - path: at most 107 bytes.
     ///   - owner: the user that owns the file; empty: the current user. Another one needs root.
     package init(_ path: String, owner: String = "") throws(SystemError) {
-        unlink(path)
+        unsafe unlink(path)
         descriptor = try unixDatagramSocket(at: path, owner: owner)
         self.path = path
     }
 
-    deinit { unlink(path) }
+    deinit { unsafe unlink(path) }
 
     /// The next message; nil when none arrives within `limit`.
     package func receive(within limit: Duration) -> Notice? {
@@ -38,7 +38,7 @@ package final class NoticeSocket: Sendable {
             if let notice = receive() { return notice }
             let left = Int32(clamping: max(0, (deadline - .bootTime).nanoseconds) / 1_000_000 + 1)
             var wanted = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
-            _ = poll(&wanted, 1, left)
+            _ = unsafe poll(&wanted, 1, left)
         } while Instant.bootTime < deadline
         return receive()
     }
@@ -47,7 +47,7 @@ package final class NoticeSocket: Sendable {
         var text = [CChar](repeating: 0, count: Self.longest)
         var numbers = [Int32](repeating: -1, count: Int(CLINUX_DESCRIPTORS_MAX))
         var count: Int32 = 0
-        let length = clinux_receive_notice(descriptor.number, &text, text.count, &numbers, &count)
+        let length = unsafe clinux_receive_notice(descriptor.number, &text, text.count, &numbers, &count)
         guard length >= 0 else { return nil }
         let lines = String(decoding: text.prefix(Int(length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
             .split(separator: "\n").map(String.init)

@@ -17,7 +17,7 @@ package enum Privileges {
     private static func become(
         _ account: (user: uid_t, group: gid_t), _ user: String
     ) throws(SystemError) {
-        guard initgroups(user, account.group) == 0 else {
+        guard unsafe initgroups(user, account.group) == 0 else {
             throw .last("take the groups of user \(user)")
         }
         guard setgid(account.group) == 0 else { throw .last("become group \(account.group) of user \(user)") }
@@ -64,18 +64,19 @@ package enum Privileges {
         let count = getgroups(0, nil)
         guard count >= 0 else { throw .last("read the groups of this process") }
         var groups = [gid_t](repeating: 0, count: Int(count))
-        guard getgroups(count, &groups) == count else { throw .last("read the groups of this process") }
+        guard unsafe getgroups(count, &groups) == count else { throw .last("read the groups of this process") }
         let group = getegid()
         defer {
             _ = seteuid(0)
             _ = setegid(group)
-            _ = setgroups(groups.count, groups)
+            _ = unsafe setgroups(groups.count, groups)
         }
-        guard initgroups(user, account.group) == 0, setegid(account.group) == 0, seteuid(account.user) == 0 else {
+        guard unsafe initgroups(user, account.group) == 0, setegid(account.group) == 0, seteuid(account.user) == 0
+        else {
             throw .last("become user \(user)")
         }
         return paths.compactMap { path in
-            let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            let number = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
             guard number < 0 else {
                 close(number)
                 return nil
@@ -90,7 +91,7 @@ package enum Privileges {
         var folder = ""
         for part in path.split(separator: "/").dropLast() {
             folder += "/" + part
-            if faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) != 0 { return folder }
+            if unsafe faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) != 0 { return folder }
         }
         return path
     }
@@ -101,14 +102,14 @@ package enum Privileges {
     package static func account(named name: String) throws(SystemError) -> (user: uid_t, group: gid_t) {
         let operation = "look up user \(name)"
         var buffer = [CChar](repeating: 0, count: 16 << 10)
-        var entry = passwd()
+        var entry = unsafe passwd()
         var found: UnsafeMutablePointer<passwd>?
-        let code = getpwnam_r(name, &entry, &buffer, buffer.count, &found)
+        let code = unsafe getpwnam_r(name, &entry, &buffer, buffer.count, &found)
         guard code == 0 else { throw SystemError(code: code, operation: operation) }
-        guard found != nil else {
+        guard unsafe found != nil else {
             throw SystemError(code: ENOENT, operation: operation, advice: "there is no such user on this machine")
         }
-        return (entry.pw_uid, entry.pw_gid)
+        return unsafe (entry.pw_uid, entry.pw_gid)
     }
 
     /// The number of a group.
@@ -120,18 +121,18 @@ package enum Privileges {
         var size = 16 << 10
         while true {
             var buffer = [CChar](repeating: 0, count: size)
-            var entry = Glibc.group()
+            var entry = unsafe Glibc.group()
             var found: UnsafeMutablePointer<Glibc.group>?
-            let code = getgrnam_r(name, &entry, &buffer, buffer.count, &found)
+            let code = unsafe getgrnam_r(name, &entry, &buffer, buffer.count, &found)
             if code == ERANGE, size < 16 << 20 {
                 size *= 4
                 continue
             }
             guard code == 0 else { throw SystemError(code: code, operation: operation) }
-            guard found != nil else {
+            guard unsafe found != nil else {
                 throw SystemError(code: ENOENT, operation: operation, advice: "there is no such group on this machine")
             }
-            return entry.gr_gid
+            return unsafe entry.gr_gid
         }
     }
 }

@@ -14,7 +14,7 @@ package struct ProcessResources: Sendable {
 
     package init() {
         var used = timespec()
-        _ = clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
+        _ = unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
         processorTime = .seconds(used.tv_sec) + .nanoseconds(used.tv_nsec)
         // The second word of /proc/self/statm is the number of resident pages (proc(5)).
         let words = ((try? readFile("/proc/self/statm", limit: 128)) ?? []).split(separator: UInt8(ascii: " "))
@@ -26,11 +26,11 @@ package struct ProcessResources: Sendable {
     }
 
     private static func openDescriptors() -> Int {
-        guard let folder = opendir("/proc/self/fd") else { return 0 }
-        defer { closedir(folder) }
+        guard let folder = unsafe opendir("/proc/self/fd") else { return 0 }
+        defer { unsafe closedir(folder) }
         var count = 0
-        while let entry = readdir(folder) {
-            if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
+        while let entry = unsafe readdir(folder) {
+            if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
         }
         // One is the folder's own.
         return count - 1

@@ -29,7 +29,7 @@ package final class Sandbox: Sendable {
         }
         var fault: SystemError?
         for folder in folders {
-            let result = clinux_ruleset_allow(number, folder)
+            let result = unsafe clinux_ruleset_allow(number, folder)
             if result != 0 { fault = SystemError(code: -result, operation: "let files be written below \(folder)") }
         }
         rulesFault = fault
@@ -69,7 +69,7 @@ package final class Sandbox: Sendable {
         var path = Substring(file)
         while let slash = path.lastIndex(of: "/"), slash != path.startIndex {
             path = path[..<slash]
-            if access(String(path), F_OK) == 0 { return String(path) }
+            if unsafe access(String(path), F_OK) == 0 { return String(path) }
         }
         return file.hasPrefix("/") ? "/" : "."
     }

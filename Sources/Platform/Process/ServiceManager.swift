@@ -27,7 +27,7 @@ package struct ServiceManager: Sendable {
 
         private static var microseconds: Int64 {
             var time = timespec()
-            clock_gettime(CLOCK_MONOTONIC, &time)
+            unsafe clock_gettime(CLOCK_MONOTONIC, &time)
             return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
         }
     }
@@ -85,7 +85,7 @@ package struct ServiceManager: Sendable {
     /// - Throws: when it cannot be reached.
     package func synchronize() throws(SystemError) {
         var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw .last("make a pipe") }
+        guard unsafe pipe(&ends) == 0 else { throw .last("make a pipe") }
         let reading = Descriptor(owning: ends[0])
         do {
             let writing = Descriptor(owning: ends[1])
@@ -93,11 +93,11 @@ package struct ServiceManager: Sendable {
         }
         // The manager closes its end when it comes to the message.
         var closed = pollfd(fd: reading.number, events: 0, revents: 0)
-        _ = poll(&closed, 1, 1_000)
+        _ = unsafe poll(&closed, 1, 1_000)
     }
 
     private func send(_ message: String, _ descriptors: [Int32] = []) throws(SystemError) {
-        _ = try checked(
+        _ = unsafe try checked(
             clinux_notify(path, message, descriptors, Int32(clamping: descriptors.count)),
             "tell the service manager at \(path)")
     }

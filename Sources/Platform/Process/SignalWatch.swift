@@ -17,9 +17,9 @@ package enum Signal: Int32, CaseIterable, Sendable {
     /// receive a signal and end the process.
     package static func block() {
         var set = sigset_t()
-        sigemptyset(&set)
-        for each in allCases { sigaddset(&set, each.rawValue) }
-        pthread_sigmask(SIG_BLOCK, &set, nil)
+        unsafe sigemptyset(&set)
+        for each in allCases { unsafe sigaddset(&set, each.rawValue) }
+        unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
         signal(SIGPIPE, SIG_IGN)
     }
 }
@@ -35,7 +35,7 @@ package final class SignalWatch: Sendable {
     /// Equal signals that arrive before the loop reads them are merged into one.
     package init(on loop: EventLoop, _ handler: @escaping @Loop (Signal) -> Void) throws(SystemError) {
         let numbers = Signal.allCases.map(\.rawValue)
-        let number = try checked(clinux_signalfd_create(numbers, Int32(numbers.count)), "create signalfd")
+        let number = unsafe try checked(clinux_signalfd_create(numbers, Int32(numbers.count)), "create signalfd")
         descriptor = Descriptor(owning: number)
         watch = try loop.watch(number, for: .readable) { _ in
             while let signal = Signal(rawValue: clinux_signalfd_take(number)) { handler(signal) }

@@ -9,7 +9,7 @@ package enum StandardStreams {
     package static func open() {
         for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 && errno == EBADF {
             // open(2) takes the lowest free number, which is this one.
-            _ = Glibc.open("/dev/null", O_RDWR)
+            _ = unsafe Glibc.open("/dev/null", O_RDWR)
         }
     }
 }

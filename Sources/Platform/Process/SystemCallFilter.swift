@@ -5,20 +5,20 @@ import Glibc
 ///
 /// Any other fails with ENOSYS, as on a kernel that does not have it. C libraries work on such kernels, so one that takes
 /// up a new call goes on with the old one.
-package struct SystemCallFilter: ~Copyable {
+@safe package struct SystemCallFilter: ~Copyable {
     private let context: scmp_filter_ctx
 
     /// Makes a filter that allows nothing yet, and is not in force.
     ///
     /// - Throws: `SystemError` when there is no memory.
     package init() throws(SystemError) {
-        guard let context = seccomp_init(cseccomp_error(UInt16(ENOSYS))) else {
+        guard let context = unsafe seccomp_init(cseccomp_error(UInt16(ENOSYS))) else {
             throw SystemError(code: ENOMEM, operation: "filter system calls")
         }
-        self.context = context
+        unsafe self.context = unsafe context
     }
 
-    deinit { seccomp_release(context) }
+    deinit { unsafe seccomp_release(context) }
 
     /// Puts the list in force for every thread of the process, for ever.
     ///
@@ -40,27 +40,27 @@ package struct SystemCallFilter: ~Copyable {
         try allow("clone", argument: 0, mask: Self.cloneThread, equals: Self.cloneThread)
         // Signals to itself alone.
         for name in ["kill", "tgkill"] { try allow(name, argument: 0, equals: UInt64(getpid())) }
-        try check(seccomp_load(context))
+        unsafe try check(seccomp_load(context))
     }
 
     private func set(_ attribute: scmp_filter_attr, _ value: UInt32) throws(SystemError) {
-        try check(seccomp_attr_set(context, attribute, value))
+        unsafe try check(seccomp_attr_set(context, attribute, value))
     }
 
     /// Allows a call, if the processor has it.
     private func allow(_ name: String) throws(SystemError) {
-        let number = seccomp_syscall_resolve_name(name)
-        if number >= 0 { try check(seccomp_rule_add_array(context, SCMP_ACT_ALLOW, number, 0, nil)) }
+        let number = unsafe seccomp_syscall_resolve_name(name)
+        if number >= 0 { unsafe try check(seccomp_rule_add_array(context, SCMP_ACT_ALLOW, number, 0, nil)) }
     }
 
     /// Allows a call with one argument whose bits under `mask` are `value`.
     private func allow(
         _ name: String, argument: UInt32, mask: UInt64 = .max, equals value: UInt64
     ) throws(SystemError) {
-        let number = seccomp_syscall_resolve_name(name)
+        let number = unsafe seccomp_syscall_resolve_name(name)
         guard number >= 0 else { return }
         var condition = scmp_arg_cmp(arg: argument, op: SCMP_CMP_MASKED_EQ, datum_a: mask, datum_b: value)
-        try check(seccomp_rule_add_array(context, SCMP_ACT_ALLOW, number, 1, &condition))
+        unsafe try check(seccomp_rule_add_array(context, SCMP_ACT_ALLOW, number, 1, &condition))
     }
 
     private func check(_ result: Int32) throws(SystemError) {

@@ -56,11 +56,13 @@ package final class ListeningSocket: Sendable {
     package func accept() -> Accepted {
         var peer = sockaddr_in6()
         var length: UInt32 = 0
-        let result = clinux_accept(descriptor.number, &peer, &length)
+        let result = unsafe clinux_accept(descriptor.number, &peer, &length)
         guard result < 0 else {
             let connection = Descriptor(owning: result)
-            let address = withUnsafePointer(to: peer) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { SocketAddress($0, length: length) }
+            let address = unsafe withUnsafePointer(to: peer) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe SocketAddress($0, length: length)
+                }
             }
             guard let address else { return .retry }
             return .connection(connection, peer: address)

@@ -30,7 +30,7 @@ package final class PassedDescriptor: Sendable {
     /// The number of the socket or file in the kernel, which its duplicates have, too; nil once ownership was transferred.
     package var inode: UInt64? {
         var status = stat()
-        return number.flatMap { fstat($0, &status) == 0 ? UInt64(status.st_ino) : nil }
+        return number.flatMap { unsafe fstat($0, &status) == 0 ? UInt64(status.st_ino) : nil }
     }
 
     /// The other end of the connection; nil when it is none, or broken.
@@ -65,7 +65,7 @@ package final class PassedDescriptor: Sendable {
 
     /// A file in memory with these bytes, to be passed on.
     package convenience init(_ bytes: [UInt8], name: String) throws(SystemError) {
-        let number = try checked(clinux_memory_file(bytes, bytes.count), "make a file in memory")
+        let number = unsafe try checked(clinux_memory_file(bytes, bytes.count), "make a file in memory")
         self.init(Descriptor(owning: number), name: name)
     }
 
@@ -73,9 +73,10 @@ package final class PassedDescriptor: Sendable {
     package func contents(limit: Int) -> [UInt8] {
         guard let number, limit > 0 else { return [] }
         var status = stat()
-        guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG, (1...limit).contains(Int(status.st_size))
+        guard unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            (1...limit).contains(Int(status.st_size))
         else { return [] }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
-        return pread(number, &bytes, bytes.count, 0) == bytes.count ? bytes : []
+        return unsafe pread(number, &bytes, bytes.count, 0) == bytes.count ? bytes : []
     }
 }

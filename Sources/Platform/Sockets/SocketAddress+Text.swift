@@ -20,7 +20,7 @@ extension SocketAddress: CustomStringConvertible {
             return
         }
         let interface = String(parts[1])
-        let scope = UInt32(interface) ?? if_nametoindex(interface)
+        let scope = unsafe UInt32(interface) ?? if_nametoindex(interface)
         guard scope != 0 else { return nil }
         self.init(ipv6: words.high, words.low, port: port, scope: scope)
     }
@@ -30,19 +30,21 @@ extension SocketAddress: CustomStringConvertible {
 
     /// The address without port and brackets, with the interface of a link-local one.
     package var host: String {
-        let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
+        let text = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
             let bytes = addressBytes
-            let made = inet_ntop(
+            let made = unsafe inet_ntop(
                 family == .ipv4 ? AF_INET : AF_INET6, bytes, buffer.baseAddress, socklen_t(buffer.count))
-            return made.map { String(cString: $0) } ?? ""
+            return unsafe made.map { unsafe String(cString: $0) } ?? ""
         }
         return scope == 0 ? text : "\(text)%\(Self.interfaceName(scope))"
     }
 
     private static func interfaceName(_ index: UInt32) -> String {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(IF_NAMESIZE)) { buffer in
-            guard let base = buffer.baseAddress, let name = if_indextoname(index, base) else { return "\(index)" }
-            return String(cString: name)
+        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(IF_NAMESIZE)) { buffer in
+            guard let base = buffer.baseAddress, let name = unsafe if_indextoname(index, base) else {
+                return "\(index)"
+            }
+            return unsafe String(cString: name)
         }
     }
 
@@ -70,13 +72,13 @@ extension SocketAddress: CustomStringConvertible {
 
     private static func ipv4(_ text: String) -> UInt32? {
         var address = in_addr()
-        return inet_pton(AF_INET, text, &address) == 1 ? UInt32(bigEndian: address.s_addr) : nil
+        return unsafe inet_pton(AF_INET, text, &address) == 1 ? UInt32(bigEndian: address.s_addr) : nil
     }
 
     private static func ipv6(_ text: String) -> (high: UInt64, low: UInt64)? {
-        withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 2) { words in
-            guard inet_pton(AF_INET6, text, words.baseAddress) == 1 else { return nil }
-            return (UInt64(bigEndian: words[0]), UInt64(bigEndian: words[1]))
+        unsafe withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 2) { words in
+            guard unsafe inet_pton(AF_INET6, text, words.baseAddress) == 1 else { return nil }
+            return unsafe (UInt64(bigEndian: words[0]), UInt64(bigEndian: words[1]))
         }
     }
 }

@@ -37,24 +37,24 @@ package struct SocketAddress: Hashable, Sendable {
 
     /// Converts a C address; `nil` unless it is a complete IPv4 or IPv6 one.
     package init?(_ pointer: UnsafePointer<sockaddr>, length: socklen_t) {
-        self.init(raw: UnsafeRawPointer(pointer), length: Int(length))
+        unsafe self.init(raw: UnsafeRawPointer(pointer), length: Int(length))
     }
 
     /// The sender of the datagram in a slot of a batch; `nil` for a slot without one.
     package init?(_ slot: UnsafePointer<clinux_slot>) {
-        self.init(UnsafePointer(clinux_slot_peer(slot)), length: slot.pointee.peer_length)
+        unsafe self.init(UnsafePointer(clinux_slot_peer(slot)), length: slot.pointee.peer_length)
     }
 
     private init?(raw: UnsafeRawPointer, length: Int) {
         guard length >= MemoryLayout<sockaddr_in>.size else { return nil }
-        switch Int32(raw.loadUnaligned(as: sa_family_t.self)) {
+        switch unsafe Int32(raw.loadUnaligned(as: sa_family_t.self)) {
         case AF_INET:
-            let address = raw.loadUnaligned(as: sockaddr_in.self)
+            let address = unsafe raw.loadUnaligned(as: sockaddr_in.self)
             self.init(ipv4: UInt32(bigEndian: address.sin_addr.s_addr), port: UInt16(bigEndian: address.sin_port))
         case AF_INET6 where length >= MemoryLayout<sockaddr_in6>.size:
-            let address = raw.loadUnaligned(as: sockaddr_in6.self)
-            let words = withUnsafeBytes(of: address.sin6_addr) {
-                ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            let address = unsafe raw.loadUnaligned(as: sockaddr_in6.self)
+            let words = unsafe withUnsafeBytes(of: address.sin6_addr) {
+                unsafe ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
             }
             self.init(
                 ipv6: UInt64(bigEndian: words.0), UInt64(bigEndian: words.1),
@@ -87,26 +87,26 @@ package struct SocketAddress: Hashable, Sendable {
             address.sin_family = sa_family_t(AF_INET)
             address.sin_port = port.bigEndian
             address.sin_addr.s_addr = UInt32(truncatingIfNeeded: low).bigEndian
-            return try Self.lend(address, body)
+            return unsafe try Self.lend(address, body)
         case .ipv6:
             var address = sockaddr_in6()
             address.sin6_family = sa_family_t(AF_INET6)
             address.sin6_port = port.bigEndian
             address.sin6_scope_id = scope
-            withUnsafeMutableBytes(of: &address.sin6_addr) {
-                $0.storeBytes(of: high.bigEndian, as: UInt64.self)
-                $0.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
+            unsafe withUnsafeMutableBytes(of: &address.sin6_addr) {
+                unsafe $0.storeBytes(of: high.bigEndian, as: UInt64.self)
+                unsafe $0.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
             }
-            return try Self.lend(address, body)
+            return unsafe try Self.lend(address, body)
         }
     }
 
     private static func lend<Address, Result>(
         _ address: Address, _ body: (UnsafePointer<sockaddr>, socklen_t) throws -> Result
     ) rethrows -> Result {
-        try withUnsafePointer(to: address) { pointer in
-            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                try body($0, socklen_t(MemoryLayout<Address>.size))
+        unsafe try withUnsafePointer(to: address) { pointer in
+            unsafe try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe try body($0, socklen_t(MemoryLayout<Address>.size))
             }
         }
     }

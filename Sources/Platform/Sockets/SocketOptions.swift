@@ -31,7 +31,7 @@ extension SocketAddress {
         let probe = Descriptor(owning: number)
         var address = self
         address.port = 0
-        return address.withSockaddr { bind(probe.number, $0, $1) } == 0 || errno != EADDRNOTAVAIL
+        return unsafe address.withSockaddr { unsafe bind(probe.number, $0, $1) } == 0 || errno != EADDRNOTAVAIL
     }
 }
 
@@ -40,13 +40,13 @@ func bindSocket(
     _ descriptor: borrowing Descriptor, to address: SocketAddress, _ transport: Transport
 ) throws(SystemError) {
     let number = descriptor.number
-    guard address.withSockaddr({ bind(number, $0, $1) }) == 0 else {
+    guard unsafe address.withSockaddr({ unsafe bind(number, $0, $1) }) == 0 else {
         throw .listening(on: address, transport, code: errno)
     }
 }
 
 /// The address a socket is bound to, with the port that the kernel chose for port 0.
-package func boundAddress(of number: Int32) -> SocketAddress? { address(of: number, getsockname) }
+package func boundAddress(of number: Int32) -> SocketAddress? { unsafe address(of: number, getsockname) }
 
 /// The address of a socket that another process has bound, which may wait or not from now on.
 ///
@@ -78,16 +78,16 @@ func hasType(_ descriptor: Int32, _ transport: Transport) -> Bool {
 }
 
 /// The client of a connected socket; nil when it is none, or the connection is broken.
-func peerAddress(of number: Int32) -> SocketAddress? { address(of: number, getpeername) }
+func peerAddress(of number: Int32) -> SocketAddress? { unsafe address(of: number, getpeername) }
 
 private func address(
     of number: Int32, _ read: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
 ) -> SocketAddress? {
-    withUnsafeTemporaryAllocation(of: sockaddr_in6.self, capacity: 1) { storage -> SocketAddress? in
+    unsafe withUnsafeTemporaryAllocation(of: sockaddr_in6.self, capacity: 1) { storage -> SocketAddress? in
         guard let base = storage.baseAddress else { return nil }
-        return base.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        return unsafe base.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
             var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
-            return read(number, pointer, &length) == 0 ? SocketAddress(pointer, length: length) : nil
+            return unsafe read(number, pointer, &length) == 0 ? SocketAddress(pointer, length: length) : nil
         }
     }
 }
@@ -96,12 +96,12 @@ private func address(
 func option(_ descriptor: Int32, _ level: Int32, _ name: Int32) -> Int32? {
     var value: Int32 = 0
     var length = socklen_t(MemoryLayout<Int32>.size)
-    return getsockopt(descriptor, level, name, &value, &length) == 0 ? value : nil
+    return unsafe getsockopt(descriptor, level, name, &value, &length) == 0 ? value : nil
 }
 
 /// Sets an option whose value is an integer. Returns whether that succeeded; else `errno` has the reason.
 @discardableResult
 func setOption(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int32) -> Bool {
     var value = value
-    return setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size)) == 0
+    return unsafe setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size)) == 0
 }

@@ -36,16 +36,16 @@ package final class UnixListener: Sendable {
             try Self.give(path, to: account, named: owner)
             if let members { try Self.give(path, toGroup: members, named: group) }
             // Not by chmod, which follows links: the owner of the directory may have put one there meanwhile.
-            guard fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == 0 else {
+            guard unsafe fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == 0 else {
                 throw .last("open control socket \(path)")
             }
         } catch {
-            unlink(path)
+            unsafe unlink(path)
             throw error
         }
         guard listen(descriptor.number, Self.backlog) == 0 else {
             let error = SystemError.last("listen on control socket \(path)")
-            unlink(path)
+            unsafe unlink(path)
             throw error
         }
         self.path = path
@@ -58,7 +58,7 @@ package final class UnixListener: Sendable {
     /// Removes the file while the socket is in use, so that another process can make its own there.
     package func leaveFile() {
         isLeft.store(true, ordering: .relaxed)
-        unlink(path)
+        unsafe unlink(path)
     }
 
     /// Removes the file. Called once the socket is closed: the owner of the descriptor has closed it. A socket that
@@ -73,12 +73,12 @@ package final class UnixListener: Sendable {
     fileprivate static func give(
         _ path: String, to account: (user: uid_t, group: gid_t)?, named owner: String
     ) throws(SystemError) {
-        guard let account, lchown(path, account.user, account.group) != 0 else { return }
+        guard let account, unsafe lchown(path, account.user, account.group) != 0 else { return }
         throw .last("give control socket \(path) to user \(owner)")
     }
 
     private static func give(_ path: String, toGroup group: gid_t, named name: String) throws(SystemError) {
-        guard lchown(path, uid_t.max, group) != 0 else { return }
+        guard unsafe lchown(path, uid_t.max, group) != 0 else { return }
         throw SystemError(
             code: errno, operation: "give control socket \(path) to group \(name)",
             advice: errno == EPERM
@@ -89,12 +89,12 @@ package final class UnixListener: Sendable {
     private static func makeDirectory(of path: String, _ account: (user: uid_t, group: gid_t)?) throws(SystemError) {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash != path.startIndex else { return }
         let directory = String(path[..<slash])
-        guard access(directory, F_OK) != 0, errno == ENOENT else { return }
-        guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
+        guard unsafe access(directory, F_OK) != 0, errno == ENOENT else { return }
+        guard unsafe mkdir(directory, 0o755) == 0 || errno == EEXIST else {
             throw .last("make directory \(directory)")
         }
         // Else the file could not be removed once root is dropped.
-        if let account, lchown(directory, account.user, account.group) != 0 {
+        if let account, unsafe lchown(directory, account.user, account.group) != 0 {
             throw .last("give directory \(directory) away")
         }
     }
@@ -102,7 +102,7 @@ package final class UnixListener: Sendable {
     /// Removes the socket file of a process that has ended.
     private static func removeStale(_ path: String) throws(SystemError) {
         var status = stat()
-        guard lstat(path, &status) == 0, var address = sockaddr_un(path: path) else { return }
+        guard unsafe lstat(path, &status) == 0, var address = sockaddr_un(path: path) else { return }
         let operation = "make control socket \(path)"
         guard status.st_mode & S_IFMT == S_IFSOCK else {
             throw SystemError(code: EEXIST, operation: operation, advice: "this file is no socket, and is not changed")
@@ -110,7 +110,7 @@ package final class UnixListener: Sendable {
         let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard number >= 0 else { throw .last(operation) }
         let probe = Descriptor(owning: number)
-        let result = address.with { connect(probe.number, $0, $1) }
+        let result = unsafe address.with { unsafe connect(probe.number, $0, $1) }
         let code = result == 0 ? EADDRINUSE : errno
         switch code {
         case ECONNREFUSED: break
@@ -120,7 +120,7 @@ package final class UnixListener: Sendable {
                 code: EADDRINUSE, operation: operation, advice: "another httpdnsd that is running listens there")
         default: throw SystemError(code: code, operation: operation)
         }
-        guard unlink(path) == 0 || errno == ENOENT else { throw .last("replace stale control socket \(path)") }
+        guard unsafe unlink(path) == 0 || errno == ENOENT else { throw .last("replace stale control socket \(path)") }
     }
 }
 
@@ -134,7 +134,7 @@ private func unixSocket(at path: String, _ type: __socket_type) throws(SystemErr
     let descriptor = Descriptor(owning: number)
     // Linux gives the file the mode of the socket, so at no moment others can connect.
     guard fchmod(number, 0o600) == 0 else { throw .last("close control socket to others") }
-    guard address.with({ bind(number, $0, $1) }) == 0 else { throw .last(operation) }
+    guard unsafe address.with({ unsafe bind(number, $0, $1) }) == 0 else { throw .last(operation) }
     return descriptor
 }
 
@@ -147,7 +147,7 @@ func unixDatagramSocket(at path: String, owner: String) throws(SystemError) -> D
     do throws(SystemError) {
         try UnixListener.give(path, to: account, named: owner)
     } catch {
-        unlink(path)
+        unsafe unlink(path)
         throw error
     }
     return descriptor
@@ -164,7 +164,7 @@ extension Descriptor {
         guard number >= 0 else { throw .last(operation) }
         let descriptor = Descriptor(owning: number)
         // A Unix socket is connected at once, or not at all.
-        guard address.with({ connect(number, $0, $1) }) == 0 else { throw .last(operation) }
+        guard unsafe address.with({ unsafe connect(number, $0, $1) }) == 0 else { throw .last(operation) }
         return descriptor
     }
 }
@@ -176,14 +176,14 @@ extension sockaddr_un {
         let bytes = Array(path.utf8)
         guard !bytes.isEmpty, !bytes.contains(0), bytes.count < MemoryLayout.size(ofValue: sun_path) else { return nil }
         sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &sun_path) { $0.copyBytes(from: bytes) }
+        unsafe withUnsafeMutableBytes(of: &sun_path) { unsafe $0.copyBytes(from: bytes) }
     }
 
     /// Calls `body` with the address as a C `sockaddr`.
     fileprivate mutating func with(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
-        withUnsafePointer(to: &self) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        unsafe withUnsafePointer(to: &self) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
     }

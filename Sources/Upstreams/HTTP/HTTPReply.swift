@@ -42,7 +42,7 @@ final class HTTPReply {
     /// - Returns: whether the body is still within its limit.
     func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool {
         guard body.count + part.count <= (isDocument ? HTTPLimits.document : HTTPLimits.body) else { return false }
-        body.append(contentsOf: part)
+        unsafe body.append(contentsOf: part)
         return true
     }
 
@@ -52,11 +52,11 @@ final class HTTPReply {
     func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
         if line.count <= 2 {
             endHeader()
-        } else if Self.isEqual(UnsafeRawBufferPointer(rebasing: line.prefix(5)), "http/") {
+        } else if unsafe Self.isEqual(UnsafeRawBufferPointer(rebasing: line.prefix(5)), "http/") {
             beginHeader()
-        } else if let colon = line.firstIndex(of: UInt8(ascii: ":")) {
-            let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
-            return receiveField(name, UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
+        } else if let colon = unsafe line.firstIndex(of: UInt8(ascii: ":")) {
+            let name = unsafe UnsafeRawBufferPointer(rebasing: line[..<colon])
+            return unsafe receiveField(name, UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
         }
         return count(line.count)
     }
@@ -75,20 +75,22 @@ final class HTTPReply {
     /// - Returns: whether the header is still within its limit.
     func receiveField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
         guard count(name.count + value.count) else { return false }
-        guard !isHeaderComplete, let initial = name.first else { return true }
+        guard !isHeaderComplete, let initial = unsafe name.first else { return true }
         switch initial | 0x20 {
         case UInt8(ascii: "c"):
-            if contentType == nil, Self.isEqual(name, "content-type") {
-                contentType = String(decoding: Self.trimmed(value), as: UTF8.self)
+            if contentType == nil, unsafe Self.isEqual(name, "content-type") {
+                contentType = unsafe String(decoding: Self.trimmed(value), as: UTF8.self)
             }
         case UInt8(ascii: "a"):
-            if age == nil, Self.isEqual(name, "age") { age = Self.seconds(Self.trimmed(value)) }
+            if age == nil, unsafe Self.isEqual(name, "age") { age = unsafe Self.seconds(Self.trimmed(value)) }
         case UInt8(ascii: "d"):
-            if date == nil, Self.isEqual(name, "date") { date = Self.date(Self.trimmed(value)) }
+            if date == nil, unsafe Self.isEqual(name, "date") { date = unsafe Self.date(Self.trimmed(value)) }
         case UInt8(ascii: "e") where isDocument:
-            if entityTag == nil, Self.isEqual(name, "etag") { entityTag = Self.tag(Self.trimmed(value)) }
+            if entityTag == nil, unsafe Self.isEqual(name, "etag") { entityTag = unsafe Self.tag(Self.trimmed(value)) }
         case UInt8(ascii: "r"):
-            if retryAfter == nil, Self.isEqual(name, "retry-after") { retryAfter = Self.wait(Self.trimmed(value)) }
+            if retryAfter == nil, unsafe Self.isEqual(name, "retry-after") {
+                retryAfter = unsafe Self.wait(Self.trimmed(value))
+            }
         default: break
         }
         return true
@@ -104,7 +106,7 @@ final class HTTPReply {
     private static func isEqual(_ name: UnsafeRawBufferPointer, _ wanted: StaticString) -> Bool {
         guard name.count == wanted.utf8CodeUnitCount else { return false }
         for index in 0..<name.count {
-            let (byte, wanted) = (name[index], wanted.utf8Start[index])
+            let (byte, wanted) = unsafe (name[index], wanted.utf8Start[index])
             guard byte == wanted || (byte | 0x20 == wanted && byte >= UInt8(ascii: "A")) else { return false }
         }
         return true
@@ -113,30 +115,32 @@ final class HTTPReply {
     /// A value without leading and trailing white space and control characters.
     private static func trimmed(_ value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         var (start, end) = (0, value.count)
-        while start < end, value[start] <= 0x20 { start += 1 }
-        while end > start, value[end - 1] <= 0x20 { end -= 1 }
-        return UnsafeRawBufferPointer(rebasing: value[start..<end])
+        while start < end, unsafe value[start] <= 0x20 { start += 1 }
+        while end > start, unsafe value[end - 1] <= 0x20 { end -= 1 }
+        return unsafe UnsafeRawBufferPointer(rebasing: value[start..<end])
     }
 
     /// An entity tag that can be sent back; nil for any other text.
     private static func tag(_ text: UnsafeRawBufferPointer) -> String? {
-        guard (1...HTTPLimits.entityTag).contains(text.count), text.allSatisfy({ (0x20...0x7e).contains($0) }) else {
+        guard (1...HTTPLimits.entityTag).contains(text.count), unsafe text.allSatisfy({ (0x20...0x7e).contains($0) })
+        else {
             return nil
         }
-        return String(decoding: text, as: UTF8.self)
+        return unsafe String(decoding: text, as: UTF8.self)
     }
 
     /// Seconds to wait, given as seconds or as a date (RFC 9110 section 10.2.3); nil if invalid or not in the future.
     private static func wait(_ text: UnsafeRawBufferPointer) -> UInt32? {
-        let seconds = seconds(text) ?? date(text).map { UInt32(clamping: $0 - Int64(time(nil))) }
+        let seconds = unsafe seconds(text) ?? date(text).map { UInt32(clamping: $0 - Int64(time(nil))) }
         return seconds == 0 ? nil : seconds
     }
 
     /// A number of seconds, at most `UInt32.max`; nil for anything but digits.
     private static func seconds(_ text: UnsafeRawBufferPointer) -> UInt32? {
-        guard !text.isEmpty else { return nil }
+        guard unsafe !text.isEmpty else { return nil }
         var seconds: UInt32 = 0
-        for byte in text {
+        for index in unsafe text.indices {
+            let byte = unsafe text[index]
             guard (48...57).contains(byte) else { return nil }
             let (tenfold, isOver) = seconds.multipliedReportingOverflow(by: 10)
             let (sum, isFar) = tenfold.addingReportingOverflow(UInt32(byte - 48))
@@ -150,9 +154,9 @@ final class HTTPReply {
 
     /// An HTTP date in seconds since 1970; nil if invalid.
     private static func date(_ text: UnsafeRawBufferPointer) -> Int64? {
-        if let time = HTTPDate.seconds(text.assumingMemoryBound(to: UInt8.self).span) { return time }
+        if let time = unsafe HTTPDate.seconds(text.assumingMemoryBound(to: UInt8.self).span) { return time }
         // One of the two obsolete formats, which a recipient must accept (RFC 9110 section 5.6.7).
-        let time = Int64(curl_getdate(String(decoding: text, as: UTF8.self), nil))
+        let time = unsafe Int64(curl_getdate(String(decoding: text, as: UTF8.self), nil))
         // libcurl accepts years of any length.
         return years.contains(time) ? time : nil
     }

@@ -51,7 +51,8 @@ extension UpstreamFailure {
         case 10: "the certificate has expired"
         case 18, 19: "the certificate is self-signed"
         case 2, 20, 21: "the certificate's issuer is not known"
-        case .some(let number): "the certificate is refused (\(String(cString: X509_verify_cert_error_string(number))))"
+        case .some(let number):
+            unsafe "the certificate is refused (\(String(cString: X509_verify_cert_error_string(number))))"
         }
     }
 }

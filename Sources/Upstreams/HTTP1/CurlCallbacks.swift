@@ -11,8 +11,8 @@ func curlSocketChanged(
     _ easy: UnsafeMutableRawPointer?, _ descriptor: Int32, _ events: Int32, _ userData: UnsafeMutableRawPointer?,
     _ socketData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let userData else { return 0 }
-    let sockets = Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
+    guard let userData = unsafe userData else { return 0 }
+    let sockets = unsafe Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
     let interest: Interest =
         switch events {
         case CURL_POLL_IN: .readable
@@ -28,8 +28,8 @@ func curlSocketChanged(
 func curlTimerChanged(
     _ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let userData else { return 0 }
-    let sockets = Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
+    guard let userData = unsafe userData else { return 0 }
+    let sockets = unsafe Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
     Loop.assumeIsolated { sockets.setTimer(milliseconds) }
     return 0
 }
@@ -38,16 +38,18 @@ func curlTimerChanged(
 func curlOpenSocket(
     _ userData: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
-    guard let userData, let address else { return ccurl_no_socket }
-    let sockets = Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
-    let (family, type, transport) = (address.pointee.family, address.pointee.socktype, address.pointee.`protocol`)
+    guard let userData = unsafe userData, let address = unsafe address else { return ccurl_no_socket }
+    let sockets = unsafe Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
+    let (family, type, transport) = unsafe (
+        address.pointee.family, address.pointee.socktype, address.pointee.`protocol`
+    )
     return Loop.assumeIsolated { sockets.open(family: family, type: type, transport: transport) } ?? ccurl_no_socket
 }
 
 /// Called when libcurl closes a socket.
 func curlCloseSocket(_ userData: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
-    guard let userData else { return 1 }
-    let sockets = Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
+    guard let userData = unsafe userData else { return 1 }
+    let sockets = unsafe Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
     Loop.assumeIsolated { sockets.close(descriptor) }
     return 0
 }
@@ -58,8 +60,8 @@ func curlBeforeRequest(
     _ userData: UnsafeMutableRawPointer?, _ remoteHost: UnsafeMutablePointer<CChar>?,
     _ localHost: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
 ) -> Int32 {
-    guard let userData else { return 1 }
-    let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
+    guard let userData = unsafe userData else { return 1 }
+    let handle = unsafe Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
     let maySend = Loop.assumeIsolated { handle.isAboutToSend(localPort: UInt16(truncatingIfNeeded: localPort)) }
     return maySend ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }
@@ -68,11 +70,11 @@ func curlBeforeRequest(
 func curlRequireName(
     _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ userData: UnsafeMutableRawPointer?
 ) -> CURLcode {
-    guard let context, let userData else { return CURLE_ABORTED_BY_CALLBACK }
-    let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
+    guard let context = unsafe context, let userData = unsafe userData else { return CURLE_ABORTED_BY_CALLBACK }
+    let handle = unsafe Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
     guard let name = Loop.assumeIsolated({ handle.expectedName }),
-        CertificateName.require(name, in: SSL_CTX_get0_param(OpaquePointer(context))),
-        copenssl_distrust(OpaquePointer(context)) == 1
+        unsafe CertificateName.require(name, in: SSL_CTX_get0_param(OpaquePointer(context))),
+        unsafe copenssl_distrust(OpaquePointer(context)) == 1
     else { return CURLE_SSL_CONNECT_ERROR }
     return CURLE_OK
 }
@@ -81,9 +83,11 @@ func curlRequireName(
 func curlReceiveBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ userData: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let userData, let bytes else { return 0 }
-    let part = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    let isTaken = Unmanaged<HTTPReply>.fromOpaque(userData)._withUnsafeGuaranteedRef { $0.receiveBody(part) }
+    guard let userData = unsafe userData, let bytes = unsafe bytes else { return 0 }
+    let part = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
+    let isTaken = unsafe Unmanaged<HTTPReply>.fromOpaque(userData)._withUnsafeGuaranteedRef {
+        unsafe $0.receiveBody(part)
+    }
     return isTaken ? size * count : 0
 }
 
@@ -91,8 +95,10 @@ func curlReceiveBody(
 func curlReceiveHeader(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ userData: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let userData, let bytes else { return 0 }
-    let part = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    let isTaken = Unmanaged<HTTPReply>.fromOpaque(userData)._withUnsafeGuaranteedRef { $0.receiveLine(part) }
+    guard let userData = unsafe userData, let bytes = unsafe bytes else { return 0 }
+    let part = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
+    let isTaken = unsafe Unmanaged<HTTPReply>.fromOpaque(userData)._withUnsafeGuaranteedRef {
+        unsafe $0.receiveLine(part)
+    }
     return isTaken ? size * count : 0
 }

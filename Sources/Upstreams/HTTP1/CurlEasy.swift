@@ -3,35 +3,35 @@ package import CCurl
 /// The owner of one libcurl easy handle: options, and the state of one transfer at a time.
 ///
 /// Must be removed from its multi handle before it is released.
-package struct CurlEasy: ~Copyable {
+@safe package struct CurlEasy: ~Copyable {
     /// For libcurl; valid as long as this owner lives.
     package let pointer: UnsafeMutableRawPointer
 
     package init() throws(CurlError) {
-        guard curlIsReady, let pointer = curl_easy_init() else { throw CurlError(CURLE_FAILED_INIT) }
-        self.pointer = pointer
+        guard curlIsReady, let pointer = unsafe curl_easy_init() else { throw CurlError(CURLE_FAILED_INIT) }
+        unsafe self.pointer = unsafe pointer
     }
 
-    deinit { curl_easy_cleanup(pointer) }
+    deinit { unsafe curl_easy_cleanup(pointer) }
 
     package func set(_ option: CURLoption, _ value: Int) throws(CurlError) {
-        try checked(ccurl_set_long(pointer, option, value))
+        unsafe try checked(ccurl_set_long(pointer, option, value))
     }
 
     /// Sets a text option, which is copied; nil unsets libcurl's default.
     package func set(_ option: CURLoption, text: String?) throws(CurlError) {
-        guard let text else { return try checked(ccurl_set_text(pointer, option, nil)) }
-        try checked(ccurl_set_text(pointer, option, text))
+        guard let text else { return unsafe try checked(ccurl_set_text(pointer, option, nil)) }
+        unsafe try checked(ccurl_set_text(pointer, option, text))
     }
 
     /// Sets a list option, which must outlive the transfer; nil means none.
     package func set(_ option: CURLoption, list: UnsafeMutablePointer<curl_slist>?) throws(CurlError) {
-        try checked(ccurl_set_list(pointer, option, list))
+        unsafe try checked(ccurl_set_list(pointer, option, list))
     }
 
     /// Sets the argument of a callback; `object` must outlive the handle.
     package func set(_ option: CURLoption, object: some AnyObject) throws(CurlError) {
-        try checked(ccurl_set_pointer(pointer, option, Unmanaged.passUnretained(object).toOpaque()))
+        unsafe try checked(ccurl_set_pointer(pointer, option, Unmanaged.passUnretained(object).toOpaque()))
     }
 
     /// Requires a certificate valid for the host under the trust anchors of a PEM file, as in a browser, and TLS 1.2 or
@@ -49,20 +49,20 @@ package struct CurlEasy: ~Copyable {
     /// Makes `sockets`, which must outlive the handle, open and close its sockets.
     func setSockets(_ sockets: HTTPSockets) throws(CurlError) {
         try set(CURLOPT_OPENSOCKETDATA, object: sockets)
-        try checked(ccurl_set_open_socket(pointer, curlOpenSocket))
+        unsafe try checked(ccurl_set_open_socket(pointer, curlOpenSocket))
         try set(CURLOPT_CLOSESOCKETDATA, object: sockets)
-        try checked(ccurl_set_close_socket(pointer, curlCloseSocket))
+        unsafe try checked(ccurl_set_close_socket(pointer, curlCloseSocket))
     }
 
     /// A number about the last transfer; nil if unknown.
     package func long(_ info: CURLINFO) -> Int? {
         var value = 0
-        return ccurl_get_long(pointer, info, &value) == CURLE_OK ? value : nil
+        return unsafe ccurl_get_long(pointer, info, &value) == CURLE_OK ? value : nil
     }
 
     /// A 64-bit number about the last transfer; nil if unknown.
     func offset(_ info: CURLINFO) -> Int64? {
         var value: curl_off_t = 0
-        return ccurl_get_offset(pointer, info, &value) == CURLE_OK ? Int64(value) : nil
+        return unsafe ccurl_get_offset(pointer, info, &value) == CURLE_OK ? Int64(value) : nil
     }
 }

@@ -9,7 +9,7 @@ package struct CurlError: Error, Hashable, Sendable, CustomStringConvertible {
     init(_ code: CURLcode) { self.code = code.rawValue }
 
     /// libcurl's general text for the code; it contains nothing of the request.
-    package var description: String { String(cString: curl_easy_strerror(CURLcode(rawValue: code))) }
+    package var description: String { unsafe String(cString: curl_easy_strerror(CURLcode(rawValue: code))) }
 }
 
 /// Throws unless `code` is success.
@@ -28,6 +28,6 @@ func checked(_ code: CURLMcode) throws(CurlError) {
 /// when it is created, before other threads start.
 let curlIsReady: Bool = {
     // libcurl would write the keys of every TLS connection to the file named there, and open it at once.
-    unsetenv("SSLKEYLOGFILE")
+    unsafe unsetenv("SSLKEYLOGFILE")
     return curl_global_init(ccurl_global_default) == CURLE_OK
 }()

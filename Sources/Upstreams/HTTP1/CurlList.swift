@@ -1,21 +1,21 @@
 package import CCurl
 
 /// The owner of a libcurl list of texts.
-package struct CurlList: ~Copyable {
+@safe package struct CurlList: ~Copyable {
     package let pointer: UnsafeMutablePointer<curl_slist>?
 
     /// Copies `texts`; an empty collection makes no list.
     package init(_ texts: some Collection<String>) throws(CurlError) {
         var list: UnsafeMutablePointer<curl_slist>?
         for text in texts {
-            guard let longer = curl_slist_append(list, text) else {
-                curl_slist_free_all(list)
+            guard let longer = unsafe curl_slist_append(list, text) else {
+                unsafe curl_slist_free_all(list)
                 throw CurlError(CURLE_OUT_OF_MEMORY)
             }
-            list = longer
+            unsafe list = unsafe longer
         }
-        pointer = list
+        unsafe pointer = unsafe list
     }
 
-    deinit { curl_slist_free_all(pointer) }
+    deinit { unsafe curl_slist_free_all(pointer) }
 }

@@ -52,7 +52,7 @@ final class HTTP1Connections: HTTPCarrier {
             let handle = if let spare = idle.popLast() { spare } else { try newHandle() }
             // A second idle connection may be dead like the first.
             try handle.prepare(transfer, isFresh: transfer.isRepeated)
-            try multi.add(handle.pointer)
+            unsafe try multi.add(handle.pointer)
             busy.append(handle)
             transfer.carrier = self
         } catch {
@@ -69,7 +69,7 @@ final class HTTP1Connections: HTTPCarrier {
         transfer.carrier = nil
         guard let index = busy.firstIndex(where: { $0.transfer === transfer }) else { return }
         let handle = busy.remove(at: index)
-        multi.remove(handle.pointer)
+        unsafe multi.remove(handle.pointer)
         handle.reset()
         if idle.count < HTTPLimits.connections { idle.append(handle) }
     }
@@ -94,9 +94,9 @@ final class HTTP1Connections: HTTPCarrier {
         let events =
             (ready.contains(.readable) ? CURL_CSELECT_IN : 0) | (ready.contains(.writable) ? CURL_CSELECT_OUT : 0)
         multi.act(on: descriptor, events)
-        while let (easy, code) = multi.nextEnded() {
-            guard let object = ccurl_get_private(easy) else { continue }
-            let handle = Unmanaged<HTTPHandle>.fromOpaque(object).takeUnretainedValue()
+        while let (easy, code) = unsafe multi.nextEnded() {
+            guard let object = unsafe ccurl_get_private(easy) else { continue }
+            let handle = unsafe Unmanaged<HTTPHandle>.fromOpaque(object).takeUnretainedValue()
             handle.transfer?.attemptEnded(end(of: handle, code))
         }
         changed()

@@ -23,7 +23,7 @@ final class HTTPConnection {
 
     private static func inode(of descriptor: Int32) -> UInt {
         var status = stat()
-        return fstat(descriptor, &status) == 0 ? status.st_ino : 0
+        return unsafe fstat(descriptor, &status) == 0 ? status.st_ino : 0
     }
 
     /// Whether its local port is `port`; false while it is not connected.
@@ -45,11 +45,13 @@ final class HTTPConnection {
     private func readLocalPort() -> UInt16? {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let port: UInt16 = withUnsafeMutablePointer(to: &storage) { pointer in
+        let port: UInt16 = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
             let raw = UnsafeMutableRawPointer(pointer)
-            guard getsockname(descriptor, raw.assumingMemoryBound(to: sockaddr.self), &length) == 0 else { return 0 }
+            guard unsafe getsockname(descriptor, raw.assumingMemoryBound(to: sockaddr.self), &length) == 0 else {
+                return 0
+            }
             // The port is at the same offset in an IPv4 and an IPv6 address.
-            return UInt16(bigEndian: raw.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
+            return unsafe UInt16(bigEndian: raw.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
         }
         return port == 0 ? nil : port
     }

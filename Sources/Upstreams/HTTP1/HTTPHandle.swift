@@ -39,13 +39,13 @@ final class HTTPHandle {
     }
 
     /// For libcurl.
-    var pointer: UnsafeMutableRawPointer { easy.pointer }
+    var pointer: UnsafeMutableRawPointer { unsafe easy.pointer }
 
     // MARK: Settings
 
     /// The destination is fixed: an address is given, so libcurl resolves nothing, and the environment is ignored.
     private func setDestination(_ origin: HTTPOrigin, _ connectTo: borrowing CurlList) throws(CurlError) {
-        try easy.set(CURLOPT_CONNECT_TO, list: connectTo.pointer)
+        unsafe try easy.set(CURLOPT_CONNECT_TO, list: connectTo.pointer)
         try easy.set(CURLOPT_PROXY, text: origin.proxy.map { "http://\($0)" } ?? "")
         try easy.set(CURLOPT_HTTPPROXYTUNNEL, 1)
         // The proxy's reply header is not part of the service's reply.
@@ -76,19 +76,19 @@ final class HTTPHandle {
         try easy.setTrust(in: origin.caFile)
         if !origin.pins.isEmpty { try easy.set(CURLOPT_PINNEDPUBLICKEY, text: origin.pins.joined(separator: ";")) }
         try easy.set(CURLOPT_SSL_CTX_DATA, object: self)
-        try checked(ccurl_set_on_tls(easy.pointer, curlRequireName))
-        try checked(ccurl_set_share(easy.pointer, share.pointer))
+        unsafe try checked(ccurl_set_on_tls(easy.pointer, curlRequireName))
+        unsafe try checked(ccurl_set_share(easy.pointer, share.pointer))
     }
 
     private func setCallbacks() throws(CurlError) {
         try easy.set(CURLOPT_PRIVATE, object: self)
         try easy.setSockets(sockets)
         try easy.set(CURLOPT_PREREQDATA, object: self)
-        try checked(ccurl_set_before_request(easy.pointer, curlBeforeRequest))
+        unsafe try checked(ccurl_set_before_request(easy.pointer, curlBeforeRequest))
         try easy.set(CURLOPT_WRITEDATA, object: reply)
-        try checked(ccurl_set_on_body(easy.pointer, curlReceiveBody))
+        unsafe try checked(ccurl_set_on_body(easy.pointer, curlReceiveBody))
         try easy.set(CURLOPT_HEADERDATA, object: reply)
-        try checked(ccurl_set_on_header(easy.pointer, curlReceiveHeader))
+        unsafe try checked(ccurl_set_on_header(easy.pointer, curlReceiveHeader))
     }
 
     // MARK: A request
@@ -110,12 +110,12 @@ final class HTTPHandle {
         }
         if request.headers != fields {
             let list = try CurlList(request.headers.map { $0.joined(separator: ": ") })
-            try easy.set(CURLOPT_HTTPHEADER, list: list.pointer)
+            unsafe try easy.set(CURLOPT_HTTPHEADER, list: list.pointer)
             headers = list
             fields = request.headers
         }
         if let body = request.body {
-            try checked(ccurl_set_post(easy.pointer, body, curl_off_t(body.count)))
+            unsafe try checked(ccurl_set_post(easy.pointer, body, curl_off_t(body.count)))
         } else if hasBody {
             try easy.set(CURLOPT_HTTPGET, 1)
         }
@@ -127,7 +127,7 @@ final class HTTPHandle {
         let url = try CurlURL(text)
         // Otherwise libcurl would go on reporting the last URL's text.
         try easy.set(CURLOPT_URL, text: nil)
-        try checked(ccurl_set_url(easy.pointer, url.pointer))
+        unsafe try checked(ccurl_set_url(easy.pointer, url.pointer))
         self.url = consume url
     }
 

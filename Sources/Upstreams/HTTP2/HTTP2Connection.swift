@@ -193,7 +193,7 @@ final class HTTP2Connection: HTTPCarrier {
             try socket.serve(ready) { event throws(HTTPEnd) in
                 switch event {
                 case .isReady(let isHTTP2): try begin(isHTTP2: isHTTP2)
-                case .bytes(let bytes): try receive(bytes)
+                case .bytes(let bytes): unsafe try receive(bytes)
                 }
             }
             try noteOverhead()
@@ -238,7 +238,7 @@ final class HTTP2Connection: HTTPCarrier {
 
     private func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTPEnd) {
         do {
-            try session?.receive(bytes, at: loop.now)
+            unsafe try session?.receive(bytes, at: loop.now)
         } catch {
             throw broken(error)
         }

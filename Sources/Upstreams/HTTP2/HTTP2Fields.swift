@@ -21,19 +21,19 @@ struct HTTP2Fields {
 
     /// Lends the fields as nghttp2's C structures.
     mutating func withPairs<Result>(_ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result) -> Result {
-        bytes.withUnsafeMutableBufferPointer { [lengths] bytes in
-            withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: lengths.count) { pairs in
+        unsafe bytes.withUnsafeMutableBufferPointer { [lengths] bytes in
+            unsafe withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: lengths.count) { pairs in
                 var next = bytes.baseAddress
                 for (index, length) in lengths.enumerated() {
-                    let value = next.map { $0 + length.name }
-                    pairs.initializeElement(
+                    let value = unsafe next.map { unsafe $0 + length.name }
+                    unsafe pairs.initializeElement(
                         at: index,
                         to: nghttp2_nv(
                             name: next, value: value, namelen: length.name, valuelen: length.value,
                             flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)))
-                    next = value.map { $0 + length.value }
+                    unsafe next = unsafe value.map { unsafe $0 + length.value }
                 }
-                return body(UnsafeBufferPointer(pairs))
+                return unsafe body(UnsafeBufferPointer(pairs))
             }
         }
     }

@@ -7,7 +7,7 @@ import Scheduling
 /// out.
 ///
 /// nghttp2's callbacks only fill streams and record their ends.
-final class HTTP2Session {
+@safe final class HTTP2Session {
     /// A stream that has ended, and its error code (RFC 9113 section 7), 0 for none.
     typealias Ended = (stream: HTTP2Stream, code: UInt32)
 
@@ -45,23 +45,26 @@ final class HTTP2Session {
         fields.add(":authority", authority)
         fixedFields = fields.count
         var callbacks: OpaquePointer?
-        guard nghttp2_session_callbacks_new(&callbacks) == 0, let callbacks else { throw Self.noMemory }
-        defer { nghttp2_session_callbacks_del(callbacks) }
-        nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, http2BeginFields)
-        nghttp2_session_callbacks_set_on_header_callback(callbacks, http2ReceiveField)
-        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, http2ReceiveBody)
-        nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, http2ReceiveFrame)
-        nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, http2StreamClosed)
-        var session: OpaquePointer?
-        var options: OpaquePointer?
-        guard nghttp2_option_new(&options) == 0, let options else { throw Self.noMemory }
-        defer { nghttp2_option_del(options) }
-        nghttp2_option_set_no_auto_window_update(options, 1)
-        guard nghttp2_session_client_new2(&session, callbacks, nil, options) == 0, let session else {
+        guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0, let callbacks = unsafe callbacks else {
             throw Self.noMemory
         }
-        self.session = session
-        nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
+        defer { unsafe nghttp2_session_callbacks_del(callbacks) }
+        unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, http2BeginFields)
+        unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks, http2ReceiveField)
+        unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, http2ReceiveBody)
+        unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, http2ReceiveFrame)
+        unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, http2StreamClosed)
+        var session: OpaquePointer?
+        var options: OpaquePointer?
+        guard unsafe nghttp2_option_new(&options) == 0, let options = unsafe options else { throw Self.noMemory }
+        defer { unsafe nghttp2_option_del(options) }
+        unsafe nghttp2_option_set_no_auto_window_update(options, 1)
+        guard unsafe nghttp2_session_client_new2(&session, callbacks, nil, options) == 0, let session = unsafe session
+        else {
+            throw Self.noMemory
+        }
+        unsafe self.session = unsafe session
+        unsafe nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
         let settings = [
             nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0),
             nghttp2_settings_entry(
@@ -70,26 +73,28 @@ final class HTTP2Session {
                 settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue), value: UInt32(HTTPLimits.header)),
         ]
         let none = UInt8(NGHTTP2_FLAG_NONE.rawValue)
-        guard nghttp2_submit_settings(session, none, settings, settings.count) == 0,
-            nghttp2_session_set_local_window_size(session, none, 0, window) == 0
+        guard unsafe nghttp2_submit_settings(session, none, settings, settings.count) == 0,
+            unsafe nghttp2_session_set_local_window_size(session, none, 0, window) == 0
         else { throw Self.noMemory }
     }
 
     private static let noMemory = UpstreamFailure.network("no memory for HTTP/2")
 
-    deinit { nghttp2_session_del(session) }
+    deinit { unsafe nghttp2_session_del(session) }
 
     // MARK: Requests
 
     /// Whether a further request may be sent: the other end is not closing the connection and has no reason to, stream
     /// identifiers are left, and enough of the received bytes are replies.
     var mayOpen: Bool {
-        lost < HTTPLimits.lostStreams && overheadLeft >= HTTPLimits.overhead / 2
+        unsafe lost < HTTPLimits.lostStreams && overheadLeft >= HTTPLimits.overhead / 2
             && nghttp2_session_check_request_allowed(session) != 0
     }
 
     /// The requests that the server allows at once; `UInt32.max` until it has sent its limit.
-    var streamLimit: UInt32 { nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS) }
+    var streamLimit: UInt32 {
+        unsafe nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+    }
 
     /// Queues a stream's request. Requests above the server's limit of concurrent streams wait here.
     ///
@@ -108,13 +113,14 @@ final class HTTP2Session {
         }
         if isAnythingAccepted { fields.add("accept", "*/*") }
         if let body = request.body { fields.add("content-length", "\(body.count)") }
-        let object = Unmanaged.passUnretained(stream).toOpaque()
-        let id = fields.withPairs { pairs in
+        let object = unsafe Unmanaged.passUnretained(stream).toOpaque()
+        let id = unsafe fields.withPairs { pairs in
             guard request.body != nil else {
-                return nghttp2_submit_request(session, nil, pairs.baseAddress, pairs.count, nil, object)
+                return unsafe nghttp2_submit_request(session, nil, pairs.baseAddress, pairs.count, nil, object)
             }
-            var body = nghttp2_data_provider(source: nghttp2_data_source(ptr: object), read_callback: http2SendBody)
-            return nghttp2_submit_request(session, nil, pairs.baseAddress, pairs.count, &body, object)
+            var body = unsafe nghttp2_data_provider(
+                source: nghttp2_data_source(ptr: object), read_callback: http2SendBody)
+            return unsafe nghttp2_submit_request(session, nil, pairs.baseAddress, pairs.count, &body, object)
         }
         guard id > 0 else { throw .network(Self.text(id)) }
         stream.id = id
@@ -129,29 +135,29 @@ final class HTTP2Session {
     }
 
     fileprivate func cancel(_ stream: HTTP2Stream) {
-        nghttp2_submit_rst_stream(
+        unsafe nghttp2_submit_rst_stream(
             session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, UInt32(NGHTTP2_CANCEL.rawValue))
     }
 
     /// Stops all reports about a stream.
-    private func forget(_ stream: HTTP2Stream) { nghttp2_session_set_stream_user_data(session, stream.id, nil) }
+    private func forget(_ stream: HTTP2Stream) { unsafe nghttp2_session_set_stream_user_data(session, stream.id, nil) }
 
     // MARK: Bytes
 
     /// Whether nothing is left to send or receive.
-    var isOver: Bool { nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0 }
+    var isOver: Bool { unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0 }
 
     /// Whether more frames wait to be sent than if the other end were reading.
-    var isStuffed: Bool { nghttp2_session_get_outbound_queue_size(session) > Self.queueLimit }
+    var isStuffed: Bool { unsafe nghttp2_session_get_outbound_queue_size(session) > Self.queueLimit }
 
     /// Appends the frames to be sent, until there are at least `limit` bytes or no more frames.
     func takeFrames(into buffer: inout [UInt8], limit: Int) throws(UpstreamFailure) {
         while buffer.count < limit {
             var bytes: UnsafePointer<UInt8>?
-            let count = nghttp2_session_mem_send(session, &bytes)
+            let count = unsafe nghttp2_session_mem_send(session, &bytes)
             guard count >= 0 else { throw .network(Self.text(Int32(clamping: count))) }
             if count == 0 { return }
-            buffer.append(contentsOf: UnsafeBufferPointer(start: bytes, count: count))
+            unsafe buffer.append(contentsOf: UnsafeBufferPointer(start: bytes, count: count))
         }
     }
 
@@ -162,7 +168,7 @@ final class HTTP2Session {
     func receive(_ bytes: UnsafeRawBufferPointer, at now: Instant) throws(UpstreamFailure) {
         self.now = now
         overheadLeft -= bytes.count
-        let count = nghttp2_session_mem_recv(
+        let count = unsafe nghttp2_session_mem_recv(
             session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
         guard count >= 0 else { throw .network(Self.text(Int32(clamping: count))) }
         try noteOverhead(0)
@@ -179,7 +185,7 @@ final class HTTP2Session {
 
     /// Whether the request's header was sent. A request queued in the turn in which the connection ends was not.
     func isSent(_ stream: HTTP2Stream) -> Bool {
-        nghttp2_session_get_stream_user_data(session, stream.id) != nil
+        unsafe nghttp2_session_get_stream_user_data(session, stream.id) != nil
     }
 
     /// The streams that have ended since the last call.
@@ -209,7 +215,7 @@ final class HTTP2Session {
     fileprivate func noteReply(_ count: Int) { overheadLeft += count }
 
     /// Reopens the connection's flow-control window by a received part of a body, for any stream.
-    fileprivate func noteTaken(_ count: Int) { nghttp2_session_consume_connection(session, count) }
+    fileprivate func noteTaken(_ count: Int) { unsafe nghttp2_session_consume_connection(session, count) }
 
     /// Ends a stream whose reply is not acceptable; the caller has to reset it.
     fileprivate func refuse(_ stream: HTTP2Stream) {
@@ -224,30 +230,30 @@ final class HTTP2Session {
 
     /// An error code as text.
     static func reason(_ code: UInt32) -> String {
-        "HTTP/2: the stream was reset (\(String(cString: nghttp2_http2_strerror(code))))"
+        unsafe "HTTP/2: the stream was reset (\(String(cString: nghttp2_http2_strerror(code))))"
     }
 
-    private static func text(_ code: Int32) -> String { "HTTP/2: \(String(cString: nghttp2_strerror(code)))" }
+    private static func text(_ code: Int32) -> String { unsafe "HTTP/2: \(String(cString: nghttp2_strerror(code)))" }
 }
 
 // nghttp2's callbacks, called inside our calls to it.
 
 /// The stream of a frame; nil for one that is not reported any more.
 private func stream(in session: OpaquePointer?, _ id: Int32) -> HTTP2Stream? {
-    nghttp2_session_get_stream_user_data(session, id).map {
-        Unmanaged<HTTP2Stream>.fromOpaque($0).takeUnretainedValue()
+    unsafe nghttp2_session_get_stream_user_data(session, id).map {
+        unsafe Unmanaged<HTTP2Stream>.fromOpaque($0).takeUnretainedValue()
     }
 }
 
 private func owner(_ userData: UnsafeMutableRawPointer?) -> HTTP2Session? {
-    userData.map { Unmanaged<HTTP2Session>.fromOpaque($0).takeUnretainedValue() }
+    unsafe userData.map { unsafe Unmanaged<HTTP2Session>.fromOpaque($0).takeUnretainedValue() }
 }
 
 /// Called when a header or trailer begins.
 private func http2BeginFields(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    if let frame { stream(in: session, frame.pointee.hd.stream_id)?.beginFields() }
+    if let frame = unsafe frame { unsafe stream(in: session, frame.pointee.hd.stream_id)?.beginFields() }
     return 0
 }
 
@@ -257,10 +263,12 @@ private func http2ReceiveField(
     _ nameLength: Int, _ value: UnsafePointer<UInt8>?, _ valueLength: Int, _ flags: UInt8,
     _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let frame, let stream = stream(in: session, frame.pointee.hd.stream_id), let owner = owner(userData) else {
+    guard let frame = unsafe frame, let stream = unsafe stream(in: session, frame.pointee.hd.stream_id),
+        let owner = unsafe owner(userData)
+    else {
         return 0
     }
-    let isTaken = stream.receiveField(
+    let isTaken = unsafe stream.receiveField(
         UnsafeRawBufferPointer(start: name, count: nameLength),
         UnsafeRawBufferPointer(start: value, count: valueLength), at: owner.now)
     if isTaken { return 0 }
@@ -274,10 +282,10 @@ private func http2ReceiveBody(
     _ session: OpaquePointer?, _ flags: UInt8, _ id: Int32, _ bytes: UnsafePointer<UInt8>?, _ count: Int,
     _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let owner = owner(userData) else { return 0 }
+    guard let owner = unsafe owner(userData) else { return 0 }
     owner.noteTaken(count)
-    guard let stream = stream(in: session, id) else { return 0 }
-    if stream.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count)) {
+    guard let stream = unsafe stream(in: session, id) else { return 0 }
+    if unsafe stream.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count)) {
         owner.noteReply(count)
     } else {
         owner.refuse(stream)
@@ -290,12 +298,13 @@ private func http2ReceiveBody(
 private func http2ReceiveFrame(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let header = frame?.pointee.hd, header.stream_id != 0, let stream = stream(in: session, header.stream_id)
+    guard let header = unsafe frame?.pointee.hd, header.stream_id != 0,
+        let stream = unsafe stream(in: session, header.stream_id)
     else {
         return 0
     }
     if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 { stream.isComplete = true }
-    if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { owner(userData)?.noteReply(header.length) }
+    if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { unsafe owner(userData)?.noteReply(header.length) }
     return 0
 }
 
@@ -305,9 +314,11 @@ private func http2SendBody(
     _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
     _ userData: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let stream = stream(in: session, id) else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
-    let (count, isLast) = stream.nextBody(into: UnsafeMutableRawBufferPointer(start: buffer, count: length))
-    if isLast { flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
+    guard let stream = unsafe stream(in: session, id) else {
+        return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
+    }
+    let (count, isLast) = unsafe stream.nextBody(into: UnsafeMutableRawBufferPointer(start: buffer, count: length))
+    if isLast { unsafe flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
     return count
 }
 
@@ -315,6 +326,6 @@ private func http2SendBody(
 private func http2StreamClosed(
     _ session: OpaquePointer?, _ id: Int32, _ code: UInt32, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    if let stream = stream(in: session, id), let owner = owner(userData) { owner.note(stream, code) }
+    if let stream = unsafe stream(in: session, id), let owner = unsafe owner(userData) { owner.note(stream, code) }
     return 0
 }

@@ -42,9 +42,9 @@ final class HTTP2Stream {
     /// - Returns: whether the header is still acceptable.
     func receiveField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, at now: Instant) -> Bool {
         if firstByte == nil { firstByte = now }
-        if name.first == UInt8(ascii: ":") {
+        if unsafe name.first == UInt8(ascii: ":") {
             // A response has this pseudo-header field only, which nghttp2 enforces (RFC 9113 section 8.3.2).
-            status = value.prefix(3).reduce(0) { $0 * 10 + Int($1 &- 48) }
+            status = unsafe value.prefix(3).reduce(0) { $0 * 10 + Int($1 &- 48) }
             reply.beginHeader()
             // nghttp2 accepts any three digits.
             if status < 100 {
@@ -52,7 +52,7 @@ final class HTTP2Stream {
                 return false
             }
         }
-        return isWithinLimit(reply.receiveField(name, value))
+        return unsafe isWithinLimit(reply.receiveField(name, value))
     }
 
     /// Called when a header or trailer begins; only a header has a status.
@@ -60,7 +60,7 @@ final class HTTP2Stream {
 
     /// - Returns: whether the body is still within its limit.
     func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool {
-        isWithinLimit(reply.receiveBody(part))
+        unsafe isWithinLimit(reply.receiveBody(part))
     }
 
     private func isWithinLimit(_ isWithin: Bool) -> Bool {
@@ -74,7 +74,7 @@ final class HTTP2Stream {
     func nextBody(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool) {
         let body = request.body ?? []
         let part = body[sentBody...].prefix(buffer.count)
-        buffer.copyBytes(from: part)
+        unsafe buffer.copyBytes(from: part)
         sentBody += part.count
         return (part.count, sentBody == body.count)
     }

@@ -47,18 +47,18 @@ final class AresChannel: Sendable {
         self.transport = transport
         self.accepts = accepts
         self.onEnd = onEnd
-        handle = try AresHandle(
+        handle = unsafe try AresHandle(
             server: server, transport: transport, changed: socketChanged,
             data: Unmanaged.passUnretained(self).toOpaque())
         // Balanced in `destroy()`.
-        _ = Unmanaged.passRetained(self)
+        _ = unsafe Unmanaged.passRetained(self)
     }
 
     /// Sends `query`; called once per channel. The exchange may end before this returns.
     func send(_ query: [UInt8]) {
-        inLibrary { channel in
-            query.withUnsafeBufferPointer { bytes in
-                ares_send(
+        unsafe inLibrary { channel in
+            unsafe query.withUnsafeBufferPointer { bytes in
+                unsafe ares_send(
                     channel, bytes.baseAddress, Int32(bytes.count), replyArrived,
                     Unmanaged.passUnretained(self).toOpaque())
             }
@@ -79,9 +79,9 @@ final class AresChannel: Sendable {
 
     /// Calls c-ares, then does what its callbacks requested.
     private func inLibrary(_ call: (OpaquePointer) -> Void) {
-        guard !isInsideLibrary, let channel = handle?.pointer else { return }
+        guard !isInsideLibrary, let channel = unsafe handle?.pointer else { return }
         isInsideLibrary = true
-        call(channel)
+        unsafe call(channel)
         isInsideLibrary = false
         guard outcome != nil || isClosing else { return }
         let end = onEnd.take()
@@ -96,8 +96,8 @@ final class AresChannel: Sendable {
             // `accepts` may close the channel, and with it the descriptor.
             guard handle != nil else { return }
             var count = 0
-            let datagram = [UInt8](unsafeUninitializedCapacity: Self.datagramSize) { buffer, length in
-                count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+            let datagram = unsafe [UInt8](unsafeUninitializedCapacity: Self.datagramSize) { buffer, length in
+                count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
                 length = max(0, count)
             }
             if count >= 0 {
@@ -123,7 +123,7 @@ final class AresChannel: Sendable {
         _ = consume taken
         for watch in watches { watch.cancel() }
         watches = []
-        Unmanaged.passUnretained(self).release()
+        unsafe Unmanaged.passUnretained(self).release()
     }
 
     // MARK: For the callbacks
@@ -148,8 +148,8 @@ final class AresChannel: Sendable {
 
     private func process(_ descriptor: Int32, _ ready: Interest) {
         if transport == .udp { return readDatagrams(descriptor) }
-        inLibrary { channel in
-            ares_process_fd(
+        unsafe inLibrary { channel in
+            unsafe ares_process_fd(
                 channel, ready.contains(.readable) ? descriptor : ccares_no_socket,
                 ready.contains(.writable) ? descriptor : ccares_no_socket)
         }
@@ -160,8 +160,8 @@ final class AresChannel: Sendable {
 private func socketChanged(
     _ data: UnsafeMutableRawPointer?, _ descriptor: ares_socket_t, _ readable: Int32, _ writable: Int32
 ) {
-    guard let data else { return }
-    let channel = Unmanaged<AresChannel>.fromOpaque(data).takeUnretainedValue()
+    guard let data = unsafe data else { return }
+    let channel = unsafe Unmanaged<AresChannel>.fromOpaque(data).takeUnretainedValue()
     var interest: Interest = []
     if readable != 0 { interest.insert(.readable) }
     if writable != 0 { interest.insert(.writable) }
@@ -174,11 +174,11 @@ private func replyArrived(
     _ data: UnsafeMutableRawPointer?, _ status: Int32, _ timeouts: Int32, _ bytes: UnsafeMutablePointer<UInt8>?,
     _ count: Int32
 ) {
-    guard let data else { return }
-    let channel = Unmanaged<AresChannel>.fromOpaque(data).takeUnretainedValue()
+    guard let data = unsafe data else { return }
+    let channel = unsafe Unmanaged<AresChannel>.fromOpaque(data).takeUnretainedValue()
     let outcome: Result<[UInt8], UpstreamFailure> =
-        if status == ccares_success, let bytes {
-            .success(Array(UnsafeBufferPointer(start: bytes, count: max(0, Int(count)))))
+        if status == ccares_success, let bytes = unsafe bytes {
+            unsafe .success(Array(UnsafeBufferPointer(start: bytes, count: max(0, Int(count)))))
         } else {
             .failure(UpstreamFailure(aresStatus: status))
         }

@@ -6,7 +6,7 @@ import Platform
 /// The owner of one c-ares channel; destroys it, and closes its sockets, when it is released.
 ///
 /// Must not be released inside a callback of that channel.
-struct AresHandle: ~Copyable {
+@safe struct AresHandle: ~Copyable {
     let pointer: OpaquePointer
 
     /// Opens a channel for a single exchange with one server; about 12 us of CPU, and 75 kB while it exists.
@@ -21,14 +21,14 @@ struct AresHandle: ~Copyable {
     ) throws(UpstreamFailure) {
         var channel: OpaquePointer?
         let address = server.address.bytes
-        let status = ccares_open(
+        let status = unsafe ccares_open(
             &channel, address, Int32(address.count), Int32(server.port), server.interface, transport == .tcp ? 1 : 0,
             Self.timeout, changed, data)
-        guard status == ccares_success, let channel else { throw UpstreamFailure(aresStatus: status) }
-        pointer = channel
+        guard status == ccares_success, let channel = unsafe channel else { throw UpstreamFailure(aresStatus: status) }
+        unsafe pointer = unsafe channel
     }
 
-    deinit { ares_destroy(pointer) }
+    deinit { unsafe ares_destroy(pointer) }
 
     /// c-ares's own time-out in milliseconds: longer than any query is outstanding.
     ///
@@ -48,9 +48,10 @@ extension UpstreamFailure {
     /// The failure for an `ARES_E…` number (ares_strerror(3)).
     init(aresStatus status: Int32) {
         // The library's text mentions "DNS servers", not all of which we contacted.
-        self = .network(
+        self = unsafe .network(
             status == ccares_connection_refused
-                ? "no connection" : ares_strerror(status).map { String(cString: $0) } ?? "c-ares status \(status)")
+                ? "no connection"
+                : ares_strerror(status).map { unsafe String(cString: $0) } ?? "c-ares status \(status)")
     }
 
     /// - Parameter socketError: the error number of a system call on a channel's socket.

@@ -6,14 +6,16 @@ import Platform
 /// error.
 package func interfaceAddresses() -> Set<IPAddress> {
     var first: UnsafeMutablePointer<ifaddrs>?
-    guard getifaddrs(&first) == 0 else { return [] }
-    defer { freeifaddrs(first) }
+    guard unsafe getifaddrs(&first) == 0 else { return [] }
+    defer { unsafe freeifaddrs(first) }
     var addresses: Set<IPAddress> = []
-    for entry in sequence(first: first, next: { $0?.pointee.ifa_next }) {
-        guard let address = entry?.pointee.ifa_addr else { continue }
+    var next = unsafe first
+    while let entry = unsafe next {
+        unsafe next = unsafe entry.pointee.ifa_next
+        guard let address = unsafe entry.pointee.ifa_addr else { continue }
         // The kernel fills in what the family needs, and `SocketAddress` reads no more than that.
         let length = socklen_t(MemoryLayout<sockaddr_in6>.size)
-        if let ip = SocketAddress(UnsafePointer(address), length: length)?.ip { addresses.insert(ip) }
+        if let ip = unsafe SocketAddress(UnsafePointer(address), length: length)?.ip { addresses.insert(ip) }
     }
     return addresses
 }

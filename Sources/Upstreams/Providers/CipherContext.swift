@@ -2,7 +2,7 @@ import COpenSSL
 import HTTPDNS
 
 /// OpenSSL's cipher context for encrypting or decrypting one text.
-struct CipherContext: ~Copyable {
+@safe struct CipherContext: ~Copyable {
     enum Direction: Int32 {
         case decrypt = 0
         case encrypt = 1
@@ -21,13 +21,13 @@ struct CipherContext: ~Copyable {
 
     /// Nil without memory.
     init?(_ cipher: PayloadCipher, _ direction: Direction) {
-        guard let context = EVP_CIPHER_CTX_new() else { return nil }
-        self.context = context
+        guard let context = unsafe EVP_CIPHER_CTX_new() else { return nil }
+        unsafe self.context = unsafe context
         self.cipher = cipher
         self.direction = direction
     }
 
-    deinit { EVP_CIPHER_CTX_free(context) }
+    deinit { unsafe EVP_CIPHER_CTX_free(context) }
 
     /// Encrypts or decrypts a whole text. Nil when the library does not have the cipher, when the key or IV has the
     /// wrong length or the padding or tag is wrong, and for a text above the limit.
@@ -39,7 +39,7 @@ struct CipherContext: ~Copyable {
             guard text.count >= Self.tagLength else { return nil }
             var tag = Array(text.suffix(Self.tagLength))
             input.removeLast(Self.tagLength)
-            guard EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), &tag) == 1 else {
+            guard unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), &tag) == 1 else {
                 return nil
             }
         }
@@ -48,7 +48,9 @@ struct CipherContext: ~Copyable {
         output.removeLast(output.count - length - last)
         guard hasTag, direction == .encrypt else { return output }
         var tag = [UInt8](repeating: 0, count: Self.tagLength)
-        guard EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagLength), &tag) == 1 else { return nil }
+        guard unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagLength), &tag) == 1 else {
+            return nil
+        }
         return output + tag
     }
 
@@ -56,27 +58,27 @@ struct CipherContext: ~Copyable {
         guard key.count == cipher.keyLength, iv.count == cipher.ivLength else { return false }
         let (algorithm, key) =
             switch cipher {
-            case .aes128CBC: (EVP_aes_128_cbc(), key)
-            case .aes128GCM: (EVP_aes_128_gcm(), key)
+            case .aes128CBC: unsafe (EVP_aes_128_cbc(), key)
+            case .aes128GCM: unsafe (EVP_aes_128_gcm(), key)
             // Single DES is in the legacy provider only. Triple DES with three equal keys is the same function.
-            case .desECB: (EVP_des_ede3_ecb(), key + key + key)
+            case .desECB: unsafe (EVP_des_ede3_ecb(), key + key + key)
             }
-        return EVP_CipherInit_ex2(context, algorithm, key, iv, direction.rawValue, nil) == 1
+        return unsafe EVP_CipherInit_ex2(context, algorithm, key, iv, direction.rawValue, nil) == 1
     }
 
     /// - Returns: the number of bytes written.
     private borrowing func update(_ input: [UInt8], _ output: inout [UInt8]) -> Int? {
         var length: Int32 = 0
-        guard EVP_CipherUpdate(context, &output, &length, input, Int32(input.count)) == 1 else { return nil }
+        guard unsafe EVP_CipherUpdate(context, &output, &length, input, Int32(input.count)) == 1 else { return nil }
         return Int(length)
     }
 
     /// Writes the last block, or checks padding and tag.
     private borrowing func finish(_ output: inout [UInt8], at offset: Int) -> Int? {
         var length: Int32 = 0
-        let succeeded = output.withUnsafeMutableBufferPointer { buffer in
+        let succeeded = unsafe output.withUnsafeMutableBufferPointer { buffer in
             guard let start = buffer.baseAddress, buffer.count - offset >= Self.blockLength else { return false }
-            return EVP_CipherFinal_ex(context, start + offset, &length) == 1
+            return unsafe EVP_CipherFinal_ex(context, start + offset, &length) == 1
         }
         return succeeded ? Int(length) : nil
     }

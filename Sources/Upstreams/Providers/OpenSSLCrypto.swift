@@ -5,14 +5,14 @@ package import HTTPDNS
 package struct OpenSSLCrypto: Crypto {
     package init() {}
 
-    package func md5(_ bytes: [UInt8]) -> [UInt8]? { digest(of: bytes, EVP_md5()) }
+    package func md5(_ bytes: [UInt8]) -> [UInt8]? { unsafe digest(of: bytes, EVP_md5()) }
 
-    package func sha256(_ bytes: [UInt8]) -> [UInt8]? { digest(of: bytes, EVP_sha256()) }
+    package func sha256(_ bytes: [UInt8]) -> [UInt8]? { unsafe digest(of: bytes, EVP_sha256()) }
 
     private func digest(of bytes: [UInt8], _ algorithm: OpaquePointer?) -> [UInt8]? {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var length: UInt32 = 0
-        guard EVP_Digest(bytes, bytes.count, &digest, &length, algorithm, nil) == 1 else { return failed() }
+        guard unsafe EVP_Digest(bytes, bytes.count, &digest, &length, algorithm, nil) == 1 else { return failed() }
         return Array(digest.prefix(Int(length)))
     }
 
@@ -20,7 +20,7 @@ package struct OpenSSLCrypto: Crypto {
         var code = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var length = 0
         guard !key.isEmpty,
-            EVP_Q_mac(
+            unsafe EVP_Q_mac(
                 nil, "HMAC", nil, "SHA256", nil, key, key.count, bytes, bytes.count, &code, code.count, &length) != nil
         else { return failed() }
         return Array(code.prefix(length))
@@ -28,7 +28,9 @@ package struct OpenSSLCrypto: Crypto {
 
     package func randomBytes(_ count: Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
-        guard count == 0 || Int32(exactly: count).map({ RAND_bytes(&bytes, $0) == 1 }) == true else { return failed() }
+        guard count == 0 || Int32(exactly: count).map({ unsafe RAND_bytes(&bytes, $0) == 1 }) == true else {
+            return failed()
+        }
         return bytes
     }
 

@@ -71,7 +71,7 @@ final class PlainSocket: ByteSocket {
     private func finishConnecting() throws(HTTPEnd) {
         guard let number = descriptor?.number else { return }
         var (code, length): (Int32, socklen_t) = (0, socklen_t(MemoryLayout<Int32>.size))
-        guard getsockopt(number, SOL_SOCKET, SO_ERROR, &code, &length) == 0, code == 0 else {
+        guard unsafe getsockopt(number, SOL_SOCKET, SO_ERROR, &code, &length) == 0, code == 0 else {
             throw broken(SystemError(code: code, operation: "connect").description)
         }
         isConnecting = false
@@ -80,14 +80,14 @@ final class PlainSocket: ByteSocket {
     private func receive(_ take: (TLSSocket.Event) throws(HTTPEnd) -> Void) throws(HTTPEnd) {
         for _ in 0..<Self.readLimit {
             guard let number = descriptor?.number else { return }
-            let count = recv(number, Self.buffer.baseAddress, Self.buffer.count, Int32(MSG_DONTWAIT))
+            let count = unsafe recv(number, Self.buffer.baseAddress, Self.buffer.count, Int32(MSG_DONTWAIT))
             if count < 0 {
                 if errno == EAGAIN || errno == EINTR { return }
                 throw broken(SystemError.last("receive").description)
             }
             if count == 0 { throw broken("the connection was closed") }
-            try take(.bytes(UnsafeRawBufferPointer(rebasing: Self.buffer[..<count])))
-            if count < Self.buffer.count { return }
+            unsafe try take(.bytes(UnsafeRawBufferPointer(rebasing: Self.buffer[..<count])))
+            if unsafe count < Self.buffer.count { return }
         }
     }
 
@@ -100,7 +100,7 @@ final class PlainSocket: ByteSocket {
         guard let number = descriptor?.number else { return }
         if !unsent.isEmpty {
             // If the socket takes less for another reason than a full buffer, the next read reports it.
-            let count = max(0, send(number, unsent, unsent.count, Int32(MSG_NOSIGNAL)))
+            let count = unsafe max(0, send(number, unsent, unsent.count, Int32(MSG_NOSIGNAL)))
             unsent.removeFirst(min(count, unsent.count))
         }
         watch?.update(unsent.isEmpty ? .readable : [.readable, .writable])

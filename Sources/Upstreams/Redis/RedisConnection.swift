@@ -116,7 +116,7 @@ final class RedisConnection: RedisChannel {
             try socket.serve(ready) { event throws(HTTPEnd) in
                 switch event {
                 case .isReady: isReady = true
-                case .bytes(let bytes): try receive(bytes)
+                case .bytes(let bytes): unsafe try receive(bytes)
                 }
             }
             // Those whose handshake has just ended are sent outside of it.
@@ -139,7 +139,7 @@ final class RedisConnection: RedisChannel {
 
     private func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTPEnd) {
         do {
-            try reader.receive(bytes) { take($0) }
+            unsafe try reader.receive(bytes) { take($0) }
         } catch {
             throw .failed(.unusable(error.reason))
         }

@@ -2,7 +2,7 @@ import CHiredis
 
 /// The replies in the bytes that Redis sends, taken apart by hiredis. What can write to the server, or stands between,
 /// chooses the bytes: what is held of them is bounded.
-struct RedisReader: ~Copyable {
+@safe struct RedisReader: ~Copyable {
     /// The most bytes of one reply. A sealed answer is shorter (`SealedAnswer.longest`).
     static let longestReply = 16_384
     /// The most bytes of the text of a status or an error.
@@ -18,53 +18,56 @@ struct RedisReader: ~Copyable {
 
     /// Nil without memory.
     init?() {
-        guard let reader = chiredis_create() else { return nil }
-        self.reader = reader
+        guard let reader = unsafe chiredis_create() else { return nil }
+        unsafe self.reader = unsafe reader
     }
 
-    deinit { chiredis_free(reader) }
+    deinit { unsafe chiredis_free(reader) }
 
     /// Adds received bytes, and passes on each reply that they complete.
     mutating func receive(_ bytes: UnsafeRawBufferPointer, _ take: (RedisReply) -> Void) throws(Damage) {
-        guard chiredis_feed(reader, bytes.baseAddress, bytes.count) != 0 else { throw Damage(reason: "no memory") }
+        guard unsafe chiredis_feed(reader, bytes.baseAddress, bytes.count) != 0 else {
+            throw Damage(reason: "no memory")
+        }
         while let reply = try next() { take(reply) }
-        guard chiredis_unread(reader) <= Self.longestReply else {
+        guard unsafe chiredis_unread(reader) <= Self.longestReply else {
             throw Damage(reason: "a reply is longer than \(Self.longestReply) bytes")
         }
     }
 
     private mutating func next() throws(Damage) -> RedisReply? {
         var failed: Int32 = 0
-        let reply = chiredis_next(reader, &failed)
+        let reply = unsafe chiredis_next(reader, &failed)
         guard failed == 0 else { throw Damage(reason: "what it sends is not Redis's protocol") }
-        guard let reply else { return nil }
-        defer { freeReplyObject(reply) }
-        return RedisReply(reply.pointee)
+        guard let reply = unsafe reply else { return nil }
+        defer { unsafe freeReplyObject(reply) }
+        return unsafe RedisReply(reply.pointee)
     }
 }
 
 extension RedisReply {
     /// A copy of hiredis's object; the reader bounds how deep it is.
     fileprivate init(_ reply: redisReply) {
-        switch reply.type {
-        case REDIS_REPLY_STATUS: self = .status(Self.text(reply))
-        case REDIS_REPLY_ERROR: self = .error(Self.text(reply))
-        case REDIS_REPLY_INTEGER: self = .integer(reply.integer)
-        case REDIS_REPLY_STRING: self = .bytes(Self.bytes(reply))
+        switch unsafe reply.type {
+        case REDIS_REPLY_STATUS: self = unsafe .status(Self.text(reply))
+        case REDIS_REPLY_ERROR: self = unsafe .error(Self.text(reply))
+        case REDIS_REPLY_INTEGER: self = unsafe .integer(reply.integer)
+        case REDIS_REPLY_STRING: self = unsafe .bytes(Self.bytes(reply))
         case REDIS_REPLY_ARRAY:
-            let elements = UnsafeBufferPointer(start: reply.element, count: reply.elements)
-            self = .list(elements.map { element in element.map { RedisReply($0.pointee) } ?? .nothing })
+            let elements = unsafe UnsafeBufferPointer(start: reply.element, count: reply.elements)
+            self = unsafe .list(
+                elements.map { element in unsafe element.map { unsafe RedisReply($0.pointee) } ?? .nothing })
         default: self = .nothing
         }
     }
 
     private static func bytes(_ reply: redisReply) -> [UInt8] {
-        Array(UnsafeRawBufferPointer(start: reply.str, count: reply.len))
+        unsafe Array(UnsafeRawBufferPointer(start: reply.str, count: reply.len))
     }
 
     /// Printable ASCII, cut to a length that fits a line of the log.
     private static func text(_ reply: redisReply) -> String {
-        let bytes = bytes(reply).prefix(RedisReader.longestText).map { (0x20...0x7e).contains($0) ? $0 : 0x3f }
+        let bytes = unsafe bytes(reply).prefix(RedisReader.longestText).map { (0x20...0x7e).contains($0) ? $0 : 0x3f }
         return String(decoding: bytes, as: UTF8.self)
     }
 }

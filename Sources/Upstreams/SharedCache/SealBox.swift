@@ -1,7 +1,7 @@
 import COpenSSL
 
 /// AES-256-GCM (NIST SP 800-38D) by libcrypto: nonce, ciphertext and tag in one value. One context for all.
-final class SealBox {
+@safe final class SealBox {
     static let keyLength = 32
     static let nonceLength = 12
     private static let tagLength = 16
@@ -19,28 +19,28 @@ final class SealBox {
 
     /// Nil where the library cannot do it.
     init?() {
-        guard let cipher = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil) else {
+        guard let cipher = unsafe EVP_CIPHER_fetch(nil, "AES-256-GCM", nil) else {
             ERR_clear_error()
             return nil
         }
-        guard let context = EVP_CIPHER_CTX_new() else {
-            EVP_CIPHER_free(cipher)
+        guard let context = unsafe EVP_CIPHER_CTX_new() else {
+            unsafe EVP_CIPHER_free(cipher)
             return nil
         }
         // Once: for a cipher that is named again the library makes its part of the context once more.
-        guard EVP_CipherInit_ex2(context, cipher, nil, nil, Direction.seal.rawValue, nil) == 1 else {
+        guard unsafe EVP_CipherInit_ex2(context, cipher, nil, nil, Direction.seal.rawValue, nil) == 1 else {
             ERR_clear_error()
-            EVP_CIPHER_CTX_free(context)
-            EVP_CIPHER_free(cipher)
+            unsafe EVP_CIPHER_CTX_free(context)
+            unsafe EVP_CIPHER_free(cipher)
             return nil
         }
-        self.cipher = cipher
-        self.context = context
+        unsafe self.cipher = unsafe cipher
+        unsafe self.context = unsafe context
     }
 
     deinit {
-        EVP_CIPHER_CTX_free(context)
-        EVP_CIPHER_free(cipher)
+        unsafe EVP_CIPHER_CTX_free(context)
+        unsafe EVP_CIPHER_free(cipher)
     }
 
     /// Nil where the library fails.
@@ -90,18 +90,18 @@ final class SealBox {
         var length: Int32 = 0
         var output = [UInt8](repeating: 0, count: text.count + Self.tagLength)
         var last = [UInt8](repeating: 0, count: Self.tagLength)
-        guard EVP_CipherInit_ex2(context, nil, key, nonce, direction.rawValue, nil) == 1,
-            EVP_CipherUpdate(context, nil, &length, associated, Int32(clamping: associated.count)) == 1,
-            EVP_CipherUpdate(context, &output, &length, text, Int32(clamping: text.count)) == 1,
+        guard unsafe EVP_CipherInit_ex2(context, nil, key, nonce, direction.rawValue, nil) == 1,
+            unsafe EVP_CipherUpdate(context, nil, &length, associated, Int32(clamping: associated.count)) == 1,
+            unsafe EVP_CipherUpdate(context, &output, &length, text, Int32(clamping: text.count)) == 1,
             Int(length) == text.count
         else { return nil }
         let control = direction == .open ? EVP_CTRL_AEAD_SET_TAG : EVP_CTRL_AEAD_GET_TAG
         if direction == .open {
-            guard EVP_CIPHER_CTX_ctrl(context, control, Int32(Self.tagLength), &tag) == 1 else { return nil }
+            guard unsafe EVP_CIPHER_CTX_ctrl(context, control, Int32(Self.tagLength), &tag) == 1 else { return nil }
         }
-        guard EVP_CipherFinal_ex(context, &last, &length) == 1, length == 0 else { return nil }
+        guard unsafe EVP_CipherFinal_ex(context, &last, &length) == 1, length == 0 else { return nil }
         if direction == .seal {
-            guard EVP_CIPHER_CTX_ctrl(context, control, Int32(Self.tagLength), &tag) == 1 else { return nil }
+            guard unsafe EVP_CIPHER_CTX_ctrl(context, control, Int32(Self.tagLength), &tag) == 1 else { return nil }
         }
         output.removeLast(Self.tagLength)
         return output

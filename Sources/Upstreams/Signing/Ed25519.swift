@@ -27,35 +27,35 @@ package enum Ed25519 {
     }
 
     /// OpenSSL's object of a key.
-    private struct PrivateOrPublic: ~Copyable {
+    @safe private struct PrivateOrPublic: ~Copyable {
         private let key: OpaquePointer
 
         init?(privateKey bytes: [UInt8]) {
             guard bytes.count == keyLength,
-                let key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, bytes, bytes.count)
+                let key = unsafe EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, bytes, bytes.count)
             else {
                 ERR_clear_error()
                 return nil
             }
-            self.key = key
+            unsafe self.key = unsafe key
         }
 
         init?(publicKey bytes: [UInt8]) {
             guard bytes.count == keyLength,
-                let key = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, bytes, bytes.count)
+                let key = unsafe EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, bytes, bytes.count)
             else {
                 ERR_clear_error()
                 return nil
             }
-            self.key = key
+            unsafe self.key = unsafe key
         }
 
-        deinit { EVP_PKEY_free(key) }
+        deinit { unsafe EVP_PKEY_free(key) }
 
         var publicBytes: [UInt8]? {
             var bytes = [UInt8](repeating: 0, count: keyLength)
             var length = bytes.count
-            guard EVP_PKEY_get_raw_public_key(key, &bytes, &length) == 1, length == keyLength else {
+            guard unsafe EVP_PKEY_get_raw_public_key(key, &bytes, &length) == 1, length == keyLength else {
                 ERR_clear_error()
                 return nil
             }
@@ -63,12 +63,12 @@ package enum Ed25519 {
         }
 
         func signature(of text: ArraySlice<UInt8>) -> [UInt8]? {
-            guard let context = EVP_MD_CTX_new() else { return nil }
-            defer { EVP_MD_CTX_free(context) }
+            guard let context = unsafe EVP_MD_CTX_new() else { return nil }
+            defer { unsafe EVP_MD_CTX_free(context) }
             var signature = [UInt8](repeating: 0, count: signatureLength)
             var length = signature.count
-            let isSigned = text.withUnsafeBufferPointer { text in
-                EVP_DigestSignInit(context, nil, nil, nil, key) == 1
+            let isSigned = unsafe text.withUnsafeBufferPointer { text in
+                unsafe EVP_DigestSignInit(context, nil, nil, nil, key) == 1
                     && EVP_DigestSign(context, &signature, &length, text.baseAddress, text.count) == 1
             }
             guard isSigned, length == signatureLength else {
@@ -79,10 +79,10 @@ package enum Ed25519 {
         }
 
         func verifies(_ signature: [UInt8], of text: ArraySlice<UInt8>) -> Bool {
-            guard let context = EVP_MD_CTX_new() else { return false }
-            defer { EVP_MD_CTX_free(context) }
-            let isValid = text.withUnsafeBufferPointer { text in
-                EVP_DigestVerifyInit(context, nil, nil, nil, key) == 1
+            guard let context = unsafe EVP_MD_CTX_new() else { return false }
+            defer { unsafe EVP_MD_CTX_free(context) }
+            let isValid = unsafe text.withUnsafeBufferPointer { text in
+                unsafe EVP_DigestVerifyInit(context, nil, nil, nil, key) == 1
                     && EVP_DigestVerify(context, signature, signature.count, text.baseAddress, text.count) == 1
             }
             // A wrong signature leaves errors too: the next TLS call on this thread would find them.

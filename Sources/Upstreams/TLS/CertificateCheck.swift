@@ -11,13 +11,13 @@ package import Scheduling
 /// Each handshake has its own connection, which is closed at its end. Names come from clients and addresses from
 /// LocalDNS, so libcurl neither looks up a name nor rewrites its spelling.
 @Loop
-package final class CertificateCheck: Handshake {
+@safe package final class CertificateCheck: Handshake {
     private let authorities: String
     private let paths: NetworkPaths
     private let loop: EventLoop
     /// libcurl's state, made for the first handshake and reused: the trust anchors are read once.
     private var engine: Engine?
-    private var attempts: [UnsafeMutableRawPointer: Attempt] = [:]
+    private var attempts: [UnsafeMutableRawPointer: Attempt] = unsafe [:]
 
     /// - Parameters:
     ///   - caFile: a PEM file of trust anchors; the system's file except in tests.
@@ -85,8 +85,8 @@ package final class CertificateCheck: Handshake {
         let engine = if let engine { engine } else { try makeEngine() }
         let attempt = try Attempt(
             address, host, authorities: authorities, sockets: engine.sockets, continuation)
-        try engine.multi.add(attempt.easy.pointer)
-        attempts[attempt.easy.pointer] = attempt
+        unsafe try engine.multi.add(attempt.easy.pointer)
+        unsafe attempts[attempt.easy.pointer] = attempt
         return attempt
     }
 
@@ -102,8 +102,8 @@ package final class CertificateCheck: Handshake {
         let events =
             (ready.contains(.readable) ? CURL_CSELECT_IN : 0) | (ready.contains(.writable) ? CURL_CSELECT_OUT : 0)
         engine.multi.act(on: descriptor, events)
-        while let (easy, result) = engine.multi.nextEnded() {
-            if let attempt = attempts[easy] { end(attempt, outcome(result, of: attempt, engine.sockets)) }
+        while let (easy, result) = unsafe engine.multi.nextEnded() {
+            if let attempt = unsafe attempts[easy] { end(attempt, outcome(result, of: attempt, engine.sockets)) }
         }
     }
 
@@ -141,13 +141,13 @@ package final class CertificateCheck: Handshake {
     }
 
     private func end(_ attempt: Attempt, _ outcome: HandshakeOutcome) {
-        guard attempts.removeValue(forKey: attempt.easy.pointer) != nil else { return }
-        engine?.multi.remove(attempt.easy.pointer)
+        guard unsafe attempts.removeValue(forKey: attempt.easy.pointer) != nil else { return }
+        unsafe engine?.multi.remove(attempt.easy.pointer)
         attempt.end(outcome)
     }
 
     isolated deinit {
-        for attempt in attempts.values { end(attempt, .cancelled) }
+        unsafe attempts.values.forEach { end($0, .cancelled) }
     }
 }
 
@@ -179,7 +179,7 @@ private final class Attempt {
     /// Restricts the request to this URL over https, without a proxy, and the connection to the handshake.
     private func setDestination(_ url: String) throws(CurlError) {
         try easy.set(CURLOPT_URL, text: url)
-        try easy.set(CURLOPT_CONNECT_TO, list: connectTo.pointer)
+        unsafe try easy.set(CURLOPT_CONNECT_TO, list: connectTo.pointer)
         try easy.set(CURLOPT_CONNECT_ONLY, 1)
         try easy.set(CURLOPT_PROXY, text: "")
         try easy.set(CURLOPT_NOPROXY, text: "")
@@ -200,7 +200,7 @@ private final class Attempt {
     private func setCallbacks(_ sockets: HTTPSockets) throws(CurlError) {
         try easy.setSockets(sockets)
         try easy.set(CURLOPT_SSL_CTX_DATA, object: seen)
-        try checked(ccurl_set_on_tls(easy.pointer, curlWatchVerification))
+        unsafe try checked(ccurl_set_on_tls(easy.pointer, curlWatchVerification))
     }
 
     /// The outcome where nothing has ended it in time.

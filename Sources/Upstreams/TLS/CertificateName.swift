@@ -13,9 +13,9 @@ enum CertificateName {
     ///   - verification: an `X509_VERIFY_PARAM` of a context, or of a connection before its handshake.
     /// - Returns: false for a host that no certificate can be for.
     static func require(_ host: String, in verification: OpaquePointer?) -> Bool {
-        if IPAddress(host) != nil { return X509_VERIFY_PARAM_set1_ip_asc(verification, host) == 1 }
-        X509_VERIFY_PARAM_set_hostflags(
+        if IPAddress(host) != nil { return unsafe X509_VERIFY_PARAM_set1_ip_asc(verification, host) == 1 }
+        unsafe X509_VERIFY_PARAM_set_hostflags(
             verification, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
-        return X509_VERIFY_PARAM_set1_host(verification, host, 0) == 1
+        return unsafe X509_VERIFY_PARAM_set1_host(verification, host, 0) == 1
     }
 }

@@ -32,9 +32,9 @@ enum HTTPSocket {
             (Int32(IPPROTO_TCP), TCP_KEEPINTVL, HTTPLimits.keepAliveInterval),
         ] {
             var value = Int32(value)
-            _ = setsockopt(number, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+            _ = unsafe setsockopt(number, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
         }
-        guard address.withSockaddr({ Glibc.connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
+        guard unsafe address.withSockaddr({ unsafe Glibc.connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
             throw .network(SystemError.last("connect").description)
         }
         return descriptor

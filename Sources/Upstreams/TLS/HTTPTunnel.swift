@@ -28,7 +28,8 @@ struct HTTPTunnel {
     ///
     /// - Returns: how many of the bytes belong to the reply.
     mutating func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
-        for (index, byte) in bytes.enumerated() {
+        for index in unsafe bytes.indices {
+            let byte = unsafe bytes[index]
             guard state == .isUnderWay else { return index }
             received += 1
             if received > Self.limit {

@@ -7,7 +7,7 @@ import Scheduling
 /// The trust anchors (certificate authorities) for a service's certificate, read from a file and shared by all
 /// connections that use it.
 @Loop
-final class TLSAuthorities {
+@safe final class TLSAuthorities {
     /// The identity of a file at the time when it was read.
     private struct Version: Equatable {
         let device: UInt
@@ -19,7 +19,7 @@ final class TLSAuthorities {
         /// Nil when the file does not exist.
         init?(_ path: String) {
             var status = stat()
-            guard stat(path, &status) == 0 else { return nil }
+            guard unsafe stat(path, &status) == 0 else { return nil }
             (device, inode, size) = (UInt(status.st_dev), UInt(status.st_ino), Int(status.st_size))
             (seconds, nanoseconds) = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
         }
@@ -53,15 +53,15 @@ final class TLSAuthorities {
         reading = Self.readings
         self.version = version
         readTime = now
-        guard let store = X509_STORE_new() else { throw .network("no memory for TLS") }
-        self.store = store
+        guard let store = unsafe X509_STORE_new() else { throw .network("no memory for TLS") }
+        unsafe self.store = unsafe store
         defer { ERR_clear_error() }
-        guard X509_STORE_load_file(store, path) == 1 else {
+        guard unsafe X509_STORE_load_file(store, path) == 1 else {
             throw .unusable("\(path) has no certificates of authorities that can be read")
         }
         // A listed certificate is trusted also when it is not self-signed.
-        X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
+        unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
     }
 
-    deinit { X509_STORE_free(store) }
+    deinit { unsafe X509_STORE_free(store) }
 }

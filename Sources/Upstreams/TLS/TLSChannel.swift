@@ -5,7 +5,7 @@ import Scheduling
 /// The client side of a TLS connection without its socket: the caller moves encrypted bytes between it and the network.
 ///
 /// Offers HTTP/2 and HTTP/1.1 (ALPN, RFC 7301). The certificate must be valid for the name or address given.
-final class TLSChannel {
+@safe final class TLSChannel {
     /// The progress of a handshake.
     enum Handshake {
         case isUnderWay
@@ -51,34 +51,38 @@ final class TLSChannel {
         _ authorities: TLSAuthorities, host: String, session: TLSSession?, offersHTTP: Bool = true
     ) throws(UpstreamFailure) {
         defer { ERR_clear_error() }
-        guard let context = SSL_CTX_new(TLS_client_method()) else { throw .network("no memory for TLS") }
+        guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { throw .network("no memory for TLS") }
         // Each connection holds its own reference.
-        defer { SSL_CTX_free(context) }
-        SSL_CTX_set1_cert_store(context, authorities.store)
-        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
-        SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_SEND_FRAGMENT, Self.sentRecordSize, nil)
-        guard copenssl_set_versions(context) == 1, copenssl_limit_cost(context) == 1,
-            !offersHTTP
+        defer { unsafe SSL_CTX_free(context) }
+        unsafe SSL_CTX_set1_cert_store(context, authorities.store)
+        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_SEND_FRAGMENT, Self.sentRecordSize, nil)
+        guard unsafe copenssl_set_versions(context) == 1, unsafe copenssl_limit_cost(context) == 1,
+            unsafe !offersHTTP
                 || SSL_CTX_set_alpn_protos(context, Self.offeredProtocols, UInt32(Self.offeredProtocols.count)) == 0
         else { throw .network("no memory for TLS") }
-        guard let connection = SSL_new(context) else { throw .network("no memory for TLS") }
-        guard let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem()) else {
-            SSL_free(connection)
+        guard let connection = unsafe SSL_new(context) else { throw .network("no memory for TLS") }
+        guard let input = unsafe BIO_new(BIO_s_mem()), let output = unsafe BIO_new(BIO_s_mem()) else {
+            unsafe SSL_free(connection)
             throw .network("no memory for TLS")
         }
-        SSL_set_bio(connection, input, output)
-        SSL_set_connect_state(connection)
-        (self.connection, self.input, self.output, self.authorities) = (connection, input, output, authorities.reading)
+        unsafe SSL_set_bio(connection, input, output)
+        unsafe SSL_set_connect_state(connection)
+        unsafe (self.connection, self.input, self.output, self.authorities) = unsafe (
+            connection, input, output, authorities.reading
+        )
         guard expect(host) else { throw .unusable("\(host) is no name that a certificate can be for") }
-        if let session, session.authorities == authorities.reading { SSL_set_session(connection, session.pointer) }
+        if let session, session.authorities == authorities.reading {
+            unsafe SSL_set_session(connection, session.pointer)
+        }
     }
 
-    deinit { SSL_free(connection) }
+    deinit { unsafe SSL_free(connection) }
 
     /// Requires the certificate to be valid for this name or address.
     private func expect(_ host: String) -> Bool {
-        guard CertificateName.require(host, in: SSL_get0_param(connection)) else { return false }
-        return IPAddress(host) != nil || copenssl_set_server_name(connection, host) == 1
+        guard unsafe CertificateName.require(host, in: SSL_get0_param(connection)) else { return false }
+        return unsafe IPAddress(host) != nil || copenssl_set_server_name(connection, host) == 1
     }
 
     // MARK: The network's side
@@ -90,19 +94,19 @@ final class TLSChannel {
         // Errors that other code on this thread has left, such as libcurl, would be taken for those of the next call.
         ERR_clear_error()
         let count = Int32(clamping: bytes.count)
-        return count == 0 || BIO_write(input, bytes.baseAddress, count) == count
+        return unsafe count == 0 || BIO_write(input, bytes.baseAddress, count) == count
     }
 
     /// Lends the bytes to be sent; `body` returns how many of them it has sent.
     func sendPending(_ body: (UnsafeRawBufferPointer) -> Int) {
         var start: UnsafeRawPointer?
-        let length = copenssl_unread(output, &start)
+        let length = unsafe copenssl_unread(output, &start)
         guard length > 0 else { return }
-        var left = body(UnsafeRawBufferPointer(start: start, count: length))
+        var left = unsafe body(UnsafeRawBufferPointer(start: start, count: length))
         // Reading from a BIO is how bytes are removed from it. More than 1,024 would be allocated, not on the stack.
-        withUnsafeTemporaryAllocation(byteCount: 1_024, alignment: 1) { scratch in
+        unsafe withUnsafeTemporaryAllocation(byteCount: 1_024, alignment: 1) { scratch in
             while left > 0 {
-                let count = BIO_read(output, scratch.baseAddress, Int32(min(left, scratch.count)))
+                let count = unsafe BIO_read(output, scratch.baseAddress, Int32(min(left, scratch.count)))
                 guard count > 0 else { break }
                 left -= Int(count)
             }
@@ -112,7 +116,7 @@ final class TLSChannel {
     /// Bytes to be sent.
     var pendingCount: Int {
         var start: UnsafeRawPointer?
-        return max(0, copenssl_unread(output, &start))
+        return unsafe max(0, copenssl_unread(output, &start))
     }
 
     // MARK: Our side
@@ -122,10 +126,10 @@ final class TLSChannel {
     /// - Throws: `UpstreamFailure.certificate` for an invalid certificate, `UpstreamFailure.network` for anything else.
     func shakeHands() throws(UpstreamFailure) -> Handshake {
         ERR_clear_error()
-        let result = SSL_do_handshake(connection)
+        let result = unsafe SSL_do_handshake(connection)
         if result == 1 { return .isDone(isHTTP2: hasChosenHTTP2) }
-        if SSL_get_error(connection, result) == SSL_ERROR_WANT_READ { return .isUnderWay }
-        let verification = SSL_get_verify_result(connection)
+        if unsafe SSL_get_error(connection, result) == SSL_ERROR_WANT_READ { return .isUnderWay }
+        let verification = unsafe SSL_get_verify_result(connection)
         let reason = lastReason
         if verification != Int(X509_V_OK) { throw .certificate(UpstreamFailure.certificateText(verification)) }
         throw .network("TLS: \(reason)")
@@ -133,19 +137,19 @@ final class TLSChannel {
 
     private var hasChosenHTTP2: Bool {
         var (chosen, length): (UnsafePointer<UInt8>?, UInt32) = (nil, 0)
-        SSL_get0_alpn_selected(connection, &chosen, &length)
-        return UnsafeBufferPointer(start: chosen, count: Int(length)).elementsEqual("h2".utf8)
+        unsafe SSL_get0_alpn_selected(connection, &chosen, &length)
+        return unsafe UnsafeBufferPointer(start: chosen, count: Int(length)).elementsEqual("h2".utf8)
     }
 
     private var lastReason: String {
-        copenssl_last_reason().map { String(cString: $0) } ?? "the connection was closed"
+        unsafe copenssl_last_reason().map { unsafe String(cString: $0) } ?? "the connection was closed"
     }
 
     /// Decrypts received bytes into `buffer`, at most one record per call.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(UpstreamFailure) -> Plaintext {
-        let count = SSL_read(connection, buffer.baseAddress, Int32(clamping: buffer.count))
+        let count = unsafe SSL_read(connection, buffer.baseAddress, Int32(clamping: buffer.count))
         if count > 0 { return .bytes(Int(count)) }
-        switch SSL_get_error(connection, count) {
+        switch unsafe SSL_get_error(connection, count) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
             guard pendingCount <= Self.pendingLimit else { throw .network("the server takes nothing any more") }
             return .nothing
@@ -158,14 +162,14 @@ final class TLSChannel {
     func write(_ bytes: [UInt8]) throws(UpstreamFailure) {
         guard !bytes.isEmpty else { return }
         ERR_clear_error()
-        guard SSL_write(connection, bytes, Int32(clamping: bytes.count)) == Int32(clamping: bytes.count) else {
+        guard unsafe SSL_write(connection, bytes, Int32(clamping: bytes.count)) == Int32(clamping: bytes.count) else {
             throw .network("TLS: \(lastReason)")
         }
     }
 
     /// Sends close_notify (RFC 8446 section 6.1).
     func close() {
-        SSL_shutdown(connection)
+        unsafe SSL_shutdown(connection)
         ERR_clear_error()
     }
 
@@ -174,30 +178,31 @@ final class TLSChannel {
     /// `sha256//` and base64 of the certificate's public key (RFC 7469 section 2.4); nil if none was presented.
     var pin: String? {
         defer { ERR_clear_error() }
-        guard let certificate = SSL_get0_peer_certificate(connection), let key = X509_get_X509_PUBKEY(certificate)
+        guard let certificate = unsafe SSL_get0_peer_certificate(connection),
+            let key = unsafe X509_get_X509_PUBKEY(certificate)
         else { return nil }
-        let length = i2d_X509_PUBKEY(key, nil)
+        let length = unsafe i2d_X509_PUBKEY(key, nil)
         guard length > 0 else { return nil }
         var bytes = [UInt8](repeating: 0, count: Int(length))
-        let written = bytes.withUnsafeMutableBufferPointer { buffer -> Int32 in
+        let written = unsafe bytes.withUnsafeMutableBufferPointer { buffer -> Int32 in
             var end = buffer.baseAddress
-            return i2d_X509_PUBKEY(key, &end)
+            return unsafe i2d_X509_PUBKEY(key, &end)
         }
         guard written == length, let digest = OpenSSLCrypto().sha256(bytes) else { return nil }
         var text = [UInt8](repeating: 0, count: (digest.count + 2) / 3 * 4 + 1)
-        let count = EVP_EncodeBlock(&text, digest, Int32(digest.count))
+        let count = unsafe EVP_EncodeBlock(&text, digest, Int32(digest.count))
         return "sha256//" + String(decoding: text.prefix(max(0, Int(count))), as: UTF8.self)
     }
 
     /// Whether the handshake resumed an earlier connection's session, and so presented no certificate.
-    var isResumed: Bool { SSL_session_reused(connection) == 1 }
+    var isResumed: Bool { unsafe SSL_session_reused(connection) == 1 }
 
     /// The session to resume in the next handshake; nil if the server gave none.
     ///
     /// - Parameter verified: when a certificate was last verified.
     func resumable(verified: Instant) -> TLSSession? {
-        guard let pointer = SSL_get1_session(connection) else { return nil }
-        let session = TLSSession(owning: pointer, under: authorities, verified: verified)
-        return SSL_SESSION_is_resumable(pointer) == 1 ? session : nil
+        guard let pointer = unsafe SSL_get1_session(connection) else { return nil }
+        let session = unsafe TLSSession(owning: pointer, under: authorities, verified: verified)
+        return unsafe SSL_SESSION_is_resumable(pointer) == 1 ? session : nil
     }
 }

@@ -5,7 +5,7 @@ import Scheduling
 ///
 /// On resumption the server presents no certificate: a session is not used for longer than a connection may live, nor
 /// when the file of trust anchors has changed.
-final class TLSSession {
+@safe final class TLSSession {
     /// Owned.
     let pointer: OpaquePointer
     /// `TLSAuthorities.reading` of the trust anchors under which its certificate was valid.
@@ -15,12 +15,12 @@ final class TLSSession {
 
     /// Takes ownership of `pointer`.
     init(owning pointer: OpaquePointer, under authorities: Int, verified: Instant) {
-        self.pointer = pointer
+        unsafe self.pointer = unsafe pointer
         self.authorities = authorities
         self.verified = verified
     }
 
-    deinit { SSL_SESSION_free(pointer) }
+    deinit { unsafe SSL_SESSION_free(pointer) }
 
     func isUsable(at now: Instant) -> Bool { now - verified < .seconds(HTTPLimits.connectionLifetime) }
 }

@@ -8,7 +8,7 @@ import Scheduling
 @Loop
 final class TLSSocket {
     /// What was received.
-    enum Event {
+    @safe enum Event {
         /// The handshake is finished: data may be written.
         /// - Parameter isHTTP2: whether the server chose HTTP/2.
         case isReady(isHTTP2: Bool)
@@ -26,7 +26,7 @@ final class TLSSocket {
 
     /// Memory for what passes through a socket within one call, shared by all sockets. Allocating so much for each read
     /// would make the allocator consolidate its free memory each time.
-    private final class Buffers {
+    @safe private final class Buffers {
         /// Bytes read from the socket.
         let input = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 1)
         /// Their plaintext.
@@ -85,7 +85,7 @@ final class TLSSocket {
     var hasUnread: Bool {
         guard let number = descriptor?.number else { return false }
         var byte: UInt8 = 0
-        return recv(number, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
+        return unsafe recv(number, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
     /// Does what the socket is ready for, and passes the events to `take`.
@@ -105,14 +105,14 @@ final class TLSSocket {
     private func finishConnecting(_ take: (Event) throws(HTTPEnd) -> Void) throws(HTTPEnd) {
         guard let number = descriptor?.number else { return }
         var (code, length): (Int32, socklen_t) = (0, socklen_t(MemoryLayout<Int32>.size))
-        guard getsockopt(number, SOL_SOCKET, SO_ERROR, &code, &length) == 0, code == 0 else {
+        guard unsafe getsockopt(number, SOL_SOCKET, SO_ERROR, &code, &length) == 0, code == 0 else {
             throw broken(SystemError(code: code, operation: "connect").description)
         }
         guard origin.proxy != nil else { return try shakeHands(take) }
         let tunnel = HTTPTunnel(to: origin.addressText)
         let request = tunnel.request
         // So few bytes fit into any socket's buffer.
-        guard Glibc.send(number, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
+        guard unsafe Glibc.send(number, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
             throw broken("the proxy takes nothing")
         }
         self.tunnel = tunnel
@@ -124,8 +124,8 @@ final class TLSSocket {
     private func passTunnel(
         _ bytes: inout UnsafeRawBufferPointer, _ take: (Event) throws(HTTPEnd) -> Void
     ) throws(HTTPEnd) {
-        let used = tunnel?.receive(bytes) ?? 0
-        bytes = UnsafeRawBufferPointer(rebasing: bytes[used...])
+        let used = unsafe tunnel?.receive(bytes) ?? 0
+        unsafe bytes = unsafe UnsafeRawBufferPointer(rebasing: bytes[used...])
         switch tunnel?.state {
         case .isOpen?:
             tunnel = nil
@@ -160,17 +160,17 @@ final class TLSSocket {
         let buffers = Self.buffers
         for _ in 0..<Self.readLimit {
             guard let number = descriptor?.number else { return }
-            let count = recv(number, buffers.input.baseAddress, buffers.input.count, Int32(MSG_DONTWAIT))
+            let count = unsafe recv(number, buffers.input.baseAddress, buffers.input.count, Int32(MSG_DONTWAIT))
             if count < 0 {
                 if errno == EAGAIN || errno == EINTR { return }
                 throw broken(SystemError.last("receive").description)
             }
             if count == 0 { throw broken("the connection was closed") }
             overhead += count
-            var bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffers.input)[..<count])
-            if phase == .tunnelling { try passTunnel(&bytes, take) }
-            if phase != .tunnelling { try decrypt(bytes, into: buffers.plaintext, take) }
-            if count < buffers.input.count { return }
+            var bytes = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffers.input)[..<count])
+            if phase == .tunnelling { unsafe try passTunnel(&bytes, take) }
+            if phase != .tunnelling { unsafe try decrypt(bytes, into: buffers.plaintext, take) }
+            if unsafe count < buffers.input.count { return }
         }
     }
 
@@ -179,7 +179,7 @@ final class TLSSocket {
         _ bytes: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer,
         _ take: (Event) throws(HTTPEnd) -> Void
     ) throws(HTTPEnd) {
-        guard tls.receive(bytes) else { throw broken("no memory for TLS") }
+        guard unsafe tls.receive(bytes) else { throw broken("no memory for TLS") }
         if phase == .shakingHands {
             guard overhead <= HTTPLimits.handshake else { throw broken("the server's handshake has no end") }
             try shakeHands(take)
@@ -187,14 +187,14 @@ final class TLSSocket {
         while phase == .ready {
             let plaintext: TLSChannel.Plaintext
             do {
-                plaintext = try tls.read(into: buffer)
+                plaintext = unsafe try tls.read(into: buffer)
             } catch {
                 throw .broken(error, wasReused: false)
             }
             switch plaintext {
             case .bytes(let count):
                 overhead -= count
-                try take(.bytes(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count])))
+                unsafe try take(.bytes(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count])))
             case .nothing: return
             case .end: throw broken("the connection was closed")
             }
@@ -220,8 +220,8 @@ final class TLSSocket {
     /// Sends TLS's pending bytes as far as the socket takes them; the rest when it takes more.
     func sendPending() {
         guard let number = descriptor?.number else { return }
-        tls.sendPending { bytes in
-            max(0, Glibc.send(number, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)))
+        unsafe tls.sendPending { bytes in
+            unsafe max(0, Glibc.send(number, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)))
         }
         // If the socket took less for another reason than a full buffer, the next read reports it.
         watch?.update(isStuck ? [.readable, .writable] : .readable)

@@ -30,11 +30,13 @@ struct LivenessProbe {
         let number = socket(family, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw .last("make a socket") }
         let descriptor = Descriptor(owning: number)
-        guard address.withSockaddr({ connect(descriptor.number, $0, $1) }) == 0 else { throw .last("ask \(address)") }
+        guard unsafe address.withSockaddr({ unsafe connect(descriptor.number, $0, $1) }) == 0 else {
+            throw .last("ask \(address)")
+        }
         for wait in Self.waits {
             let id = UInt16.random(in: .min ... .max)
             let question = Self.query(id)
-            _ = send(descriptor.number, question, question.count, 0)
+            _ = unsafe send(descriptor.number, question, question.count, 0)
             guard let reply = Self.receive(descriptor.number, replyTo: id, within: wait) else { continue }
             if Self.isOurs(reply) || Self.isOverload(reply) { return .serves }
             guard Self.isRefusal(reply), let own = boundAddress(of: descriptor.number) else { return .foreign }
@@ -85,8 +87,8 @@ struct LivenessProbe {
         let end = ContinuousClock.now + .milliseconds(Int64(wait))
         while ContinuousClock.now < end {
             let left = (end - ContinuousClock.now) / .milliseconds(1)
-            guard poll(&entry, 1, Int32(left.rounded(.up))) > 0 else { return nil }
-            let count = recv(socket, &buffer, buffer.count, 0)
+            guard unsafe poll(&entry, 1, Int32(left.rounded(.up))) > 0 else { return nil }
+            let count = unsafe recv(socket, &buffer, buffer.count, 0)
             if count < 0 {
                 // No server listens there now; perhaps in the next try.
                 usleep(UInt32(max(0, (end - ContinuousClock.now) / .microseconds(1))))

@@ -70,7 +70,7 @@ struct TailCommand: ParsableCommand {
     private static func write(_ bytes: [UInt8]) -> Bool {
         var rest = bytes
         while !rest.isEmpty {
-            let count = Glibc.write(STDOUT_FILENO, rest, rest.count)
+            let count = unsafe Glibc.write(STDOUT_FILENO, rest, rest.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return false }
             rest.removeFirst(count)

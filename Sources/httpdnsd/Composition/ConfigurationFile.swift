@@ -28,7 +28,7 @@ struct ConfigurationFile: ParsableArguments {
 
     /// Leaves with status 78 when a file that was named is not there: a typo must never mean the default server.
     func validate() throws {
-        guard let written, access(written, F_OK) != 0 else { return }
+        guard let written, unsafe access(written, F_OK) != 0 else { return }
         printError("\(written): cannot be read: \(SystemError.last("read \(written)").reason)")
         throw ExitStatus.configuration.exitCode
     }

@@ -192,7 +192,9 @@ extension Configuration {
     /// What is said when the certificate of the shared cache cannot be checked; nil when all is well.
     private var unreadableSharedAuthority: String? {
         let file = cache.shared.caFile.isEmpty ? HTTPOrigin.defaultCAFile : cache.shared.caFile
-        guard case .host(_, _, usesTLS: true)? = cache.shared.url?.place, access(file, R_OK) != 0 else { return nil }
+        guard case .host(_, _, usesTLS: true)? = cache.shared.url?.place, unsafe access(file, R_OK) != 0 else {
+            return nil
+        }
         return
             "\(file): cannot be read, and the certificate of cache.shared.url is checked with it: install ca-certificates or set cache.shared.ca_file"
     }
@@ -222,13 +224,13 @@ extension Configuration {
     var unreadableAuthorities: [(provider: String, file: String)] {
         providers.filter { $0.url.scheme == .https }
             .map { ($0.name, $0.caFile.isEmpty ? HTTPOrigin.defaultCAFile : $0.caFile) }
-            .filter { access($0.1, R_OK) != 0 }
+            .filter { unsafe access($0.1, R_OK) != 0 }
     }
 
     /// What is said when addresses of LocalDNS are to be checked and cannot be; nil when all is well.
     var unverifiableLocalDNS: String? {
         guard localDNS.certificateCheck != .off, route.mode == .httpdnsFirst || route.mode == .localDNSFirst,
-            access(HTTPOrigin.defaultCAFile, R_OK) != 0
+            unsafe access(HTTPOrigin.defaultCAFile, R_OK) != 0
         else { return nil }
         return
             "localdns: cannot read \(HTTPOrigin.defaultCAFile), so no address from LocalDNS can be verified: install ca-certificates or set certificate_check = \"off\""

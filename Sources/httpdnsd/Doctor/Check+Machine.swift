@@ -17,7 +17,7 @@ extension Check {
         let folder = MachineFiles.folder(of: path)
         var state = statvfs()
         // A folder that is missing is made by the server; what it cannot use, it says itself.
-        guard !path.isEmpty, statvfs(folder.isEmpty ? "/" : folder, &state) == 0 else { return [] }
+        guard !path.isEmpty, unsafe statvfs(folder.isEmpty ? "/" : folder, &state) == 0 else { return [] }
         if state.f_flag & UInt(ST_RDONLY) != 0 {
             return [
                 Finding(

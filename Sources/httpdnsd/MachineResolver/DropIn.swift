@@ -110,12 +110,12 @@ extension DropIn {
 enum Program {
     /// Whether it could be started, looked up in PATH, and ended with status 0. Its output is ours.
     static func succeeds(_ words: [String]) -> Bool {
-        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-        defer { for argument in arguments { free(argument) } }
+        var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
+        defer { unsafe arguments.forEach { unsafe free($0) } }
         var process: pid_t = 0
-        guard posix_spawnp(&process, words[0], nil, nil, &arguments, environ) == 0 else { return false }
+        guard unsafe posix_spawnp(&process, words[0], nil, nil, &arguments, environ) == 0 else { return false }
         var status: Int32 = 0
-        while waitpid(process, &status, 0) < 0 { if errno != EINTR { return false } }
+        while unsafe waitpid(process, &status, 0) < 0 { if errno != EINTR { return false } }
         return status == 0
     }
 }

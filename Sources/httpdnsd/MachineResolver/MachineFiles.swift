@@ -17,13 +17,13 @@ struct MachineFiles {
     /// Whether something has that name, be it a link that leads nowhere.
     func exists(_ path: String) -> Bool {
         var status = stat()
-        return lstat(root + path, &status) == 0
+        return unsafe lstat(root + path, &status) == 0
     }
 
     /// Where a symbolic link leads; nil for everything else.
     func target(of path: String) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink(root + path, &buffer, buffer.count)
+        let count = unsafe readlink(root + path, &buffer, buffer.count)
         guard count >= 0 else { return nil }
         let text = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
         return text.hasPrefix("/") ? text : Self.normal(Self.folder(of: path) + "/" + text)
@@ -45,12 +45,12 @@ struct MachineFiles {
 
     /// The names in a folder that end so, sorted; none when there is no folder.
     func names(in folder: String, ending suffix: String) -> [String] {
-        guard let listing = opendir(root + folder) else { return [] }
-        defer { closedir(listing) }
+        guard let listing = unsafe opendir(root + folder) else { return [] }
+        defer { unsafe closedir(listing) }
         var names: [String] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        while let entry = unsafe readdir(listing) {
+            let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
             if name.hasSuffix(suffix) { names.append(name) }
         }
@@ -60,16 +60,17 @@ struct MachineFiles {
     /// Puts a file in place at once, whatever was there: a reader sees the old one or the new one.
     func write(_ text: String, to path: String, mode: mode_t = 0o644) throws(SystemError) {
         let (final, temporary) = (root + path, root + path + ".new-httpdnsd")
-        unlink(temporary)
-        let number = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+        unsafe unlink(temporary)
+        let number = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard number >= 0 else { throw fault("write", path) }
         let descriptor = Descriptor(owning: number)
         let bytes = Array(text.utf8)
-        guard Glibc.write(number, bytes, bytes.count) == bytes.count, fchmod(number, mode) == 0, fsync(number) == 0,
-            rename(temporary, final) == 0
+        guard unsafe Glibc.write(number, bytes, bytes.count) == bytes.count, fchmod(number, mode) == 0,
+            fsync(number) == 0,
+            unsafe rename(temporary, final) == 0
         else {
             let fault = fault("write", path)
-            unlink(temporary)
+            unsafe unlink(temporary)
             throw fault
         }
         withExtendedLifetime(descriptor) {}
@@ -78,37 +79,37 @@ struct MachineFiles {
     /// Gives what is at `path`, be it a link, a second name, in place of what had that name.
     func copyName(_ path: String, to other: String) throws(SystemError) {
         let temporary = root + other + ".new-httpdnsd"
-        unlink(temporary)
-        guard link(root + path, temporary) == 0 else { throw fault("give a second name to", path) }
+        unsafe unlink(temporary)
+        guard unsafe link(root + path, temporary) == 0 else { throw fault("give a second name to", path) }
         // Of two names of one file rename(2) would leave both.
-        unlink(root + other)
-        guard rename(temporary, root + other) == 0 else {
+        unsafe unlink(root + other)
+        guard unsafe rename(temporary, root + other) == 0 else {
             let fault = fault("give a second name to", path)
-            unlink(temporary)
+            unsafe unlink(temporary)
             throw fault
         }
     }
 
     /// Moves a file over another one.
     func move(_ path: String, to other: String) throws(SystemError) {
-        guard rename(root + path, root + other) == 0 else { throw fault("move \(root + path) to", other) }
+        guard unsafe rename(root + path, root + other) == 0 else { throw fault("move \(root + path) to", other) }
     }
 
     func remove(_ path: String) throws(SystemError) {
-        guard unlink(root + path) == 0 || errno == ENOENT else { throw fault("remove", path) }
+        guard unsafe unlink(root + path) == 0 || errno == ENOENT else { throw fault("remove", path) }
     }
 
     /// Makes a folder, whose parent exists.
     ///
     /// - Returns: false when it was there.
     func makeFolder(_ path: String) throws(SystemError) -> Bool {
-        if mkdir(root + path, 0o755) == 0 { return true }
+        if unsafe mkdir(root + path, 0o755) == 0 { return true }
         guard errno == EEXIST else { throw fault("make the folder", path) }
         return false
     }
 
     /// Removes a folder, if it is empty.
-    func removeFolder(_ path: String) { rmdir(root + path) }
+    func removeFolder(_ path: String) { unsafe rmdir(root + path) }
 
     /// The folder of a file, without a slash at its end.
     static func folder(of path: String) -> String {

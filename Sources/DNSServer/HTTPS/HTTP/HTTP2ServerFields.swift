@@ -6,7 +6,7 @@ struct HTTP2ServerFields {
     private var lengths: [(name: StaticString, value: Int, flags: UInt8)] = []
 
     private mutating func add(_ name: StaticString, _ value: StaticString) {
-        value.withUTF8Buffer { bytes.append(contentsOf: $0) }
+        value.withUTF8Buffer { unsafe bytes.append(contentsOf: $0) }
         note(name, value.utf8CodeUnitCount)
     }
 
@@ -32,10 +32,10 @@ struct HTTP2ServerFields {
     private mutating func addCacheControl(_ response: HTTPServerResponse) {
         let before = bytes.count
         if let seconds = response.maxAge {
-            ("max-age=" as StaticString).withUTF8Buffer { bytes.append(contentsOf: $0) }
+            ("max-age=" as StaticString).withUTF8Buffer { unsafe bytes.append(contentsOf: $0) }
             append(Int(seconds))
         } else {
-            ("no-store" as StaticString).withUTF8Buffer { bytes.append(contentsOf: $0) }
+            ("no-store" as StaticString).withUTF8Buffer { unsafe bytes.append(contentsOf: $0) }
         }
         note("cache-control", bytes.count - before, isIndexed: false)
     }
@@ -68,19 +68,19 @@ struct HTTP2ServerFields {
         of response: HTTPServerResponse, date: [UInt8], _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
     ) -> Result {
         set(response, date: date)
-        return bytes.withUnsafeMutableBufferPointer { [lengths] bytes in
-            withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: lengths.count) { pairs in
+        return unsafe bytes.withUnsafeMutableBufferPointer { [lengths] bytes in
+            unsafe withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: lengths.count) { pairs in
                 var next = bytes.baseAddress
                 for (index, length) in lengths.enumerated() {
-                    pairs.initializeElement(
+                    unsafe pairs.initializeElement(
                         at: index,
                         to: nghttp2_nv(
                             name: UnsafeMutablePointer(mutating: length.name.utf8Start), value: next,
                             namelen: length.name.utf8CodeUnitCount, valuelen: length.value,
                             flags: length.flags))
-                    next = next.map { $0 + length.value }
+                    unsafe next = unsafe next.map { unsafe $0 + length.value }
                 }
-                return body(UnsafeBufferPointer(pairs))
+                return unsafe body(UnsafeBufferPointer(pairs))
             }
         }
     }

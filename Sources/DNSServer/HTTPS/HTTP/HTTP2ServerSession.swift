@@ -7,7 +7,7 @@ import CNghttp2
 /// (CVE-2023-44487), headers without an end (CVE-2024-27316), SETTINGS, PING and empty frames all end the connection
 /// before they cost anything. nghttp2 1.52 itself bounds only the SETTINGS and PING frames that wait to be acknowledged;
 /// Debian's also the parts of a header (CVE-2024-28182).
-final class HTTP2ServerSession: HTTPServerSession {
+@safe final class HTTP2ServerSession: HTTPServerSession {
     private let session: OpaquePointer
     /// Outlives nghttp2's session, which the deinitialiser deletes.
     private let memory: HTTP2SessionMemory.Part
@@ -30,28 +30,32 @@ final class HTTP2ServerSession: HTTPServerSession {
     /// Returns nil without memory.
     init?(in memory: HTTP2SessionMemory) {
         var callbacks: OpaquePointer?
-        guard nghttp2_session_callbacks_new(&callbacks) == 0, let callbacks else { return nil }
-        defer { nghttp2_session_callbacks_del(callbacks) }
-        nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, serverBeginFrame)
-        nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, serverBeginFields)
-        nghttp2_session_callbacks_set_on_header_callback(callbacks, serverReceiveField)
-        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, serverReceiveBody)
-        nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, serverReceiveFrame)
-        nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, serverStreamClosed)
-        var options: OpaquePointer?
-        guard nghttp2_option_new(&options) == 0, let options else { return nil }
-        defer { nghttp2_option_del(options) }
-        nghttp2_option_set_no_auto_window_update(options, 1)
-        nghttp2_option_set_no_closed_streams(options, 1)
-        nghttp2_option_set_max_outbound_ack(options, HTTPServerLimits.queuedFrames)
-        var session: OpaquePointer?
-        self.memory = HTTP2SessionMemory.Part(of: memory)
-        var allocator = self.memory.allocator
-        guard nghttp2_session_server_new3(&session, callbacks, nil, options, &allocator) == 0, let session else {
+        guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0, let callbacks = unsafe callbacks else {
             return nil
         }
-        self.session = session
-        nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
+        defer { unsafe nghttp2_session_callbacks_del(callbacks) }
+        unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, serverBeginFrame)
+        unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, serverBeginFields)
+        unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks, serverReceiveField)
+        unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, serverReceiveBody)
+        unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, serverReceiveFrame)
+        unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, serverStreamClosed)
+        var options: OpaquePointer?
+        guard unsafe nghttp2_option_new(&options) == 0, let options = unsafe options else { return nil }
+        defer { unsafe nghttp2_option_del(options) }
+        unsafe nghttp2_option_set_no_auto_window_update(options, 1)
+        unsafe nghttp2_option_set_no_closed_streams(options, 1)
+        unsafe nghttp2_option_set_max_outbound_ack(options, HTTPServerLimits.queuedFrames)
+        var session: OpaquePointer?
+        self.memory = HTTP2SessionMemory.Part(of: memory)
+        var allocator = unsafe self.memory.allocator
+        guard unsafe nghttp2_session_server_new3(&session, callbacks, nil, options, &allocator) == 0,
+            let session = unsafe session
+        else {
+            return nil
+        }
+        unsafe self.session = unsafe session
+        unsafe nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
         let settings = [
             nghttp2_settings_entry(
                 settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue),
@@ -68,50 +72,52 @@ final class HTTP2ServerSession: HTTPServerSession {
         ]
         let none = UInt8(NGHTTP2_FLAG_NONE.rawValue)
         let window = Int32(HTTPServerLimits.window)
-        guard nghttp2_submit_settings(session, none, settings, settings.count) == 0,
-            nghttp2_session_set_local_window_size(session, none, 0, window) == 0
+        guard unsafe nghttp2_submit_settings(session, none, settings, settings.count) == 0,
+            unsafe nghttp2_session_set_local_window_size(session, none, 0, window) == 0
         else { return nil }
     }
 
-    deinit { nghttp2_session_del(session) }
+    deinit { unsafe nghttp2_session_del(session) }
 
     // MARK: Bytes
 
     func receive(_ bytes: ArraySlice<UInt8>) {
         guard !isBroken, !isDead else { return }
         overheadLeft -= bytes.count
-        let count = bytes.withUnsafeBufferPointer { nghttp2_session_mem_recv(session, $0.baseAddress, $0.count) }
+        let count = unsafe bytes.withUnsafeBufferPointer {
+            unsafe nghttp2_session_mem_recv(session, $0.baseAddress, $0.count)
+        }
         if count < 0 {
             // This is no HTTP/2, or too many frames wait to be acknowledged, or no memory is left.
             isDead = true
         } else if overheadLeft < 0 {
             isBroken = true
-            nghttp2_session_terminate_session(session, UInt32(NGHTTP2_ENHANCE_YOUR_CALM.rawValue))
+            unsafe nghttp2_session_terminate_session(session, UInt32(NGHTTP2_ENHANCE_YOUR_CALM.rawValue))
         }
     }
 
     func takeOutput(into buffer: inout [UInt8], limit: Int) {
         while buffer.count < limit, !isDead {
             var bytes: UnsafePointer<UInt8>?
-            let count = nghttp2_session_mem_send(session, &bytes)
+            let count = unsafe nghttp2_session_mem_send(session, &bytes)
             if count == 0 { return }
             if count < 0 { isDead = true }
-            buffer.append(contentsOf: UnsafeBufferPointer(start: bytes, count: max(0, count)))
+            unsafe buffer.append(contentsOf: UnsafeBufferPointer(start: bytes, count: max(0, count)))
         }
     }
 
     func finish() {
-        nghttp2_submit_goaway(
+        unsafe nghttp2_submit_goaway(
             session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nghttp2_session_get_last_proc_stream_id(session),
             UInt32(NGHTTP2_NO_ERROR.rawValue), nil, 0)
     }
 
     var hasRequest: Bool { !requests.isEmpty }
 
-    var isSaturated: Bool { nghttp2_session_get_outbound_queue_size(session) > HTTPServerLimits.queuedFrames }
+    var isSaturated: Bool { unsafe nghttp2_session_get_outbound_queue_size(session) > HTTPServerLimits.queuedFrames }
 
     var isOver: Bool {
-        isDead || nghttp2_session_want_write(session) == 0 && nghttp2_session_want_read(session) == 0
+        unsafe isDead || nghttp2_session_want_write(session) == 0 && nghttp2_session_want_read(session) == 0
     }
 
     // MARK: Requests
@@ -122,14 +128,14 @@ final class HTTP2ServerSession: HTTPServerSession {
         guard stream.isOpen, !stream.isAnswered else { return }
         stream.answer(response.body)
         note(unsent: response.body.count)
-        let result = memory.memory.fields.withPairs(of: response, date: memory.memory.date.text) { pairs in
+        let result = unsafe memory.memory.fields.withPairs(of: response, date: memory.memory.date.text) { pairs in
             guard !response.body.isEmpty else {
-                return nghttp2_submit_response(session, stream.id, pairs.baseAddress, pairs.count, nil)
+                return unsafe nghttp2_submit_response(session, stream.id, pairs.baseAddress, pairs.count, nil)
             }
-            var body = nghttp2_data_provider(
+            var body = unsafe nghttp2_data_provider(
                 source: nghttp2_data_source(ptr: Unmanaged.passUnretained(stream).toOpaque()),
                 read_callback: serverSendBody)
-            return nghttp2_submit_response(session, stream.id, pairs.baseAddress, pairs.count, &body)
+            return unsafe nghttp2_submit_response(session, stream.id, pairs.baseAddress, pairs.count, &body)
         }
         if result != 0 { reset(stream.id) }
     }
@@ -141,7 +147,7 @@ final class HTTP2ServerSession: HTTPServerSession {
     }
 
     fileprivate func reset(_ id: Int32) {
-        nghttp2_submit_rst_stream(
+        unsafe nghttp2_submit_rst_stream(
             session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, UInt32(NGHTTP2_ENHANCE_YOUR_CALM.rawValue))
     }
 
@@ -168,7 +174,7 @@ final class HTTP2ServerSession: HTTPServerSession {
     /// Ends the connection with an error of the client's.
     fileprivate func refuse() {
         isBroken = true
-        nghttp2_session_terminate_session(session, UInt32(NGHTTP2_PROTOCOL_ERROR.rawValue))
+        unsafe nghttp2_session_terminate_session(session, UInt32(NGHTTP2_PROTOCOL_ERROR.rawValue))
     }
 
     fileprivate func open(_ id: Int32) {
@@ -176,7 +182,7 @@ final class HTTP2ServerSession: HTTPServerSession {
         stream.index = streams.count
         streams.append(stream)
         held += HTTPServerLimits.heldByStream
-        nghttp2_session_set_stream_user_data(session, id, Unmanaged.passUnretained(stream).toOpaque())
+        unsafe nghttp2_session_set_stream_user_data(session, id, Unmanaged.passUnretained(stream).toOpaque())
     }
 
     /// Takes a field of a request's header, or of what follows its body, which only counts.
@@ -190,7 +196,7 @@ final class HTTP2ServerSession: HTTPServerSession {
         guard stream.header <= HTTPServerLimits.header else { return false }
         let before = stream.request.held
         defer { held += stream.request.held - before }
-        return stream.request.take(name, value)
+        return unsafe stream.request.take(name, value)
     }
 
     /// Takes a part of a request's body.
@@ -198,7 +204,7 @@ final class HTTP2ServerSession: HTTPServerSession {
     /// - Returns: whether the request is still acceptable.
     fileprivate func receiveBody(_ part: UnsafeBufferPointer<UInt8>, of stream: HTTPServerStream) -> Bool {
         guard stream.request.body.count + part.count <= HTTPServerLimits.body else { return false }
-        stream.request.body.append(contentsOf: part)
+        unsafe stream.request.body.append(contentsOf: part)
         held += part.count
         // The frame's own header is not part of the request.
         overheadLeft += part.count
@@ -211,7 +217,7 @@ final class HTTP2ServerSession: HTTPServerSession {
     /// Takes a request that is whole.
     fileprivate func complete(_ stream: HTTPServerStream) {
         // Reopens the connection's window by the body.
-        nghttp2_session_consume_connection(session, stream.request.body.count)
+        unsafe nghttp2_session_consume_connection(session, stream.request.body.count)
         stream.isWhole = true
         requests.append(stream)
     }
@@ -221,7 +227,7 @@ final class HTTP2ServerSession: HTTPServerSession {
         let isServed = stream.isAnswered && stream.unsent == 0
         overheadLeft += isServed ? HTTPServerLimits.overheadPerResponse : -HTTPServerLimits.overheadPerReset
         overheadLeft = min(overheadLeft, HTTPServerLimits.overhead)
-        if !stream.isWhole { nghttp2_session_consume_connection(session, stream.request.body.count) }
+        if !stream.isWhole { unsafe nghttp2_session_consume_connection(session, stream.request.body.count) }
         held -= HTTPServerLimits.heldByStream + stream.request.held + stream.unsent
         unsent -= stream.unsent
         stream.isOpen = false
@@ -233,26 +239,28 @@ final class HTTP2ServerSession: HTTPServerSession {
     }
 
     /// Reopens the connection's window by a part of a body that belongs to no stream any more.
-    fileprivate func skip(_ count: Int) { nghttp2_session_consume_connection(session, count) }
+    fileprivate func skip(_ count: Int) { unsafe nghttp2_session_consume_connection(session, count) }
 }
 
 // nghttp2's callbacks, called inside our calls to it.
 
 private func stream(in session: OpaquePointer?, _ id: Int32) -> HTTPServerStream? {
-    nghttp2_session_get_stream_user_data(session, id).map {
-        Unmanaged<HTTPServerStream>.fromOpaque($0).takeUnretainedValue()
+    unsafe nghttp2_session_get_stream_user_data(session, id).map {
+        unsafe Unmanaged<HTTPServerStream>.fromOpaque($0).takeUnretainedValue()
     }
 }
 
 private func owner(_ userData: UnsafeMutableRawPointer?) -> HTTP2ServerSession? {
-    userData.map { Unmanaged<HTTP2ServerSession>.fromOpaque($0).takeUnretainedValue() }
+    unsafe userData.map { unsafe Unmanaged<HTTP2ServerSession>.fromOpaque($0).takeUnretainedValue() }
 }
 
 /// Called when a frame begins that nghttp2 will process.
 private func serverBeginFrame(
     _ session: OpaquePointer?, _ header: UnsafePointer<nghttp2_frame_hd>?, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    if let header, let owner = owner(userData), !owner.accepts(header.pointee) { owner.refuse() }
+    if let header = unsafe header, let owner = unsafe owner(userData), unsafe !owner.accepts(header.pointee) {
+        owner.refuse()
+    }
     return 0
 }
 
@@ -260,8 +268,8 @@ private func serverBeginFrame(
 private func serverBeginFields(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    if let frame, frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
-        owner(userData)?.open(frame.pointee.hd.stream_id)
+    if let frame = unsafe frame, unsafe frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
+        unsafe owner(userData)?.open(frame.pointee.hd.stream_id)
     }
     return 0
 }
@@ -272,10 +280,12 @@ private func serverReceiveField(
     _ nameLength: Int, _ value: UnsafePointer<UInt8>?, _ valueLength: Int, _ flags: UInt8,
     _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let frame, let stream = stream(in: session, frame.pointee.hd.stream_id), let owner = owner(userData) else {
+    guard let frame = unsafe frame, let stream = unsafe stream(in: session, frame.pointee.hd.stream_id),
+        let owner = unsafe owner(userData)
+    else {
         return 0
     }
-    let isTaken = owner.receiveField(
+    let isTaken = unsafe owner.receiveField(
         UnsafeBufferPointer(start: name, count: nameLength), UnsafeBufferPointer(start: value, count: valueLength),
         of: stream)
     // nghttp2 resets the stream and ignores the rest of the header: a field of one byte may be expanded to thousands.
@@ -287,9 +297,9 @@ private func serverReceiveBody(
     _ session: OpaquePointer?, _ flags: UInt8, _ id: Int32, _ bytes: UnsafePointer<UInt8>?, _ count: Int,
     _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let owner = owner(userData) else { return 0 }
-    guard let stream = stream(in: session, id),
-        owner.receiveBody(UnsafeBufferPointer(start: bytes, count: count), of: stream)
+    guard let owner = unsafe owner(userData) else { return 0 }
+    guard let stream = unsafe stream(in: session, id),
+        unsafe owner.receiveBody(UnsafeBufferPointer(start: bytes, count: count), of: stream)
     else {
         owner.skip(count)
         owner.reset(id)
@@ -302,11 +312,13 @@ private func serverReceiveBody(
 private func serverReceiveFrame(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let frame, let owner = owner(userData), let stream = stream(in: session, frame.pointee.hd.stream_id) else {
+    guard let frame = unsafe frame, let owner = unsafe owner(userData),
+        let stream = unsafe stream(in: session, frame.pointee.hd.stream_id)
+    else {
         return 0
     }
-    let header = frame.pointee.hd
-    if header.type == UInt8(NGHTTP2_HEADERS.rawValue), frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
+    let header = unsafe frame.pointee.hd
+    if header.type == UInt8(NGHTTP2_HEADERS.rawValue), unsafe frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
         owner.note(header: header.length)
     } else if header.type != UInt8(NGHTTP2_HEADERS.rawValue), header.type != UInt8(NGHTTP2_DATA.rawValue) {
         // Of other types this flag means something else.
@@ -322,10 +334,12 @@ private func serverSendBody(
     _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
     _ userData: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let stream = stream(in: session, id) else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
-    let (count, isLast) = stream.nextBody(into: UnsafeMutableRawBufferPointer(start: buffer, count: length))
-    if isLast { flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
-    owner(userData)?.note(unsent: -count)
+    guard let stream = unsafe stream(in: session, id) else {
+        return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
+    }
+    let (count, isLast) = unsafe stream.nextBody(into: UnsafeMutableRawBufferPointer(start: buffer, count: length))
+    if isLast { unsafe flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
+    unsafe owner(userData)?.note(unsent: -count)
     return count
 }
 
@@ -333,6 +347,6 @@ private func serverSendBody(
 private func serverStreamClosed(
     _ session: OpaquePointer?, _ id: Int32, _ code: UInt32, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    if let stream = stream(in: session, id) { owner(userData)?.close(stream) }
+    if let stream = unsafe stream(in: session, id) { unsafe owner(userData)?.close(stream) }
     return 0
 }

@@ -40,11 +40,12 @@ extension HTTPServerRequest {
     /// - Returns: whether the request can still be answered.
     mutating func take(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
         switch name.count {
-        case 5 where isEqual(name, to: ":path"): return setTarget(value)
-        case 7 where isEqual(name, to: ":method"): setMethod(value)
-        case 8 where isEqual(name, to: "cdn-loop"): addLoop(value)
-        case 12 where isEqual(name, to: "content-type"): setContentType(value)
-        case 14 where isEqual(name, to: "content-length"): return Self.length(value) ?? .max <= HTTPServerLimits.body
+        case 5 where unsafe isEqual(name, to: ":path"): return unsafe setTarget(value)
+        case 7 where unsafe isEqual(name, to: ":method"): unsafe setMethod(value)
+        case 8 where unsafe isEqual(name, to: "cdn-loop"): unsafe addLoop(value)
+        case 12 where unsafe isEqual(name, to: "content-type"): unsafe setContentType(value)
+        case 14 where unsafe isEqual(name, to: "content-length"):
+            return unsafe Self.length(value) ?? .max <= HTTPServerLimits.body
         default: break
         }
         return true
@@ -66,7 +67,7 @@ func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 func isEqual(_ text: some Collection<UInt8>, to letters: StaticString) -> Bool {
     guard text.count == letters.utf8CodeUnitCount else { return false }
     return letters.withUTF8Buffer { letters in
-        zip(text, letters).allSatisfy { byte, letter in
+        unsafe zip(text, letters).allSatisfy { byte, letter in
             byte == letter || (0x41...0x5a).contains(byte) && byte | 0x20 == letter
         }
     }

@@ -49,7 +49,9 @@ package struct HTTPServerRequest: Sendable {
             let pair = rest.prefix { $0 != UInt8(ascii: "&") }
             rest = rest[pair.endIndex...].dropFirst()
             let value = pair.dropFirst(name.utf8CodeUnitCount)
-            guard value.first == UInt8(ascii: "="), name.withUTF8Buffer({ pair.starts(with: $0) }) else { continue }
+            guard value.first == UInt8(ascii: "="), name.withUTF8Buffer({ unsafe pair.starts(with: $0) }) else {
+                continue
+            }
             return value.dropFirst()
         }
         return nil

@@ -33,7 +33,7 @@ final class HTTPServerStream {
     /// - Returns: the number of bytes, and whether these are the last.
     func nextBody(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool) {
         let part = body[sent...].prefix(min(buffer.count, HTTPServerLimits.frame))
-        buffer.copyBytes(from: part)
+        unsafe buffer.copyBytes(from: part)
         sent += part.count
         return (part.count, sent == body.count)
     }
