@@ -1,20 +1,19 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Settings of every target: Swift 6 mode, all warnings are errors, imports hidden unless said otherwise.
-let strict: [SwiftSetting] = [
+/// Settings of every target: Swift 6 mode, imports are hidden unless said otherwise.
+let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
-    .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-    // A section for each function: the linker can then move one alone (see httpdnsd), and leave out what nothing calls.
+    // A section for each function: the linker leaves out what nothing calls, and one of two that are the same.
     .unsafeFlags(["-Xfrontend", "-function-sections"], .when(configuration: .release)),
 ]
 
-/// The pure targets (no C import, no descriptor): the compiler also refuses unmarked unsafe code.
-let pure: [SwiftSetting] = strict + [.strictMemorySafety()]
+/// The product's targets: the compiler also refuses unsafe code that is not marked.
+let strict = settings + [.strictMemorySafety(), .treatWarning("StrictMemorySafety", as: .error)]
 
 let package = Package(
     name: "httpdnsd",
@@ -41,12 +40,12 @@ let package = Package(
         // Without its pkg-config file, of which SwiftPM takes no flag and says so at each build.
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
 
-        // Pure cores.
-        .target(name: "Scheduling", swiftSettings: pure),
-        .target(name: "DNSWire", swiftSettings: pure),
-        .target(name: "DNSCache", dependencies: ["CPrefetch", "DNSWire", "Scheduling"], swiftSettings: pure),
-        .target(name: "HTTPDNS", dependencies: ["DNSWire"], swiftSettings: pure),
-        .target(name: "DNSResolver", dependencies: ["DNSWire", "DNSCache", "Scheduling"], swiftSettings: pure),
+        // Pure cores: no C import, no descriptor.
+        .target(name: "Scheduling", swiftSettings: strict),
+        .target(name: "DNSWire", swiftSettings: strict),
+        .target(name: "DNSCache", dependencies: ["CPrefetch", "DNSWire", "Scheduling"], swiftSettings: strict),
+        .target(name: "HTTPDNS", dependencies: ["DNSWire"], swiftSettings: strict),
+        .target(name: "DNSResolver", dependencies: ["DNSWire", "DNSCache", "Scheduling"], swiftSettings: strict),
 
         // The outside world.
         .target(
@@ -92,62 +91,59 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict,
-            // Around each page of code that is called the kernel maps 64 KiB, so the functions that a running server calls are
-            // put beside each other (Documentation/Decisions/0032-function-order.md). lld comes with Swift, and takes names
-            // that the sources no longer have.
             linkerSettings: [
                 .unsafeFlags(
-                    [
-                        "-use-ld=lld", "-Xlinker",
-                        "--symbol-ordering-file=\(Context.packageDirectory)/scripts/function-order.txt",
-                        "-Xlinker", "--no-warn-symbol-ordering",
-                    ], .when(configuration: .release))
+                    ["-use-ld=lld"]
+                        + [
+                            "--icf=all", "--no-export-dynamic", "-z", "now", "-z", "pack-relative-relocs",
+                        ].flatMap { ["-Xlinker", $0] },
+                    .when(configuration: .release))
             ]),
 
-        // Measuring; not part of the product.
-        .executableTarget(
-            name: "HitRate", dependencies: ["DNSCache", "DNSWire", "Scheduling"], path: "Benchmarks/HitRate",
-            swiftSettings: strict),
-        .executableTarget(
-            name: "TransferFigures", dependencies: ["DNSWire", "HTTPDNS", "Platform", "Scheduling", "Upstreams"],
-            path: "Benchmarks/TransferFigures", swiftSettings: strict),
-        .executableTarget(
-            name: "HitFigures", dependencies: ["DNSCache", "DNSWire", "Platform", "Scheduling"],
-            path: "Benchmarks/HitFigures", swiftSettings: strict),
-        .executableTarget(
-            name: "MissFigures", dependencies: ["DNSCache", "DNSResolver", "DNSWire", "Platform", "Scheduling"],
-            path: "Benchmarks/MissFigures", swiftSettings: strict),
-        .executableTarget(
-            name: "DiskFigures", dependencies: ["DNSCache", "DNSWire", "DiskCache", "Platform", "Scheduling"],
-            path: "Benchmarks/DiskFigures", swiftSettings: strict),
-
         // Tests.
+        // Time, numbers and folders of tests.
         .target(
-            name: "TestSupport",
+            name: "TestSupport", dependencies: ["DNSWire", "Platform", "Scheduling"], path: "Tests/TestSupport",
+            swiftSettings: settings),
+        // Real servers, clients, networks, and the daemon as a process.
+        .target(
+            name: "TestServers",
             dependencies: [
-                "DNSWire", "DNSResolver", "Platform", "Scheduling", .product(name: "Logging", package: "swift-log"),
+                "DNSWire", "Platform", "Scheduling", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ],
-            path: "Tests/TestSupport",
-            swiftSettings: strict),
+            path: "Tests/TestServers", swiftSettings: settings),
+        // Sources on the manual clock.
+        .target(
+            name: "TestUpstreams", dependencies: ["DNSResolver", "DNSWire", "Scheduling"], path: "Tests/TestUpstreams",
+            swiftSettings: settings),
         .target(
             name: "CSQLiteFaults", path: "Tests/CSQLiteFaults", linkerSettings: [.linkedLibrary("sqlite3")]),
     ]
         + [
             ("Scheduling", []), ("DNSWire", []), ("DNSCache", ["DNSWire", "Scheduling"]),
-            ("DiskCache", ["CSQLiteFaults", "DNSCache", "DNSWire", "Platform", "Scheduling"]),
+            ("DiskCache", ["CSQLiteFaults", "TestServers", "DNSCache", "DNSWire", "Platform", "Scheduling"]),
             ("HTTPDNS", ["DNSWire", "Upstreams"]),
-            ("DNSResolver", ["DNSWire", "DNSCache", "Scheduling"]), ("Platform", ["DNSWire", "Scheduling"]),
-            ("Upstreams", ["COpenSSL", "DNSWire", "DNSResolver", "HTTPDNS", "Platform", "Scheduling"]),
+            ("DNSResolver", ["DNSWire", "DNSCache", "Scheduling", "TestUpstreams"]),
+            ("Platform", ["DNSWire", "Scheduling", "TestServers"]),
+            (
+                "Upstreams",
+                [
+                    "COpenSSL", "DNSWire", "DNSResolver", "HTTPDNS", "Platform", "Scheduling", "TestServers",
+                    "TestUpstreams",
+                ]
+            ),
             (
                 "DNSServer",
                 [
                     "CLinux", "CNghttp2", "COpenSSL", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform",
-                    "Scheduling",
-                    .product(name: "Logging", package: "swift-log"),
+                    "Scheduling", "TestServers", .product(name: "Logging", package: "swift-log"),
                 ]
             ),
             ("Configuration", ["DNSWire", "HTTPDNS"]),
-            ("Logs", ["HTTPDNS", "Platform", "Scheduling", .product(name: "Logging", package: "swift-log")]),
+            (
+                "Logs",
+                ["HTTPDNS", "Platform", "Scheduling", "TestServers", .product(name: "Logging", package: "swift-log")]
+            ),
             ("Admin", ["DNSResolver", "DNSWire", "HTTPDNS", "Platform", "Scheduling"]),
         ].map { (name: String, extra: [Target.Dependency]) in
             .testTarget(
@@ -156,19 +152,43 @@ let package = Package(
                 exclude: [
                     "HTTPDNS": ["JSONTestSuite"], "Configuration": ["toml-test"], "Upstreams": ["x509-limbo"],
                 ][name] ?? [],
-                swiftSettings: strict)
+                swiftSettings: settings)
         } + [
             .testTarget(
                 name: "HttpdnsdTests",
                 dependencies: [
                     "httpdnsd", "Admin", "Configuration", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Logs",
-                    "Platform", "Scheduling", "TestSupport", "Upstreams",
+                    "Platform", "Scheduling", "TestServers", "TestSupport", "Upstreams",
                 ],
-                swiftSettings: strict),
+                swiftSettings: settings),
             .testTarget(
-                name: "IntegrationTests", dependencies: ["TestSupport", "DNSWire", "httpdnsd"], swiftSettings: strict),
+                name: "IntegrationTests", dependencies: ["TestServers", "TestSupport", "DNSWire", "httpdnsd"],
+                swiftSettings: settings),
         ]
 )
+
+// HTTPDNSD_FIGURES=1: also the programs that measure parts of the server. Otherwise no build links them; in a package of their
+// own they would not see what has `package` access.
+if Context.environment["HTTPDNSD_FIGURES"] != nil {
+    func figures(_ name: String, of measured: [Target.Dependency]) -> Target {
+        .executableTarget(
+            name: name, dependencies: measured, path: "Benchmarks/\(name)", swiftSettings: settings)
+    }
+    package.targets += [
+        figures("HitRate", of: ["DNSCache", "DNSWire", "Scheduling"]),
+        figures("HitFigures", of: ["DNSCache", "DNSWire", "Platform", "Scheduling"]),
+        figures("DiskFigures", of: ["DNSCache", "DNSWire", "DiskCache", "Platform", "Scheduling"]),
+        figures("MissFigures", of: ["DNSCache", "DNSResolver", "DNSWire", "Platform", "Scheduling"]),
+        figures("TransferFigures", of: ["DNSWire", "HTTPDNS", "Platform", "Scheduling", "Upstreams"]),
+    ]
+}
+
+// HTTPDNSD_WARNINGS=error: as in continuous integration. Not for all, or a later compiler's new warning would stop a packager.
+if Context.environment["HTTPDNSD_WARNINGS"] == "error" {
+    for target in package.targets where target.swiftSettings != nil {
+        target.swiftSettings?.append(.treatAllWarnings(as: .error))
+    }
+}
 
 // HTTPDNSD_TESTS="UpstreamsTests …": only these tests and what they need are built, as a sanitizer wants everything again.
 if let listed = Context.environment["HTTPDNSD_TESTS"] {

@@ -3,6 +3,7 @@ import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
+import TestUpstreams
 import Testing
 
 /// What a client observes, from a question to its answer, on a clock that the test moves.

@@ -2,6 +2,7 @@ import CLinux
 import DNSResolver
 import Glibc
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

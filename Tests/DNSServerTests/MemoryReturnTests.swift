@@ -1,4 +1,5 @@
 import DNSCache
+import TestServers
 import DNSResolver
 import Glibc
 import Logging

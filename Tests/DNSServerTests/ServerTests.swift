@@ -3,6 +3,7 @@ import DNSWire
 import Logging
 import Logs
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

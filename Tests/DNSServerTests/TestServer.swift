@@ -6,6 +6,7 @@ import Logging
 import Logs
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

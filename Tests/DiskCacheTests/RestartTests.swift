@@ -4,6 +4,7 @@ import Dispatch
 import Foundation
 import Scheduling
 import Synchronization
+import TestServers
 import TestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import DNSWire
 import Foundation
 import Logs
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 import Upstreams

@@ -1,4 +1,5 @@
 import Configuration
+import TestServers
 import TestSupport
 import Testing
 

@@ -3,7 +3,6 @@ import DNSWire
 import Foundation
 import Glibc
 import Platform
-import TestSupport
 import Testing
 
 @testable import httpdnsd

@@ -1,5 +1,4 @@
 import Admin
-import TestSupport
 import Testing
 
 @testable import httpdnsd

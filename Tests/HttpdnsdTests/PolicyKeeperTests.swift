@@ -5,6 +5,7 @@ import Logs
 import Platform
 import Scheduling
 import Synchronization
+import TestServers
 import TestSupport
 import Testing
 import Upstreams

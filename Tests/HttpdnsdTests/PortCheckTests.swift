@@ -1,7 +1,6 @@
 import Admin
 import Configuration
 import Platform
-import TestSupport
 import Testing
 
 @testable import httpdnsd

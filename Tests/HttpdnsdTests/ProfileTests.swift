@@ -1,6 +1,7 @@
 import Configuration
 import DNSWire
 import Foundation
+import TestServers
 import Testing
 import Upstreams
 

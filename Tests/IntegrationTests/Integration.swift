@@ -1,5 +1,5 @@
 import Glibc
-import TestSupport
+import TestServers
 import Testing
 
 /// All tests of the running program, one after the other: they start processes, and measure times on a machine that may

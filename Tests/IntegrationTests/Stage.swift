@@ -1,4 +1,4 @@
-import TestSupport
+import TestServers
 
 /// A daemon between one fake vendor and one fake LocalDNS: the set-up of most tests.
 struct Stage {

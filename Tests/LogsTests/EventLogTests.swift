@@ -1,5 +1,6 @@
 import Logging
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

@@ -7,11 +7,11 @@ package struct TestFailure: Error, CustomStringConvertible {
 
 extension Duration {
     /// The length in seconds, with its fraction.
-    var inSeconds: Double {
+    package var inSeconds: Double {
         let (seconds, attoseconds) = components
         return Double(seconds) + Double(attoseconds) / 1e18
     }
 
     /// The length in whole milliseconds for `poll`: rounded up, never negative.
-    var inMilliseconds: Int32 { Int32(max(0, min(inSeconds * 1_000, 3_600_000)).rounded(.up)) }
+    package var inMilliseconds: Int32 { Int32(max(0, min(inSeconds * 1_000, 3_600_000)).rounded(.up)) }
 }

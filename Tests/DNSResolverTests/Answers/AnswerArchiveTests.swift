@@ -1,4 +1,5 @@
 import DNSCache
+import TestUpstreams
 import DNSWire
 import Scheduling
 import TestSupport

@@ -1,5 +1,4 @@
 import DNSWire
-import TestSupport
 import Testing
 
 @testable import DNSResolver

@@ -1,6 +1,7 @@
 import DNSWire
 import Scheduling
 import TestSupport
+import TestUpstreams
 import Testing
 
 @testable import DNSResolver

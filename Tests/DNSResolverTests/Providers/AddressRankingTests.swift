@@ -1,5 +1,6 @@
 import Scheduling
 import TestSupport
+import TestUpstreams
 import Testing
 
 @testable import DNSResolver

@@ -2,6 +2,7 @@ import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
+import TestUpstreams
 import Testing
 
 /// Probes that overlap, and look-ups without a client.

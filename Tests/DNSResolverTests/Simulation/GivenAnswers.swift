@@ -2,7 +2,6 @@ import DNSCache
 import DNSResolver
 import DNSWire
 import Scheduling
-import TestSupport
 
 /// The last answers of providers that clients have received: better than none, and than an unverified one, for an hour
 /// after their TTL.

@@ -1,7 +1,6 @@
 import DNSResolver
 import DNSWire
 import Scheduling
-import TestSupport
 
 // No waste: no question is asked twice at the same time, and a provider that costs more only where it must be.
 

@@ -3,6 +3,7 @@ import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
+import TestUpstreams
 import Testing
 
 /// A client chooses its names and how their servers behave: that never makes another client's name lose its provider.

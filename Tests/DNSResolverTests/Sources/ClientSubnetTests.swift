@@ -1,4 +1,5 @@
 import DNSCache
+import TestUpstreams
 import DNSResolver
 import DNSWire
 import Scheduling

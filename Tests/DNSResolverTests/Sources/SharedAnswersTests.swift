@@ -3,6 +3,7 @@ import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
+import TestUpstreams
 import Testing
 
 /// Answers that several servers share, before a provider is asked, on a clock that the test moves.

@@ -1,4 +1,5 @@
 import DNSWire
+import TestUpstreams
 import Scheduling
 import TestSupport
 import Testing

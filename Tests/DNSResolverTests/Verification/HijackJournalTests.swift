@@ -3,6 +3,7 @@ import DNSWire
 import Scheduling
 import Synchronization
 import TestSupport
+import TestUpstreams
 import Testing
 
 /// The journal of forged responses.

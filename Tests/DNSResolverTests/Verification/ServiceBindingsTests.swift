@@ -2,6 +2,7 @@ import DNSCache
 import DNSWire
 import Scheduling
 import TestSupport
+import TestUpstreams
 import Testing
 
 @testable import DNSResolver

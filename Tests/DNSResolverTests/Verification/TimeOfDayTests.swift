@@ -3,6 +3,7 @@ import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
+import TestUpstreams
 import Testing
 
 /// The reasons to doubt this machine's clock, and the effects of the doubt.

@@ -1,5 +1,6 @@
 import DNSServer
 import Platform
+import TestServers
 import TestSupport
 
 /// A collector of dnstap that a test reads itself: Frame Streams (https://farsightsec.github.io/fstrm/) over one connection.

@@ -1,5 +1,5 @@
 import DNSWire
-import TestSupport
+import TestServers
 import Testing
 
 @testable import DNSServer

@@ -5,6 +5,7 @@ import Logging
 import Logs
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import DNSWire
 import Platform
 import Scheduling
 import Synchronization
+import TestServers
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import DNSCache
 import DNSResolver
 import DNSWire
 import Platform
+import TestServers
 import TestSupport
 import Testing
 

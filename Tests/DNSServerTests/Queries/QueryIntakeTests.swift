@@ -4,6 +4,7 @@ import Logging
 import Logs
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import Scheduling
+import TestSupport
 import Testing
 
 @testable import DNSServer

@@ -1,6 +1,7 @@
 import DNSWire
 import Logs
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import DNSWire
 import Dispatch
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

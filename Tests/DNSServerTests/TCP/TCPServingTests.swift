@@ -1,5 +1,6 @@
 import DNSWire
 import Platform
+import TestServers
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Glibc
 import Logs
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

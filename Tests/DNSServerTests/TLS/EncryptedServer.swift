@@ -1,7 +1,7 @@
 import Platform
 import Scheduling
 import DNSWire
-import TestSupport
+import TestServers
 import Testing
 
 @testable import DNSServer

@@ -1,7 +1,7 @@
 import DNSWire
 import Platform
 import Scheduling
-import TestSupport
+import TestServers
 import Testing
 
 @testable import DNSServer

@@ -1,4 +1,5 @@
 import COpenSSL
+import TestServers
 import Glibc
 import Platform
 import Scheduling

@@ -1,5 +1,6 @@
 import COpenSSL
 import Glibc
+import TestServers
 import TestSupport
 
 /// A client over TLS that blocks; the test determines what it offers.

@@ -2,6 +2,7 @@ import DNSResolver
 import DNSWire
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import DNSWire
 import Glibc
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

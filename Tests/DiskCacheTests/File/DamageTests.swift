@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Platform
 import Synchronization
+import TestServers
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import DNSCache
 import DNSWire
 import Scheduling
 import Synchronization
+import TestServers
 import TestSupport
 import Testing
 

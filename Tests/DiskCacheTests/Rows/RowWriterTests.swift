@@ -1,7 +1,6 @@
 import DNSCache
 import DNSWire
 import Scheduling
-import TestSupport
 import Testing
 
 @testable import DiskCache

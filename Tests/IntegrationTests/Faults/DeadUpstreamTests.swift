@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestServers
 import TestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import TestSupport
+import TestServers
 
 /// A look-up of a name of the lab, with its verdict.
 struct LabLookup: Sendable {

@@ -1,5 +1,5 @@
 import Synchronization
-import TestSupport
+import TestServers
 import Testing
 
 /// Gives the tests of a suite one shared lab.

@@ -1,4 +1,5 @@
 import Foundation
+import TestServers
 import TestSupport
 
 /// What clients received while HTTPDNS was cut off in the middle of a run of look-ups, and after it came back.

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestServers
 import TestSupport
 
 /// Scenes that run concurrently, each with servers and a daemon of its own, since most of their time is spent waiting.

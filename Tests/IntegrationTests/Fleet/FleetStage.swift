@@ -1,4 +1,4 @@
-import TestSupport
+import TestServers
 
 /// Daemons that share answers in one Redis, with one vendor over https, and one LocalDNS.
 struct FleetStage {

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import TestSupport
+import TestServers
 import Testing
 
 extension Integration {

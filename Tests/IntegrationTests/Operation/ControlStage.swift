@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestServers
 import TestSupport
 
 /// A daemon with a control socket, between a fake vendor and a fake LocalDNS.

@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import TestServers
 import Testing
 
 extension Integration {

@@ -1,4 +1,5 @@
 import Foundation
+import TestServers
 import TestSupport
 
 /// A machine whose programs ask its server, between a fake vendor and a fake LocalDNS.

@@ -1,4 +1,4 @@
-import TestSupport
+import TestServers
 import Testing
 
 extension Integration {

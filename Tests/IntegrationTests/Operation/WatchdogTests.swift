@@ -1,4 +1,5 @@
 import Glibc
+import TestServers
 import TestSupport
 import Testing
 

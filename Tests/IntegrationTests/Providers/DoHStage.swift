@@ -1,4 +1,5 @@
 import Foundation
+import TestServers
 import TestSupport
 
 /// A daemon between DoH services that misbehave on command and a LocalDNS, with a control socket.

@@ -1,4 +1,4 @@
-import TestSupport
+import TestServers
 
 /// What a client sees of a response, in a form in which two servers' responses to one query can be compared: order of
 /// records, TTLs and letter case of names make no difference (RFC 2181 section 5, RFC 4343).

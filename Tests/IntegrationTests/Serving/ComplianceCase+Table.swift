@@ -1,4 +1,4 @@
-import TestSupport
+import TestServers
 
 extension ComplianceCase {
     private static let nsid = EDNS.Option(3)

@@ -1,4 +1,4 @@
-import TestSupport
+import TestServers
 import Testing
 
 /// A query of one of genreport's tests, and what the RFCs demand of the response.

@@ -1,4 +1,4 @@
-import TestSupport
+import TestServers
 import Testing
 
 /// The zone that is asked: at its top a record of every type of genreport's group TYPE, but for unknown ones.

@@ -1,3 +1,4 @@
+import TestServers
 import TestSupport
 
 /// Names and their records, drawn from a seed: what a zone on the Internet may have, and what no host is called.

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestServers
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Glibc
 import Platform
+import TestServers
 import TestSupport
 import Testing
 

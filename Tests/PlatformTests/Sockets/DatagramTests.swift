@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Platform
+import TestSupport
 import Testing
 
 /// A UDP client connected to one address, so that the kernel drops responses from any other.

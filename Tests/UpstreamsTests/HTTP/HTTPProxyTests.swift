@@ -1,6 +1,7 @@
 import DNSWire
 import HTTPDNS
 import Platform
+import TestServers
 import TestSupport
 import Testing
 import Upstreams

@@ -5,6 +5,7 @@ import Glibc
 import HTTPDNS
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 import Upstreams

@@ -4,6 +4,7 @@ import Glibc
 import HTTPDNS
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

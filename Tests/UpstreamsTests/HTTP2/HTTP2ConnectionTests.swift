@@ -2,6 +2,7 @@ import DNSWire
 import HTTPDNS
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

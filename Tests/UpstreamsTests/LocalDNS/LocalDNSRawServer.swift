@@ -1,6 +1,7 @@
 import Glibc
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import Foundation
 import HTTPDNS
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 import Upstreams

@@ -3,6 +3,7 @@ import DNSWire
 import Platform
 import Scheduling
 import TestSupport
+import TestUpstreams
 
 @testable import Upstreams
 

@@ -1,4 +1,5 @@
 import Platform
+import TestUpstreams
 import Scheduling
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
 import DNSResolver
 import DNSWire
-import TestSupport
 import Testing
 
 @testable import Upstreams

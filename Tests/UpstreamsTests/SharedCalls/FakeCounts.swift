@@ -2,6 +2,7 @@ import DNSResolver
 import Platform
 import Scheduling
 import TestSupport
+import TestUpstreams
 
 @testable import Upstreams
 

@@ -2,7 +2,7 @@ import DNSResolver
 import DNSWire
 import Platform
 import Scheduling
-import TestSupport
+import TestServers
 import Testing
 
 @testable import Upstreams

@@ -1,4 +1,5 @@
 import COpenSSL
+import TestServers
 import TestSupport
 
 extension CertificateServer {

@@ -1,5 +1,5 @@
 import COpenSSL
-import TestSupport
+import TestServers
 
 extension CertificateServer {
     /// A server that chooses HTTP/2 and then updates its keys as often as it can (RFC 8446 section 4.6.3), and sends

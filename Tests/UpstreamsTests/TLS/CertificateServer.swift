@@ -1,6 +1,7 @@
 import COpenSSL
 import Foundation
 import Glibc
+import TestServers
 import TestSupport
 
 /// A TLS server on 127.0.0.1 that presents any certificate, also a weak one: OpenSSL on a thread of this process, one

@@ -1,3 +1,4 @@
+import TestServers
 import TestSupport
 
 /// A server's certificate of the matrix, and the name or address for which it is verified.

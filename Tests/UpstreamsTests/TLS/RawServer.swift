@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
-import TestSupport
+import TestServers
 
 /// A server on 127.0.0.1 that answers the first bytes of each client with bytes of the test's, one connection after the
 /// other.

@@ -2,6 +2,7 @@ import COpenSSL
 import DNSWire
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 

@@ -1,0 +1,112 @@
+import Glibc
+import TestSupport
+
+/// One client's connection to a `FakeHTTPDNS`, on a thread of its own.
+struct FakeHTTPConnection: Sendable {
+    let socket: TestSocket
+    let number: Int
+    let monitor: Monitor<FakeHTTPDNS.State>
+    let secret: String?
+    let dialect: FakeJSONDialect
+    let account: FakeAccount?
+
+    /// Answers requests until the client or the server closes.
+    func serve() {
+        var reader = HTTPRequestReader()
+        defer { socket.shutdown() }
+        while let request = reader.next(socket, connection: number) {
+            var service = FakeHTTPService(request: request, secret: secret, dialect: dialect, account: account)
+            (service.clockError, service.schedule) = monitor.read { ($0.clockError, $0.schedule) }
+            let call = service.call
+            let (zone, headers, fault) = monitor.withLock { state in
+                state.requests.append(request)
+                if let call { state.calls.append(call) }
+                return (state.zone, state.headers, state.takeFault(call))
+            }
+            guard let fault else {
+                var reply = service.reply(zone)
+                reply.headers += headers
+                guard write(reply) else { return }
+                continue
+            }
+            guard misbehave(fault, service, zone, headers) else { return }
+        }
+    }
+
+    private func write(_ reply: HTTPReply) -> Bool {
+        (try? socket.write(reply.head + reply.body)) != nil
+    }
+
+    /// Carries out the fault.
+    ///
+    /// - Returns: whether the connection goes on.
+    private func misbehave(
+        _ fault: HTTPFault, _ service: FakeHTTPService, _ zone: FakeZone, _ headers: [String]
+    ) -> Bool {
+        var reply = service.reply(zone)
+        reply.headers += headers
+        switch fault {
+        case .delay(let duration):
+            guard socket.wait(for: hangUp, duration) == 0 else { return false }
+        case .hang:
+            guard waitForRelease(service.call) else { return false }
+        case .closeBeforeReply:
+            return false
+        case .closeMidBody:
+            try? socket.write(reply.head + reply.body.prefix(reply.body.count / 2))
+            return false
+        case .garbage:
+            try? socket.write((0..<200).map { UInt8(truncatingIfNeeded: $0 * 151 + 3) })
+            return false
+        case .status(let status, let body, let retryAfter):
+            reply.status = status
+            reply.body = Array(body.utf8)
+            reply.contentType = "text/plain"
+            if let retryAfter { reply.headers.append("Retry-After: \(retryAfter)") }
+        case .oversizedBody(let size):
+            reply.body += [UInt8](repeating: UInt8(ascii: " "), count: max(0, size - reply.body.count))
+        case .truncatedBody:
+            reply.body = Array(reply.body.prefix(reply.body.count / 2))
+        case .wrongLength:
+            reply.claimedLength = reply.body.count + 100
+            _ = write(reply)
+            return false
+        case .contentType(let type):
+            reply.contentType = type
+        case .body(let body):
+            reply.body = body
+        case .drip(let pause):
+            guard (try? socket.write(reply.head)) != nil else { return false }
+            for byte in reply.body {
+                guard socket.wait(for: hangUp, pause) == 0, (try? socket.write([byte])) != nil else { return false }
+            }
+            return true
+        case .endless(let start, let part):
+            let parts = Array(String(repeating: part, count: 1_000).utf8)
+            guard (try? socket.write(Array(start.utf8))) != nil else { return false }
+            while (try? socket.write(parts)) != nil {}
+            return false
+        case .wrongName:
+            reply = service.reply(zone, renamed: "other.example.net")
+        case .rcode(let code, let delay):
+            guard socket.wait(for: hangUp, delay) == 0 else { return false }
+            reply = service.failure(code)
+        case .wrongID:
+            if reply.body.count > 2 { reply.body[1] ^= 0x5a }
+        }
+        return write(reply)
+    }
+
+    private var hangUp: Int32 { 0x2000 /* POLLRDHUP */ | POLLHUP | POLLERR }
+
+    /// Waits until no fault makes this call hang any more, the client closes, or the server stops.
+    private func waitForRelease(_ call: FakeHTTPDNS.Call?) -> Bool {
+        while true {
+            let released = monitor.wait(.milliseconds(20)) { state in
+                state.stopped || state.faultKey(call).flatMap { state.faults[$0] } != .hang
+            }
+            if released { return !monitor.read { $0.stopped } }
+            if socket.wait(for: hangUp, .zero) != 0 { return false }
+        }
+    }
+}
