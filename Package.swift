@@ -162,6 +162,8 @@ let package = Package(
                 ],
                 swiftSettings: settings),
             .testTarget(
+                name: "MainTests", dependencies: ["TestServers", "TestSupport", "httpdnsd"], swiftSettings: settings),
+            .testTarget(
                 name: "IntegrationTests", dependencies: ["TestServers", "TestSupport", "DNSWire", "httpdnsd"],
                 swiftSettings: settings),
         ]
