@@ -164,8 +164,8 @@ private final class Store {
     ) throws(SQLiteError) {
         let memory = MemoryCache(memory: 1 << 16, policy: policy)
         let identity = PolicyIdentity(
-            sources: [1: sound.source], standIns: [], rules: [], digest: sound.policy, generation: 7,
-            route: { _ in 0 })
+            sources: [1: sound.source], standIns: [], digest: sound.policy, generation: 7,
+            route: { _, _ in 0 })
         var next: Int64? = .max
         while let position = next {
             let page = try file.page(from: position, limit: 2)

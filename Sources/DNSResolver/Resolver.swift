@@ -52,6 +52,9 @@ package final class Resolver {
     /// Whether a request waits for a free slot at a source: further ones can only queue behind it.
     package var isBacklogged: Bool { policy.strategy.isBacklogged }
 
+    /// The answers that need no source, by the policy in force.
+    package var localAnswers: LocalAnswers { policy.localAnswers }
+
     /// How many names have preset addresses, and how many have addresses of last resort.
     package var presetCounts: (always: Int, lastResort: Int) {
         (policy.localAnswers.presets.count, policy.lastResort.count)

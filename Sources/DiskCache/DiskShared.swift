@@ -68,7 +68,7 @@ final class DiskShared: Sendable {
                 entry.freshness(at: reading.now, state.freshness) != .dead
             else { return false }
             // What the loop alone may give stays so.
-            if !identity.rules.contains(entry.source), !entry.isNeverHit {
+            if !entry.isNeverHit {
                 entry.refreshMargin = state.freshness.refreshMargin(lifetime: entry.lifetime)
             }
             return memory.storeIfAbsent(entry, for: key)

@@ -52,14 +52,19 @@ final class TestClock: Sendable {
     }
 }
 
-/// A policy with one provider (number 0x8001), LocalDNS (2) and our own rule (0).
+/// A policy with one provider (number 0x8001) and LocalDNS (2).
+///
+/// - Parameters:
+///   - route: of all names.
+///   - preset: a name that is answered without a source.
 func identity(
     _ digest: String = "policy one", provider: String = "vendor one", tag: UInt16 = 0x8001, generation: UInt32 = 7,
-    route: UInt16 = 0
+    route: UInt16 = 0, preset: String? = nil
 ) -> PolicyIdentity {
-    PolicyIdentity(
-        sources: [0: "rule", 2: "localdns", tag: provider], standIns: [2], rules: [0], digest: digest,
-        generation: generation, route: { _ in route })
+    let preset = preset.map { name($0) }
+    return PolicyIdentity(
+        sources: [2: "localdns", tag: provider], standIns: [2], digest: digest, generation: generation,
+        route: { question, _ in question.name == preset ? nil : route })
 }
 
 /// An answer of one address that is derived from the name.

@@ -13,8 +13,6 @@ package struct PolicyIdentity: Sendable {
     /// Whether these yield to a provider that answers again: then the loop decides at each question whether one is given.
     /// Default: yes.
     package var doStandInsYield: Bool
-    /// Numbers of sources that are nothing without the policy: our own rules.
-    package var rules: Set<UInt16>
     /// A digest of lists, mode and sources.
     package var digest: String
     /// The number that the memory cache keeps for it.
@@ -24,17 +22,17 @@ package struct PolicyIdentity: Sendable {
     package var networkBegan: Instant
     /// A number that the memory cache takes for that of an earlier network. Default: 0.
     package var earlierNetwork: UInt32
-    /// The number of the route that a name in lower case takes.
-    package var route: @Sendable (Name) -> UInt16
+    /// The number of the route that a question takes, with its name in lower case, and whether its client wants
+    /// signatures or validates them; nil when it is answered here, and no stored answer counts.
+    package var route: @Sendable (Question, _ isSigned: Bool) -> UInt16?
 
     package init(
-        sources: [UInt16: String], standIns: Set<UInt16>, rules: Set<UInt16>, digest: String, generation: UInt32,
+        sources: [UInt16: String], standIns: Set<UInt16>, digest: String, generation: UInt32,
         networkBegan: Instant = Instant(nanoseconds: .min), earlierNetwork: UInt32 = 0, doStandInsYield: Bool = true,
-        route: @escaping @Sendable (Name) -> UInt16
+        route: @escaping @Sendable (Question, _ isSigned: Bool) -> UInt16?
     ) {
         self.sources = sources
         self.standIns = standIns
-        self.rules = rules
         self.digest = digest
         self.generation = generation
         self.networkBegan = networkBegan

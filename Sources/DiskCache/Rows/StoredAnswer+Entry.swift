@@ -7,11 +7,10 @@ extension StoredAnswer {
     ///
     /// - Parameter isClockSound: whether the time since it was written is known; if not, the entry is not fresh.
     func entry(_ identity: PolicyIdentity, _ reading: WallClock.Reading, isClockSound: Bool) -> CacheEntry? {
-        guard let tag = identity.sources.first(where: { $0.value == source })?.key else { return nil }
-        let routeTag = identity.route(name)
-        guard StoredRoute(tag: routeTag) == route else { return nil }
+        guard let tag = identity.sources.first(where: { $0.value == source })?.key,
+            let routeTag = identity.route(question, dnssecOK || checkingDisabled), StoredRoute(tag: routeTag) == route
+        else { return nil }
         let isSamePolicy = policy == identity.digest
-        if identity.rules.contains(tag), !isSamePolicy { return nil }
         let isStandIn = identity.standIns.contains(tag) && route != .bypass
         if isStandIn, !isSamePolicy { return nil }
         let storedAt = reading.now - .seconds(age(reading, isClockSound: isClockSound))

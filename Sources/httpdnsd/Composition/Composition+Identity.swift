@@ -12,10 +12,13 @@ extension Composition {
     ///
     /// - Parameters:
     ///   - routes: in force, with the mode of the switch.
+    ///   - localAnswers: in force.
     ///   - translation: in force.
     ///   - generation: its number.
-    func identity(routes: RoutePolicy, translation: Translation, generation: UInt32) -> PolicyIdentity {
-        var texts = [sources.tag(of: .rule): "rule", sources.localDNS: Self.named("localdns", localDNSText)]
+    func identity(
+        routes: RoutePolicy, localAnswers: LocalAnswers, translation: Translation, generation: UInt32
+    ) -> PolicyIdentity {
+        var texts = [sources.localDNS: Self.named("localdns", localDNSText)]
         for (tag, forward) in zip(sources.forwards, settings.forwards) {
             texts[tag] = Self.named("forward", forward.servers.map(\.description).joined(separator: ","))
         }
@@ -27,10 +30,13 @@ extension Composition {
         let verified = sources.tag(of: .verifiedLocalDNS)
         texts[verified] = Self.named("localdns verified", localDNSText)
         return PolicyIdentity(
-            sources: texts, standIns: [sources.localDNS, verified], rules: [sources.tag(of: .rule)],
+            sources: texts, standIns: [sources.localDNS, verified],
             digest: Self.digest(policyTexts(mode: routes.mode) + [translation.description] + texts.values.sorted()),
             generation: generation, doStandInsYield: routes.mode != .localDNSFirst,
-            route: { routes.route(for: $0).tag })
+            route: { question, isSigned in
+                localAnswers.reply(to: question, policy: routes, isSigned: isSigned) == nil
+                    ? routes.route(for: question.name).tag : nil
+            })
     }
 
     /// The network's resolvers: on another network they are others, and what they answered means nothing there.

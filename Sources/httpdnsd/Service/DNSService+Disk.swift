@@ -38,7 +38,8 @@ extension DNSService {
     /// Tells the disk which policy is in force.
     func tellDiskOfPolicy() {
         var identity = composition.identity(
-            routes: routesInForce, translation: translation, generation: generation.current)
+            routes: routesInForce, localAnswers: resolver.localAnswers, translation: translation,
+            generation: generation.current)
         (identity.networkBegan, identity.earlierNetwork) = presentNetwork
         disk?.adopt(
             identity,
