@@ -39,7 +39,7 @@ extension Resolver {
         {
             return false
         }
-        return store.state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name)) != .unusable
+        return store.state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name, cached.type)) != .unusable
     }
 
     /// The answer to a question about `subject`: a record for each line. Refused to other machines, which need not know
@@ -55,7 +55,7 @@ extension Resolver {
     /// One line for what decides about `subject`, one for each cached answer, with the client's DO and CD bits, and for
     /// each type that failed since, else one that says that there is none; and one for each detected forgery.
     package func explanation(of subject: Name, for client: ClientQuestion) -> [String] {
-        let route = policy.routes.route(for: subject)
+        let route = policy.routes.route(for: subject, .a)
         var lines = Self.explainedTypes.compactMap { type in
             let key = QueryKey(
                 Question(name: subject, type: type), dnssecOK: client.dnssecOK,

@@ -35,7 +35,7 @@ extension Resolver {
         case nil: break
         }
         let (reason, rule) = configured.routes.decision(on: name)
-        let (route, configuredRoute) = (policy.routes.route(for: name), configured.routes.route(for: name))
+        let (route, configuredRoute) = (policy.routes.route(for: name, .a), configured.routes.route(for: name, .a))
         let text = "\(configuredRoute): \(reason)\(rule.map(place) ?? "")"
         // Of a name that LocalDNS has anyway the switch decides nothing.
         return route == configuredRoute ? text : "\(route): HTTPDNS is switched off; else \(text)"

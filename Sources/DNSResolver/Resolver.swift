@@ -109,8 +109,8 @@ package final class Resolver {
         flights.coalescer.abandonAll()
     }
 
-    /// The route of a name, in any letter case, by the policy in force.
-    package func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased) }
+    /// The route of a name's addresses, in any letter case, by the policy in force.
+    package func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased, .a) }
 
     /// Calls `reply` with the response to one client's question, by `Budget.answer` after the query's arrival; at once
     /// where nothing must be waited for.
@@ -318,7 +318,8 @@ package final class Resolver {
     func scope(of client: ClientQuestion) -> ClientScope? {
         guard policy.strategy.clientScoping != nil else { return nil }
         let name = client.question.name.lowercased
-        return policy.strategy.scope(of: client, name: name, route: policy.routes.route(for: name))
+        return policy.strategy.scope(
+            of: client, name: name, route: policy.routes.route(for: name, client.question.type))
     }
 
     /// The key of a client's answer in the cache.

@@ -55,7 +55,7 @@ package final class ResolverPolicy: Sendable {
         for client: ClientQuestion? = nil, generation: UInt32
     ) -> FlightKey {
         let name = name.lowercased
-        let route = routes.route(for: name)
+        let route = routes.route(for: name, type)
         return FlightKey(
             name: name, type: type, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
             scope: strategy.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,

@@ -38,7 +38,7 @@ extension FlightWork {
         store.addresses(of: hint, scope: scope(of: hint), route: route(to: hint))
     }
 
-    private func route(to hint: ServiceBindings.Hint) -> Route { policy.routes.route(for: hint.target.lowercased) }
+    private func route(to hint: ServiceBindings.Hint) -> Route { policy.routes.route(for: hint.target.lowercased, .a) }
 
     /// The client scope of the addresses of a hint: that of the record's question; nil where no provider of the target,
     /// which may be another name, is sent client networks.

@@ -44,15 +44,23 @@ package struct RoutePolicy: Equatable, Sendable {
         lists.rules.nearest(to: name, belowRoot: belowRoot).map { Route(tag: $0.value) }
     }
 
-    /// The route of any name: single labels never leave the network unless a list has them.
-    package func route(for name: Name) -> Route {
+    /// The route of a question, by its name in lower case: single labels do not leave the network unless a list has
+    /// them. DS is the parent's record, and takes the route of its name (RFC 4034 section 5).
+    package func route(for name: Name, _ type: RecordType = .a) -> Route {
+        if type == .ds, let parent = name.parent { return route(for: parent, belongsToDelegation: true) }
+        return route(for: name, belongsToDelegation: type.belongsToDelegation)
+    }
+
+    /// - Parameter belongsToDelegation: whether the records of the root and of top-level domains are asked for, which no
+    ///   local network has.
+    private func route(for name: Name, belongsToDelegation: Bool) -> Route {
         let listed = listed(name)
         if networkZone(of: name) != nil {
             // An entry for the root matches every name; only one of `forward` applies to these names too.
             if let listed, case .forward = listed { return listed }
             return .bypass
         }
-        let route = listed ?? unlistedRoute(for: name)
+        let route = listed ?? unlistedRoute(for: name, belongsToDelegation: belongsToDelegation)
         guard mode == .localDNSOnly || !lists.providersKnowAll else { return route }
         return switch route {
         case .bypass, .forward: route
@@ -72,7 +80,7 @@ package struct RoutePolicy: Equatable, Sendable {
 
     /// Why a name in lower case has its route, in words for operators, and the entry that decides it.
     func decision(on name: Name) -> (reason: String, rule: RoutingRule?) {
-        let route = route(for: name)
+        let route = route(for: name, .a)
         if let zone = networkZone(of: name), route == .bypass {
             return ("\(zone) belongs to the network (route.network_names)", .network(zone))
         }
@@ -102,8 +110,12 @@ package struct RoutePolicy: Equatable, Sendable {
         return (lists.providersKnowAll ? "no list has it" : "no provider has it among its names", nil)
     }
 
-    private func unlistedRoute(for name: Name) -> Route {
-        guard lists.protectsUnlisted, let parent = NameSuffix(name).parent, !parent.isRoot else { return .bypass }
+    private func unlistedRoute(for name: Name, belongsToDelegation: Bool) -> Route {
+        guard let parent = NameSuffix(name).parent, !parent.isRoot else {
+            // Whatever is listed: below what a validator cannot verify, no listed name is secure.
+            return belongsToDelegation ? .protect(explicit: false) : .bypass
+        }
+        guard lists.protectsUnlisted else { return .bypass }
         if lists.providerNames.nearest(to: name) != nil { return .protect(explicit: true) }
         return .protect(explicit: false)
     }
@@ -114,6 +126,12 @@ package struct RoutePolicy: Equatable, Sendable {
 
     /// Whether its search domains are these, in any order.
     package func hasSearchDomains(_ domains: [Name]) -> Bool { lists.searchDomains == RoutingLists.table(of: domains) }
+}
+
+extension RecordType {
+    /// Whether the root and top-level domains have such records for validators and resolvers: DNSSEC's types (RFC 4034, RFC
+    /// 5155, RFC 7344), NS and SOA.
+    fileprivate var belongsToDelegation: Bool { [2, 6, 43, 46, 47, 48, 50, 51, 59, 60].contains(rawValue) }
 }
 
 /// The contents of the lists. An object: the policy is passed on with each question, and a list may be long.

@@ -38,7 +38,7 @@ struct CheckReport {
         search = Composition.searchDomains(settings).map(\.description)
         let routes = Composition.routes(settings, Translation(settings.answers.dns64, found: .none))
         examples = settings.exampleNames.prefix(Self.exampleLimit).map { name in
-            (name, settings.sources(of: name, by: routes.route(for: name)))
+            (name, settings.sources(of: name, by: routes.route(for: name, .a)))
         }
     }
 

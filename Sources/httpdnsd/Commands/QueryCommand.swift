@@ -184,7 +184,7 @@ private final class SingleLookup {
     /// - Returns: whether the source that is named exists.
     private func ask(_ questions: [Question], _ composition: Composition, _ policy: RoutePolicy) async -> Bool {
         let name = questions[0].name.lowercased
-        var (mode, route) = (policy.mode, policy.route(for: name))
+        var (mode, route) = (policy.mode, policy.route(for: name, questions[0].type))
         var provider: String?
         switch via {
         case nil: break

@@ -35,7 +35,7 @@ extension Composition {
             generation: generation, doStandInsYield: routes.mode != .localDNSFirst,
             route: { question, isSigned in
                 localAnswers.reply(to: question, policy: routes, isSigned: isSigned) == nil
-                    ? routes.route(for: question.name).tag : nil
+                    ? routes.route(for: question.name, question.type).tag : nil
             })
     }
 

@@ -88,6 +88,32 @@ struct RoutePolicyTests {
         #expect(RoutePolicy().route(for: try Name(text)) == .bypass)
     }
 
+    @Test(arguments: [".", "com", "example"], ["NS", "SOA", "DNSKEY", "RRSIG", "NSEC", "NSEC3PARAM", "CDS"])
+    func `what belongs to a delegation of the root and of top-level domains is the providers'`(
+        text: String, type: String
+    ) throws {
+        let (name, type) = (try Name(text), try #require(RecordType(type)))
+        #expect(RoutePolicy().route(for: name, type) == .protect(explicit: false))
+        #expect(RoutePolicy(mode: .localDNSOnly).route(for: name, type) == .bypass)
+        #expect(RoutePolicy(protect: [try Name("example.com")]).route(for: name, type) == .protect(explicit: false))
+        #expect(RoutePolicy(providers: [[try Name("example.com")]]).route(for: name, type) == .bypass)
+    }
+
+    @Test(arguments: ["A", "AAAA", "HTTPS", "TXT", "MX"])
+    func `other types of a single label do not leave the network`(type: String) throws {
+        #expect(RoutePolicy().route(for: try Name("printer"), try #require(RecordType(type))) == .bypass)
+    }
+
+    @Test(arguments: ["com", "fritz.box", "home.arpa", "168.192.in-addr.arpa", "corp.example"])
+    func `DS takes the route of its parent, which signs it`(zone: String) throws {
+        let zone = try Name(zone)
+        let policy = RoutePolicy(bypass: [try Name("corp.example")])
+        #expect(policy.route(for: zone, .ds) == .protect(explicit: false))
+        let forward = RoutePolicy(forward: [[zone]])
+        #expect(forward.route(for: zone, .ds) == .protect(explicit: false))
+        #expect(forward.route(for: try Name("www." + zone.description), .ds) == .forward(index: 0))
+    }
+
     @Test
     func `a single label that protect lists is protected`() throws {
         let name = try Name("intranet")
