@@ -39,7 +39,8 @@ extension Resolver {
         {
             return false
         }
-        return store.state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name, cached.type)) != .unusable
+        return store.state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name, cached.type))
+            != .unusable
     }
 
     /// The answer to a question about `subject`: a record for each line. Refused to other machines, which need not know

@@ -66,7 +66,7 @@ package final class LocalAnswers: Sendable {
     private func address(of question: Question, policy: RoutePolicy, isSigned: Bool) -> Reply? {
         let rule = SpecialUseNames.rule(for: question.name)
         if rule?.rule.isOverridable != false, let preset = preset(for: question) { return .configured(preset, .preset) }
-        if let rule, !isTakenOver(question.name, rule.rule, by: policy), var answer = special(question, rule) {
+        if let rule, !isTakenOver(question.name, rule.rule, by: policy), var answer = special(question, rule, policy) {
             // A preset name exists, though it has no records of this type.
             if rule.rule.isOverridable, presets.addresses(of: question.name) != nil { answer.responseCode = .noError }
             return .answer(answer)
@@ -103,18 +103,20 @@ package final class LocalAnswers: Sendable {
     package func withoutLocalDNS(_ question: Question, policy: RoutePolicy) -> Answer? {
         guard let zone = policy.networkZone(of: question.name) else { return nil }
         let found = SpecialUseNames.rule(for: question.name) ?? (zone, .emptyZone)
-        return special(question, found, ttl: Self.absentNetworkTTL)
+        return special(question, found, policy, ttl: Self.absentNetworkTTL)
             ?? .negative(name: found.zone, ttl: Self.absentNetworkTTL)
     }
 
-    /// Whether a list or the network overrides a special-use name.
+    /// Whether a list or the network overrides a special-use name. Where the prefix of a translator is known the network
+    /// need not be asked for it, and may not know it (RFC 8880 section 7.1).
     private func isTakenOver(_ name: Name, _ rule: SpecialUseNames.Rule, by policy: RoutePolicy) -> Bool {
-        rule.isOverridable
-            && (policy.listed(name, belowRoot: true) != nil || policy.networkZone(of: name) != nil)
+        guard rule.isOverridable, policy.listed(name, belowRoot: true) == nil else { return rule.isOverridable }
+        return policy.networkZone(of: name) != nil && !(rule.showsTranslator && policy.translator != nil)
     }
 
     private func special(
-        _ question: Question, _ found: (zone: Name, rule: SpecialUseNames.Rule), ttl: UInt32 = LocalAnswers.ttl
+        _ question: Question, _ found: (zone: Name, rule: SpecialUseNames.Rule), _ policy: RoutePolicy,
+        ttl: UInt32 = LocalAnswers.ttl
     ) -> Answer? {
         let (zone, rule) = found
         let nodata = Answer.negative(name: zone, ttl: ttl)
@@ -122,7 +124,10 @@ package final class LocalAnswers: Sendable {
         case .loopback:
             return addresses([.v4(0x7f00_0001), .v6(1)], for: question) ?? nodata
         case .ipv4Only where question.name == zone:
-            return addresses([.v4(0xc000_00aa), .v4(0xc000_00ab)], for: question) ?? nodata
+            let wellKnown: [IPAddress] = [.v4(0xc000_00aa), .v4(0xc000_00ab)]
+            let translated = wellKnown.compactMap { policy.translator?.address(for: $0) }
+            // The prefix may be another soon.
+            return addresses(wellKnown + translated, for: question, ttl: Self.configuredTTL) ?? nodata
         case .resolverDiscovery where question.name == zone:
             let records = question.type == .svcb ? designated?.records(ttl: Self.configuredTTL) ?? [] : []
             return records.isEmpty ? nodata : Answer(answers: records)
@@ -146,9 +151,11 @@ package final class LocalAnswers: Sendable {
     }
 
     /// Those of `addresses` that the question asks for; nil if there are none.
-    private func addresses(_ addresses: [IPAddress], for question: Question) -> Answer? {
+    private func addresses(
+        _ addresses: [IPAddress], for question: Question, ttl: UInt32 = LocalAnswers.ttl
+    ) -> Answer? {
         let wanted = addresses.filter { $0.recordType == question.type }
-        return wanted.isEmpty ? nil : Answer(name: question.name, addresses: wanted, ttl: Self.ttl)
+        return wanted.isEmpty ? nil : Answer(name: question.name, addresses: wanted, ttl: ttl)
     }
 
     private static let localhost = (try? Name("localhost")) ?? .root

@@ -14,7 +14,7 @@ enum SpecialUseNames {
         case emptyZone
         /// The reverse name of a loopback address.
         case loopbackReverse
-        /// The well-known IPv4 addresses by which hosts detect NAT64, here without one (RFC 8880 section 7.1).
+        /// The well-known IPv4 addresses by which hosts detect NAT64, and what they translate to (RFC 8880 section 7.1).
         case ipv4Only
         /// The reverse name of one of those (RFC 8880 section 7.2).
         case ipv4OnlyReverse
@@ -28,6 +28,9 @@ enum SpecialUseNames {
             case .emptyZone, .loopbackReverse, .ipv4Only, .ipv4OnlyReverse, .resolverDiscovery: true
             }
         }
+
+        /// Whether hosts detect the prefix of NAT64 by the name.
+        var showsTranslator: Bool { self == .ipv4Only || self == .ipv4OnlyReverse }
     }
 
     /// The rule of the nearest special-use name at or above `name`, and that name.

@@ -4,6 +4,8 @@ package import DNSWire
 /// `bypass`, then `protect`. A name that no provider may answer is never protected, nor one of the local network.
 package struct RoutePolicy: Equatable, Sendable {
     package var mode: Mode
+    /// The prefix by which IPv4 addresses are translated; nil: none is known.
+    let translator: NAT64Prefix?
     private let lists: RoutingLists
 
     /// - Parameters:
@@ -23,6 +25,7 @@ package struct RoutePolicy: Equatable, Sendable {
         let networkNames =
             Array(networkNames) + NetworkNames.translation + (translator.map { [$0.reverseZone] } ?? [])
         self.mode = mode
+        self.translator = translator
         lists = RoutingLists(
             protect: protect, protectsUnlisted: protectsUnlisted ?? protect.isEmpty, bypass: bypass, forward: forward,
             searchDomains: searchDomains, providers: providers, networkNames: networkNames)

@@ -200,6 +200,28 @@ struct LocalAnswersTests {
         #expect(try without(.aaaa)?.isNegative(for: .aaaa) == true)
     }
 
+    @Test(arguments: [["64:ff9b::c000:aa", "64:ff9b::c000:ab"], ["2001:db8:64::c000:aa", "2001:db8:64::c000:ab"]])
+    func `with a prefix of NAT64 ipv4only arpa shows it, whatever the network says`(addresses: [String]) throws {
+        let prefix = try #require(NAT64Prefix(addresses[0].replacing("c000:aa", with: "/96")))
+        let policy = RoutePolicy(translator: prefix)
+        guard case .answer(let answer)? = try reply("ipv4only.arpa", .aaaa, policy: policy),
+            case .answer(let plain)? = try reply("ipv4only.arpa", .a, policy: policy),
+            case .answer(let pointer)? = try reply("170.0.0.192.in-addr.arpa", .ptr, policy: policy)
+        else {
+            Issue.record("it is asked of a source")
+            return
+        }
+        #expect(answer.addresses == addresses.compactMap { IPAddress($0) })
+        #expect(plain.addresses == [.v4(0xc000_00aa), .v4(0xc000_00ab)])
+        #expect(try pointer.answers.first?.rdata == Name("ipv4only.arpa").wire)
+    }
+
+    @Test func `a list that has ipv4only arpa decides about it, beside a prefix too`() throws {
+        let name = try Name("ipv4only.arpa")
+        let policy = RoutePolicy(forward: [[name]], translator: NAT64Prefix("64:ff9b::/96"))
+        #expect(try reply("ipv4only.arpa", .aaaa, policy: policy) == nil)
+    }
+
     @Test(arguments: [["lan", "168.192.in-addr.arpa"], []])
     func `a list of one's own names of the network leaves ipv4only arpa to it`(list: [String]) throws {
         let policy = RoutePolicy(networkNames: NameList(try list.map { try Name($0) }))
