@@ -32,9 +32,9 @@ package struct AddressPrefix: Hashable, Sendable {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(parts[0]) else { return nil }
         let full = address.recordType == .a ? 32 : 128
-        guard parts.count == 1 || parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-            let length = parts.count == 1 ? full : Int(parts[1])
-        else { return nil }
+        guard let length = parts.count == 1 ? full : OutsideNumber(digits: parts[1])?.within(0...full) else {
+            return nil
+        }
         self.init(address, length: length)
     }
 }

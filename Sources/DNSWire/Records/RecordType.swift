@@ -80,8 +80,7 @@ extension RecordType: CustomStringConvertible {
             return
         }
         let digits = upper.hasPrefix("TYPE") ? upper.dropFirst(4) : upper[...]
-        // `UInt16` alone would accept a sign.
-        guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(digits) else { return nil }
+        guard let number = OutsideNumber(digits: digits)?.within(0...UInt16.max) else { return nil }
         self.init(rawValue: number)
     }
 }
