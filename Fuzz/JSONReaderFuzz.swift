@@ -3,6 +3,8 @@
 // Any bytes: the reader reads or refuses them, skips exactly what it can read, and reads again what was written from
 // it.
 
+import DNSWire
+
 @testable import HTTPDNS
 
 /// libFuzzer's entry point: one input.
@@ -63,7 +65,7 @@ private indirect enum Value: Equatable {
             try reader.array { reader throws(JSONError) in values.append(try Value(&reader)) }
             self = .array(values)
         case .string: self = .string(try reader.string())
-        case .number: self = .number(try reader.integer())
+        case .number: self = .number(try reader.integer().clamped(to: .min ... .max))
         case .boolean: self = .boolean(try reader.boolean())
         case .null:
             try reader.null()

@@ -10,10 +10,10 @@ struct AddressList {
     /// As received: any text.
     var texts: [String] = []
     /// In seconds; 0 if there is none.
-    var ttl: Int64 = 0
+    var ttl: OutsideNumber = 0
 
     /// The service's TTL, limited to 2^31 - 1; nil if it gave none above 0.
-    var statedTTL: UInt32? { ttl > 0 ? UInt32(min(ttl, Int64(Int32.max))) : nil }
+    var statedTTL: UInt32? { ttl > 0 ? ttl.clamped(to: 1...UInt32(Int32.max)) : nil }
 
     /// The addresses of one family, in the service's order, without duplicates; text that is no address, or one of the
     /// other family, is ignored.

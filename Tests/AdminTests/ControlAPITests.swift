@@ -68,7 +68,10 @@ struct ControlAPITests {
     @Test(
         arguments: [
             ("GET", "/v1/cache", ["limit": "0"], ""), ("GET", "/v1/cache", ["limit": "1001"], ""),
-            ("GET", "/v1/cache", ["limit": "-1"], ""), ("GET", "/v1/cache", ["cursor": "bad"], ""),
+            ("GET", "/v1/cache", ["limit": "-1"], ""),
+            ("GET", "/v1/cache", ["limit": "+1"], ""), ("GET", "/v1/cache", ["limit": "9223372036854775808"], ""),
+            ("POST", "/v1/badips/add", [:], #"{"address":"192.0.2.1","seconds":2592001}"#),
+            ("GET", "/v1/cache", ["cursor": "bad"], ""),
             ("GET", "/v1/cache", ["sufix": "x"], ""), ("GET", "/v1/cache", ["suffix": "a..b"], ""),
             ("GET", "/v1/cache/entry", [:], ""), ("GET", "/v1/status", ["x": ""], ""),
             ("POST", "/v1/cache/flush", [:], ""), ("POST", "/v1/cache/flush", [:], "{}"),

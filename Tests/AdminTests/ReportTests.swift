@@ -73,6 +73,13 @@ struct ReportTests {
         #expect(report.showText.hasSuffix("unusable"))
     }
 
+    @Test func `the sums of a report fit, whatever numbers it was read with`() throws {
+        let address = #"{"requests":9223372036854775807,"failures":-9223372036854775808}"#
+        let text = #"{"providers":[{"addresses":[\#(address),\#(address)]}]}"#
+        let status = try StatusReport(json: Array(text.utf8))
+        #expect(status.json.contains("\"requests\":\(1 << 54),\"failures\":-\(1 << 54)"), "\(status.json)")
+    }
+
     @Test func `unknown members are passed over`() throws {
         let text = #"{"removed":3,"since":{"a":[1,2]},"later":null}"#
         #expect(try FlushReport(json: Array(text.utf8)) == FlushReport(removed: 3))

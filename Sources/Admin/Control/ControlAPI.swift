@@ -61,7 +61,7 @@ struct ControlAPI: RequestHandler {
         let parameters = try request.allow(parameters: ["suffix", "limit", "cursor", "records"])
         var limit = Self.defaultPage
         if let text = parameters["limit"] {
-            guard let number = Int(text), (1...Self.pageLimit).contains(number) else {
+            guard let number = OutsideNumber(digits: text)?.within(1...Self.pageLimit) else {
                 throw Fault(400, "limit: not a number from 1 to \(Self.pageLimit)")
             }
             limit = number
@@ -109,7 +109,7 @@ struct ControlAPI: RequestHandler {
         }
         if let text = parameters["slower_ms"] {
             let limit = Int64(QueryFilter.slowest / .milliseconds(1))
-            guard let number = Int64(text), (0...limit).contains(number) else {
+            guard let number = OutsideNumber(digits: text)?.within(0...limit) else {
                 throw Fault(400, "slower_ms: not a number from 0 to \(limit)")
             }
             filter.slower = .milliseconds(number)
@@ -164,10 +164,11 @@ struct ControlAPI: RequestHandler {
         let address = try Self.address(members["address"])
         var lifetime = BadAddresses.defaultLifetime
         if case .integer(let seconds)? = members["seconds"] {
-            lifetime = .seconds(seconds)
-            guard BadAddresses.lifetimes.contains(lifetime) else {
-                throw Fault(400, "seconds: must be 1 to \(BadAddresses.lifetimes.upperBound.components.seconds)")
+            let longest = BadAddresses.lifetimes.upperBound.components.seconds
+            guard let seconds = seconds.within(1...longest) else {
+                throw Fault(400, "seconds: must be 1 to \(longest)")
             }
+            lifetime = .seconds(seconds)
         }
         return ControlResponse(await target.reportBad(address, lifetime: lifetime))
     }
@@ -209,7 +210,7 @@ extension ControlRequest {
     /// The value of a member of a body.
     fileprivate enum Value {
         case string(String)
-        case integer(Int64)
+        case integer(OutsideNumber)
         case boolean(Bool)
     }
 

@@ -1,3 +1,4 @@
+import DNSWire
 package import HTTPDNS
 
 /// A report of the control API, written by the server and parsed by the commands. Unknown members are skipped, so that
@@ -42,7 +43,8 @@ extension JSONReader {
         return strings
     }
 
-    mutating func int() throws(JSONError) -> Int { Int(try integer()) }
+    /// Parses a number that other JSON readers can read, too (RFC 8259 section 6); sums of them fit.
+    mutating func int() throws(JSONError) -> Int { try integer().clamped(to: -(1 << 53)...1 << 53) }
 
     mutating func optionalInt() throws(JSONError) -> Int? {
         guard try kind() != .null else {

@@ -41,7 +41,7 @@ package struct QueryReport: JSONRecord {
         case "rcode": rcode = try reader.string()
         case "route": route = try reader.string()
         case "source": source = try reader.string()
-        case "microseconds": microseconds = try reader.integer()
+        case "microseconds": microseconds = Int64(try reader.int())
         case "dropped": dropped = try reader.int()
         case "ended": ended = try reader.string()
         default: break

@@ -7,7 +7,7 @@ struct AliyunReply {
     private var ips: [String] = []
     private var ipsv6: [String] = []
     /// In seconds, for both families; 0 if there is none.
-    private var ttl: Int64 = 0
+    private var ttl: OutsideNumber = 0
     /// The error code, if the body is an error.
     private(set) var code: String?
 

@@ -59,8 +59,8 @@ private struct AliyunScheduleReply {
     private var ips: [String] = []
     private var ipsv6: [String] = []
     /// Parallel to `ips`; nil for anything but a number.
-    private var ports: [Int64?] = []
-    private var portsv6: [Int64?] = []
+    private var ports: [OutsideNumber?] = []
+    private var portsv6: [OutsideNumber?] = []
     private(set) var isDisabled = false
     private(set) var code: String?
 
@@ -95,7 +95,7 @@ private struct AliyunScheduleReply {
                 guard let address = IPAddress(text), address.recordType == type else { continue }
                 var place = AddressSchedule.Place(address)
                 if index < ports.count, let stated = ports[index] {
-                    guard let port = UInt16(exactly: stated), port > 0 else { continue }
+                    guard let port = stated.within(1...UInt16.max) else { continue }
                     place.port = port
                 }
                 if places.count < AddressSchedule.limit, !places.contains(place) { places.append(place) }

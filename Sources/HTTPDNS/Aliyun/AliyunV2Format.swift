@@ -111,7 +111,7 @@ package struct AliyunV2Format: ProviderFormat {
     /// The response's answers, decrypted. A response in another mode than the request's is refused: a plain one can be
     /// forged.
     private func answers(in reply: AliyunV2Reply) throws(UpstreamFailure) -> [AliyunV2Answer] {
-        guard reply.mode == nil || reply.mode == encryption.mode else {
+        guard reply.mode == nil || reply.mode == OutsideNumber(encryption.mode) else {
             throw .unusable("the reply is not encrypted as it was asked for")
         }
         let text: [UInt8]

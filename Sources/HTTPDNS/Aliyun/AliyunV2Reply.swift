@@ -11,7 +11,7 @@ struct AliyunV2Reply {
     /// `success`, or an error code.
     private(set) var code: String?
     /// Nil when it is missing.
-    private(set) var mode: Int64?
+    private(set) var mode: OutsideNumber?
     private(set) var data: Data?
 
     init(_ body: [UInt8]) throws(JSONError) {
@@ -29,7 +29,7 @@ struct AliyunV2Reply {
         case ("code", .string): code = try reader.string()
         case ("mode", .number): mode = try reader.integer()
         case ("mode", .string):
-            guard let number = Int64(try reader.string()) else { throw reader.fault(.badValue) }
+            guard let number = OutsideNumber(digits: try reader.string()) else { throw reader.fault(.badValue) }
             mode = number
         case ("data", .string): data = .text(try reader.string())
         case ("data", .object): data = .plain(try AliyunV2Answer.all(&reader))

@@ -9,7 +9,7 @@ struct DoHJSONReply {
     /// Types whose records are read from `Answer`: addresses and aliases.
     private static let answerTypes: Set<RecordType> = [.a, .aaaa, .cname, .dname]
 
-    private var status: Int64?
+    private var status: OutsideNumber?
     private var isTruncated = false
     private var questions: [Question] = []
     private var answers: [Record] = []
@@ -29,8 +29,7 @@ struct DoHJSONReply {
 
     /// The response as a DNS message; nil with an invalid status, or with neither a status nor an answer.
     var message: Message? {
-        guard let status = status ?? (answers.isEmpty ? nil : 0), (0...0xfff).contains(status) else { return nil }
-        let code = UInt16(status)
+        guard let code = (status ?? (answers.isEmpty ? nil : 0))?.within(0...UInt16(0xfff)) else { return nil }
         var message = Message(
             flags: [.response, HeaderFlags(rawValue: code & 15)], questions: questions, answers: answers,
             authorities: authorities, edns: EDNS(extendedResponseCode: UInt8(code >> 4)))
@@ -96,10 +95,10 @@ struct DoHJSONReply {
     }
 
     /// A number, also in quotes; nil for anything else.
-    fileprivate static func integer(_ reader: inout JSONReader) throws(JSONError) -> Int64? {
+    fileprivate static func integer(_ reader: inout JSONReader) throws(JSONError) -> OutsideNumber? {
         switch try reader.kind() {
         case .number: try reader.integer()
-        case .string: Int64(try reader.string())
+        case .string: OutsideNumber(digits: try reader.string())
         default: nil
         }
     }
@@ -124,11 +123,9 @@ private struct Entry {
     private mutating func read(_ reader: inout JSONReader, _ key: String) throws(JSONError) {
         switch (key, try reader.kind()) {
         case ("name", .string): name = try reader.string()
-        case ("type", .number): type = UInt16(exactly: try reader.integer()).map(RecordType.init(rawValue:))
+        case ("type", .number): type = try reader.integer().within(0...UInt16.max).map(RecordType.init(rawValue:))
         case ("type", .string): type = RecordType(try reader.string())
-        case ("TTL", _):
-            let seconds = try DoHJSONReply.integer(&reader) ?? 0
-            ttl = (0...Int64(Int32.max)).contains(seconds) ? UInt32(seconds) : 0
+        case ("TTL", _): ttl = try DoHJSONReply.integer(&reader)?.within(0...UInt32(Int32.max)) ?? 0
         case ("data", .string): data = try reader.string()
         default: break
         }
@@ -156,7 +153,7 @@ private struct Entry {
         guard fields.count == 7, let server = try? Name(fields[0]), let mailbox = try? Name(fields[1]) else {
             return nil
         }
-        let numbers = fields[2...].compactMap { UInt32($0) }
+        let numbers = fields[2...].compactMap { OutsideNumber(digits: $0)?.within(0...UInt32.max) }
         guard numbers.count == 5 else { return nil }
         return server.wire + mailbox.wire
             + numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> UInt32(24 - 8 * $0)) } }

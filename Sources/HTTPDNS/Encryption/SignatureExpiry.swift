@@ -1,5 +1,7 @@
-/// The expiry time of Aliyun's signatures.
+/// The times of signatures.
 enum SignatureExpiry {
+    /// What ten digits hold, in seconds since 1970.
+    static let times: ClosedRange<Int64> = 0...9_999_999_999
     /// In seconds; the service accepts up to 86,400, and its own SDKs use 600.
     private static let usualLifetime: Int64 = 600
 

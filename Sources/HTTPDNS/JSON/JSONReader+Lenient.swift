@@ -1,5 +1,7 @@
 // Lenient reading of services' replies: a value of an unexpected kind is skipped, not refused.
 
+import DNSWire
+
 extension JSONReader {
     /// Reads the strings of an array; other elements are skipped.
     mutating func strings() throws(JSONError) -> [String] {
@@ -14,8 +16,8 @@ extension JSONReader {
     mutating func stringIfAny() throws(JSONError) -> String? { try kind() == .string ? string() : nil }
 
     /// Reads the numbers of an array; nil for other elements.
-    mutating func integers() throws(JSONError) -> [Int64?] {
-        var numbers: [Int64?] = []
+    mutating func integers() throws(JSONError) -> [OutsideNumber?] {
+        var numbers: [OutsideNumber?] = []
         try array { reader throws(JSONError) in
             numbers.append(try reader.kind() == .number ? try reader.integer() : nil)
         }

@@ -1,3 +1,5 @@
+package import DNSWire
+
 extension JSONReader {
     /// Reads a string (RFC 8259 section 7) and decodes its escape sequences.
     package mutating func string() throws(JSONError) -> String {
@@ -91,14 +93,10 @@ extension JSONReader {
         return value
     }
 
-    /// Numbers with this many digits cannot overflow.
-    private static let safeDigits = 18
-
-    /// Reads a number (RFC 8259 section 6) as a 64-bit integer, rounded towards zero.
+    /// Reads a number (RFC 8259 section 6), rounded towards zero.
     ///
-    /// Fractions and exponents are accepted, since some services' libraries write every number as floating point; a
-    /// number out of range becomes the nearest limit.
-    package mutating func integer() throws(JSONError) -> Int64 {
+    /// Fractions and exponents are accepted, since some services' libraries write every number as floating point.
+    package mutating func integer() throws(JSONError) -> OutsideNumber {
         try expect(.number)
         let start = offset
         let isNegative = try peek() == UInt8(ascii: "-")
@@ -119,15 +117,10 @@ extension JSONReader {
             if sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") { offset += 1 }
             _ = try digits()
         }
-        if isWhole, !isNegative, whole.count <= Self.safeDigits {
-            return whole.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
-        }
+        if isWhole, !isNegative, let number = OutsideNumber(digits: whole) { return number }
         let text = String(decoding: bytes[start..<offset], as: UTF8.self)
-        let limit = isNegative ? Int64.min : Int64.max
-        if isWhole { return Int64(text) ?? limit }
-        // The conversion truncates the fraction, and would trap out of range.
-        guard let value = Double(text), value.magnitude < 0x1p63 else { return limit }
-        return Int64(value)
+        let value = isWhole ? Int64(text) : Double(text).flatMap { Int64(exactly: $0.rounded(.towardZero)) }
+        return OutsideNumber(value ?? (isNegative ? .min : .max))
     }
 
     /// Reads one or more decimal digits.

@@ -54,7 +54,9 @@ struct AliyunService {
         // Most SDKs sign it never, also with a secret; it gives away nothing but where this server is.
         if let secret = account.secret, let signature = target["s"] {
             guard let nonce = target["n"], let stated = target["t"] else { throw .missingArgument }
-            guard let seconds = Int64(stated), (0...9_999_999_999).contains(seconds) else { throw .invalidSignature }
+            guard let seconds = OutsideNumber(digits: stated)?.within(SignatureExpiry.times) else {
+                throw .invalidSignature
+            }
             guard Self.scheduleSkew.contains(seconds - time) else { throw .signatureExpired }
             try verify("\(nonce)-\(secret.value)-\(stated)", signature)
         }

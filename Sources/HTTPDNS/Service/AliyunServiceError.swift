@@ -55,8 +55,7 @@ enum AliyunExpiry {
 
     /// - Throws: unless the time is in the coming day.
     static func check(_ text: String, at time: Int64) throws(AliyunServiceError) {
-        guard text.utf8.count == digits, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-            let expiry = Int64(text)
+        guard text.utf8.count == digits, let expiry = OutsideNumber(digits: text)?.within(SignatureExpiry.times)
         else { throw .invalidSignature }
         if expiry < time { throw .signatureExpired }
         if expiry - time > longest { throw .invalidDuration }

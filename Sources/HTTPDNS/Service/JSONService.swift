@@ -43,7 +43,7 @@ struct JSONService {
 
     private func isSigned(_ target: ServiceTarget, _ name: String, _ account: ServiceAccount, at time: Int64) -> Bool {
         guard let secret = account.secret?.value, let key = target["key"], let stated = target["ts"],
-            let seconds = Int64(stated), (0...9_999_999_999).contains(seconds),
+            let seconds = OutsideNumber(digits: stated)?.within(SignatureExpiry.times),
             abs(seconds - time) <= Self.longestSkew, target["ak"] ?? "" == account.accessKeyID,
             let digest = crypto.sha256(Array("\(account.id)\(secret)\(stated)\(name)\(account.accessKeyID)".utf8))
         else { return false }

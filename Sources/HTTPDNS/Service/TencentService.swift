@@ -19,8 +19,8 @@ struct TencentService {
         var names = try text(sent, access.box)[...]
         // Newer SDKs of iOS send an expiry with the names.
         if let mark = names.firstIndex(of: ";") {
-            guard let expiry = Int64(names[names.index(after: mark)...]) else { throw .malformed }
-            guard expiry >= time else { throw .denied }
+            guard let expiry = OutsideNumber(digits: names[names.index(after: mark)...]) else { throw .malformed }
+            guard expiry - time >= 0 else { throw .denied }
             names = names[..<mark]
         }
         let texts = names.split(separator: ",", omittingEmptySubsequences: false)

@@ -76,9 +76,8 @@ enum TencentReply {
         guard fields.count <= 2 else { throw unreadable }
         var list = AddressList(texts: fields[0].split(separator: UInt8(ascii: ";")).map(text))
         if fields.count == 2 {
-            guard !fields[1].isEmpty, fields[1].allSatisfy({ (0x30...0x39).contains($0) }) else { throw unreadable }
-            // Digits only: a failed conversion is an overflow.
-            list.ttl = Int64(text(fields[1])) ?? .max
+            guard let ttl = OutsideNumber(digits: fields[1]) else { throw unreadable }
+            list.ttl = ttl
         }
         return list
     }

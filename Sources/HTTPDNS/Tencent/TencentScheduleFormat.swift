@@ -45,9 +45,9 @@ package struct TencentScheduleFormat: ScheduleFormat {
         let list = AddressList(texts: (fields["ip"] ?? "").split(separator: ";").map(String.init))
         let addresses = list.addresses(of: .a) + list.addresses(of: .aaaa)
         guard !addresses.isEmpty else { throw .unusable("the reply names no address") }
-        let stated = fields["ttl"].flatMap { Int64($0) } ?? minutes.usual
+        let stated = fields["ttl"].flatMap { OutsideNumber(digits: $0)?.within(minutes.valid) }
         return AddressSchedule(
             addresses.prefix(AddressSchedule.limit).map { .init($0) },
-            lifetime: .seconds(60 * (minutes.valid.contains(stated) ? stated : minutes.usual)))
+            lifetime: .seconds(60 * (stated ?? minutes.usual)))
     }
 }
