@@ -1,3 +1,4 @@
+import DNSWire
 package import Scheduling
 
 /// This host's time of day, and whether it can be right.
@@ -52,9 +53,8 @@ package final class TimeOfDay {
         let own = secondsSince1970()
         if own < released { return .beforeRelease }
         guard let learned else { return nil }
-        let (expected, isFar) = learned.time.addingReportingOverflow((clock.now - learned.at).components.seconds)
-        let (ahead, isFarther) = expected.subtractingReportingOverflow(own)
-        guard !isFar, !isFarther, ahead.magnitude > Self.tolerance else { return nil }
-        return .service(learned.provider, ahead: ahead)
+        let ahead = OutsideNumber(learned.time) + (clock.now - learned.at).components.seconds - own
+        guard ahead.within(-Self.tolerance...Self.tolerance) == nil else { return nil }
+        return .service(learned.provider, ahead: ahead.clamped(to: .min ... .max))
     }
 }

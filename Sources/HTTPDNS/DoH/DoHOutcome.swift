@@ -1,4 +1,4 @@
-import DNSWire
+package import DNSWire
 
 /// Interprets the response of a DoH server, in wire format or in JSON.
 enum DoHOutcome {
@@ -38,9 +38,9 @@ enum DoHOutcome {
 }
 
 extension Answer {
-    /// The same answer after `age` seconds in an HTTP cache (RFC 8484 section 5.1): every TTL is reduced by that, to no
+    /// The same answer after `age` seconds in another cache (RFC 8484 section 5.1): every TTL is reduced by that, to no
     /// less than 0.
-    func aged(by age: UInt32) -> Answer {
+    package func aged(by age: UInt32) -> Answer {
         var answer = self
         for index in answer.answers.indices { answer.answers[index].age(by: age) }
         for index in answer.authorities.indices { answer.authorities[index].age(by: age) }

@@ -1,4 +1,5 @@
 import CCurl
+import DNSWire
 import Glibc
 import HTTPDNS
 
@@ -137,16 +138,7 @@ final class HTTPReply {
 
     /// A number of seconds, at most `UInt32.max`; nil for anything but digits.
     private static func seconds(_ text: UnsafeRawBufferPointer) -> UInt32? {
-        guard unsafe !text.isEmpty else { return nil }
-        var seconds: UInt32 = 0
-        for index in unsafe text.indices {
-            let byte = unsafe text[index]
-            guard (48...57).contains(byte) else { return nil }
-            let (tenfold, isOver) = seconds.multipliedReportingOverflow(by: 10)
-            let (sum, isFar) = tenfold.addingReportingOverflow(UInt32(byte - 48))
-            seconds = isOver || isFar ? .max : sum
-        }
-        return seconds
+        OutsideNumber(digits: text)?.clamped(to: 0...UInt32.max)
     }
 
     /// Seconds since 1970 of dates whose year has four digits.
@@ -156,8 +148,7 @@ final class HTTPReply {
     private static func date(_ text: UnsafeRawBufferPointer) -> Int64? {
         if let time = unsafe HTTPDate.seconds(text.assumingMemoryBound(to: UInt8.self).span) { return time }
         // One of the two obsolete formats, which a recipient must accept (RFC 9110 section 5.6.7).
-        let time = unsafe Int64(curl_getdate(String(decoding: text, as: UTF8.self), nil))
         // libcurl accepts years of any length.
-        return years.contains(time) ? time : nil
+        return OutsideNumber(curl_getdate(String(decoding: text, as: UTF8.self), nil)).within(years)
     }
 }

@@ -44,13 +44,13 @@ final class HTTP2Stream {
         if firstByte == nil { firstByte = now }
         if unsafe name.first == UInt8(ascii: ":") {
             // A response has this pseudo-header field only, which nghttp2 enforces (RFC 9113 section 8.3.2).
-            status = unsafe value.prefix(3).reduce(0) { $0 * 10 + Int($1 &- 48) }
             reply.beginHeader()
             // nghttp2 accepts any three digits.
-            if status < 100 {
+            guard let code = OutsideNumber(digits: value.prefix(3))?.within(100...999) else {
                 failure = .unusable("the reply is not HTTP")
                 return false
             }
+            status = code
         }
         return unsafe isWithinLimit(reply.receiveField(name, value))
     }

@@ -1,3 +1,4 @@
+import DNSWire
 import Scheduling
 
 /// The time of day of a service: ours, corrected by the times the service reported.
@@ -39,8 +40,7 @@ final class ProviderClock {
     func restore(_ offset: Int64, reportedAt time: Int64) {
         let own = timeOfDay()
         guard self.offset == 0, Self.plausible.contains(time), Self.plausible.contains(own), own >= time else { return }
-        let (theirs, overflow) = own.addingReportingOverflow(offset)
-        if !overflow { _ = learn(theirs) }
+        _ = learn((OutsideNumber(own) + offset).clamped(to: .min ... .max))
     }
 
     /// Stores the offset to the service's time.
@@ -49,13 +49,14 @@ final class ProviderClock {
     func learn(_ time: Int64) -> Bool {
         let own = timeOfDay()
         guard Self.plausible.contains(time) else { return false }
-        let (ahead, overflow) = time.subtractingReportingOverflow(own)
-        guard !overflow, isAuthenticated || !Self.plausible.contains(own) || abs(ahead) <= Self.forgeableLimit
+        let ahead = OutsideNumber(time) - own
+        guard
+            isAuthenticated || !Self.plausible.contains(own)
+                || ahead.within(-Self.forgeableLimit...Self.forgeableLimit) != nil,
+            // The reply may have been in transit for a second.
+            (ahead - offset).within(-1...1) == nil
         else { return false }
-        // The reply may have been in transit for a second.
-        let (change, isFar) = ahead.subtractingReportingOverflow(offset)
-        guard isFar || change.magnitude > 1 else { return false }
-        offset = ahead
+        offset = ahead.clamped(to: .min ... .max)
         return true
     }
 }

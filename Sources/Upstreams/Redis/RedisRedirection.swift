@@ -34,9 +34,10 @@ struct RedisRedirection: Equatable {
     /// Nil for any other error, and for a node that is announced by a name: what a Redis says is looked up nowhere.
     init?(_ error: String) {
         let words = error.split(separator: " ")
-        guard words.count == 3, words[0] == "MOVED" || words[0] == "ASK", let slot = Int(words[1]),
-            (0..<RedisSlot.count).contains(slot), let colon = words[2].lastIndex(of: ":"),
-            let port = UInt16(words[2][words[2].index(after: colon)...])
+        guard words.count == 3, words[0] == "MOVED" || words[0] == "ASK",
+            let slot = OutsideNumber(digits: words[1])?.within(0...RedisSlot.count - 1),
+            let colon = words[2].lastIndex(of: ":"),
+            let port = OutsideNumber(digits: words[2][words[2].index(after: colon)...])?.within(0...UInt16.max)
         else { return nil }
         let host = words[2][..<colon]
         ip = IPAddress(host)

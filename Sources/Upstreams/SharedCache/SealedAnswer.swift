@@ -1,5 +1,6 @@
 import DNSResolver
 import DNSWire
+import HTTPDNS
 
 /// A provider's answer as it is in Redis, within a `SealedValue`: when it was received, its lifetime, the provider, the
 /// server, and the records as a DNS message.
@@ -36,21 +37,12 @@ struct SealedAnswer: Equatable {
     ///
     /// - Parameter now: seconds since 1970 by our clock, which may differ from that of the server that received it.
     func shared(at now: Int64) -> SharedAnswer? {
-        let (age, overflow) = now.subtractingReportingOverflow(received)
-        guard !overflow, age >= -Self.skew else { return nil }
-        let elapsed = max(0, age)
-        let rest = Int64(lifetime) - min(elapsed, Int64(lifetime))
-        guard rest > 0 else { return nil }
-        var aged = answer
-        for index in aged.answers.indices { Self.age(&aged.answers[index], by: elapsed) }
-        for index in aged.authorities.indices { Self.age(&aged.authorities[index], by: elapsed) }
-        for index in aged.additionals.indices { Self.age(&aged.additionals[index], by: elapsed) }
+        let age = OutsideNumber(now) - received
+        let elapsed = age.clamped(to: 0...lifetime)
+        guard age + Self.skew >= 0, elapsed < lifetime else { return nil }
         return SharedAnswer(
-            type: type, answer: aged, remaining: UInt32(clamping: rest), provider: Int(provider), server: server)
-    }
-
-    private static func age(_ record: inout Record, by elapsed: Int64) {
-        record.ttl = UInt32(clamping: Int64(record.ttl) - min(elapsed, Int64(record.ttl)))
+            type: type, answer: answer.aged(by: elapsed), remaining: lifetime - elapsed, provider: Int(provider),
+            server: server)
     }
 }
 

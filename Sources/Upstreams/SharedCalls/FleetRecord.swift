@@ -1,9 +1,10 @@
 import DNSResolver
+import DNSWire
 
 /// This server's parts of the calls that a fleet counts together for one provider, to be stored for the next start.
 package struct FleetRecord: Hashable, Sendable {
     /// More servers than any fleet has.
-    private static let mostServers: UInt64 = 1 << 32
+    private static let mostServers = 1 << 32
 
     var parts: [CallQuota.Period: FleetPart.Record]
 
@@ -24,11 +25,10 @@ package struct FleetRecord: Hashable, Sendable {
         for start in stride(from: 0, to: words.count, by: 5) {
             guard let period = [CallQuota.Period.day, .month].first(where: { $0.key == words[start] }),
                 let number = Int64(words[start + 1]), let epoch = UInt64(words[start + 2]),
-                let reserve = Int(words[start + 3]), let servers = UInt64(words[start + 4]),
-                (1...Self.mostServers).contains(servers)
+                let reserve = Int(words[start + 3]),
+                let servers = OutsideNumber(digits: words[start + 4])?.within(1...Self.mostServers)
             else { return nil }
-            parts[period] = FleetPart.Record(
-                number: number, epoch: epoch, reserve: reserve, servers: Int(clamping: servers))
+            parts[period] = FleetPart.Record(number: number, epoch: epoch, reserve: reserve, servers: servers)
         }
         self.parts = parts
     }

@@ -1,7 +1,9 @@
+import DNSWire
+
 /// The calls that a fleet has claimed for one provider in one day or month, as they are written in Redis.
 struct FleetTotal: Equatable {
     /// More than any fleet has; a larger number is none.
-    private static let most: UInt64 = 1 << 48
+    private static let most = 1 << 48
     private static let length = 24
 
     /// Chosen at random by the server that found no count: another one says that the count began again.
@@ -27,7 +29,9 @@ struct FleetTotal: Equatable {
         let numbers = (0..<3).map { index in
             bytes[(index * 8)..<(index * 8 + 8)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         }
-        guard numbers[1] <= Self.most, (1...Self.most).contains(numbers[2]) else { return nil }
-        self.init(epoch: numbers[0], calls: Int(clamping: numbers[1]), servers: Int(clamping: numbers[2]))
+        guard let calls = OutsideNumber(numbers[1]).within(0...Self.most),
+            let servers = OutsideNumber(numbers[2]).within(1...Self.most)
+        else { return nil }
+        self.init(epoch: numbers[0], calls: calls, servers: servers)
     }
 }

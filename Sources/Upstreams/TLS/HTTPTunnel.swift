@@ -1,3 +1,4 @@
+import DNSWire
 import Platform
 
 /// A tunnel through an HTTP proxy (`CONNECT`, RFC 9110 section 9.3.6): builds the request and parses the reply.
@@ -52,7 +53,7 @@ struct HTTPTunnel {
         }
         // "HTTP/1.1 200 Connection established"
         guard line.count >= 12, line.starts(with: "HTTP/1.".utf8), line[8] == UInt8(ascii: " "),
-            let status = Int(String(decoding: line[9..<12], as: UTF8.self)), (100..<600).contains(status)
+            let status = OutsideNumber(digits: line[9..<12])?.within(100...599)
         else {
             state = .isRefused(reason: "the proxy's reply is not HTTP")
             return

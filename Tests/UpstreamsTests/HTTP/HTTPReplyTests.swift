@@ -20,6 +20,16 @@ import Testing
         #expect(reply("Date: \(text)").date == 784_111_777)
     }
 
+    @Test(
+        arguments: [
+            ("0", 0), ("007", 7), ("4294967295", .max), ("4294967296", .max), ("9223372036854775808", .max),
+            (String(repeating: "9", count: 30), .max), ("", nil), ("+7", nil), ("-7", nil), ("7 s", nil),
+        ] as [(String, UInt32?)])
+    func `an age is digits alone, and at most what 32 bits hold`(text: String, age: UInt32?) {
+        let reply = reply("Age: \(text)", "Retry-After: \(text)")
+        #expect(reply.age == age && reply.retryAfter == (age == 0 ? nil : age))
+    }
+
     @Test func `a year of more than four digits is no date`() {
         #expect(reply("Date: Sun Nov  6 08:49:37 1999991999").date == nil)
         #expect(reply("Retry-After: Sun Nov  6 08:49:37 1999991999").retryAfter == nil)

@@ -30,6 +30,7 @@ struct RedisRedirectionTests {
     @Test(arguments: [
         "ERR MOVED", "MOVED", "MOVED 16384 192.0.2.1:6381", "MOVED -1 192.0.2.1:6381", "MOVED 1 192.0.2.1",
         "MOVED 1 192.0.2.1:65536", "MOVED 1 node.example.com:6379", "MOVED 1 192.0.2.1:6381 x", "CLUSTERDOWN x y:1",
+        "MOVED +1 192.0.2.1:6381", "MOVED 9223372036854775808 192.0.2.1:6381", "MOVED 1 192.0.2.1:+6381", "MOVED 1 :",
     ]) func `any other error redirects nowhere`(error: String) {
         #expect(RedisRedirection(error) == nil)
     }

@@ -131,7 +131,7 @@ struct FleetCallsTests {
 
     @Test(arguments: [
         "", "daily_limit 1 2 3", "daily_limit 1 2 3 0", "weekly_limit 1 2 3 4", "daily_limit x 2 3 4",
-        "daily_limit 1 2 3 99999999999999999999",
+        "daily_limit 1 2 3 99999999999999999999", "daily_limit 1 2 3 4294967297", "daily_limit 1 2 3 -1",
     ])
     func `a record that makes no sense is none`(text: String) { #expect(FleetRecord(storedText: text) == nil) }
 
