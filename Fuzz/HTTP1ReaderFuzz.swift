@@ -1,4 +1,4 @@
-// sources: Sources/CLinux Sources/DNSServer/HTTPS/HTTP,Sources/DNSServer/TCP/Bytes+GiveBack.swift
+// sources: Sources/CLinux Sources/DNSWire Sources/DNSServer/HTTPS/HTTP,Sources/DNSServer/TCP/Bytes+GiveBack.swift
 // sources: Fuzz/FuzzSupport/Script.swift
 //
 // Any bytes from an HTTP/1.1 client: the requests are the same whatever parts they come in, each is within its limits,

@@ -1,4 +1,4 @@
-// sources: Sources/CLinux Sources/DNSServer/HTTPS/HTTP,Sources/DNSServer/TCP/Bytes+GiveBack.swift
+// sources: Sources/CLinux Sources/DNSWire Sources/DNSServer/HTTPS/HTTP,Sources/DNSServer/TCP/Bytes+GiveBack.swift
 // sources: Fuzz/FuzzSupport/Script.swift
 //
 // A script of steps: any bytes from an HTTP/2 client behind its preface, in parts of any size, and responses to its

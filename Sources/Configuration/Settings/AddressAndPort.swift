@@ -44,8 +44,7 @@ package struct AddressAndPort: Hashable, Sendable {
 
     /// Decimal digits only, 0 to 65535.
     static func port(_ text: some StringProtocol) -> UInt16? {
-        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return UInt16(text)
+        OutsideNumber(digits: text)?.within(0...UInt16.max)
     }
 
     private static func address(_ text: any StringProtocol) -> (IPAddress, String?)? {

@@ -1,3 +1,4 @@
+import DNSWire
 package import HTTPDNS
 
 /// Where the shared cache is: a Redis over TCP, over TLS, or behind a Unix socket, with user, password and database.
@@ -99,10 +100,10 @@ package struct SharedCacheURL: Hashable, Sendable {
 
     private static func database(_ text: Substring) throws(ValueProblem) -> Int {
         guard !text.isEmpty else { return 0 }
-        guard let number = UInt16(text), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        guard let number = OutsideNumber(digits: text)?.within(0...65_535) else {
             throw ValueProblem("must end with the number of the database, 0 to 65535, or before it")
         }
-        return Int(number)
+        return number
     }
 
     /// Percent-encoding undone (RFC 3986 section 2.1).

@@ -1,3 +1,4 @@
+import DNSWire
 import HTTPDNS
 
 /// A date, a time or both, as TOML 1.0 takes them from RFC 3339: `1979-05-27`, `07:32:00.5`, `1979-05-27T07:32:00Z`.
@@ -23,7 +24,7 @@ struct TOMLDate {
         // Each number has its place in such a text.
         let digits = Array(text.utf8)
         func number(_ place: Int, _ count: Int) -> Int64 {
-            digits[place..<(place + count)].reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+            OutsideNumber(digits: digits[place..<(place + count)])?.within(0...9_999) ?? 0
         }
         return HTTPDate.daysBefore(number(0, 4), number(5, 2), number(8, 2)) * 86_400
             + number(11, 2) * 3_600 + number(14, 2) * 60 + number(17, 2)
@@ -62,9 +63,7 @@ struct TOMLDate {
 
     private mutating func number(of digits: Int, _ range: ClosedRange<Int>) -> Int? {
         let text = rest.prefix(digits)
-        guard text.count == digits, text.allSatisfy({ isDigit($0) }),
-            let number = Int(String(decoding: text, as: UTF8.self)), range.contains(number)
-        else { return nil }
+        guard text.count == digits, let number = OutsideNumber(digits: text)?.within(range) else { return nil }
         rest = rest.dropFirst(digits)
         return number
     }

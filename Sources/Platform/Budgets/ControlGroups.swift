@@ -1,3 +1,5 @@
+import DNSWire
+
 /// The control groups of this process, read from the kernel's files.
 package struct ControlGroups {
     private let groups: String
@@ -58,8 +60,7 @@ package struct ControlGroups {
 
     /// Parses a memory limit: "134217728"; nil for "max", and for the value that version 1 reports without a limit.
     package static func bytes(_ text: String) -> Int? {
-        guard let bytes = number(text), bytes > 0, bytes < 1 << 60 else { return nil }
-        return bytes
+        number(text)?.within(1...(1 << 60) - 1)
     }
 
     /// Parses a `cpu.max` into CPUs: "200000 100000" is 2; nil, no limit, for "max 100000".
@@ -71,12 +72,14 @@ package struct ControlGroups {
 
     /// The CPUs of a quota in microseconds for each period; nil, no limit, for "-1".
     package static func bandwidthQuota(quota: String, period: String) -> Double? {
-        guard let quota = number(quota), let period = number(period), quota > 0, period > 0 else { return nil }
+        guard let quota = number(quota)?.within(1...Int.max), let period = number(period)?.within(1...Int.max) else {
+            return nil
+        }
         return Double(quota) / Double(period)
     }
 
-    private static func number(_ text: String) -> Int? {
-        text.split(whereSeparator: \.isWhitespace).first.flatMap { Int($0) }
+    private static func number(_ text: String) -> OutsideNumber? {
+        text.split(whereSeparator: \.isWhitespace).first.flatMap { OutsideNumber(digits: $0) }
     }
 
     /// The paths of a group and of all its ancestors, each without a final slash: "/a/b", "/a", "".

@@ -1,4 +1,5 @@
 import CLinux
+import DNSWire
 import Glibc
 
 /// What this process uses, at the time of the initializer.
@@ -18,9 +19,8 @@ package struct ProcessResources: Sendable {
         processorTime = .seconds(used.tv_sec) + .nanoseconds(used.tv_nsec)
         // The second word of /proc/self/statm is the number of resident pages (proc(5)).
         let words = ((try? readFile("/proc/self/statm", limit: 128)) ?? []).split(separator: UInt8(ascii: " "))
-        let pages = words.dropFirst().first.flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 0
-        let (bytes, isTooMuch) = pages.multipliedReportingOverflow(by: sysconf(Int32(_SC_PAGESIZE)))
-        residentBytes = isTooMuch ? 0 : bytes
+        let pages = words.dropFirst().first.flatMap { OutsideNumber(digits: $0)?.within(0...1 << 40) }
+        residentBytes = (pages ?? 0) * sysconf(Int32(_SC_PAGESIZE))
         descriptors = Self.openDescriptors()
         descriptorLimit = DescriptorLimit.current
     }

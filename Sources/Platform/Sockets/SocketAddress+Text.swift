@@ -1,3 +1,4 @@
+import DNSWire
 import Glibc
 
 extension SocketAddress: CustomStringConvertible {
@@ -66,8 +67,7 @@ extension SocketAddress: CustomStringConvertible {
 
     private static func port(_ text: String?, _ defaultPort: UInt16?) -> UInt16? {
         guard let text else { return defaultPort }
-        // `UInt16(_:)` alone would also accept "+53".
-        return text.utf8.allSatisfy { (48...57).contains($0) } ? UInt16(text) : nil
+        return OutsideNumber(digits: text)?.within(0...UInt16.max)
     }
 
     private static func ipv4(_ text: String) -> UInt32? {

@@ -82,11 +82,10 @@ extension DNSService {
         let value = record.value.split(separator: " ", maxSplits: 2)
         // What is behind an address holds for one network alone.
         guard subject.count == 2, let name = try? Name(String(subject[0])), let address = IPAddress(subject[1]),
-            value.count == 3, let verdict = AddressVerdict(storedText: value[0]), let until = Int64(value[1]),
-            value[2] == composition.networkText
+            value.count == 3, let verdict = AddressVerdict(storedText: value[0]), value[2] == composition.networkText,
+            let until = OutsideNumber(digits: value[1]),
+            let rest = (until - time(nil)).within(1...StateRecord.Kind.checkVerdict.lifetime)
         else { return }
-        let (rest, overflow) = until.subtractingReportingOverflow(Int64(time(nil)))
-        guard !overflow, (1...StateRecord.Kind.checkVerdict.lifetime).contains(rest) else { return }
         composition.checks.restore(verdict, on: address, of: name, for: .seconds(rest))
     }
 
@@ -101,11 +100,10 @@ extension DNSService {
     }
 
     private func restoreBadAddress(_ record: StateRecord) {
-        guard let address = IPAddress(record.name), let until = Int64(record.value) else { return }
-        let (rest, overflow) = until.subtractingReportingOverflow(Int64(time(nil)))
-        guard !overflow, rest > 0 else { return }
+        guard let address = IPAddress(record.name), let until = OutsideNumber(digits: record.value) else { return }
         // While the clock is not set yet, the rest seems to be many years.
-        reported.report(address, lifetime: min(.seconds(rest), BadAddresses.lifetimes.upperBound))
+        let rest = (until - time(nil)).clamped(to: 0...BadAddresses.lifetimes.upperBound.components.seconds)
+        if rest > 0 { reported.report(address, lifetime: .seconds(rest)) }
     }
 
     /// Keeps for how long a reported address still counts.
@@ -230,9 +228,10 @@ extension HijackedAddress {
         let subject = record.name.split(separator: " ")
         let lines = record.value.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         guard subject.count == 2, let name = try? Name(String(subject[0])), let address = IPAddress(subject[1]),
-            [7, 8].contains(lines.count), let port = UInt16(lines[0]), let first = Int64(lines[1]),
-            let count = Int(lines[2]),
-            (1...Int(Int32.max)).contains(count), Self.years.contains(first), Self.years.contains(record.storedAt)
+            [7, 8].contains(lines.count), let port = UInt16(lines[0]),
+            let first = OutsideNumber(digits: lines[1])?.within(Self.years),
+            let count = OutsideNumber(digits: lines[2])?.within(1...Int(Int32.max)),
+            Self.years.contains(record.storedAt)
         else { return nil }
         self.init(
             // Earlier releases did not store the server.

@@ -6,7 +6,7 @@ import Testing
         arguments: [
             ("200000 100000\n", 2.0), ("50000 100000", 0.5), ("max 100000\n", nil), ("", nil), ("200000", nil),
             ("x y", nil),
-            ("100 0", nil),
+            ("100 0", nil), ("9223372036854775807 9223372036854775807", 1), ("+100 100", nil), ("100 -1", nil),
         ] as [(String, Double?)])
     func `cpu.max is a quota and its period`(text: String, expected: Double?) {
         #expect(ControlGroups.unifiedQuota(text) == expected)
@@ -51,6 +51,7 @@ import Testing
     @Test(
         arguments: [
             ("134217728\n", 134_217_728), ("max\n", nil), ("9223372036854771712\n", nil), ("-1", nil), ("", nil),
+            ("1152921504606846975", (1 << 60) - 1), ("1152921504606846976", nil), ("0", nil), ("+1", nil),
         ] as [(String, Int?)])
     func `memory.max is a number of bytes, and version 1 says a huge one for no limit`(text: String, expected: Int?) {
         #expect(ControlGroups.bytes(text) == expected)

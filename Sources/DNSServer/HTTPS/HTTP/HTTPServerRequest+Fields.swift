@@ -1,3 +1,5 @@
+import DNSWire
+
 /// What HTTP/1.1 and HTTP/2 read alike.
 extension HTTPServerRequest {
     /// Bytes in memory.
@@ -51,10 +53,9 @@ extension HTTPServerRequest {
         return true
     }
 
-    /// The value of `Content-Length`; nil when it is no number. One that has no end is `Int.max`.
+    /// The value of `Content-Length`, at most a byte over the limit of bodies; nil when it is no number.
     static func length(_ value: some Collection<UInt8>) -> Int? {
-        guard !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return value.reduce(0) { $0 > HTTPServerLimits.body ? .max : $0 * 10 + Int($1 &- 0x30) }
+        OutsideNumber(digits: value)?.clamped(to: 0...HTTPServerLimits.body + 1)
     }
 }
 
