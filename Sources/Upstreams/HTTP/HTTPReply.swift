@@ -138,7 +138,7 @@ final class HTTPReply {
 
     /// A number of seconds, at most `UInt32.max`; nil for anything but digits.
     private static func seconds(_ text: UnsafeRawBufferPointer) -> UInt32? {
-        OutsideNumber(digits: text)?.clamped(to: 0...UInt32.max)
+        unsafe OutsideNumber(digits: text)?.clamped(to: 0...UInt32.max)
     }
 
     /// Seconds since 1970 of dates whose year has four digits.
@@ -149,6 +149,6 @@ final class HTTPReply {
         if let time = unsafe HTTPDate.seconds(text.assumingMemoryBound(to: UInt8.self).span) { return time }
         // One of the two obsolete formats, which a recipient must accept (RFC 9110 section 5.6.7).
         // libcurl accepts years of any length.
-        return OutsideNumber(curl_getdate(String(decoding: text, as: UTF8.self), nil)).within(years)
+        return unsafe OutsideNumber(curl_getdate(String(decoding: text, as: UTF8.self), nil)).within(years)
     }
 }

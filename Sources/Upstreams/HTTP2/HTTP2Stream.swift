@@ -46,7 +46,7 @@ final class HTTP2Stream {
             // A response has this pseudo-header field only, which nghttp2 enforces (RFC 9113 section 8.3.2).
             reply.beginHeader()
             // nghttp2 accepts any three digits.
-            guard let code = OutsideNumber(digits: value.prefix(3))?.within(100...999) else {
+            guard let code = unsafe OutsideNumber(digits: value.prefix(3))?.within(100...999) else {
                 failure = .unusable("the reply is not HTTP")
                 return false
             }
