@@ -27,7 +27,7 @@ import Testing
             errors(minimal + lines) == [
                 "t.toml:4: provider[1].ca_file: cannot hold the NUL character",
                 "t.toml:5: provider[1].names[1]: cannot hold the NUL character",
-                "t.toml:7: preset.always.\"x\\u{0}\": \"x\\u{0}\" is not a name: it holds a blank or control character",
+                "t.toml:7: preset.always.\"x\\u{0}\": \"x\\u{0}\" is not a name: it holds the character U+0000, which cannot be seen",
             ])
     }
 

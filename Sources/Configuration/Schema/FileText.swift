@@ -6,7 +6,7 @@ package struct FileProblem: Error {
     package let text: String
 }
 
-/// The bytes of a whole file.
+/// The bytes of a whole text file.
 ///
 /// - Parameters:
 ///   - limit: bytes; a longer file is refused.
@@ -16,7 +16,7 @@ func wholeFile(
 ) throws(FileProblem) -> [UInt8] {
     let content: [UInt8]
     do throws(SystemError) {
-        content = try readFile(path, limit: limit + 1)
+        content = try readText(path, limit: limit + 1)
     } catch {
         if error.code == ENOENT, let replacement { return replacement }
         throw FileProblem(text: "cannot be read: \(error.reason)")

@@ -15,6 +15,15 @@ extension Secret {
         guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
             throw FileProblem(text: "does not hold text")
         }
+        if let fault = Self.fault(text) { throw FileProblem(text: fault) }
         self.init(text)
+    }
+
+    /// Why a text can be no secret, as the end of a sentence that does not repeat it; nil: it can. No service has one of
+    /// several lines or words: what is read is a wrong file, or has a line too much.
+    static func fault(_ text: String) -> String? {
+        if text.contains(where: \.isNewline) { return "has more than one line" }
+        guard let foreign = text.unicodeScalars.first(where: HostName.isInvisible) else { return nil }
+        return "holds the character \(HostName.number(of: foreign)), which no secret has"
     }
 }

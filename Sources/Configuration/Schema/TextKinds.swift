@@ -35,7 +35,10 @@ extension Kind where Value == Secret? {
     static var secret: Kind {
         .text(
             "secret", expected: "a string in quotes", isShown: false,
-            parse: { text throws(ValueProblem) in text.isEmpty ? nil : Secret(text) },
+            parse: { text throws(ValueProblem) in
+                if let fault = Secret.fault(text) { throw ValueProblem(fault) }
+                return text.isEmpty ? nil : Secret(text)
+            },
             write: { _ in "\"\"" })
     }
 }
@@ -46,11 +49,7 @@ extension Kind where Value == Name {
         .text(
             "suffix", expected: "a name in quotes such as \"example.com\"",
             parse: { text throws(ValueProblem) in
-                let name = try parseName(text)
-                guard !name.description.hasPrefix("*.") else {
-                    throw ValueProblem("must be written without *. (a suffix covers the name and all below it)")
-                }
-                return name
+                try HostName.parse(text)
             }, write: { written($0.description) })
     }
 
@@ -59,9 +58,8 @@ extension Kind where Value == Name {
         .text(
             "name", expected: "a name in quotes such as \"www.example.com\"",
             parse: { text throws(ValueProblem) in
-                let name = try parseName(text)
-                guard !name.description.contains("*") else { throw ValueProblem("must be one name, without *") }
-                return name
+                guard !text.contains("*") else { throw ValueProblem("must be one name, without *") }
+                return try HostName.parse(text)
             }, write: { written($0.description) })
     }
 }
@@ -73,22 +71,6 @@ extension Kind where Value == NameList {
         return Kind(
             type: list.type, range: list.range, read: { list.read($0, $1, $2).map { NameList($0) } },
             write: { list.write(Array($0)) })
-    }
-}
-
-/// Reads a domain name as people write them; lower-cased.
-func parseName(_ text: String) throws(ValueProblem) -> Name {
-    guard !text.isEmpty else { throw ValueProblem("is not a name") }
-    guard text.utf8.allSatisfy({ $0 < 0x80 }) else {
-        throw ValueProblem("must be written in punycode (xn--...): only ASCII is allowed")
-    }
-    guard text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-        throw ValueProblem("is not a name: it holds a blank or control character")
-    }
-    do throws(NameError) {
-        return try Name(text).lowercased
-    } catch {
-        throw ValueProblem("is not a name: \(error)")
     }
 }
 

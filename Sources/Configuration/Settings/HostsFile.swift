@@ -50,7 +50,7 @@ struct HostsFile {
     static func read(_ path: String) throws(FileProblem) -> HostsFile {
         let bytes: [UInt8]
         do throws(SystemError) {
-            bytes = try readFile(path, limit: maximumSize + 1, isRegular: true)
+            bytes = try readText(path, limit: maximumSize + 1, isRegular: true)
         } catch {
             throw FileProblem(text: "cannot be read: \(error.reason)")
         }
@@ -62,8 +62,8 @@ struct HostsFile {
 
     private mutating func add(_ text: String, _ address: IPAddress, line: Int) {
         do throws(ValueProblem) {
-            let name = try parseName(text)
-            guard !name.description.contains("*") else { throw ValueProblem("has a *, which only preset.always knows") }
+            guard !text.contains("*") else { throw ValueProblem("has a *, which only preset.always knows") }
+            let name = try HostName.parse(text)
             // Every such file has localhost, and it means the same without.
             guard !name.isFixed else { return }
             guard let place = places[name] else {

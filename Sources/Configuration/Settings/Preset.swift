@@ -99,10 +99,9 @@ extension Kind where Value == [PresetEntry] {
         let isWildcard = key.hasPrefix("*.")
         let list = addresses.read(node, path, reading)
         do throws(ValueProblem) {
-            let name = try parseName(isWildcard ? String(key.dropFirst(2)) : key)
-            guard !name.description.contains("*") else {
-                throw ValueProblem("may have its * only at the start, as in *.x")
-            }
+            let written = isWildcard ? String(key.dropFirst(2)) : key
+            guard !written.contains("*") else { throw ValueProblem("may have its * only at the start, as in *.x") }
+            let name = try HostName.parse(written)
             guard let list else { return nil }
             guard !list.isEmpty else { throw ValueProblem("must have at least one address") }
             return PresetEntry(

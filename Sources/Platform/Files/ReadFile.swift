@@ -28,3 +28,9 @@ package func readFile(_ path: String, limit: Int, isRegular: Bool = false) throw
     }
     return content
 }
+
+/// Reads a text as `readFile` does, without the mark that some editors put before one: U+FEFF in UTF-8.
+package func readText(_ path: String, limit: Int, isRegular: Bool = false) throws(SystemError) -> [UInt8] {
+    let content = try readFile(path, limit: limit, isRegular: isRegular)
+    return content.starts(with: [0xef, 0xbb, 0xbf]) ? Array(content[3...]) : content
+}

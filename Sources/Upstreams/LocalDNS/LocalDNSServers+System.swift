@@ -22,5 +22,5 @@ package func interfaceAddresses() -> Set<IPAddress> {
 
 /// The first `ResolvConf.maximumSize` bytes of a regular file; nil when it does not exist or cannot be read.
 package func readListFile(_ path: String) -> [UInt8]? {
-    try? readFile(path, limit: ResolvConf.maximumSize, isRegular: true)
+    try? readText(path, limit: ResolvConf.maximumSize, isRegular: true)
 }

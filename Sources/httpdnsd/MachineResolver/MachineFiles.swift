@@ -34,7 +34,7 @@ struct MachineFiles {
         var path = path
         for _ in 0..<Self.maximumLinks {
             guard let target = target(of: path) else {
-                return (try? readFile(root + path, limit: Self.maximumSize, isRegular: true)).map {
+                return (try? readText(root + path, limit: Self.maximumSize, isRegular: true)).map {
                     String(decoding: $0, as: UTF8.self)
                 }
             }

@@ -72,7 +72,7 @@ struct SharedCacheSettingsTests {
 
     @Test(arguments: [
         ("", "is missing: write the fleet's secret"), ("0f0f", "has 2 bytes: it must be 32 bytes"),
-        (key + "00", "has 33 bytes: it must be 32 bytes"), ("not a key!", "is neither hexadecimal nor base64"),
+        (key + "00", "has 33 bytes: it must be 32 bytes"), ("not-a-key!", "is neither hexadecimal nor base64"),
     ])
     func `a key that is none is refused, with its length, and is not repeated`(key: String, reason: String) {
         let lines = problems("url = \"redis://h\"\nkey = \"\(key)\"")
