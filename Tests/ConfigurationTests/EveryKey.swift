@@ -104,6 +104,7 @@ let everyKey = #"""
     private_addresses = "keep"                   # keep drop: addresses of local networks
     private_names = []                           # may have them in any case
     dns64 = "auto"                               # auto off, or a prefix such as "64:ff9b::/96"
+    hide_canary = true                           # use-application-dns.net does not exist
 
     [policy]
     url = ""                                     # https or file; empty: none

@@ -50,6 +50,8 @@ extension Configuration {
         /// Suffixes of names that may have private addresses all the same.
         package var privateNames: [Name] = []
         package var dns64 = DNS64.auto
+        /// Whether the name that browsers look up before they ask a resolver of their own does not exist.
+        package var hideCanary = true
 
         package init() {}
 
@@ -76,6 +78,9 @@ extension Configuration {
             Setting(
                 "dns64", \.dns64, .dns64, shapesAnswers: true,
                 "Whether protected names with IPv4 addresses alone get IPv6 addresses of a NAT64."),
+            Setting(
+                "hide_canary", \.hideCanary, .boolean, shapesAnswers: false,
+                "Whether use-application-dns.net does not exist, so that browsers keep to this server."),
         ]
     }
 }

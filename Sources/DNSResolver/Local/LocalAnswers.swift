@@ -16,6 +16,8 @@ package final class LocalAnswers: Sendable {
     package let families: FamilyPreference
     /// How this server is reached encrypted; nil: it is not, or does not say so.
     private let designated: DesignatedResolver?
+    /// Whether browsers are to keep to this server.
+    private let hidesCanary: Bool
 
     /// TTL in seconds of an answer made here (RFC 6303 section 3 has 10,800).
     private static let ttl: UInt32 = 10_800
@@ -26,8 +28,9 @@ package final class LocalAnswers: Sendable {
 
     package init(
         version: String? = serverName, identity: String? = serverName, presets: Presets = Presets(),
-        families: FamilyPreference = .both, designated: DesignatedResolver? = nil
+        families: FamilyPreference = .both, designated: DesignatedResolver? = nil, hidesCanary: Bool = true
     ) {
+        self.hidesCanary = hidesCanary
         self.designated = designated
         self.version = version
         self.identity = identity
@@ -66,7 +69,9 @@ package final class LocalAnswers: Sendable {
     private func address(of question: Question, policy: RoutePolicy, isSigned: Bool) -> Reply? {
         let rule = SpecialUseNames.rule(for: question.name)
         if rule?.rule.isOverridable != false, let preset = preset(for: question) { return .configured(preset, .preset) }
-        if let rule, !isTakenOver(question.name, rule.rule, by: policy), var answer = special(question, rule, policy) {
+        if let rule, rule.rule != .canary || hidesCanary, !isTakenOver(question.name, rule.rule, by: policy),
+            var answer = special(question, rule, policy)
+        {
             // A preset name exists, though it has no records of this type.
             if rule.rule.isOverridable, presets.addresses(of: question.name) != nil { answer.responseCode = .noError }
             return .answer(answer)
@@ -141,7 +146,7 @@ package final class LocalAnswers: Sendable {
             return Answer(answers: [.negativeSOA(for: zone, ttl: ttl)])
         case .emptyZone where question.name == zone:
             return nodata
-        case .emptyZone, .loopbackReverse, .ipv4Only, .ipv4OnlyReverse, .resolverDiscovery, .alwaysNonexistent:
+        case .canary, .emptyZone, .loopbackReverse, .ipv4Only, .ipv4OnlyReverse, .resolverDiscovery, .alwaysNonexistent:
             return .negative(.nameError, name: zone, ttl: ttl)
         }
     }

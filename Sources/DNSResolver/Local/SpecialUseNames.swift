@@ -18,6 +18,9 @@ enum SpecialUseNames {
         case ipv4Only
         /// The reverse name of one of those (RFC 8880 section 7.2).
         case ipv4OnlyReverse
+        /// A name that browsers look up before they ask a resolver of their own: where it does not exist, they keep to the
+        /// system's.
+        case canary
         /// The name by which clients discover encrypted resolvers: only this server is named there (RFC 9462 section 4).
         case resolverDiscovery
 
@@ -25,7 +28,7 @@ enum SpecialUseNames {
         var isOverridable: Bool {
             switch self {
             case .loopback, .alwaysNonexistent: false
-            case .emptyZone, .loopbackReverse, .ipv4Only, .ipv4OnlyReverse, .resolverDiscovery: true
+            case .canary, .emptyZone, .loopbackReverse, .ipv4Only, .ipv4OnlyReverse, .resolverDiscovery: true
             }
         }
 
@@ -34,8 +37,11 @@ enum SpecialUseNames {
     }
 
     /// The rule of the nearest special-use name at or above `name`, and that name.
+    ///
+    /// A name whose last label is a number is an IPv4 address that a program looks up: there is no such top-level domain.
     static func rule(for name: Name) -> (zone: Name, rule: Rule)? {
-        rules.nearest(to: name).map { ($0.suffix.name, $0.value) }
+        if let nearest = rules.nearest(to: name) { return (nearest.suffix.name, nearest.value) }
+        return name.numericTop.map { ($0, .alwaysNonexistent) }
     }
 
     private static let rules: NameSuffixTable<Rule> = {
@@ -51,6 +57,7 @@ enum SpecialUseNames {
         add(["ipv4only.arpa"], .ipv4Only)
         add(["170", "171"].map { $0 + ".0.0.192.in-addr.arpa" }, .ipv4OnlyReverse)
         add(["_dns.resolver.arpa"], .resolverDiscovery)
+        add(["use-application-dns.net"], .canary)
         add(privateReverseZones, .emptyZone)
         add(["1.0.0.127.in-addr.arpa", "1" + String(repeating: ".0", count: 31) + ".ip6.arpa"], .loopbackReverse)
         return rules
@@ -64,4 +71,14 @@ enum SpecialUseNames {
         + (16...31).map { "\($0).172.in-addr.arpa" } + (64...127).map { "\($0).100.in-addr.arpa" }
         + [String(repeating: "0.", count: 32) + "ip6.arpa"]
         + ["d.f", "8.e.f", "9.e.f", "a.e.f", "b.e.f", "8.b.d.0.1.0.0.2"].map { $0 + ".ip6.arpa" }
+}
+
+extension Name {
+    /// The last label as a name, if it is a number.
+    fileprivate var numericTop: Name? {
+        var (last, at) = (0, 0)
+        while wire[at] != 0 { (last, at) = (at, at + 1 + Int(wire[at])) }
+        guard at > last, wire[(last + 1)..<at].allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return try? Name(wire: Array(wire[last...]))
+    }
 }

@@ -11,10 +11,11 @@ package enum NetworkNames {
     /// The domain of multicast DNS (RFC 6762). Below it only domains of the system's search list belong to the network.
     static let multicast = (try? Name("local")) ?? .root
 
-    /// In use without delegation (RFC 6762 appendix G; `internal` is reserved for this), for homes (RFC 8375), and by a
-    /// common brand of home router.
+    /// In use without delegation (RFC 6762 appendix G; `internal` is reserved for this), for homes (RFC 8375), by common
+    /// brands of home routers, in clusters and containers; and services that hosts look for in a domain without a name.
     private static let suffixes = [
-        "lan", "home", "internal", "intranet", "private", "corp", "localdomain", "home.arpa", "fritz.box",
+        "lan", "home", "internal", "intranet", "private", "corp", "localdomain", "localnet", "workgroup", "home.arpa",
+        "fritz.box", "dlinkrouter", "docker", "consul", "svc", "_tcp", "_udp", "_msdcs",
     ]
 
     /// Queried by hosts to detect the prefix by which their network translates IPv4 addresses (RFC 7050): only the

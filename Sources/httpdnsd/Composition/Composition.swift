@@ -229,7 +229,7 @@ struct Composition {
         presets.add(settings.preset.hosts)
         return LocalAnswers(
             presets: presets, families: FamilyPreference(settings.answers.prefer),
-            designated: DesignatedResolver(settings.listen))
+            designated: DesignatedResolver(settings.listen), hidesCanary: settings.answers.hideCanary)
     }
 
     /// Addresses for names that no source can answer.

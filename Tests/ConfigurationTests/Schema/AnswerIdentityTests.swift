@@ -57,6 +57,7 @@ import Testing
         ("preset.preresolve", { $0.preset.preresolve = [try Name("www.example.com")] }),
         ("preset.hosts_file", { $0.preset.hostsFile = "/etc/hosts" }),
         ("answers.prefer", { $0.answers.prefer = .ipv4 }), ("answers.rotate", { $0.answers.rotate = false }),
+        ("answers.hide_canary", { $0.answers.hideCanary = false }),
         ("policy.url", { $0.policy.url = .file("/a.policy") }),
         ("policy.public_key", { $0.policy.keys = [try #require(PolicyKey(bytes: [UInt8](repeating: 1, count: 32)))] }),
         ("policy.interval", { $0.policy.interval = .seconds(7) }), ("policy.on_expiry", { $0.policy.onExpiry = .keep }),

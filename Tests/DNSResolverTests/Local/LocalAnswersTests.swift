@@ -200,6 +200,30 @@ struct LocalAnswersTests {
         #expect(try without(.aaaa)?.isNegative(for: .aaaa) == true)
     }
 
+    @Test(arguments: ["192.168.1.1", "10.0.0.1", "x.example.123"], [RecordType.a, .aaaa, .txt])
+    func `a name whose last label is a number does not exist`(name: String, type: RecordType) throws {
+        guard case .answer(let answer)? = try reply(name, type) else {
+            Issue.record("it is asked of a source")
+            return
+        }
+        #expect(answer.responseCode == .nameError)
+    }
+
+    @Test func `a number before the last label is one as any other`() throws {
+        #expect(try reply("1.example", .a) == nil)
+        #expect(try reply("123.com", .a) == nil)
+    }
+
+    @Test func `the name by which browsers look for a reason to keep to the system's resolver does not exist`() throws {
+        guard case .answer(let answer)? = try reply("use-application-dns.net", .a) else {
+            Issue.record("it is asked of a source")
+            return
+        }
+        #expect(answer.responseCode == .nameError)
+        let question = Question(name: try Name("use-application-dns.net"), type: .a)
+        #expect(LocalAnswers(hidesCanary: false).reply(to: question, policy: RoutePolicy()) == nil)
+    }
+
     @Test(arguments: [["64:ff9b::c000:aa", "64:ff9b::c000:ab"], ["2001:db8:64::c000:aa", "2001:db8:64::c000:ab"]])
     func `with a prefix of NAT64 ipv4only arpa shows it, whatever the network says`(addresses: [String]) throws {
         let prefix = try #require(NAT64Prefix(addresses[0].replacing("c000:aa", with: "/96")))

@@ -160,6 +160,8 @@ struct RoutePolicyTests {
 
     @Test(arguments: [
         "nas.lan", "nas.HOME", "git.corp.internal", "wiki.intranet", "x.private", "git.corp", "pc.localdomain",
+        "web.docker", "db.service.consul", "kubernetes.default.svc", "_ldap._tcp", "_ldap._tcp.dc._msdcs",
+        "pc.workgroup",
         "nas.home.arpa", "home.arpa", "nas.fritz.box", "1.0.168.192.in-addr.arpa", "1.0.0.10.in-addr.arpa",
         "1.0.31.172.in-addr.arpa", "1.0.254.169.in-addr.arpa", "1.0.127.100.in-addr.arpa", "1.0.c.f.ip6.arpa",
         "1.0.d.f.ip6.arpa", "1.0.b.e.f.ip6.arpa",
