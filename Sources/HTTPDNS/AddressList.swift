@@ -33,10 +33,16 @@ struct AddressList {
         return addresses
     }
 
-    /// The result for one type of `name`; no addresses are an indeterminate empty response.
+    /// The result for one type of `name`; no addresses are an indeterminate empty response. A list in which nothing is an
+    /// address is none: it says nothing about the name.
     func result(for type: RecordType, of name: Name) -> UpstreamResult {
         let addresses = addresses(of: type)
-        guard !addresses.isEmpty else { return .indeterminateEmpty(ttl: statedTTL) }
+        guard !addresses.isEmpty else {
+            guard texts.isEmpty || texts.contains(where: { IPAddress($0) != nil }) else {
+                return .failure(.unusable("unreadable reply: nothing in its list is an address"))
+            }
+            return .indeterminateEmpty(ttl: statedTTL)
+        }
         return .answer(Answer(name: name, addresses: addresses, ttl: statedTTL ?? Self.minimumTTL))
     }
 

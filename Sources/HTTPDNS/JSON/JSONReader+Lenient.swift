@@ -3,12 +3,10 @@
 import DNSWire
 
 extension JSONReader {
-    /// Reads the strings of an array; other elements are skipped.
+    /// Reads the strings of an array; other elements are empty strings.
     mutating func strings() throws(JSONError) -> [String] {
         var strings: [String] = []
-        try array { reader throws(JSONError) in
-            if let text = try reader.stringIfAny() { strings.append(text) }
-        }
+        try array { reader throws(JSONError) in strings.append(try reader.stringIfAny() ?? "") }
         return strings
     }
 

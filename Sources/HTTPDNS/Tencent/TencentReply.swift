@@ -74,7 +74,8 @@ enum TencentReply {
     private static func list(_ part: ArraySlice<UInt8>) throws(UpstreamFailure) -> AddressList {
         let fields = part.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
         guard fields.count <= 2 else { throw unreadable }
-        var list = AddressList(texts: fields[0].split(separator: UInt8(ascii: ";")).map(text))
+        let addresses = fields[0].elementsEqual("0".utf8) ? [] : fields[0].split(separator: UInt8(ascii: ";"))
+        var list = AddressList(texts: addresses.map(text))
         if fields.count == 2 {
             guard let ttl = OutsideNumber(digits: fields[1]) else { throw unreadable }
             list.ttl = ttl

@@ -49,6 +49,17 @@ struct AliyunOutcomeTests {
                 == .results([.a: answer(["192.0.2.1"], ttl: 86_400), .aaaa: .indeterminateEmpty(ttl: 86_400)]))
     }
 
+    @Test(arguments: [#""999.1.1.1""#, "null", "7", #""""#, #"{"ip":"192.0.2.1"}"#, #""www.example.com", 0.5"#])
+    func `a list in which nothing is an address is unreadable, and says nothing about the name`(elements: String) throws {
+        let body = #"{"host":"www.example.com","ips":["# + elements + #"],"ipsv6":["2001:db8::1"],"ttl":60}"#
+        guard case .results(let results) = outcome(body), case .failure(.unusable(let reason))? = results[.a] else {
+            Issue.record("not a failure")
+            return
+        }
+        #expect(reason.contains("nothing in its list is an address"))
+        #expect(results[.aaaa] == answer(["2001:db8::1"], ttl: 60))
+    }
+
     @Test(arguments: ["0", "-1", "-9999999999999999999", "0.9", "null"])
     func `a TTL of 0 or less becomes the least one`(ttl: String) {
         let body = #"{"host":"www.example.com","ips":["192.0.2.1"],"ttl":\#(ttl)}"#
@@ -75,8 +86,8 @@ struct AliyunOutcomeTests {
             outcome(body) == .results([.a: answer(["192.0.2.1"], ttl: 60), .aaaa: answer(["2001:db8::1"], ttl: 60)]))
     }
 
-    @Test func `a family whose entries were all dropped is empty`() {
-        let body = #"{"host":"www.example.com","ips":["x"],"ttl":60}"#
+    @Test func `a family with addresses of the other alone is empty`() {
+        let body = #"{"host":"www.example.com","ips":["2001:db8::2"],"ttl":60}"#
         #expect(outcome(body, types: [.a]) == .results([.a: .indeterminateEmpty(ttl: 60)]))
     }
 

@@ -234,10 +234,20 @@ struct AliyunV2Tests {
     @Test(arguments: [
         #"{"ips":[],"ttl":30}"#, #"{"ips":[],"ttl":30,"no_ip_code":""}"#, #"{"ttl":30,"no_ip_code":"Whatever"}"#,
         #"{"ips":[],"ttl":30,"no_ip_code":null}"#, #"{"ips":[],"ttl":30,"no_ip_code":7}"#,
-        #"{"ips":["2001:db8::1"],"ttl":30}"#, #"{"ips":["x"],"ttl":30,"no_ip_code":"DomainNotExist"}"#,
+        #"{"ips":["2001:db8::1"],"ttl":30}"#,
     ])
     func `empty for a reason that is not given or not known is unknown`(family: String) {
         #expect(outcome(families: #""v4":\#(family)"#, types: [.a]) == .results([.a: .indeterminateEmpty(ttl: 30)]))
+    }
+
+    @Test(arguments: [#"{"ips":["x"],"ttl":30,"no_ip_code":"DomainNotExist"}"#, #"{"ips":[null],"ttl":30}"#])
+    func `a list in which nothing is an address is unreadable, whatever the reason beside it`(family: String) {
+        guard case .results(let results) = outcome(families: #""v4":\#(family)"#, types: [.a]),
+            case .failure(.unusable)? = results[.a]
+        else {
+            Issue.record("not a failure")
+            return
+        }
     }
 
     @Test func `a reason does not take addresses away`() {
