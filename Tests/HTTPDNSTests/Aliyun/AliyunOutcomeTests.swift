@@ -50,7 +50,8 @@ struct AliyunOutcomeTests {
     }
 
     @Test(arguments: [#""999.1.1.1""#, "null", "7", #""""#, #"{"ip":"192.0.2.1"}"#, #""www.example.com", 0.5"#])
-    func `a list in which nothing is an address is unreadable, and says nothing about the name`(elements: String) throws {
+    func `a list in which nothing is an address is unreadable, and says nothing about the name`(elements: String) throws
+    {
         let body = #"{"host":"www.example.com","ips":["# + elements + #"],"ipsv6":["2001:db8::1"],"ttl":60}"#
         guard case .results(let results) = outcome(body), case .failure(.unusable(let reason))? = results[.a] else {
             Issue.record("not a failure")
