@@ -40,6 +40,19 @@ struct FlightShareTests {
         #expect(coalescer.load.flights == 0)
     }
 
+    @Test @Loop func `flights are counted from more than half of the limit on, until fewer than a quarter are left`()
+        throws
+    {
+        let coalescer = Coalescer(clock: ManualClock(), limit: 8)
+        let flights = try (0..<5).map { index in
+            try #require(coalescer.join(try key("n\(index).example", Self.client), .a) { _ in })
+        }
+        for flight in flights.prefix(3) { coalescer.end(flight) }
+        #expect(flights[3].ticket != nil && flights[4].ticket != nil)
+        coalescer.end(flights[3])
+        #expect(flights[4].ticket == nil)
+    }
+
     @Test @Loop func `a client that joined the flight of a flooder does not lose its answer with it`() async {
         let limit = 100
         let machine = ResolverTests.Machine(flightLimit: limit)

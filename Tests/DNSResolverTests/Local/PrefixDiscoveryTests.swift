@@ -159,6 +159,15 @@ struct PrefixDiscoveryTests {
         #expect(machine.heard == [.awaited, prefix("2001:db8:64::/96")])
     }
 
+    @Test @Loop func `in another network the pauses begin again, however long LocalDNS was silent before`() async {
+        let machine = Machine(.failure(.network("unreachable")))
+        await machine.begin(for: .seconds(40))
+        await machine.begin()
+        let count = machine.localDNS.asked.count
+        await machine.clock.advance(by: .seconds(1))
+        #expect(machine.localDNS.asked.count == count + 1)
+    }
+
     @Test @Loop func `of several prefixes the one in use stays, whatever order they come in`() async {
         let machine = Machine(.addresses("64:ff9b::192.0.0.170", "2001:db8:64::192.0.0.170"))
         await machine.begin()

@@ -166,6 +166,34 @@ struct HTTP2ConnectionTests {
         #expect(server.connections == 2)
     }
 
+    // MARK: Resumed sessions
+
+    @Test(arguments: [true, false])
+    func `a resumed session's certificate stays as old as it was, that of a session which is refused is a new one`(
+        isResumed: Bool
+    ) async throws {
+        let leaf = try certificates.leaf(names: ["right.example"])
+        let server = try Nginx(leaf, tlsVersions: "TLSv1.2")
+        let keeper = SessionKeeper()
+        try await connect(to: server, keeper)
+        let earlier = try #require(await keeper.verified) - SessionKeeper.age
+        try await connect(to: isResumed ? server : Nginx(leaf, tlsVersions: "TLSv1.2"), keeper)
+        let verified = await keeper.verified
+        #expect((verified == earlier) == isResumed)
+    }
+
+    /// Makes a connection, with the last one's session, and closes it.
+    @Loop
+    private func connect(to server: Nginx, _ keeper: SessionKeeper) async throws {
+        let origin = HTTPOrigin(
+            scheme: .https, address: HTTPFixture.loopback, port: server.address.port, hosts: ["right.example"],
+            caFile: certificates.authority)
+        let connection = try HTTP2Connection(
+            origin, host: 0, resuming: keeper.session, of: keeper, loop: LoopRunner.shared.loop)
+        #expect(await HTTPFixture.eventually { await connection.idleSince != nil })
+        connection.closeIfIdle()
+    }
+
     // MARK: Requests without a reply
 
     private func nginx(_ backend: FakeHTTPDNS) throws -> Nginx {
@@ -415,6 +443,26 @@ private final class Crowd {
         guard let number = waiting.keys.sorted().randomElement(using: &numbers) else { return }
         waiting.removeValue(forKey: number)?.cancel()
     }
+}
+
+/// Stores what a connection's handshake left, as if its certificate had been verified `age` ago.
+@Loop
+private final class SessionKeeper: HTTP2ConnectionOwner {
+    nonisolated static let age: Duration = .seconds(3_000)
+    let streamLimit = 1
+    private(set) var session: TLSSession?
+    private(set) var verified: Instant?
+
+    nonisolated init() {}
+
+    func learn(streamLimit limit: UInt32) {}
+
+    func keep(_ tls: TLSChannel, for host: Int, verified: Instant) {
+        session = tls.resumable(verified: verified - Self.age)
+        self.verified = verified
+    }
+
+    func remove(_ connection: HTTP2Connection) {}
 }
 
 /// The number of times that a request was permitted.

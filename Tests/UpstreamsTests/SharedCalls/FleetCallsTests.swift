@@ -202,6 +202,14 @@ struct FleetCallsTests {
         #expect(server.send(2_000) == 999)
     }
 
+    @Test func `a server that starts again without Redis has its share less what it sent before`() {
+        var part = FleetPart(limit: 1_000)
+        part.move(to: 1)
+        part.lose(ownCalls: 0)
+        part.restore(FleetPart.Record(number: 1, epoch: 0, reserve: 0, servers: 4), ownCalls: 200)
+        #expect(part.left == 50)
+    }
+
     @Test @Loop func `what was sent without Redis is in the fleet's count when it is back`() async throws {
         let servers = try (0..<2).map { _ in try redis.server(daily: 1_000) }
         _ = servers[0].send(1)
