@@ -243,4 +243,13 @@ struct ControlAPITests {
             return report
         }
     }
+
+    @Test @Loop func `a body beyond the limit is refused as too large`() {
+        let exchange = ControlExchange(ControlRequest(method: "POST", path: "/v1/flush"))
+        let part = [UInt8](repeating: 0, count: ControlRequest.bodyLimit)
+        for status in [nil, 413] {
+            #expect(part.withUnsafeBytes { exchange.take($0) })
+            #expect(exchange.response?.status == status)
+        }
+    }
 }

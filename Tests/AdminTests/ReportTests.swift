@@ -53,6 +53,43 @@ struct ReportTests {
         #expect(status.json.contains("\"forgeable\":[\"a \\\"quoted\\\" \\n name\\u007f\"]"))
     }
 
+    @Test func `a server is cut off when it has providers, and none with an address that is asked`() {
+        var (status, provider, address) = (StatusReport(), StatusReport.Provider(), StatusReport.Address())
+        #expect(!status.isCutOff)
+        let states: [(StatusReport.State, StatusReport.State)] = [
+            (.used, .used), (.used, .inBackoff), (.refused, .used),
+        ]
+        let isCutOff = states.map { states in
+            (provider.state, address.state) = states
+            provider.addresses = [address]
+            status.providers = [provider]
+            return status.isCutOff
+        }
+        #expect(isCutOff == [false, true, true])
+    }
+
+    /// The numbers and texts of a report that are lost on the way over the socket.
+    private func lost<Record: JSONRecord>(_: Record.Type) throws -> [String] {
+        let json = Record().json.replacing(":0", with: ":7").replacing(":\"\"", with: ":\"x\"")
+        let read = try Record(json: Array(json.utf8))
+        return zip(Mirror(reflecting: read).children, Mirror(reflecting: Record()).children).compactMap { new, old in
+            let isEmpty = old.value as? Int == 0 || old.value as? String == ""
+            return isEmpty && "\(new.value)" == "\(old.value)" ? new.label : nil
+        }
+    }
+
+    @Test func `each number and each text of a report is written and read`() throws {
+        let reports: [any JSONRecord.Type] = [
+            StatusReport.self, StatusReport.Policy.self, StatusReport.Cache.self, StatusReport.Encrypted.self,
+            StatusReport.Dnstap.self, StatusReport.SharedCache.self, StatusReport.Provider.self,
+            StatusReport.Address.self, StatusReport.Server.self, StatusReport.Forward.self, ForgedAddress.self,
+            CacheReport.Entry.self, CachedRecord.self, TraceReport.self, TraceReport.Step.self,
+            WhyReport.self, BadAddressReport.BadAddress.self, HandoverReport.self, FaultReport.self, FlushReport.self,
+            SwitchReport.self, ReloadReport.self,
+        ]
+        for report in reports { #expect(try lost(report) == [], "\(report)") }
+    }
+
     @Test func `an answer for one network says so, on the way over the socket and to people`() throws {
         var entry = CacheReport.Entry()
         (entry.name, entry.type, entry.source, entry.clients) = ("www.example.com", "A", "vendor", "198.51.100.0/24")

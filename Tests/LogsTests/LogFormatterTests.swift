@@ -63,6 +63,11 @@ import Testing
         #expect(line(.text, "\u{1b}\u{7}\u{202e}").hasSuffix(": \\x1b\\x07\\u{202e}\n"))
     }
 
+    @Test func `text is cut when it is longer than 2,048 bytes with the ellipsis`() {
+        #expect(LogText.cut(String(repeating: "x", count: 2_045)).hasSuffix("x"))
+        #expect(LogText.cut(String(repeating: "x", count: 2_046)) == String(repeating: "x", count: 2_045) + "…")
+    }
+
     @Test(arguments: [LogStyle.text, .json], ["x", "\u{1}", "\"", "\u{e0041}", "ü", "\u{10ffff}"])
     func `a line is bounded whatever is in it`(style: LogStyle, character: String) {
         let line = line(style, String(repeating: character, count: 100_000))

@@ -1,4 +1,5 @@
 import Glibc
+import Logging
 import Platform
 import TestSupport
 import Testing
@@ -54,6 +55,24 @@ import Testing
                 bytes += buffer[..<received]
             }
         }
+    }
+
+    @Test func `a logger's messages are written in the style of its output, from its level on`() throws {
+        var pipes: [Int32] = [0, 0]
+        try #require(pipe(&pipes) == 0)
+        let output = try LogOutput(.text, level: .warning, journalStream: nil, to: pipes[1])
+        output.logger.info("hidden")
+        output.logger.warning("shown")
+        output.set(.json, level: .info)
+        output.logger.info("later")
+        output.finish(within: .patience)
+        close(pipes[1])
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        let count = Glibc.read(pipes[0], &buffer, buffer.count)
+        close(pipes[0])
+        let lines = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self).split(separator: "\n")
+        #expect(lines.count == 2 && lines[0].hasSuffix(" warning: shown"))
+        #expect(lines.last?.hasPrefix("{\"time\":") == true)
     }
 
     private static func line(_ number: Int) -> [UInt8] {

@@ -27,10 +27,11 @@ struct MonitorAPITests {
     private func ask(
         _ path: String, method: String = "GET", host: String? = "127.0.0.1:9053", accept: String? = nil,
         unreadiness: String? = nil, parameters: [String: String] = [:], site: String? = nil, looksUp: Bool = true,
-        names: [TrafficReport.Count]? = nil
+        names: [TrafficReport.Count]? = nil, providers: [StatusReport.Provider] = []
     ) async -> ControlResponse {
         let target = FakeTarget()
         target.hottestNames = names
+        target.status.providers = providers
         target.status.version = "1.2.3"
         target.unreadiness = unreadiness
         return await MonitorAPI(target: target, hostName: "node7", looksUp: looksUp, clock: ManualClock()).respond(
@@ -42,6 +43,15 @@ struct MonitorAPITests {
         let response = await ask("/metrics")
         #expect(response.status == 200 && response.contentType == "text/plain; version=0.0.4; charset=utf-8")
         #expect(response.body.contains("\nhttpdnsd_build_info{version=\"1.2.3\"} 1\n"))
+    }
+
+    @Test @Loop func `an address is up unless it is in backoff`() async {
+        var (provider, used, failed) = (StatusReport.Provider(), StatusReport.Address(), StatusReport.Address())
+        (used.address, failed.address, failed.state) = ("192.0.2.1:443", "192.0.2.2:443", .inBackoff)
+        (provider.name, provider.addresses) = ("vendor", [used, failed])
+        let lines = await ask("/metrics", providers: [provider]).body.split(separator: "\n")
+        let values = lines.filter { $0.hasPrefix("httpdnsd_provider_address_up{") }.map { $0.suffix(2) }
+        #expect(values == [" 1", " 0"])
     }
 
     @Test @Loop func `metrics come as OpenMetrics to a client that asks for it`() async {
@@ -96,7 +106,7 @@ struct MonitorAPITests {
     @Test @Loop func `the page gets its numbers as events, one object in one line`() async {
         let response = await ask("/events", unreadiness: "stopping")
         let event = response.parts?.next() ?? ""
-        #expect(response.contentType == "text/event-stream")
+        #expect(response.contentType == "text/event-stream" && response.parts?.interval == .seconds(2))
         #expect(event.hasPrefix("data: {\"unready\":\"stopping\",\"status\":{") && event.hasSuffix("}\n\n"))
         #expect(event.split(separator: "\n").count == 1)
     }

@@ -22,6 +22,26 @@ struct TrafficHistoryTests {
         }
     }
 
+    /// The clock of a machine that sleeps: its timers come late.
+    @Loop
+    private final class SleepyClock: LoopClock {
+        private(set) var now = Instant(nanoseconds: 0)
+        private var timer: LoopTimer?
+
+        nonisolated init() {}
+
+        func schedule(at instant: Instant, _ body: @escaping @Loop () -> Void) -> LoopTimer {
+            let timer = LoopTimer(body)
+            self.timer = timer
+            return timer
+        }
+
+        func wake(after duration: Duration) {
+            now = now + duration
+            timer?.fire()
+        }
+    }
+
     private let counters = Counters()
     private let clock = ManualClock()
 
@@ -50,6 +70,14 @@ struct TrafficHistoryTests {
             await clock.advance(by: .seconds(10))
         }
         #expect(history.steps(after: 0) == (3...TrafficHistory.limit + 2).map { step($0) })
+    }
+
+    @Test @Loop func `what a machine answered before it slept is in the first step, and the others have none`() {
+        let clock = SleepyClock()
+        let history = TrafficHistory(clock: clock) { [counters] in counters.answers }
+        counters.fast = 2
+        clock.wake(after: .seconds(35))
+        #expect(history.steps(after: 0) == [step(2), step(0), step(0)])
     }
 
     @Test @Loop func `a reader gets each step once, and a new one all of them`() async {

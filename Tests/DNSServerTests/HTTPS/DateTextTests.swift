@@ -8,7 +8,8 @@ import Testing
         arguments: [
             (1_740_787_199, "Fri, 28 Feb 2025 23:59:59 GMT"), (1_767_225_599, "Wed, 31 Dec 2025 23:59:59 GMT"),
             (1_767_225_600, "Thu, 01 Jan 2026 00:00:00 GMT"), (1_835_395_200, "Tue, 29 Feb 2028 00:00:00 GMT"),
-            (0, nil), (1_735_689_599, nil), (.min, nil), (253_402_300_800, nil), (.max, nil),
+            (1_760_091_010, "Fri, 10 Oct 2025 10:10:10 GMT"), (0, nil), (1_735_689_599, nil), (.min, nil),
+            (253_402_300_800, nil), (.max, nil),
         ] as [(Int64, String?)])
     func `it has one form, and there is none of a clock that is not set`(time: Int64, text: String?) {
         #expect(DateText.of(time) == text)

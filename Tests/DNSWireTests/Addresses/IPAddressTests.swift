@@ -5,7 +5,7 @@ import Testing
 struct IPAddressTests {
     @Test(arguments: [
         "2001:db8::1", "::", "::1", "1::", "2001:db8:0:1:1:1:1:1", "2001:0:0:1::1", "2001:db8:a:b:c:d:e:f",
-        "192.0.2.1", "0.0.0.0", "255.255.255.255", "fe80::1:0:0:1",
+        "192.0.2.1", "0.9.10.100", "255.255.255.255", "fe80::1:0:0:1",
     ])
     func `canonical text survives the way there and back`(text: String) {
         #expect(IPAddress(text)?.description == text)

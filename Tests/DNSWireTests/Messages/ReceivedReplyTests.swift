@@ -58,6 +58,16 @@ struct ReceivedReplyTests {
         #expect(try answer(reply([a("www.example.com", "2001:db8::1")])).isNegative(for: .a))
     }
 
+    @Test(arguments: [(.a, 1), (.any, 2)] as [(RecordType, Int)])
+    func `of the records at the end of the chain those of the question's type are retained, for ANY all`(
+        type: RecordType, count: Int
+    ) throws {
+        let records = [a("www.example.com", "192.0.2.1"), a("www.example.com", "2001:db8::1")]
+        var message = reply(records)
+        message.questions = [Question(name: name("www.example.com"), type: type)]
+        #expect(try answer(message, to: message.questions[0]).answers == Array(records.prefix(count)))
+    }
+
     @Test func `the additional section and name servers are dropped`() throws {
         let message = reply(
             [a("www.example.com", "192.0.2.1")], authorities: [alias("example.com", "ns.example.com", type: .ns)],

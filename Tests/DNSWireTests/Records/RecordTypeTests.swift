@@ -12,6 +12,18 @@ struct RecordTypeTests {
         #expect(RecordType(text)?.rawValue == number)
     }
 
+    @Test func `types have the mnemonics of IANA's registry`() {
+        let registered: [(UInt16, String)] = [
+            (1, "A"), (2, "NS"), (5, "CNAME"), (6, "SOA"), (12, "PTR"), (13, "HINFO"), (15, "MX"), (16, "TXT"),
+            (17, "RP"), (18, "AFSDB"), (28, "AAAA"), (29, "LOC"), (33, "SRV"), (35, "NAPTR"), (37, "CERT"),
+            (39, "DNAME"), (41, "OPT"), (43, "DS"), (44, "SSHFP"), (46, "RRSIG"), (47, "NSEC"), (48, "DNSKEY"),
+            (50, "NSEC3"), (51, "NSEC3PARAM"), (52, "TLSA"), (53, "SMIMEA"), (59, "CDS"), (60, "CDNSKEY"),
+            (61, "OPENPGPKEY"), (64, "SVCB"), (65, "HTTPS"), (99, "SPF"), (251, "IXFR"), (252, "AXFR"), (255, "ANY"),
+            (256, "URI"), (257, "CAA"),
+        ]
+        for (number, mnemonic) in registered { #expect(RecordType(rawValue: number).description == mnemonic) }
+    }
+
     @Test(arguments: ["", "TYPE", "TYPE65536", "TYPE-1", "TYPE+1", "+1", "-1", "B", "A ", "TYPE 1", "0x1"])
     func `text that is no type is refused`(text: String) {
         #expect(RecordType(text) == nil)

@@ -26,6 +26,21 @@ import Testing
         #expect(try SQLiteConnection("", .memory).integer("PRAGMA busy_timeout", in: StoredRange.pages) == 250)
     }
 
+    @Test func `an interrupt ends what runs while it may be interrupted, and nothing after that`() throws {
+        let connection = try SQLiteConnection("", .memory)
+        let interrupt = StatementInterrupt()
+        let rows = try connection.prepare("SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3")
+        _ = try connection.interruptible(by: interrupt) { () throws(SQLiteError) in try rows.step() }
+        interrupt.raise()
+        #expect(try rows.step())
+        #expect(throws: SQLiteError.self) {
+            try connection.interruptible(by: interrupt) { () throws(SQLiteError) in
+                interrupt.raise()
+                _ = try rows.step()
+            }
+        }
+    }
+
     @Test func `no trigger runs, and no value is longer than an answer can be`() throws {
         let connection = try SQLiteConnection("", .memory)
         try connection.execute(

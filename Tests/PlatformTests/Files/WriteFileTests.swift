@@ -41,6 +41,23 @@ import Testing
         #expect(access(path + ".new", F_OK) != 0)
     }
 
+    @Test func `an operator's file is made, or replaced behind its link, and a pipe gets the bytes`() throws {
+        let (path, link) = (directory.path + "/a", directory.path + "/link")
+        #expect(symlink(path, link) == 0)
+        for (name, bytes) in [(path, [1]), (link, [2]), (path, [3, 4])] as [(String, [UInt8])] {
+            try writeOutput(name, bytes, mode: 0o600)
+            #expect(try readFile(path, limit: 9) == bytes)
+        }
+        var status = stat()
+        #expect(lstat(link, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
+        let pipe = directory.path + "/pipe"
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let reader = Descriptor(owning: open(pipe, O_RDONLY | O_NONBLOCK))
+        try writeOutput(pipe, [5], mode: 0o600)
+        var byte: UInt8 = 0
+        #expect(read(reader.number, &byte, 1) == 1 && byte == 5)
+    }
+
     @Test func `a folder that is not there is an error that names the file`() {
         let error = #expect(throws: SystemError.self) { try replaceFile("/nowhere/a", [1], mode: 0o600) }
         #expect(error?.description == "make /nowhere/a.new: No such file or directory")

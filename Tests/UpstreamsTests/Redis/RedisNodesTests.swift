@@ -37,6 +37,15 @@ struct RedisNodesTests {
         #expect(redis.channels.map(\.sent) == [["GET"], ["GET", "GET"]])
     }
 
+    @Test @Loop func `a name that moves back to the configured server is asked of it again`() {
+        let nodes = redis.nodes()
+        _ = get(nodes, name)
+        redis.last?.reply(moved(name, "192.0.2.2:6379"))
+        redis.last?.reply(moved(name, "192.0.2.1:6379"))
+        _ = get(nodes, name)
+        #expect(redis.channels.map(\.sent) == [["GET", "GET", "GET"], ["GET"]])
+    }
+
     @Test @Loop func `a name whose slot is on its way is asked of the other node once, behind ASKING`() {
         let nodes = redis.nodes()
         _ = get(nodes, name)
