@@ -166,6 +166,10 @@ let package = Package(
             .testTarget(
                 name: "IntegrationTests", dependencies: ["TestServers", "TestSupport", "DNSWire", "httpdnsd"],
                 swiftSettings: settings),
+            // With the stages of IntegrationTests.
+            .testTarget(
+                name: "TimingTests", dependencies: ["IntegrationTests", "TestServers", "TestSupport"],
+                swiftSettings: settings),
         ]
 )
 

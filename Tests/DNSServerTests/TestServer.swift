@@ -27,12 +27,11 @@ struct TestServer: Sendable {
 
     static let loop = LoopRunner.shared.loop
 
-    /// The server's own limits, except that no answer of a test is late on a busy machine, and no connection slow: all
-    /// unit tests run at once, and one that awaits something goes on only after hundreds of others, also after 10 s.
+    /// The server's own limits, except that no answer of a test is late on a busy machine, and no connection slow.
     static let limits = {
         var limits = ServerLimits()
         (limits.answer, limits.drain) = (.patience, .patience)
-        (limits.handshake, limits.idle, limits.stall) = (.longPatience, .longPatience, .longPatience)
+        (limits.handshake, limits.idle, limits.stall) = (.patience, .patience, .patience)
         return limits
     }()
 

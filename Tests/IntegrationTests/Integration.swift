@@ -2,8 +2,8 @@ import Glibc
 import TestServers
 import Testing
 
-/// All tests of the running program, one after the other: they start processes, and measure times on a machine that may
-/// be slow.
+/// All tests of the running program, one after the other, as each starts several processes. None says how long something
+/// takes, as the machine may be slow: that is in `TimingTests`.
 @Suite(.serialized)
 enum Integration {}
 

@@ -11,12 +11,15 @@ import Testing
 @Suite struct TLSAttackTests {
     @Test func `a handshake that takes too long is closed`() async throws {
         var limits = TestServer.limits
-        // Enough for the honest client on a busy machine.
-        limits.handshake = .seconds(3)
+        limits.handshake = .seconds(1)
         try await EncryptedServer.run(limits: limits) { server in
+            // On a busy machine an honest handshake may take too long as well; the next one may not.
+            let end = ContinuousClock.now + .patience
+            var honest = try? TestTLSClient(server.address)
+            while honest == nil, ContinuousClock.now < end { honest = try? TestTLSClient(server.address) }
+            let client = try #require(honest)
             let slow = try TestTCPClient(server.address)
             try slow.send([0x16, 0x03, 0x01])
-            let client = try TestTLSClient(server.address)
             #expect(slow.isClosed(within: .patience))
             #expect(try client.ask(.query("one.example")).rcode == 0)
         }

@@ -43,7 +43,7 @@ final class TestTLSClient {
             }
         }
         guard isConnected else { throw TestFailure("cannot connect to \(server)") }
-        var limit = timeval(tv_sec: 30, tv_usec: 0)
+        var limit = timeval(tv_sec: time_t(Duration.patience.components.seconds), tv_usec: 0)
         setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         if !offer.prefix.isEmpty { _ = Glibc.send(number, offer.prefix, offer.prefix.count, Int32(MSG_NOSIGNAL)) }
         SSL_set_fd(connection, number)

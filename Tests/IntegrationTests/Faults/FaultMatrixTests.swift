@@ -38,8 +38,6 @@ extension Integration {
             }
         }
 
-        /// The promise to a client, less the time for which a busy machine stalled.
-        private static let answerTime = Duration.milliseconds(2_500)
         /// Calls for one name that an affected provider may receive: a broken stream may mean the connection's end, so
         /// that the name is asked again. Any other provider receives one.
         private static let callLimit = 4
@@ -49,15 +47,12 @@ extension Integration {
         private static let names = ["slow-struck", "slow-b", "slow-c", "slow-d", "slow-e"]
 
         @Test(arguments: Cell.all)
-        func `every client gets a right answer in time from a source that works, and no call is wasted`(
-            cell: Cell
-        ) throws {
+        func `every client gets a right answer from a source that works, and no call is wasted`(cell: Cell) throws {
             let network = try Network(cell)
             try network.warmUp()
             try network.begin()
-            for (name, reply) in try network.ask(Self.names) {
-                #expect(cell.sources(of: name).contains { $0 == reply.source }, "\(name)")
-                #expect(reply.time < Self.answerTime, "\(name)")
+            for (name, source) in try network.ask(Self.names) {
+                #expect(cell.sources(of: name).contains { $0 == source }, "\(name)")
             }
             for vendor in network.vendors {
                 for name in Self.names {
@@ -66,7 +61,7 @@ extension Integration {
                 }
                 #expect(vendor.relay.connections <= Self.connectionLimit, "\(vendor.source)")
             }
-            try network.endWell(within: Self.answerTime)
+            try network.endWell()
         }
     }
 }
@@ -218,37 +213,31 @@ extension Integration.FaultMatrixTests {
             }
         }
 
-        struct Reply {
-            let source: Source?
-            let time: Duration
-        }
-
         /// Asks for all names at once.
-        func ask(_ names: [String]) throws -> [String: Reply] {
+        ///
+        /// - Returns: the source of each answer.
+        func ask(_ names: [String]) throws -> [String: Source?] {
             let client = try daemon.client()
-            let watch = Stopwatch()
             for (number, name) in names.enumerated() {
                 try client.send(.query("\(name).example.com", id: UInt16(number)))
             }
-            var replies: [String: Reply] = [:]
+            var sources: [String: Source?] = [:]
             for _ in names {
                 let message = try client.receive().message
-                replies[names[Int(message.id)]] = Reply(source: Source(message), time: watch.fair)
+                sources.updateValue(Source(message), forKey: names[Int(message.id)])
             }
-            return replies
+            return sources
         }
 
-        /// Checks that the first provider answers again where it can, soon at the latest.
-        func endWell(within limit: Duration) throws {
+        /// Checks that the first provider answers again where it can, and until then the second.
+        func endWell() throws {
             guard cell.canAnswer("slow-after", .first) else { return }
             let client = try daemon.client()
             var sources: [Source?] = []
             let deadline = ContinuousClock.now + .patience
             while sources.last != .first, ContinuousClock.now < deadline {
                 if cell.fault == .idleClose, cell.reach == .all { vendors[0].relay.disconnect() }
-                let watch = Stopwatch()
                 sources.append(Source(try client.ask("slow-after\(sources.count).example.com")))
-                #expect(watch.fair < limit)
             }
             #expect(sources.last == .first)
             #expect(sources.dropLast().allSatisfy { $0 == .second })

@@ -50,7 +50,4 @@ extension [LabLookup] {
     var tally: [LabLookup.Verdict: Int] { reduce(into: [:]) { $0[$1.verdict, default: 0] += 1 } }
 
     func count(_ verdict: LabLookup.Verdict) -> Int { count { $0.verdict == verdict } }
-
-    /// The longest time that a client waited.
-    var slowest: Duration { map(\.lookup.time).max() ?? .zero }
 }

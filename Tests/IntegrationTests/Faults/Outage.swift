@@ -40,15 +40,13 @@ struct Outage: Sendable {
     private static let rounds = 5
     /// The percentage of look-ups before the cut.
     private static let percentBefore = 10
-    /// How long fresh answers are awaited once HTTPDNS is back.
-    private static let recoveryLimit: Duration = .seconds(6)
 
     /// Look-ups of names asked for before the run.
     let warm: [LabLookup]
     /// Look-ups of names never asked for before, one of each family.
     let cold: [LabLookup]
-    /// The time from HTTPDNS's return until the last of these names was right and fresh. Nil: some were not in time, or
-    /// LocalDNS was honest: then its answer may correctly stay.
+    /// The time from HTTPDNS's return until the last of these names was right and fresh. Nil: some never were, or LocalDNS
+    /// was honest: then its answer may correctly stay.
     let recovery: (warm: Duration?, cold: Duration?)
 
     init(_ kind: Kind, in lab: Lab) throws {
@@ -93,11 +91,11 @@ struct Outage: Sendable {
 
     /// Asks repeatedly until each answer has once been the moved site's.
     ///
-    /// - Returns: the time until then; nil: not in time.
+    /// - Returns: the time until then; nil: it has not been.
     private static func recovery(of questions: [LabLookup.Question], _ client: BulkClient) throws -> [Duration?] {
         let start = client.now
         var times = [Duration?](repeating: nil, count: questions.count)
-        while client.now - start < recoveryLimit {
+        while client.now - start < .patience {
             let missing = times.indices.filter { times[$0] == nil }
             guard !missing.isEmpty else { break }
             for (index, lookup) in zip(missing, try LabLookup.ask(missing.map { questions[$0] }, client)) {

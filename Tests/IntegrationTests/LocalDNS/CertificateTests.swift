@@ -61,9 +61,7 @@ extension Integration {
         func `HTTPDNS fails: what a client gets for each kind of server`(kind: Kind, listed: Bool) throws {
             let stage = try CertificateStage([kind], listed: listed)
             stage.cutHTTPDNS()
-            let began = Stopwatch()
             let reply = try stage.ask()
-            #expect(began.fair < .milliseconds(2_500))
             switch kind {
             case .honest:
                 #expect(reply.addresses == [kind.address])
@@ -161,7 +159,7 @@ extension Integration {
                 })
             let forged = lookups.count { $0.reply?.addresses.isEmpty == false }
             #expect(forged == 0)
-            #expect(lookups.allSatisfy { $0.reply != nil && $0.time < .milliseconds(2_500) })
+            #expect(lookups.allSatisfy { $0.reply != nil })
         }
 
         @Test func `HTTPDNS fails: an address that cannot be reached is not given as one without TLS`() throws {

@@ -183,13 +183,11 @@ extension Integration {
             #expect(try stage.ask("www.example.com").addresses.count == 2)
         }
 
-        @Test func `40 silent clients delay no command and no query`() throws {
+        @Test func `40 silent clients hold up no command and no query`() throws {
             let stage = try ControlStage()
             let silent = try (0..<40).map { _ in try Silent(stage.socket) }
-            let started = Stopwatch()
             #expect(try stage.ask("www.example.com").addresses.count == 2)
             #expect(try stage.run("status").status == 0)
-            #expect(started.fair < .seconds(5))
             withExtendedLifetime(silent) {}
         }
 
@@ -336,10 +334,8 @@ extension Integration {
             let stage = try ControlStage(localDNS: Self.local)
             #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
             let names = ["www.example.com"]
-            let started = Stopwatch()
             let off = try stage.askWhile(["switch", "off"], names: names)
             #expect(off.outcome.status == 0)
-            #expect(started.fair < .seconds(5))
             #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
             #expect(try stage.run("status").output.contains("OFF"))
             let on = try stage.askWhile(["switch", "on"], names: names)
@@ -378,13 +374,9 @@ extension Integration {
             let stage = try Stage()
             let arguments = ["healthcheck", "--config", stage.daemon.configurationFile]
             stage.vendor.stop()
-            let started = Stopwatch()
             #expect(try Daemon.run(arguments).status == 0)
-            #expect(started.fair < .seconds(1))
             stage.daemon.signal(SIGSTOP)
-            let stopped = Stopwatch()
             #expect(try Daemon.run(arguments).status == 1)
-            #expect(stopped.fair < .seconds(2))
             stage.daemon.signal(SIGCONT)
             #expect(try stage.daemon.stop() == 0)
             #expect(try Daemon.run(arguments).status == 1)
@@ -429,7 +421,7 @@ extension Integration {
     }
 
     /// A client of the control socket that sends nothing.
-    private final class Silent {
+    final class Silent {
         private var number: Int32
 
         init(_ path: String) throws {

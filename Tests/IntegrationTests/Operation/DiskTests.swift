@@ -17,7 +17,7 @@ extension Integration {
         }
 
         private func daemon(
-            _ vendor: String, path: String? = nil, timeout: String = "300ms", provider: String = "",
+            _ vendor: String, path: String? = nil, provider: String = "",
             ports: [UInt16]? = nil, wrapper: [String] = []
         ) throws -> Daemon {
             let rest = DaemonConfiguration.rest(
@@ -26,7 +26,7 @@ extension Integration {
             .replacingOccurrences(
                 of: "path = \"\"", with: "path = \"\(path ?? self.path)\"\nflush_interval = \"100ms\"")
             return try Daemon(
-                DaemonConfiguration.aliyun(vendor, "timeout = \"\(timeout)\"\n" + provider) + rest, wrapper: wrapper)
+                DaemonConfiguration.aliyun(vendor, "timeout = \"1900ms\"\n" + provider) + rest, wrapper: wrapper)
         }
 
         private func written(_ count: Int) throws -> Bool {
@@ -81,38 +81,30 @@ extension Integration {
             let kills = ProcessInfo.processInfo.environment["HTTPDNSD_KILLS"].flatMap { Int($0) } ?? 10
             var numbers = SeededNumbers(11)
             var position = 0
-            // Answered longer before the end than a flush interval plus the time for which a busy machine stalled.
             var flushed: Set<String> = []
             // Whatever the machine does, only the vendor can answer.
             localDNS.behave(.silent)
             for kill in 0..<kills {
-                let daemon = try daemon(vendor.url, timeout: "1900ms")
+                let daemon = try daemon(vendor.url)
                 let client = try daemon.client()
-                let watch = Stopwatch()
-                // Once so late that answers are due to be there; less the time for which the machine stalled, which makes
-                // them due later.
-                let time = Duration.milliseconds(kill == 0 ? 900 : Int.random(in: 20...900, using: &numbers))
-                var answered: [(at: ContinuousClock.Instant, name: String)] = []
-                while watch.fair < time {
+                let end = ContinuousClock.now + .milliseconds(Int.random(in: 20...900, using: &numbers))
+                repeat {
                     // Mostly new names, and some that were answered before.
                     let index = Bool.random(using: &numbers) ? position : Int.random(in: 0...position, using: &numbers)
                     if index == position { position = (position + 1) % names.count }
                     #expect(try client.ask(names[index]).addresses == [addresses[index]], "kill \(kill)")
-                    answered.append((.now, names[index]))
-                }
+                } while ContinuousClock.now < end
+                // Once so late that some are there, two answers in a row at most.
+                if kill == 0 { #expect(try written(position)) }
                 daemon.signal(SIGKILL)
-                let killed = ContinuousClock.now
                 _ = try daemon.finish()
                 #expect(!daemon.errors.contains("damaged"), "kill \(kill): \(daemon.errors)")
-                let stored = Set(try select("SELECT name FROM answer"))
-                let patience = Duration.milliseconds(500) + watch.lost
-                let due = answered.filter { killed - $0.at > patience }
-                let lost = due.filter { !stored.contains($0.name) }.map { "\($0.name), \(killed - $0.at) before" }
+                let rows = try select("SELECT name FROM answer")
+                #expect(kill > 0 || rows.count * 2 >= position)
                 // Counted, so that a failure does not print them all.
-                #expect(lost.count == 0, "kill \(kill): such as \(lost.prefix(3))")
-                let gone = flushed.subtracting(stored)
+                let gone = flushed.subtracting(rows)
                 #expect(gone.count == 0, "kill \(kill): such as \(gone.prefix(3))")
-                flushed.formUnion(due.map(\.name))
+                flushed.formUnion(rows)
                 #expect(try select("PRAGMA quick_check") == ["ok"], "kill \(kill)")
             }
             #expect(!flushed.isEmpty)

@@ -1,6 +1,7 @@
 import Foundation
 import TestServers
 import TestSupport
+import Testing
 
 /// A machine whose programs ask its server, between a fake vendor and a fake LocalDNS.
 struct DoctorMachine {
@@ -59,6 +60,19 @@ struct DoctorMachine {
     /// Changes the file that `doctor` reads.
     func rewrite(_ text: String, _ other: String) throws {
         try directory.write(directory.read("httpdnsd.toml").replacing(text, with: other), to: "httpdnsd.toml")
+    }
+
+    /// Expects that just this is found: at some time, since on a busy machine a check may be late, which is found too.
+    func finds(
+        _ keys: [String], resolvConf: String = ClientHost.resolvConf, within wrapper: [String] = [],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let end = ContinuousClock.now + .patience
+        var found: [String]
+        repeat {
+            found = try self.keys(resolvConf: resolvConf, within: wrapper)
+        } while found != keys && ContinuousClock.now < end
+        #expect(found == keys, sourceLocation: sourceLocation)
     }
 
     /// The keys of what is found.

@@ -82,7 +82,7 @@ extension Integration {
             let http = "http = \"\(url.dropFirst("http://".count))\""
             let stage = try ControlStage(extra: "queries = true\n", control: http)
             // Of the events, which never end, the first.
-            let first = "sed '/^data: /q' < <(curl --silent --noproxy '*' --max-time 30 \"$1\" 2>/dev/null)"
+            let first = "sed '/^data: /q' < <(curl --silent --noproxy '*' --max-time 60 \"$1\" 2>/dev/null)"
             let read = { path in
                 try ChildProcess.run(["bash", "-c", first, "bash", url + path], within: .patience * 2).output
             }

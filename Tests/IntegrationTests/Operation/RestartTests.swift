@@ -92,7 +92,6 @@ extension Integration {
             let first = try daemon(way)
             let (udp, tcp) = (try TestDNSClient(first.address), try TestTCPClient(first.address))
             vendor.misbehave(.hang)
-            let watch = Stopwatch()
             try udp.send(.query("slow.example.com", id: 1, edns: TestEDNS()))
             try tcp.send([.query("late.example.com", id: 2, edns: TestEDNS())])
             #expect(vendor.waitForCalls(2))
@@ -100,7 +99,6 @@ extension Integration {
             let second = try follow(first, way)
             #expect(try udp.receive().message.addresses == ["192.0.2.1"])
             #expect(try tcp.receive()?.addresses == ["192.0.2.1"])
-            #expect(watch.elapsed - watch.lost < .milliseconds(2_500) + .patience / 4)
             #expect(second.isRunning)
         }
 
@@ -138,7 +136,7 @@ extension Integration {
                 try ChildProcess(
                     [
                         "kdig", "@127.0.0.1", "-p", "\(port)", "+tls-ca=\(certificates.authority)", "+noretry",
-                        "+tls-hostname=dns.example", "+timeout=25", "cached.example.com",
+                        "+tls-hostname=dns.example", "+timeout=60", "cached.example.com",
                     ] + options)
             }
             func isAnswered(_ client: ChildProcess) throws -> Bool {

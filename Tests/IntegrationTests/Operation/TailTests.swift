@@ -16,11 +16,11 @@ extension Integration {
             // As a shell in a terminal starts it: `swift test` ignores SIGINT, which its children inherit.
             let command = try ChildProcess(
                 ["env", "--default-signal=INT", Daemon.executable, "tail", "--socket", stage.socket] + arguments)
-            let watch = Stopwatch()
+            let end = ContinuousClock.now + .patience
             repeat {
                 #expect(try stage.daemon.client(from: client).ask(name).rcode == ResponseCode.noError)
                 if command.waitForOutput(.milliseconds(150), { output, _ in output.contains(name) }) { return command }
-            } while command.isRunning && watch.fair < .patience
+            } while command.isRunning && ContinuousClock.now < end
             throw TestFailure("nothing is shown: \(command.output)\(command.errors)")
         }
 
@@ -75,9 +75,9 @@ extension Integration {
             #expect(fifth.status == 1 && fifth.errors == "4 clients are shown queries already, and no more can be\n")
             four[0].signal(SIGKILL)
             _ = try four[0].finish(within: .patience)
-            let watch = Stopwatch()
+            let end = ContinuousClock.now + .patience
             var last = try? tail(stage)
-            while last == nil, watch.fair < .patience { last = try? tail(stage) }
+            while last == nil, ContinuousClock.now < end { last = try? tail(stage) }
             #expect(last != nil)
         }
 
@@ -85,9 +85,9 @@ extension Integration {
             let stage = try ControlStage()
             let paused = try (0..<4).map { _ in try tail(stage, "four.example.com", asking: "four.example.com") }
             for command in paused { command.signal(SIGSTOP) }
-            let watch = Stopwatch()
+            let end = ContinuousClock.now + .patience
             var last: ChildProcess?
-            while last == nil, watch.fair < .patience {
+            while last == nil, ContinuousClock.now < end {
                 _ = try BulkClient(stage.daemon.addresses[0]).ask(
                     Array(repeating: .init("four.example.com", RecordType.a), count: 10_000))
                 last = try? tail(stage)
@@ -101,7 +101,7 @@ extension Integration {
             }
         }
 
-        @Test func `one that does not read loses queries, learns how many, and slows no query`() throws {
+        @Test func `one that does not read loses queries, and learns how many`() throws {
             let stage = try ControlStage()
             let command = try tail(stage, "--json")
             #expect(try stage.ask("four.example.com").rcode == ResponseCode.noError)
@@ -109,7 +109,7 @@ extension Integration {
             let count = 30_000
             let lookups = try BulkClient(stage.daemon.addresses[0]).ask(
                 Array(repeating: .init("four.example.com", RecordType.a), count: count))
-            #expect(lookups.allSatisfy { $0.reply?.rcode == ResponseCode.noError && $0.time < .seconds(1) })
+            #expect(lookups.allSatisfy { $0.reply?.rcode == ResponseCode.noError })
             #expect(try stage.run("status").status == 0)
             command.signal(SIGCONT)
             func shown(_ output: String) -> (queries: Int, dropped: Int) {

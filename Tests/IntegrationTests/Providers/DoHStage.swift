@@ -6,8 +6,6 @@ import TestSupport
 struct DoHStage {
     /// LocalDNS's answer for every name that it answers.
     static let forged = "198.51.100.66"
-    /// The longest time that a client waits.
-    static let limit: Duration = .milliseconds(2_500)
 
     let localDNS: FakeLocalDNS
     let daemon: Daemon
@@ -50,70 +48,5 @@ struct DoHStage {
         let providers = status?["providers"] as? [[String: Any]] ?? []
         guard providers.indices.contains(provider) else { throw TestFailure("status: \(outcome)") }
         return providers[provider]["addresses"] as? [[String: Any]] ?? []
-    }
-
-    /// Starts asking for new names, each below a domain of its own, from several clients, 20 a second in all.
-    func crowd(_ prefix: String, by watch: Stopwatch) throws -> Crowd {
-        Crowd(
-            try (1...4).map { client in
-                try Traffic(daemon, from: "127.0.8.\(client)", every: .milliseconds(200), by: watch) {
-                    "www.\(prefix)\(client)x\($0).example"
-                }
-            })
-    }
-
-    /// Asks for names, each below a domain of its own, one after the other.
-    ///
-    /// - Returns: each reply, and its time.
-    func ask(_ names: [String], by watch: Stopwatch) throws -> [Traffic.Lookup] {
-        try names.map { name in
-            try Traffic(daemon, from: "127.0.7.1", every: .zero, count: 1, by: watch) { _ in name }.finish()[0]
-        }
-    }
-
-    /// Clients that ask for new names.
-    struct Crowd {
-        private let members: [Traffic]
-
-        init(_ members: [Traffic]) { self.members = members }
-
-        var lookups: [Traffic.Lookup] { members.flatMap(\.lookups) }
-
-        func stop() throws -> [Traffic.Lookup] { try members.flatMap { try $0.stop() } }
-
-        /// Waits until any look-up fulfils a condition.
-        func wait(within limit: Duration, until holds: (Traffic.Lookup) -> Bool) -> Bool {
-            let deadline = ContinuousClock.now + limit
-            while ContinuousClock.now < deadline {
-                for member in members
-                where member.wait(within: .milliseconds(10), until: { $0.contains(where: holds) }) { return true }
-            }
-            return false
-        }
-    }
-}
-
-extension Traffic.Lookup {
-    var isProviders: Bool { reply?.addresses == [FakeDoH.address] }
-
-    /// A description for reports: the answer, and its time.
-    var text: String {
-        guard let reply, let time else { return "\(name): no reply" }
-        return "\(name): \(reply.addresses) rcode \(reply.rcode) EDE \(reply.extendedErrors) after \(time)"
-    }
-}
-
-extension [Traffic.Lookup] {
-    /// The number of look-ups that did not get the provider's address in time, with the first of them; empty if there
-    /// are none.
-    var surprises: [String] {
-        let wrong = filter { !$0.isProviders || $0.time ?? .seconds(60) > DoHStage.limit }
-        return wrong.first.map { ["\(wrong.count) of \(count), as \($0.text)"] } ?? []
-    }
-
-    /// The median of the times that clients waited.
-    var medianTime: Duration {
-        let times = map { $0.time ?? .seconds(60) }.sorted()
-        return times.isEmpty ? .seconds(60) : times[times.count / 2]
     }
 }

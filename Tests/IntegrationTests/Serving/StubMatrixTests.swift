@@ -44,7 +44,7 @@ extension Integration {
         private static let noData = "nothing.example.com"
         private static let noName = "none.example.com"
 
-        private static let zone: FakeZone = {
+        static let zone: FakeZone = {
             var zone = FakeZone([
                 "www.example.com": .init(a: ["192.0.2.1", "192.0.2.2"], aaaa: ["2001:db8::1"]),
                 "four.example.com": .init(a: ["192.0.2.4"]),
@@ -60,7 +60,7 @@ extension Integration {
             return zone
         }()
 
-        private static let names =
+        static let names =
             zone.entries.keys.filter { !$0.hasPrefix("chain") }.sorted() + [
                 "chain8.example.com", noName,
             ]
@@ -74,15 +74,13 @@ extension Integration {
         }
 
         @Test(arguments: StubResolver.allCases)
-        func `a stub resolver finds exactly what is there, within 2.5 seconds`(stub: StubResolver) throws {
+        func `a stub resolver finds exactly what is there`(stub: StubResolver) throws {
             let host = try ClientHost()
             // The first way meets misses, the others what is cached.
             let stage = try Stage(.doh, Self.zone, on: ["127.0.0.1", "::1"], inside: host)
             for way in stub.ways {
                 let description = "\(stub) \(way.options.joined(separator: " "))\(way.resolvConf)"
-                let watch = Stopwatch()
                 let rows = try stub.rows(Self.names, way, on: host)
-                let limit = .seconds(2.5) + watch.lost
                 #expect(rows.map(\.name) == Self.names, "\(description)")
                 for row in rows {
                     let expected = expected(row.name, stub, way)
@@ -91,7 +89,6 @@ extension Integration {
                     } else {
                         #expect(row.found == expected, "\(description) \(row.name) \(row.time)")
                     }
-                    #expect(row.time < limit, "\(description) \(row.name)")
                 }
             }
             withExtendedLifetime(stage) {}

@@ -12,7 +12,7 @@ private final class Client {
         let number = socket(server.family == .ipv4 ? AF_INET : AF_INET6, Int32(SOCK_DGRAM.rawValue), 0)
         descriptor = Descriptor(owning: number)
         // A missing response fails the test instead of hanging it.
-        var patience = timeval(tv_sec: 5, tv_usec: 0)
+        var patience = timeval(tv_sec: time_t(Duration.patience.components.seconds), tv_usec: 0)
         setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         try #require(server.withSockaddr { connect(number, $0, $1) } == 0)
     }
@@ -38,10 +38,10 @@ private final class Batch {
 
     deinit { clinux_batch_free(batch) }
 
-    /// Waits for the next datagrams, at most five seconds.
+    /// Waits for the next datagrams.
     func receive(_ socket: UDPSocket) -> Int32 {
         var ready = pollfd(fd: socket.descriptor.number, events: Int16(POLLIN), revents: 0)
-        _ = poll(&ready, 1, 5_000)
+        _ = poll(&ready, 1, Int32(Duration.patience.components.seconds * 1_000))
         return clinux_batch_receive(batch, socket.descriptor.number, 0)
     }
 

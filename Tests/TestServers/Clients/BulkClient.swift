@@ -40,10 +40,6 @@ package struct BulkClient {
         }
     }
 
-    /// How long no response at all may arrive before the outstanding questions count as unanswered: longer than any
-    /// client waits.
-    private static let silence: Duration = .patience
-
     private let client: Client
     private let window: Int
     private let stopwatch = Stopwatch()
@@ -100,7 +96,7 @@ package struct BulkClient {
                 try client.send(query)
                 next += 1
             }
-            guard let reply = try client.receive(within: Self.silence) else {
+            guard let reply = try client.receive(within: .patience) else {
                 open = [:]
                 continue
             }

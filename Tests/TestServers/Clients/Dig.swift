@@ -38,7 +38,7 @@ package struct Dig: Sendable {
         namespace: NetworkNamespace? = nil
     ) throws {
         let command =
-            ["dig", "-r", "@" + server.host, "-p", "\(server.port)", "+tries=1", "+timeout=15"] + options + [
+            ["dig", "-r", "@" + server.host, "-p", "\(server.port)", "+tries=1", "+timeout=60"] + options + [
                 name, type,
             ]
         let outcome = try ChildProcess.run((namespace?.prefix ?? []) + command)

@@ -23,9 +23,6 @@ package final class Traffic: Sendable {
         var failure: String?
     }
 
-    /// How long outstanding responses are awaited at the end: longer than any client waits.
-    private static let silence: Duration = .seconds(4)
-
     private let monitor = Monitor(State())
 
     /// Starts asking.
@@ -101,6 +98,6 @@ package final class Traffic: Sendable {
             next += interval
             while next > .now, try receive(within: next - .now) {}
         }
-        while monitor.read({ $0.lookups.contains { $0.reply == nil } }), try receive(within: silence) {}
+        while monitor.read({ $0.lookups.contains { $0.reply == nil } }), try receive(within: .patience) {}
     }
 }

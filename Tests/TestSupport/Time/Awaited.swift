@@ -8,7 +8,7 @@ package func awaited(
     _ condition: @Loop () -> Bool, sourceLocation: SourceLocation = #_sourceLocation
 ) async {
     let loop = LoopRunner.shared.loop
-    let end = loop.now + .longPatience
+    let end = loop.now + .patience
     while !condition() {
         guard loop.now < end else {
             Issue.record("what a test waits for never holds", sourceLocation: sourceLocation)
