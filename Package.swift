@@ -170,6 +170,13 @@ let package = Package(
             .testTarget(
                 name: "TimingTests", dependencies: ["IntegrationTests", "TestServers", "TestSupport"],
                 swiftSettings: settings),
+            .testTarget(
+                name: "FuzzTests",
+                dependencies: [
+                    "Admin", "CLinux", "COpenSSL", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire",
+                    "DiskCache", "HTTPDNS", "Platform", "Scheduling", "Upstreams",
+                ],
+                path: "Fuzz", exclude: ["Corpus", "run"], swiftSettings: settings),
         ]
 )
 

@@ -1,23 +1,16 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/Platform
-// sources: Fuzz/FuzzSupport
-//
 // A script of steps on a small cache: answers of many sizes, and answers made from any bytes, are stored under few
 // names, asked for, restamped, removed, walked over and moved to a cache of another size. A model records what was
 // stored last under each name: a hit must be equal to that. Responses are written between pages that must not be
 // accessed.
 
 import DNSWire
-import FuzzSupport
 import Scheduling
 
 @testable import DNSCache
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzCacheBlocks(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var play = CachePlay(Script(data, count))
+func fuzzCacheBlocks(_ input: [UInt8]) {
+    var play = CachePlay(Script(input))
     play.run()
-    return 0
 }
 
 private let messageMemory = GuardedBytes(512)

@@ -1,6 +1,3 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
-// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
-//
 // Any bytes as a server's certificate: the text that is recorded of it is printable and of limited length, and no error
 // is left on the thread.
 
@@ -8,20 +5,21 @@ import COpenSSL
 import DNSResolver
 @testable import Upstreams
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzCertificate(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var bytes = data
-    guard let certificate = d2i_X509(nil, &bytes, count), let verification = X509_STORE_CTX_new() else {
+func fuzzCertificate(_ input: [UInt8]) {
+    let parsed = input.withUnsafeBufferPointer { buffer in
+        var start = buffer.baseAddress
+        return d2i_X509(nil, &start, buffer.count)
+    }
+    guard let certificate = parsed, let verification = X509_STORE_CTX_new() else {
         ERR_clear_error()
-        return 0
+        return
     }
     defer {
         X509_STORE_CTX_free(verification)
         X509_free(certificate)
     }
     ERR_clear_error()
-    guard X509_STORE_CTX_init(verification, nil, certificate, nil) == 1 else { return 0 }
+    guard X509_STORE_CTX_init(verification, nil, certificate, nil) == 1 else { return }
     let seen = SeenCertificate(for: "www.example.com")
     seen.note(verification)
     let evidence = seen.evidence("a reason")
@@ -31,5 +29,4 @@ func fuzzCertificate(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     }
     precondition(evidence.fingerprint.utf8.count == 64, "no SHA-256")
     precondition(ERR_peek_error() == 0, "an error is left behind")
-    return 0
 }

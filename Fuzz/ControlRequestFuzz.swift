@@ -1,6 +1,3 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
-// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams Sources/Admin Fuzz/FuzzSupport
-//
 // Any request of a client of the control socket, as libmicrohttpd splits it: a line `METHOD PATH?KEY=VALUE&…`, and behind
 // it the body. The response has a documented status and is one object. What is refused changes nothing, GET never changes
 // anything, and what is accepted is within its limits.
@@ -8,14 +5,11 @@
 @testable import Admin
 import DNSResolver
 import DNSWire
-import FuzzSupport
 import HTTPDNS
 import Scheduling
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzControlRequest(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let request = ControlRequest(script: Array(UnsafeBufferPointer(start: data, count: count)))
+func fuzzControlRequest(_ input: [UInt8]) {
+    let request = ControlRequest(script: input)
     onLoop {
         let target = Target()
         var response: ControlResponse?
@@ -24,7 +18,6 @@ func fuzzControlRequest(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         guard let response else { preconditionFailure("no response") }
         check(response, to: request, target)
     }
-    return 0
 }
 
 @Loop

@@ -1,13 +1,9 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/Platform
-// sources: Fuzz/FuzzSupport
-//
 // Datagrams of any bytes and lengths are received in a batch, as by a UDP thread, but from a pair of Unix sockets. They
 // are answered in the batch's slots, whose response buffers are adjacent, in any order. Each response that is sent must
 // be equal to the one that its datagram gets when it is alone.
 
 import CLinux
 import DNSWire
-import FuzzSupport
 import Glibc
 import Scheduling
 
@@ -18,10 +14,8 @@ private let slotCount = 8
 /// Bytes of the longest datagram that is received whole.
 private let longestQuery = 320
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzDatagramSlots(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var script = Script(data, count)
+func fuzzDatagramSlots(_ input: [UInt8]) {
+    var script = Script(input)
     let order = script.number()
     var datagrams: [[UInt8]] = []
     // None of 0 bytes, which would read as the end of the socket.
@@ -30,7 +24,6 @@ func fuzzDatagramSlots(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     }
     datagrams.removeAll { $0.isEmpty }
     if !datagrams.isEmpty { Exchange.shared.play(datagrams, order) }
-    return 0
 }
 
 /// A batch, and both sockets that it uses.

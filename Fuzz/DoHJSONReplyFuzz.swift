@@ -1,14 +1,9 @@
-// sources: Sources/DNSWire Sources/HTTPDNS
-//
 // Any bytes as the body of a DoH response in JSON: everything in an answer follows from the name asked for.
 
 import DNSWire
 @testable import HTTPDNS
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzDoHJSONReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let body = Array(UnsafeBufferPointer(start: data, count: count))
+func fuzzDoHJSONReply(_ body: [UInt8]) {
     guard let host = try? Name("www.example.com") else { preconditionFailure("no name") }
     let format = DoHJSONFormat()
     for type in [RecordType.a, .aaaa] {
@@ -38,7 +33,6 @@ func fuzzDoHJSONReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
             }
         }
     }
-    return 0
 }
 
 private func check(_ answer: Answer, _ host: Name, _ type: RecordType) {

@@ -1,16 +1,11 @@
-// sources: Sources/DNSWire Sources/HTTPDNS
-//
 // Any bytes as the body of a DoH response: an answer is of the type asked for, has NOERROR or NXDOMAIN, and valid TTLs;
 // no other status and no other media type is an answer.
 
 import DNSWire
 @testable import HTTPDNS
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzDoHReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let input = Array(UnsafeBufferPointer(start: data, count: count))
-    guard let head = input.first, let name = try? Name("www.example.com") else { return 0 }
+func fuzzDoHReply(_ input: [UInt8]) {
+    guard let head = input.first, let name = try? Name("www.example.com") else { return }
     let body = Array(input.dropFirst())
     let types: [RecordType] = [.a, .aaaa, .cname, .https, .txt]
     let type = types[Int(head & 7) % types.count]
@@ -31,7 +26,6 @@ func fuzzDoHReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
             preconditionFailure("an answer from an error")
         }
     }
-    return 0
 }
 
 private func check(_ results: ProviderResults, _ asked: RecordType) {

@@ -1,16 +1,10 @@
-// sources: Sources/DNSWire Sources/DNSServer/TCP/FrameBuffer.swift,Sources/DNSServer/TCP/Bytes+GiveBack.swift
-// sources: Fuzz/FuzzSupport/Script.swift
-//
 // Any bytes from a TCP client, in any parts: the messages are those that the framing defines, in order, and the buffer
 // holds no more than the rest.
 
-@testable import FrameBuffer
-import Script
+@testable import DNSServer
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzFrameBuffer(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var script = Script(data, count)
+func fuzzFrameBuffer(_ input: [UInt8]) {
+    var script = Script(input)
     var buffer = FrameBuffer()
     var stream: [UInt8] = []
     var taken = 0
@@ -32,11 +26,10 @@ func fuzzFrameBuffer(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
                 break reading
             case .malformed:
                 precondition(hasMessage, "an end that was not announced")
-                return 0
+                return
             }
         }
         precondition(buffer.count == stream.count - taken, "bytes are lost, or come twice")
         if size & 1 == 1 { buffer.trim() }
     }
-    return 0
 }

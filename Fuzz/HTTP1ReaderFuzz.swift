@@ -1,24 +1,18 @@
-// sources: Sources/CLinux Sources/DNSWire Sources/DNSServer/HTTPS/HTTP,Sources/DNSServer/TCP/Bytes+GiveBack.swift
-// sources: Fuzz/FuzzSupport/Script.swift
-//
 // Any bytes from an HTTP/1.1 client: the requests are the same whatever parts they come in, each is within its limits,
 // nothing is read after one that is refused, and the reader holds no more than one request and the last part.
 
-@testable import HTTP
-import Script
+@testable import DNSServer
 
-/// libFuzzer's entry point: one input. The first byte is the size of the parts.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzHTTP1Reader(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var script = Script(data, count)
+/// The first byte is the size of the parts.
+func fuzzHTTP1Reader(_ input: [UInt8]) {
+    var script = Script(input)
     let size = script.number() + 1
-    let bytes = script.bytes(count)
+    let bytes = script.bytes(input.count)
     let whole = read(bytes, inPartsOf: bytes.count + 1)
     let parts = read(bytes, inPartsOf: size)
     precondition(whole.targets == parts.targets && whole.bodies == parts.bodies, "other parts are read otherwise")
     // Too long, a request may be refused before it is found wrong.
     precondition((whole.refusal == nil) == (parts.refusal == nil), "other parts are refused")
-    return 0
 }
 
 private func read(

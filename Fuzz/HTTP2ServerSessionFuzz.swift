@@ -1,24 +1,17 @@
-// sources: Sources/CLinux Sources/DNSWire Sources/DNSServer/HTTPS/HTTP,Sources/DNSServer/TCP/Bytes+GiveBack.swift
-// sources: Fuzz/FuzzSupport/Script.swift
-//
 // A script of steps: any bytes from an HTTP/2 client behind its preface, in parts of any size, and responses to its
 // requests, at once or later or never. Requests are within their limits, a stream that is gone gets no response, what is
 // held is counted, what is sent are whole frames, and a session touches two pages of its memory.
 
-@testable import HTTP
-import Script
+@testable import DNSServer
 
 // One session has it at a time.
 nonisolated(unsafe) private let memory = HTTP2SessionMemory()
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzHTTP2ServerSession(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+func fuzzHTTP2ServerSession(_ input: [UInt8]) {
     guard let session = HTTP2ServerSession(in: memory) else { preconditionFailure("no session") }
-    let client = Client(session, Script(data, count))
+    let client = Client(session, Script(input))
     client.play()
     precondition(memory.resident <= 2 * 4_096, "a page is touched that a frame should not reach")
-    return 0
 }
 
 /// The client, and what answers its requests.

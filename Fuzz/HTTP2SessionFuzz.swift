@@ -1,22 +1,15 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
-// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams Fuzz/FuzzSupport
-//
 // A script of steps: requests begin and are cancelled, a server sends correct and wrong frames in parts of any size,
 // and accepts what we send or does not. Each stream ends at most once and never after it was cancelled. A response
 // consists of exactly what came on its stream, as determined by a separate reader of the frames.
 
 import DNSWire
-import FuzzSupport
 import HTTPDNS
 import Scheduling
 @testable import Upstreams
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzHTTP2Session(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let script = Script(data, count)
+func fuzzHTTP2Session(_ input: [UInt8]) {
+    let script = Script(input)
     onLoop { Stage(script).play() }
-    return 0
 }
 
 /// Reads the contents of frames (RFC 9113 section 4.1) for each stream, without any rule that a frame could break.

@@ -1,15 +1,9 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
-// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
-//
 // Any bytes as the header lines and the body of an HTTP reply: the limits hold, numbers and dates are within their
 // ranges, and a response that is read again after another one has the same result.
 
 @testable import Upstreams
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzHTTPReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let input = UnsafeRawBufferPointer(start: data, count: count)
+func fuzzHTTPReply(_ input: [UInt8]) {
     let reply = HTTPReply()
     read(input, into: reply)
     let first = (reply.contentType, reply.age, reply.date, reply.body)
@@ -21,26 +15,25 @@ func fuzzHTTPReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     precondition(reply.contentType.map { $0.utf8.count <= 3 * HTTPLimits.header } ?? true, "a type beyond the limit")
     read(input, into: reply)
     precondition(first == (reply.contentType, reply.age, reply.date, reply.body), "it reads otherwise the second time")
-    return 0
 }
 
 /// Reads lines, each up to its line feed as passed by libcurl, and after an empty one the body in two parts.
-private func read(_ input: UnsafeRawBufferPointer, into reply: HTTPReply) {
+private func read(_ input: [UInt8], into reply: HTTPReply) {
     reply.reset()
     var rest = input[...]
     var size = 0
     while !rest.isEmpty {
         let end = rest.firstIndex(of: 10).map { $0 + 1 } ?? rest.endIndex
-        let line = UnsafeRawBufferPointer(rebasing: rest[rest.startIndex..<end])
+        let line = rest[..<end]
         rest = rest[end...]
         size += line.count
-        guard reply.receiveLine(line) else { return }
+        guard line.withUnsafeBytes({ reply.receiveLine($0) }) else { return }
         precondition(size <= HTTPLimits.header + input.count, "a header without end is taken")
         if line.count <= 2 { break }
     }
     let half = rest.startIndex + rest.count / 2
     for part in [rest[..<half], rest[half...]] {
-        guard reply.receiveBody(UnsafeRawBufferPointer(rebasing: part)) else { return }
+        guard part.withUnsafeBytes({ reply.receiveBody($0) }) else { return }
     }
     precondition(reply.body.count == rest.count && rest.count <= HTTPLimits.body, "another body")
 }

@@ -1,16 +1,10 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
-// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
-//
 // Any bytes as a proxy's response, in parts of a size given by the first byte: the tunnel opens after a complete header
 // of success and nowhere else, consumes no byte after it, and gives the same result whatever the parts.
 
 @testable import Upstreams
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzHTTPTunnel(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let input = UnsafeRawBufferPointer(start: data, count: count)
-    guard let size = input.first else { return 0 }
+func fuzzHTTPTunnel(_ input: [UInt8]) {
+    guard let size = input.first else { return }
     let reply = input.dropFirst()
     let whole = read(reply, inPartsOf: reply.count + 1)
     let parts = read(reply, inPartsOf: Int(size) + 1)
@@ -24,17 +18,14 @@ func fuzzHTTPTunnel(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     } else if whole.state == .isUnderWay {
         precondition(whole.taken == reply.count, "bytes are left while the header is under way")
     }
-    return 0
 }
 
-private func read(
-    _ reply: Slice<UnsafeRawBufferPointer>, inPartsOf size: Int
-) -> (state: HTTPTunnel.State, taken: Int) {
+private func read(_ reply: ArraySlice<UInt8>, inPartsOf size: Int) -> (state: HTTPTunnel.State, taken: Int) {
     var tunnel = HTTPTunnel(to: "192.0.2.1:443")
     var rest = reply
     while !rest.isEmpty {
-        let part = UnsafeRawBufferPointer(rebasing: rest.prefix(size))
-        let used = tunnel.receive(part)
+        let part = rest.prefix(size)
+        let used = part.withUnsafeBytes { tunnel.receive($0) }
         precondition((0...part.count).contains(used), "more is taken than came")
         rest = rest.dropFirst(used)
         if used < part.count { break }

@@ -1,15 +1,10 @@
-// sources: Sources/CLinux Sources/Scheduling Sources/DNSWire Sources/HTTPDNS Sources/Platform Sources/Configuration
-//
 // Any bytes as a file like /etc/hosts: each line is read or reported within the limits, no name is there twice, and the
 // entries, written as such a file again, are read as the same.
 
 @testable import Configuration
 import DNSWire
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzHostsFile(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
+func fuzzHostsFile(_ bytes: [UInt8]) {
     let file = HostsFile(bytes)
 
     let lines = bytes.count { $0 == UInt8(ascii: "\n") } + 1
@@ -25,8 +20,7 @@ func fuzzHostsFile(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 
     let text = file.entries.flatMap { entry in entry.addresses.map { "\($0) \(entry.name)\n" } }.joined()
     // In a name of the file a # would begin a comment.
-    guard !text.contains("#") else { return 0 }
+    guard !text.contains("#") else { return }
     let again = HostsFile(Array(text.utf8))
     precondition(again.entries == file.entries && again.problems.isEmpty, "another file, written again")
-    return 0
 }

@@ -1,5 +1,3 @@
-// sources: Sources/DNSWire Sources/HTTPDNS
-//
 // Any bytes: the reader reads or refuses them, skips exactly what it can read, and reads again what was written from
 // it.
 
@@ -7,10 +5,7 @@ import DNSWire
 
 @testable import HTTPDNS
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzJSONReader(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
+func fuzzJSONReader(_ bytes: [UInt8]) {
     let skipped = outcome { () throws(JSONError) in try JSONReader.read(bytes) { _ in } }
     let value = outcome { () throws(JSONError) in
         try JSONReader.read(bytes) { reader throws(JSONError) in try Value(&reader) }
@@ -25,11 +20,10 @@ func fuzzJSONReader(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         precondition(again == .success(value), "what was written reads otherwise")
     case (.failure(let error), .failure(let other)):
         precondition(error == other, "skipping fails elsewhere than reading")
-        precondition((0...count).contains(error.offset), "an error outside the text")
+        precondition((0...bytes.count).contains(error.offset), "an error outside the text")
     default:
         preconditionFailure("skipping and reading disagree")
     }
-    return 0
 }
 
 private func outcome<Success>(_ body: () throws(JSONError) -> Success) -> Result<Success, JSONError> {

@@ -1,6 +1,3 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
-// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
-//
 // Any bytes as a datagram or TCP message of a LocalDNS server. The first byte determines which of the query's own bytes
 // they begin with. Only a message with the query's ID, QR and opcode is a response, and only with the query's question,
 // bit for bit over UDP; and no byte outside the message is read.
@@ -8,22 +5,10 @@
 import DNSWire
 @testable import Upstreams
 
-/// Always the same letters and ID.
-private struct Numbers: RandomNumberGenerator {
-    private var state: UInt64 = 0x9e37_79b9_7f4a_7c15
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return state
-    }
-}
-
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzLocalDNSReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let input = Array(UnsafeBufferPointer(start: data, count: count))
-    guard let head = input.first, let name = try? Name("www.example.com") else { return 0 }
-    var numbers = Numbers()
+func fuzzLocalDNSReply(_ input: [UInt8]) {
+    guard let head = input.first, let name = try? Name("www.example.com") else { return }
+    // Always the same letters and ID.
+    var numbers = Numbers(0)
     let question = Question(name: name, type: head & 1 == 0 ? .a : .cname)
     let query = LocalDNSQuery(
         question, over: head & 2 == 0 ? .udp : .tcp, dnssecOK: head & 4 != 0, checkingDisabled: head & 8 != 0,
@@ -36,7 +21,6 @@ func fuzzLocalDNSReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         reply.insert(contentsOf: query.bytes[12..<questionEnd], at: 12)
     }
     check(reply, to: query, question, questionEnd)
-    return 0
 }
 
 private func check(_ reply: [UInt8], to query: LocalDNSQuery, _ question: Question, _ questionEnd: Int) {

@@ -1,28 +1,22 @@
-// sources: Sources/DNSWire
-//
 // Any bytes: the parser reads or refuses them, what it reads is unchanged after being written and read again, and the
 // reader of the UDP threads finds the same query in them.
 
 @testable import DNSWire
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzMessageParser(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
+func fuzzMessageParser(_ bytes: [UInt8]) {
     let query = Query.read(bytes.span)
     let message: Message
     do {
         message = try MessageParser.parse(bytes)
     } catch {
-        precondition((0...count).contains(error.offset), "an error outside the message")
-        return 0
+        precondition((0...bytes.count).contains(error.offset), "an error outside the message")
+        return
     }
     checkRoundTrip(message)
     checkQuery(query, in: bytes, against: message)
     checkReply(message)
     for question in message.questions { checkText(question.name) }
     for record in message.answers { checkText(record.name) }
-    return 0
 }
 
 private func checkRoundTrip(_ message: Message) {

@@ -1,5 +1,3 @@
-// sources: Sources/CLinux Sources/Scheduling Sources/DNSWire Sources/HTTPDNS Sources/Platform Sources/Configuration
-//
 // Any bytes as a signed policy: without a valid signature nothing of them is read and one line says why; as the text of
 // a policy whose signature is valid they are a policy or are refused with lines of the file, and a policy that is signed
 // again is the same.
@@ -7,11 +5,8 @@
 @testable import Configuration
 import DNSWire
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzPolicyEnvelope(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
-    guard let key = PolicyKey(bytes: [UInt8](repeating: 7, count: PolicyKey.length)) else { return 0 }
+func fuzzPolicyEnvelope(_ bytes: [UInt8]) {
+    guard let key = PolicyKey(bytes: [UInt8](repeating: 7, count: PolicyKey.length)) else { return }
     let signature = [UInt8](repeating: 9, count: PolicyKey.signatureLength)
 
     do {
@@ -22,7 +17,7 @@ func fuzzPolicyEnvelope(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     }
 
     let signed = PolicyEnvelope.bytes(bytes[...], signature: signature, key: key)
-    guard signed.count <= PolicyEnvelope.maximumSize else { return 0 }
+    guard signed.count <= PolicyEnvelope.maximumSize else { return }
     guard let envelope = try? PolicyEnvelope(signed) else { preconditionFailure("not read again") }
     precondition(
         Array(envelope.text) == bytes && envelope.signature == signature && envelope.keyID == key.id,
@@ -43,5 +38,4 @@ func fuzzPolicyEnvelope(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         precondition(!error.diagnostics.isEmpty, "refused without a reason")
         precondition(error.diagnostics.allSatisfy { $0.line.map((1...lines).contains) ?? true }, "a line that is none")
     }
-    return 0
 }

@@ -1,16 +1,11 @@
-// sources: Sources/CLinux Sources/Scheduling Sources/DNSWire Sources/Platform Sources/DNSServer/TLS/ProxyHeader.swift Fuzz/FuzzSupport/Script.swift
-//
 // Any bytes at the beginning of a connection from a proxy, in any parts: no more is asked for than a header may have, and
 // a part more or less changes nothing.
 
-@testable import ProxyHeader
-import Script
+@testable import DNSServer
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzProxyHeader(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var script = Script(data, count)
-    let rest = script.bytes(count)
+func fuzzProxyHeader(_ input: [UInt8]) {
+    var script = Script(input)
+    let rest = script.bytes(input.count)
     var (parts, whole, taken) = (ProxyHeader(), ProxyHeader(), 0)
     while case .needs(let wanted) = parts.progress, taken < rest.count {
         precondition(wanted > 0 && taken + wanted <= 16 + 1_024, "it asks for too much")
@@ -20,5 +15,4 @@ func fuzzProxyHeader(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     }
     whole.append(rest.prefix(taken))
     precondition(parts.progress == whole.progress, "the parts matter")
-    return 0
 }

@@ -1,16 +1,10 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
-// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
-//
 // Any bytes as what Redis sends, in parts of a size given by the first byte: the replies are the same whatever the
 // parts, and none is longer than the bytes that came.
 
 @testable import Upstreams
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzRedisReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let input = UnsafeRawBufferPointer(start: data, count: count)
-    guard let size = input.first else { return 0 }
+func fuzzRedisReply(_ input: [UInt8]) {
+    guard let size = input.first else { return }
     let bytes = input.dropFirst()
     let whole = replies(in: bytes, partsOf: bytes.count + 1)
     let parts = replies(in: bytes, partsOf: Int(size) + 1)
@@ -19,17 +13,14 @@ func fuzzRedisReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         precondition(whole.replies == parts.replies, "other parts are read otherwise")
     }
     precondition(whole.replies.allSatisfy { length(of: $0) <= bytes.count }, "a reply is longer than what came")
-    return 0
 }
 
-private func replies(
-    in bytes: Slice<UnsafeRawBufferPointer>, partsOf size: Int
-) -> (replies: [RedisReply], isDamaged: Bool) {
+private func replies(in bytes: ArraySlice<UInt8>, partsOf size: Int) -> (replies: [RedisReply], isDamaged: Bool) {
     guard var reader = RedisReader() else { return ([], true) }
     var (found, rest) = ([RedisReply](), bytes)
     while !rest.isEmpty {
         do {
-            try reader.receive(UnsafeRawBufferPointer(rebasing: rest.prefix(size))) { found.append($0) }
+            try rest.prefix(size).withUnsafeBytes { bytes in try reader.receive(bytes) { found.append($0) } }
         } catch {
             return (found, true)
         }

@@ -1,12 +1,8 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/Platform
-// sources: Fuzz/FuzzSupport
-//
 // A client's message of any bytes, and a response to it: a refusal, or records with TTLs at any offsets. The message,
 // the records, the offsets of their TTLs and the response's buffer each lie between pages that must not be accessed,
 // adjacent to either of them. What is written is a response to that message, no longer than allowed.
 
 import DNSWire
-import FuzzSupport
 
 @testable import DNSCache
 
@@ -15,11 +11,9 @@ private let bodyMemory = GuardedBytes(4_096)
 private let offsetMemory = GuardedBytes(4_096)
 private let replyMemory = GuardedBytes(65_536)
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard count <= 4_096 else { return 0 }
-    var script = Script(data, count)
+func fuzzReply(_ input: [UInt8]) {
+    guard input.count <= 4_096 else { return }
+    var script = Script(input)
     let places = script.number()
     let kind = script.number()
     // A few bytes more or less than a response needs, or any number.
@@ -27,8 +21,8 @@ func fuzzReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let capacity = places & 0x10 == 0 ? limit : script.number() << 4
     let records = script.bytes(script.number())
     let offsets = script.bytes(script.number() & 30)
-    let bytes = script.bytes(count)
-    guard let query = Query.read(bytes.span) else { return 0 }
+    let bytes = script.bytes(input.count)
+    guard let query = Query.read(bytes.span) else { return }
 
     let message = messageMemory.copy(bytes, atEnd: places & 1 != 0)
     let body = bodyMemory.copy(records, atEnd: places & 2 != 0)
@@ -58,7 +52,6 @@ func fuzzReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     }
     check(output.count, isWritten, min(limit, capacity))
     if isWritten { check(output.span, query, bytes) }
-    return 0
 }
 
 private func check(_ count: Int, _ isWritten: Bool, _ room: Int) {

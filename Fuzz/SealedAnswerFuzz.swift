@@ -1,6 +1,3 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
-// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
-//
 // Any bytes as a value in Redis, and as what is in a sealed one: a value that was not sealed with the key is never an
 // answer; what is read of the contents is the same when it is written and read again, and its age makes no TTL longer.
 
@@ -16,19 +13,16 @@ private func question() -> SharedQuestion? {
     return SharedQuestion(key, [.a, .aaaa], policy: [UInt8](repeating: 7, count: 16))
 }
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzSealedAnswer(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let input = Array(UnsafeRawBufferPointer(start: data, count: count))
+func fuzzSealedAnswer(_ input: [UInt8]) {
     guard let question = question(),
         let place = SharedKeys(secret: [UInt8](repeating: 1, count: 32))?.place(of: question)
-    else { return 0 }
+    else { return }
     precondition(SealedValue.opened(input, for: place) == nil, "a value is accepted that was not sealed")
     if let answers = SealedValue.answers(in: input, for: question) {
         let again = SealedValue.answers(in: SealedValue.contents(answers, for: question.name), for: question)
         precondition(again == answers, "written and read again they are other answers")
     }
-    guard let answer = SealedAnswer(contents: input, for: question.name) else { return 0 }
+    guard let answer = SealedAnswer(contents: input, for: question.name) else { return }
     let again = SealedAnswer(contents: answer.contents(for: question.name), for: question.name)
     precondition(again == answer, "written and read again it is another answer")
     for now in [Int64.min, -1, 0, 1_800_000_000, .max, answer.received, answer.received &+ 60] {
@@ -37,5 +31,4 @@ func fuzzSealedAnswer(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         let pairs = zip(shared.answer.answers, answer.answer.answers)
         precondition(pairs.allSatisfy { $0.ttl <= $1.ttl }, "a TTL is longer than it was")
     }
-    return 0
 }

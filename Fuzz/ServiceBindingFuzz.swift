@@ -1,15 +1,10 @@
-// sources: Sources/DNSWire
-//
 // Any rdata: the reader accepts or refuses it, and accepted rdata is written byte for byte, also after a hint was
 // changed and changed back.
 
 @testable import DNSWire
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzServiceBinding(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
-    guard let binding = ServiceBinding(rdata: bytes) else { return 0 }
+func fuzzServiceBinding(_ bytes: [UInt8]) {
+    guard let binding = ServiceBinding(rdata: bytes) else { return }
     precondition(binding.rdata == bytes, "what was read is written otherwise")
     for type in [RecordType.a, .aaaa] {
         let address = type == .a ? IPAddress.v4(1) : .v6(1)
@@ -21,5 +16,4 @@ func fuzzServiceBinding(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
             precondition(ServiceBinding(rdata: without.rdata) == without, "what was left out spoils the rest")
         }
     }
-    return 0
 }

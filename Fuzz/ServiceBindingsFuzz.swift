@@ -1,5 +1,3 @@
-// sources: Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/DNSResolver
-//
 // Any message as a provider's answer with HTTPS records: every hint that a client may receive is an address that the
 // resolver answers, only hints and the records that need them change, and the result is a valid message.
 
@@ -7,15 +5,12 @@ import DNSCache
 import DNSWire
 @testable import DNSResolver
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzServiceBindings(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
+func fuzzServiceBindings(_ bytes: [UInt8]) {
     guard let message = try? MessageParser.parse(bytes), let question = message.questions.first,
         question.type.isServiceBinding, message.questions.count == 1,
         case .answer(let answer) = ReceivedReply(message, to: question, dnssecOK: true),
         let bindings = ServiceBindings(answer, type: question.type)
-    else { return 0 }
+    else { return }
     for known in [true, false] {
         var addresses: [ServiceBindings.Hint: ServiceBindings.Addresses] = [:]
         for hint in bindings.hints where known {
@@ -32,7 +27,6 @@ func fuzzServiceBindings(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
             precondition(packed.holds(question.type) || !fitted.answer.answers.contains { $0.type == question.type })
         }
     }
-    return 0
 }
 
 private func ours(_ type: RecordType) -> IPAddress { type == .a ? .v4(0xc000_0201) : .v6(1) }

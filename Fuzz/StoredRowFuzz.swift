@@ -1,6 +1,3 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
-// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams Sources/DiskCache Sources/Admin Fuzz/FuzzSupport
-//
 // Rows of the cache's file with any numbers, texts and bodies and a matching checksum, as in a file that was tampered
 // with. What is read from them is within its ranges, and is processed like every row: the entry in memory, the response
 // to a client, the reports, the row that is written again, the number of a new text.
@@ -9,20 +6,16 @@
 import DNSCache
 import DNSWire
 @testable import DiskCache
-import FuzzSupport
 import Scheduling
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzStoredRow(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+func fuzzStoredRow(_ input: [UInt8]) {
     guard let store = Store.shared else { preconditionFailure("no database in memory") }
     do throws(SQLiteError) {
-        try store.play(Script(data, count))
+        try store.play(Script(input))
     } catch {
         // Only the contents of the file may be wrong: every statement succeeds with a sound file.
         precondition(error.remedy == .replaceFile, "\(error)")
     }
-    return 0
 }
 
 extension Script {

@@ -1,6 +1,3 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
-// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
-//
 // Any bytes as data that the system or an HTTP server writes apart from DNS: a resolv.conf, a datagram of rtnetlink, a
 // date. Each is read or refused within its limits.
 
@@ -9,11 +6,7 @@ import DNSWire
 @testable import Platform
 @testable import Upstreams
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzSystemReaders(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
-
+func fuzzSystemReaders(_ bytes: [UInt8]) {
     let file = ResolvConf(bytes)
     precondition(file.servers.count + file.skipped.count <= ResolvConf.maximumLines, "more lines than are read")
     precondition(file.searchDomains.allSatisfy { !$0.isRoot }, "the root as a search domain")
@@ -33,5 +26,4 @@ func fuzzSystemReaders(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         // From the year 0 to the year 10,000.
         precondition((-62_167_219_200...253_402_387_200).contains(seconds), "a date without a year of four digits")
     }
-    return 0
 }

@@ -1,22 +1,15 @@
-// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
-// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams Fuzz/FuzzSupport
-//
 // A script of steps between the channel and a real server: the server's bytes are cut, changed, added to and delivered
 // in parts of any size. No handshake succeeds with a certificate that is not valid for the name, and what is read is
 // the beginning of what the server wrote, byte for byte.
 
 import COpenSSL
-import FuzzSupport
 import Glibc
 import Scheduling
 @testable import Upstreams
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzTLSChannel(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let script = Script(data, count)
+func fuzzTLSChannel(_ input: [UInt8]) {
+    let script = Script(input)
     onLoop { Stage(script).play() }
-    return 0
 }
 
 /// The server's certificate, TLS version 1.2 or 1.3, and choice of the protocols that we offer.

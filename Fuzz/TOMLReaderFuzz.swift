@@ -1,14 +1,9 @@
-// sources: Sources/CLinux Sources/Scheduling Sources/DNSWire Sources/HTTPDNS Sources/Platform Sources/Configuration
-//
 // Any bytes as a configuration file: the reader refuses them at a place in the text, or reads them, and reads the same again
 // from what was written of it in another form.
 
 @testable import Configuration
 
-/// libFuzzer's entry point: one input.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzTOMLReader(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
+func fuzzTOMLReader(_ bytes: [UInt8]) {
     let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     do throws(SyntaxProblem) {
         let root = try TOMLReader.read(bytes)
@@ -25,7 +20,6 @@ func fuzzTOMLReader(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         precondition(lines.indices.contains(error.line - 1), "a problem outside the text")
         precondition((1...lines[error.line - 1].count + 1).contains(error.column), "a problem outside its line")
     }
-    return 0
 }
 
 private func hasLines(_ node: TOMLNode, _ count: Int) -> Bool {

@@ -1,5 +1,3 @@
-// sources: Sources/DNSWire Sources/HTTPDNS
-//
 // Any bytes as a request in the vendors' forms: what is asked is a host name and an address, or one name and any type,
 // and every reply to it can be written.
 
@@ -25,10 +23,8 @@ private let service = VendorService(
         ServiceAccount(id: "5", encryption: .des(Secret("0")), names: [.root]),
     ], addresses: [.v4(1)], crypto: NoEncryption(), dataText: { "\($0.rdata.count)" })
 
-/// libFuzzer's entry point: one input. Target and body are separated by a line feed.
-@_cdecl("LLVMFuzzerTestOneInput")
-func fuzzVendorRequest(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
+/// Target and body are separated by a line feed.
+func fuzzVendorRequest(_ bytes: [UInt8]) {
     let parts = bytes.split(separator: 10, maxSplits: 1, omittingEmptySubsequences: false).map(Array.init)
     for method in [ServiceRequest.Method.get, .post] {
         let request = ServiceRequest(
@@ -44,5 +40,4 @@ func fuzzVendorRequest(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         _ = call.reply(answers.map { _ in nil }, for: .v4(1))
         for refusal in [ServiceRefusal.notAllowed, .overQuota, .unavailable] { _ = call.reply(refusal) }
     }
-    return 0
 }

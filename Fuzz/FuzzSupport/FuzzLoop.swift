@@ -1,8 +1,8 @@
-@testable package import Platform
+@testable import Platform
 import Scheduling
 
 /// An event loop whose thread is the fuzzer's. It never runs.
-package let fuzzLoop: EventLoop = {
+let fuzzLoop: EventLoop = {
     do {
         let loop = try EventLoop()
         loop.waker.adoptCurrentThread()
@@ -14,7 +14,7 @@ package let fuzzLoop: EventLoop = {
 }()
 
 /// Runs work that belongs on the loop.
-package func onLoop(_ body: @Loop () -> Void) {
+func onLoop(_ body: @Loop () -> Void) {
     _ = fuzzLoop
     Loop.assumeIsolated(body)
 }

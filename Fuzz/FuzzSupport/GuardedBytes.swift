@@ -4,14 +4,14 @@ import Glibc
 ///
 /// The address sanitizer detects this only at the ends of its own allocations, while `DNSCache` copies within
 /// allocations that many clients share. For the single thread of a fuzz target.
-package final class GuardedBytes: @unchecked Sendable {
+final class GuardedBytes: @unchecked Sendable {
     /// The number of bytes between the pages.
     private let room: Int
     /// The page before the buffer, the buffer, and the page after it.
     private let mapping: UnsafeMutableRawPointer
 
     /// - Parameter capacity: in bytes; rounded up to whole pages.
-    package init(_ capacity: Int) {
+    init(_ capacity: Int) {
         let page = sysconf(Int32(_SC_PAGESIZE))
         room = (capacity + page - 1) / page * page
         guard
@@ -22,14 +22,14 @@ package final class GuardedBytes: @unchecked Sendable {
     }
 
     /// Lends `count` bytes, at most the capacity, that are adjacent to the page after them, or to the page before them.
-    package func bytes(_ count: Int, atEnd: Bool) -> UnsafeMutableBufferPointer<UInt8> {
+    func bytes(_ count: Int, atEnd: Bool) -> UnsafeMutableBufferPointer<UInt8> {
         precondition(count <= room, "more than there is")
         let start = (mapping + (atEnd ? room - count : 0)).assumingMemoryBound(to: UInt8.self)
         return UnsafeMutableBufferPointer(start: start, count: count)
     }
 
     /// Lends a copy of `content` at that place.
-    package func copy(_ content: [UInt8], atEnd: Bool) -> UnsafeBufferPointer<UInt8> {
+    func copy(_ content: [UInt8], atEnd: Bool) -> UnsafeBufferPointer<UInt8> {
         let lent = bytes(content.count, atEnd: atEnd)
         _ = lent.update(fromContentsOf: content)
         return UnsafeBufferPointer(lent)

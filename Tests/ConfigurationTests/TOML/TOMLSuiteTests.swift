@@ -1,37 +1,35 @@
 @testable import Configuration
 import Foundation
+import TestSupport
 import Testing
 
 /// The TOML reader against the cases of toml-test for TOML 1.0.
 struct TOMLSuiteTests {
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "toml-test")
+    private let suite: UnpackedArchive
 
-    private static func names(_ folder: String) throws -> [String] {
-        try FileManager.default.subpathsOfDirectory(atPath: Self.folder.path)
+    init() throws { suite = try UnpackedArchive("toml-test/tests.tar.xz") }
+
+    private func names(_ folder: String) throws -> [String] {
+        try FileManager.default.subpathsOfDirectory(atPath: suite.path)
             .filter { $0.hasPrefix(folder + "/") && $0.hasSuffix(".toml") }
     }
 
-    private static func bytes(_ name: String) throws -> [UInt8] {
-        Array(try Data(contentsOf: folder.appending(path: name)))
-    }
-
     @Test func `every valid text has the values that it should have`() throws {
-        let names = try Self.names("valid")
+        let names = try names("valid")
         #expect(names.count == 210)
         for name in names {
-            let json = try Data(contentsOf: Self.folder.appending(path: name.dropLast(5) + ".json"))
-            let expected = try JSONSerialization.jsonObject(with: json)
-            let node = try? TOMLReader.read(try Self.bytes(name))
+            let json = try suite.bytes(of: name.dropLast(5) + ".json")
+            let expected = try JSONSerialization.jsonObject(with: Data(json))
+            let node = try? TOMLReader.read(try suite.bytes(of: name))
             #expect(node.map { Self.isEqual($0, expected) } == true, "\(name)")
         }
     }
 
     @Test func `every text that is not TOML is refused at a place in it`() throws {
-        let names = try Self.names("invalid")
+        let names = try names("invalid")
         #expect(names.count == 499)
         for name in names {
-            let bytes = try Self.bytes(name)
+            let bytes = try suite.bytes(of: name)
             let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             let problem = #expect(throws: SyntaxProblem.self, "\(name)") { try TOMLReader.read(bytes) }
             guard let problem else { continue }

@@ -1,38 +1,40 @@
 import Foundation
 import HTTPDNS
+import TestSupport
 import Testing
 
 /// The JSON reader against the files of JSONTestSuite.
 struct JSONSuiteTests {
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "JSONTestSuite/test_parsing")
+    private let suite: UnpackedArchive
 
-    private static func names(_ prefix: String) throws -> Set<String> {
-        Set(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix(prefix) })
+    init() throws { suite = try UnpackedArchive("JSONTestSuite/test_parsing.tar.xz") }
+
+    private func names(_ prefix: String) throws -> Set<String> {
+        Set(try FileManager.default.contentsOfDirectory(atPath: suite.path).filter { $0.hasPrefix(prefix) })
     }
 
-    private static func isRead(_ name: String) throws -> Bool {
-        let bytes = Array(try Data(contentsOf: folder.appending(path: name)))
+    private func isRead(_ name: String) throws -> Bool {
+        let bytes = try suite.bytes(of: name)
         return (try? JSONReader.read(bytes) { _ in }) != nil
     }
 
     @Test func `every text that is JSON is read`() throws {
-        let names = try Self.names("y_")
+        let names = try names("y_")
         #expect(names.count == 95)
-        #expect(try names.filter { try !Self.isRead($0) } == [])
+        #expect(try names.filter { try !isRead($0) } == [])
     }
 
     @Test func `every text that is not JSON is refused`() throws {
-        let names = try Self.names("n_")
+        let names = try names("n_")
         #expect(names.count == 186)
-        #expect(try names.filter(Self.isRead) == [])
+        #expect(try names.filter(isRead) == [])
     }
 
     /// Numbers of any size become the nearest integer. The other texts are not Unicode (RFC 8259 section 8), begin with
     /// a BOM, or are nested deeper than `JSONReader.maximumDepth`.
     @Test func `of the texts that a reader may refuse the numbers are read, and no others`() throws {
-        let names = try Self.names("i_")
+        let names = try names("i_")
         #expect(names.count == 35)
-        #expect(try names.filter(Self.isRead) == names.filter { $0.hasPrefix("i_number_") })
+        #expect(try names.filter(isRead) == names.filter { $0.hasPrefix("i_number_") })
     }
 }
