@@ -260,7 +260,7 @@ package final class Server: Sendable {
         for thread in threads { thread.join() }
         threads = []
         listeners = []
-        let posted = misses.takeAll()
+        let posted = misses.take()
         let waiting = pending.takeAll()
         var work = UnfinishedWork()
         let unanswered =

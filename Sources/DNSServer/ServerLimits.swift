@@ -9,8 +9,11 @@ package struct ServerLimits: Sendable {
     package var intake = 64
     /// How long queries may wait for the loop, while some are left over after each turn, without it being overloaded.
     package var target: Duration = .milliseconds(5)
-    /// How long they may wait for longer than that before it counts as overloaded, and after which a query that waits
-    /// for the resolver takes no room in an overloaded loop.
+    /// How long the loop may need for all that waits, counted from when queries were first left over, without being
+    /// overloaded: half of `answer`, so that those taken last are answered in time.
+    package var catchUp: Duration = .milliseconds(1_200)
+    /// How long the loop's speed is measured before it counts as overloaded, and after which a query that waits for the
+    /// resolver takes no room in an overloaded loop.
     package var interval: Duration = .milliseconds(100)
     /// How long the first query of a client network may have waited for an overloaded loop before further ones of the
     /// network are refused.

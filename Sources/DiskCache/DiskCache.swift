@@ -49,6 +49,23 @@ package final class DiskCache: Sendable {
         shared.wake.post()
     }
 
+    /// Begins the same before the server answers. Returns when all answers are in memory, or those used last, or none can
+    /// be read.
+    ///
+    /// How long that takes depends on what else the machine does, so it is their number that is enough; the time limit is
+    /// for a disk that hangs.
+    ///
+    /// - Parameter enough: as many as are read in a quarter of a second where nothing else runs.
+    @Loop
+    package func warm(enough: Int = 100_000, clock: any LoopClock) async {
+        await withCheckedContinuation { continuation in
+            let caller = Recall(key: [], continuation)
+            shared.state.withLock { $0.warming = (enough, caller) }
+            _ = clock.schedule(after: .seconds(1)) { caller.finish() }
+            load()
+        }
+    }
+
     /// Writes all pending changes, and closes the file. Blocks the calling thread until then.
     ///
     /// - Parameter limit: the longest wait: a disk may hang for ever.

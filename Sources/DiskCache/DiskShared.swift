@@ -10,6 +10,8 @@ final class DiskShared: Sendable {
     struct State {
         var pending = PendingChanges()
         var recalls: [Recall] = []
+        /// The caller that waits until so many answers are loaded.
+        var warming: (enough: Int, caller: Recall)?
         var stateReaders: [CheckedContinuation<[StateRecord], Never>] = []
         /// Nil until a policy is in force: until then nothing is read into memory, nor written.
         var identity: PolicyIdentity?

@@ -17,4 +17,7 @@ package struct DiskStatus: Equatable, Sendable {
     package var recalled = 0
     /// Answers written.
     package var written = 0
+
+    /// Whether more answers are to be loaded, and so many are not yet.
+    func isBehind(_ count: Int) -> Bool { [.opening, .loading].contains(state) && loaded < count }
 }

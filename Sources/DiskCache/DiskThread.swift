@@ -41,6 +41,7 @@ final class DiskThread {
             if isStopping { return finish() }
             // A file that cannot be opened yet is tried again, and what was learned is of use then, too.
             if open != nil { answerStateReaders() }
+            answerWarming()
             guard shared.state.withLock({ $0.identity != nil }) else {
                 wait()
                 continue
@@ -168,6 +169,15 @@ final class DiskThread {
             }
             recall.finish()
         }
+    }
+
+    private func answerWarming() {
+        let caller = shared.state.withLock { state -> Recall? in
+            guard let warming = state.warming, !state.status.isBehind(warming.enough) else { return nil }
+            state.warming = nil
+            return warming.caller
+        }
+        caller?.finish()
     }
 
     private func answerStateReaders() {

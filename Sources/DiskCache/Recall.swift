@@ -2,7 +2,7 @@ import Synchronization
 
 /// A caller that waits for a look-up on disk; resumed once, from any thread.
 final class Recall: Sendable {
-    /// The bytes of a `QueryKey`.
+    /// The bytes of a `QueryKey`; none for a caller that waits for the loading.
     let key: [UInt8]
     private let continuation: Mutex<CheckedContinuation<Void, Never>?>
 

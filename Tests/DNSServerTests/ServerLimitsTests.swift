@@ -18,6 +18,7 @@ import Testing
         let limits = ServerLimits()
         #expect(limits.mailbox == 8_192 && limits.intake == 64 && limits.backlogged == 192)
         #expect(limits.patience == .milliseconds(100) && limits.refusals == 10_000)
+        #expect(limits.catchUp == .milliseconds(1_200) && limits.catchUp * 2 == limits.answer)
         #expect(limits.connections == 1_000 && limits.pendingPerConnection == 128 && limits.queuedReplies == 262_144)
         #expect(limits.idle == .seconds(10) && limits.handshake == .seconds(5) && HandshakeQueue.perTurn == 2)
     }

@@ -185,6 +185,40 @@ import Testing
         #expect(over == 3)
     }
 
+    @Test(.onLoop) @Loop func `the first queries wait 1 s for a disk that hangs, and no longer`() async throws {
+        let (disk, clock) = (try silent(), ManualClock())
+        var isOver = false
+        Loop.spawn {
+            await disk.warm(clock: clock)
+            isOver = true
+        }
+        await clock.advance(by: .milliseconds(999))
+        #expect(!isOver)
+        await clock.advance(by: .milliseconds(1))
+        #expect(isOver)
+    }
+
+    @Test func `the first queries wait until the answers of the last process are loaded`() async throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        for index in 0..<200 { try first.put("n\(index).example.com") }
+        first.disk.stop()
+        let machine = try Machine(path, clock: clock, loads: false)
+        await machine.disk.warm(clock: ManualClock())
+        #expect(machine.memory.statistics.entries == 200)
+        machine.disk.stop()
+    }
+
+    @Test func `they wait for no more than are enough, nor for a file that cannot be read`() async throws {
+        // Without a policy nothing is loaded.
+        let machine = try Machine(path, identity: nil, loads: false)
+        await machine.disk.warm(enough: 0, clock: ManualClock())
+        let other = try Machine(path, loads: false)
+        await other.disk.warm(clock: ManualClock())
+        #expect(other.disk.status.state == .memoryOnly)
+        for each in [machine, other] { each.disk.stop() }
+    }
+
     @Test(.onLoop) @Loop func `no question waits for a disk that has stopped`() async throws {
         let (machine, clock) = (try Machine(path), ManualClock())
         machine.disk.stop()

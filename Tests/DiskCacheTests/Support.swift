@@ -131,7 +131,7 @@ final class Machine: Sendable {
     let disk: DiskCache
 
     init(
-        _ path: String, clock: TestClock = TestClock(), identity: PolicyIdentity = identity(),
+        _ path: String, clock: TestClock = TestClock(), identity: PolicyIdentity? = identity(),
         memory bytes: Int = 8 << 20,
         limit: Int = 64 << 20, retry: ClosedRange<Duration> = .milliseconds(5) ... .milliseconds(20),
         flushInterval: Duration = .milliseconds(2), system: String? = nil, loads: Bool = true

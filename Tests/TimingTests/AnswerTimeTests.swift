@@ -90,7 +90,7 @@ extension Timing {
             }
         }
 
-        @Test func `a daemon that dies while it has the turn costs another one 0.3 s, and less than 1.5 s`() throws {
+        @Test func `a daemon that dies while it has the turn costs another one less than 1.5 s`() throws {
             let stage = try FleetStage()
             let redis = try RedisServer()
             let (first, second) = (try stage.daemon(redis.url), try stage.daemon(redis.url))
@@ -101,7 +101,7 @@ extension Timing {
             stage.vendor.misbehave(nil)
             let (reply, time) = try Stopwatch.time { try second.client().ask("www.example.com") }
             // Were it to wait until the lease ends, it would be 2 s.
-            #expect(reply.addresses == ["192.0.2.1"] && time >= .milliseconds(290) && time < .seconds(1.5))
+            #expect(reply.addresses == ["192.0.2.1"] && time < .seconds(1.5))
         }
 
         @Test func `a collector of dnstap that has stopped delays no answer, and the server's stop by 5 s at most`()

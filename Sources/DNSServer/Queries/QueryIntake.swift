@@ -4,11 +4,12 @@ import Scheduling
 /// The rule for overload: how long queries wait for the loop decides.
 ///
 /// A query that the cache cannot answer waits in a queue until the loop takes it, over UDP and TCP alike. While the loop
-/// keeps up, the queue is empty after each turn, however long a turn takes. The loop is overloaded once queries have been
-/// left over for 0.1 s, each after a wait above the target (as in CoDel, RFC 8289). From then on a client network whose
-/// first query has waited for `ServerLimits.patience` gets SERVFAIL for more (`RefusalLimit`), until the queue is empty
-/// or the wait short again. So what is taken is answered in time, and a network with few queries is not refused because
-/// of others.
+/// keeps up, the queue is empty after each turn, however long a turn takes. Queries that are left over after a wait above
+/// the target (as in CoDel, RFC 8289) may be a burst, such as what came while no process served. The loop is overloaded
+/// once it needs longer than `ServerLimits.catchUp` for all of them, at the speed that it has had since, or the queue stays
+/// full. From then on a client network whose first query has waited for `ServerLimits.patience` gets SERVFAIL for more
+/// (`RefusalLimit`), until the queue is empty or the wait short again. So what is taken is answered in time, and a network
+/// with few queries is not refused because of others.
 ///
 /// An overloaded loop takes none while enough of those that began within the last 0.1 s wait for room at the sources: each
 /// query under way takes memory and displaces CPU cache lines, which makes a miss more expensive. Those that have waited
@@ -23,8 +24,8 @@ final class QueryIntake {
     private let limits: ServerLimits
     /// How many were to be taken in this turn.
     private var wanted = 0
-    /// Since when queries have been left over after a wait above the target; nil: they were not in the last turn.
-    private var lateSince: Instant?
+    /// Nil: none were left over after a wait above the target in the last turn.
+    private var lateness: Lateness?
     private(set) var isOverloaded = false
 
     init(
@@ -50,17 +51,46 @@ final class QueryIntake {
     func take(_ batch: [MissedQuery]) {
         let now = clock.now
         guard batch.count >= wanted, batch.contains(where: { now - $0.arrived > limits.target }) else {
-            lateSince = nil
+            lateness = nil
             return change(isOverloaded: false)
         }
-        let since = lateSince ?? now
-        lateSince = since
-        if now - since >= limits.interval { change(isOverloaded: true) }
+        guard !isOverloaded else { return }
+        guard var late = lateness else { return lateness = Lateness(turn: now) }
+        late.begin(now)
+        let waiting = batch.count + queries.count
+        if late.time >= limits.interval,
+            waiting >= limits.mailbox || late.time * (late.taken + waiting) > limits.catchUp * late.taken
+        {
+            change(isOverloaded: true)
+        }
+        late.taken += batch.count
+        lateness = late
     }
 
     private func change(isOverloaded: Bool) {
         guard self.isOverloaded != isOverloaded else { return }
         self.isOverloaded = isOverloaded
         queries.refuse(after: isOverloaded ? limits.patience : nil)
+    }
+}
+
+/// Turns that each left queries over after a wait above the target.
+private struct Lateness {
+    /// When the last turn began.
+    private var turn: Instant
+    private var all: Duration = .zero
+    private var longest: Duration = .zero
+    /// How many were taken, without those of one turn.
+    var taken = 0
+
+    init(turn: Instant) { self.turn = turn }
+
+    /// How long they have lasted, without the longest: the process may have been stopped in it, or the machine suspended.
+    var time: Duration { all - longest }
+
+    mutating func begin(_ now: Instant) {
+        all += now - turn
+        longest = max(longest, now - turn)
+        turn = now
     }
 }

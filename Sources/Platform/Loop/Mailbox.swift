@@ -58,13 +58,16 @@ package final class Mailbox<Element: Sendable>: Sendable {
     /// nil: for any time. Waiting values stay.
     package func refuse(after patience: Duration?) { state.withLock { $0.queue.patience = patience } }
 
-    /// Whether nothing waits.
-    package var isEmpty: Bool { state.withLock { $0.queue.count == 0 } }
+    /// How many values wait.
+    package var count: Int { state.withLock { $0.queue.count } }
 
-    /// Takes out all waiting values.
-    package func takeAll() -> [Element] {
+    /// Whether nothing waits.
+    package var isEmpty: Bool { count == 0 }
+
+    /// Takes out the first `limit` waiting values.
+    package func take(_ limit: Int = .max) -> [Element] {
         var values: [Element] = []
-        take(.max, into: &values)
+        take(limit, into: &values)
         return values
     }
 

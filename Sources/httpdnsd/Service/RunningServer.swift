@@ -17,10 +17,6 @@ final class RunningServer {
     /// How long after its beginning the start is taken to be over, with the first answers given.
     private static let startIsOver: Duration = .milliseconds(250)
 
-    /// How long queries that wait in the sockets of the process before may wait for answers from disk; those used last
-    /// are read first.
-    private static let loading: Duration = .milliseconds(250)
-
     /// Why it could not start.
     private(set) var failure: (any Error)?
     /// Bound and not served yet; handed on to the server.
@@ -78,7 +74,8 @@ final class RunningServer {
             guard let made = makeService(settings) else { return }
             service = made
             self.service = service
-            if !service.server.adopted.isEmpty, let disk = service.disk { await warm(disk) }
+            // With nothing cached, the queries that wait in the sockets would be more at once than can be asked.
+            if !service.server.adopted.isEmpty { await service.disk?.warm(clock: loop) }
             try service.server.start()
         } catch {
             failure = error
@@ -127,16 +124,6 @@ final class RunningServer {
             DNSService(
                 settings, from: source, on: bound, presenting: certificate, descriptors: descriptors, budget: memory,
                 log: log, loop: loop)
-        }
-    }
-
-    /// Reads the answers on disk before the queries that wait already: with nothing cached, so many at once would be more
-    /// than can be asked.
-    private func warm(_ disk: DiskCache) async {
-        disk.load()
-        let deadline = loop.now + Self.loading
-        while [.opening, .loading].contains(disk.status.state), loop.now < deadline {
-            await loop.sleep(until: loop.now + .milliseconds(1))
         }
     }
 

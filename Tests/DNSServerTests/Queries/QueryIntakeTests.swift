@@ -53,13 +53,40 @@ import Testing
                 arrived: clock.now + .milliseconds(-milliseconds))
         }
 
-        /// A turn each 10 ms for so long, in each of which the loop takes `count` queries that have waited for so long.
-        func take(_ count: Int, waiting milliseconds: Int, for time: Int) async throws {
-            for _ in 0..<(time / 10) {
-                _ = intake.room()
-                intake.take(try (0..<count).map { _ in try query(waiting: milliseconds) })
-                await clock.advance(by: .milliseconds(10))
+        /// Turns of the loop for so long, each of which takes 4 queries that wait.
+        ///
+        /// - Parameters:
+        ///   - arriving: how many come between two turns.
+        ///   - turn: how long a turn takes, in milliseconds.
+        /// - Returns: whether the loop was overloaded after any of them.
+        @discardableResult
+        func serve(for time: Int, arriving: Int = 0, turn: Int = 10) async throws -> Bool {
+            var wasOverloaded = false
+            for _ in 0..<(time / turn) {
+                await clock.advance(by: .milliseconds(turn))
+                try post(arriving)
+                let batch = queries.take(intake.room())
+                if !batch.isEmpty { intake.take(batch) }
+                wasOverloaded = wasOverloaded || intake.isOverloaded
             }
+            return wasOverloaded
+        }
+
+        /// Posts queries that have waited for so long.
+        func post(_ count: Int, waiting milliseconds: Int = 0) throws {
+            for _ in 0..<count { _ = queries.post(try query(waiting: milliseconds)) }
+        }
+
+        /// Has more queries wait than can be taken, until the loop is overloaded.
+        func overload() async throws {
+            try post(600)
+            #expect(try await serve(for: 200))
+        }
+
+        /// Takes in one turn `count` queries that have waited for so long.
+        func take(_ count: Int, waiting milliseconds: Int) throws {
+            _ = intake.room()
+            intake.take(try (0..<count).map { _ in try query(waiting: milliseconds) })
         }
 
         /// Adds `count` queries, which wait for the resolver from now on.
@@ -74,50 +101,124 @@ import Testing
         ///
         /// - Returns: whether a further one of that client is taken, and one of another.
         func isTaken(after milliseconds: Int) throws -> (same: Bool, other: Bool) {
-            for _ in 0..<100 { _ = queries.post(try query(waiting: milliseconds)) }
+            _ = queries.take()
+            try post(100, waiting: milliseconds)
             return (queries.post(try query()), queries.post(try query(from: "127.0.0.2")))
         }
     }
 
     @Test @Loop func `a loop that keeps up takes as many in a turn as allowed, however many wait`() async throws {
         let fixture = try Fixture()
-        try await fixture.take(3, waiting: 50, for: 1_000)
+        #expect(try await !fixture.serve(for: 1_000, arriving: 3))
         try fixture.begin(50)
         fixture.responder.isBacklogged = true
-        #expect(!fixture.intake.isOverloaded && fixture.intake.room() == 4)
+        #expect(fixture.intake.room() == 4)
     }
 
-    @Test @Loop func `a loop that leaves queries over for 0.1 s, each after a long wait, is overloaded`() async throws {
+    // MARK: What overloads the loop
+
+    @Test(arguments: [(5, 1_050), (8, 700), (12, 500), (40, 200)]) @Loop
+    func `a loop that takes 4 queries while more come is overloaded, the sooner the more they are`(
+        arriving: Int, time: Int
+    ) async throws {
         let fixture = try Fixture()
-        try await fixture.take(4, waiting: 6, for: 100)
-        #expect(!fixture.intake.isOverloaded)
-        try await fixture.take(4, waiting: 6, for: 10)
-        #expect(fixture.intake.isOverloaded)
+        try fixture.post(8)
+        #expect(try await fixture.serve(for: time, arriving: arriving))
+        #expect(try fixture.isTaken(after: 101) == (false, true))
     }
 
-    @Test @Loop func `a burst that the loop has taken within 0.1 s overloads nothing`() async throws {
+    @Test @Loop func `a loop whose queue is still full after 0.1 s is overloaded, however fast it is`() async throws {
+        let fixture = try Fixture()
+        try fixture.post(1_000)
+        #expect(try await !fixture.serve(for: 100, arriving: 40, turn: 2))
+        #expect(try await fixture.serve(for: 20, arriving: 40, turn: 2))
+    }
+
+    @Test @Loop func `a loop whose every turn is slow is overloaded by what it cannot take in 1.2 s`() async throws {
+        let fixture = try Fixture()
+        #expect(try await fixture.serve(for: 1_200, arriving: 20, turn: 300))
+    }
+
+    @Test @Loop func `a loop that leaves queries over for more than 1.2 s is overloaded, however few they are`()
+        async throws
+    {
+        let fixture = try Fixture()
+        try fixture.post(8)
+        #expect(try await !fixture.serve(for: 1_150, arriving: 4))
+        #expect(try await fixture.serve(for: 100, arriving: 4))
+    }
+
+    @Test @Loop func `more queries than can be taken in 1.2 s overload the loop, also if they came before it began`()
+        async throws
+    {
+        let fixture = try Fixture()
+        try fixture.post(600, waiting: 300)
+        #expect(try await fixture.serve(for: 200))
+    }
+
+    // MARK: What does not
+
+    @Test(arguments: [(440, 0), (200, 2)]) @Loop
+    func `queries that came before the loop began overload nothing, if it has taken them 1.2 s later`(
+        waiting: Int, arriving: Int
+    ) async throws {
+        let fixture = try Fixture()
+        try fixture.post(waiting, waiting: 300)
+        #expect(try await !fixture.serve(for: 1_500, arriving: arriving))
+        #expect(fixture.queries.isEmpty)
+    }
+
+    @Test @Loop func `a burst within a steady load overloads nothing`() async throws {
         let fixture = try Fixture()
         for _ in 0..<5 {
-            try await fixture.take(4, waiting: 90, for: 100)
-            try await fixture.take(3, waiting: 90, for: 10)
+            #expect(try await !fixture.serve(for: 500, arriving: 1))
+            try fixture.post(300)
+            #expect(try await !fixture.serve(for: 1_100, arriving: 1))
         }
-        #expect(!fixture.intake.isOverloaded)
+    }
+
+    @Test(arguments: [500, 2_000, 3_600_000]) @Loop
+    func `a loop that does not run for a while amid a burst, as in a stopped process, is not overloaded`(pause: Int)
+        async throws
+    {
+        let fixture = try Fixture()
+        try fixture.post(300)
+        #expect(try await !fixture.serve(for: 50, arriving: 1))
+        await fixture.clock.advance(by: .milliseconds(pause))
+        #expect(try await !fixture.serve(for: 1_000, arriving: 1))
+        #expect(fixture.queries.isEmpty)
+    }
+
+    @Test @Loop func `a loop whose every turn is slow is not overloaded by what it can take in 1.2 s`() async throws {
+        let fixture = try Fixture()
+        try fixture.post(40)
+        #expect(try await !fixture.serve(for: 1_200, turn: 100))
+        #expect(fixture.queries.isEmpty)
+    }
+
+    @Test @Loop func `a loop that was held up for a moment refuses nothing`() throws {
+        let fixture = try Fixture()
+        #expect(try fixture.isTaken(after: 2_000) == (true, true))
     }
 
     @Test @Loop func `a loop that takes many, each at once, is not overloaded`() async throws {
         let fixture = try Fixture()
-        try await fixture.take(4, waiting: 5, for: 1_000)
+        for _ in 0..<150 {
+            try fixture.take(4, waiting: 5)
+            await fixture.clock.advance(by: .milliseconds(10))
+        }
         #expect(!fixture.intake.isOverloaded)
     }
+
+    // MARK: While it is overloaded
 
     @Test(arguments: [(3, 50), (4, 1)]) @Loop
     func `an overloaded loop is not any more once nothing is left over, or it has waited for a short time`(
         count: Int, wait: Int
     ) async throws {
         let fixture = try Fixture()
-        try await fixture.take(4, waiting: 50, for: 200)
-        #expect(fixture.intake.isOverloaded)
-        try await fixture.take(count, waiting: wait, for: 10)
+        try await fixture.overload()
+        try fixture.take(count, waiting: wait)
         #expect(!fixture.intake.isOverloaded)
         #expect(try fixture.isTaken(after: 200) == (true, true))
     }
@@ -126,7 +227,7 @@ import Testing
         async throws
     {
         let fixture = try Fixture()
-        try await fixture.take(4, waiting: 50, for: 200)
+        try await fixture.overload()
         #expect(try fixture.isTaken(after: 101) == (false, true))
         #expect(fixture.queries.isRefusing)
     }
@@ -135,32 +236,26 @@ import Testing
         async throws
     {
         let fixture = try Fixture()
-        try await fixture.take(4, waiting: 50, for: 200)
+        try await fixture.overload()
         #expect(try fixture.isTaken(after: 100) == (true, true))
-    }
-
-    @Test @Loop func `a loop that was held up for a moment refuses nothing`() throws {
-        let fixture = try Fixture()
-        #expect(try fixture.isTaken(after: 2_000) == (true, true))
     }
 
     @Test @Loop func `while requests wait for room at a source an overloaded loop has few under way`() async throws {
         let fixture = try Fixture()
-        try await fixture.take(4, waiting: 50, for: 200)
+        try await fixture.overload()
         fixture.responder.isBacklogged = true
         #expect(fixture.intake.room() == 4)
         try fixture.begin(5)
         #expect(fixture.intake.room() == 1)
         try fixture.begin(5)
         #expect(fixture.intake.room() == 0)
-        fixture.responder.release("name1.example")
         fixture.responder.isBacklogged = false
         #expect(fixture.intake.room() == 4)
     }
 
     @Test @Loop func `queries that wait for slow sources take no room in an overloaded loop`() async throws {
         let fixture = try Fixture()
-        try await fixture.take(4, waiting: 50, for: 200)
+        try await fixture.overload()
         fixture.responder.isBacklogged = true
         try fixture.begin(50)
         #expect(fixture.intake.room() == 0)
@@ -168,7 +263,7 @@ import Testing
         #expect(fixture.intake.room() == 4)
         try fixture.begin(3)
         #expect(fixture.intake.room() == 3)
-        try await fixture.take(1, waiting: 150, for: 10)
+        try fixture.take(1, waiting: 150)
         #expect(!fixture.intake.isOverloaded)
     }
 }

@@ -11,6 +11,8 @@ package final class SteadyLoad: Sendable {
         package var answered = 0
         /// Answered with anything but NOERROR.
         package var failed = 0
+        /// The first such response.
+        package var failure: String?
         /// The longest wait for a response.
         package var longest: Duration = .zero
         /// Connections that could not be made, or were closed.
@@ -19,7 +21,7 @@ package final class SteadyLoad: Sendable {
         package var unanswered: Int { sent - answered }
 
         package var description: String {
-            "\(sent) sent, \(unanswered) unanswered, \(failed) failed, \(broken) connections broken, longest wait \(longest)"
+            "\(sent) sent, \(unanswered) unanswered, \(failed) failed \(failure ?? ""), \(broken) connections broken, longest wait \(longest)"
         }
     }
 
@@ -136,7 +138,7 @@ package final class SteadyLoad: Sendable {
                     let id = bytes.count > 3 ? UInt16(bytes[0]) << 8 | UInt16(bytes[1]) : 0
                     guard let sent = open[index].removeValue(forKey: id) else { continue }
                     quietSince = .now
-                    count.add(bytes[3] & 15, quietSince - sent)
+                    count.add(bytes, quietSince - sent)
                 }
             }
             let counted = count
@@ -160,7 +162,7 @@ package final class SteadyLoad: Sendable {
                 if client == nil { client = try TestTCPClient(server) }
                 try client?.send([.query(name(number), id: UInt16(truncatingIfNeeded: number), edns: TestEDNS())])
                 if let reply = try client?.receive(within: silence) {
-                    count.add(UInt8(truncatingIfNeeded: reply.rcode), .now - sent)
+                    count.add(reply.encoded, .now - sent)
                 } else {
                     (client, count.broken) = (nil, 1)
                 }
@@ -179,9 +181,12 @@ package final class SteadyLoad: Sendable {
 extension SteadyLoad.Count {
     fileprivate init(sent: Int) { self.sent = sent }
 
-    fileprivate mutating func add(_ rcode: UInt8, _ wait: Duration) {
+    fileprivate mutating func add(_ response: [UInt8], _ wait: Duration) {
         answered += 1
-        if rcode != 0 { failed += 1 }
+        if response[3] & 15 != 0 {
+            failed += 1
+            failure = failure ?? String(decoding: response.map { 32..<127 ~= $0 ? $0 : 46 }, as: UTF8.self)
+        }
         longest = max(longest, wait)
     }
 
@@ -189,6 +194,7 @@ extension SteadyLoad.Count {
         sent += other.sent
         answered += other.answered
         failed += other.failed
+        failure = failure ?? other.failure
         broken += other.broken
         longest = max(longest, other.longest)
     }
