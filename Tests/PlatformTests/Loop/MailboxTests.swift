@@ -45,13 +45,12 @@ import Testing
         #expect(await inbox.wait(for: 1) == [7])
     }
 
-    @Test(arguments: [1, 2]) @Loop func `what there is no room for comes in later turns, in order`(room: Int) async {
+    @Test @Loop func `what there is no room for comes in later turns, in order`() async {
         let mailbox = Mailbox<Int>(capacity: 10, on: loop)
         let inbox = Inbox<[Int]>()
-        mailbox.receive(room: { room }) { inbox.add($0) }
+        mailbox.receive(room: { 2 }) { inbox.add($0) }
         for number in 1...5 { _ = mailbox.post(number) }
-        let batches = room == 1 ? [[1], [2], [3], [4], [5]] : [[1, 2], [3, 4], [5]]
-        #expect(await inbox.wait(for: batches.count) == batches)
+        #expect(await inbox.wait(for: 3) == [[1, 2], [3, 4], [5]])
         #expect(mailbox.isEmpty)
     }
 
