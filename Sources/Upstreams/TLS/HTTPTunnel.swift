@@ -29,7 +29,7 @@ struct HTTPTunnel {
     ///
     /// - Returns: how many of the bytes belong to the reply.
     mutating func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
-        for index in unsafe bytes.indices {
+        for index in bytes.indices {
             let byte = unsafe bytes[index]
             guard state == .isUnderWay else { return index }
             received += 1
