@@ -1,4 +1,5 @@
 import Configuration
+import DNSWire
 import Foundation
 import TestSupport
 import Testing
