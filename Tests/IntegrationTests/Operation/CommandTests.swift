@@ -133,7 +133,7 @@ extension Integration {
         }
 
         @Test func `variables of the environment are put in, and a default where there is none`() throws {
-            let secret = "a secret of the environment 0123"
+            let secret = "a-secret-of-the-environment-0123"
             let vendor = try FakeHTTPDNS(Stage.zone, secret: secret)
             let daemon = try Daemon(
                 DaemonConfiguration.aliyun(
@@ -146,11 +146,11 @@ extension Integration {
         @Test(arguments: ["check", "query"])
         func `a command takes variables from the file that is named`(command: String) throws {
             let directory = try TemporaryDirectory()
-            let vendor = try FakeHTTPDNS(Stage.zone, secret: "of the file")
+            let vendor = try FakeHTTPDNS(Stage.zone, secret: "of-the-file")
             let configuration = try directory.write(
                 DaemonConfiguration.aliyun(vendor.url, secret: "${VENDOR_SECRET}") + DaemonConfiguration.rest(),
                 to: "httpdnsd.toml")
-            let file = try directory.write("VENDOR_SECRET=\"of the file\"\n", to: "environment")
+            let file = try directory.write("VENDOR_SECRET=\"of-the-file\"\n", to: "environment")
             let arguments = [command] + (command == "query" ? ["www.example.com"] : []) + ["--config", configuration]
             #expect(try Daemon.run(arguments).status == 78)
             #expect(try Daemon.run(arguments + ["--environment", file]).status == 0)

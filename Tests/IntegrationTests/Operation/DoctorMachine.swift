@@ -22,7 +22,7 @@ struct DoctorMachine {
     ///   - wrapper: a command that executes the server.
     ///   - runs: whether the server is started.
     init(
-        _ extra: String = "", secret: String? = nil, own: String = "another secret of the account",
+        _ extra: String = "", secret: String? = nil, own: String = "another-secret-of-the-account",
         names: String = "names = [\"example.com\"]", disk: String = "", listen: String = "",
         wrapper: [String] = [], runs: Bool = true
     ) throws {

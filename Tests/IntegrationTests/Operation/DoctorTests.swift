@@ -103,13 +103,13 @@ extension Integration {
         }
 
         @Test func `a provider that refuses the account is found`() throws {
-            let machine = try Machine(secret: "the secret of the account 0123")
+            let machine = try Machine(secret: "the-secret-of-the-account-0123")
             try machine.ask()
             try machine.finds(["provider.refused"])
         }
 
         @Test func `a clock that is hours from a provider's is found`() throws {
-            let secret = "the secret of the account 0123"
+            let secret = "the-secret-of-the-account-0123"
             let machine = try Machine(secret: secret, own: secret)
             machine.vendor.setClock(ahead: 3 * 3_600)
             try machine.ask()

@@ -140,7 +140,7 @@ extension Integration {
             `AliDNS that refuses the key is in backoff after one question and its probe, and nothing of the key is logged`()
             throws
         {
-            let secret = "not the secret they have"
+            let secret = "not-the-secret-they-have"
             let stage = try Stage(
                 .dohJSON(.alidns(Self.account)), Self.zone, localDNS: Self.local,
                 provider: Self.credentials(secret: secret))

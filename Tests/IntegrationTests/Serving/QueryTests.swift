@@ -80,7 +80,7 @@ extension Integration {
         }
 
         @Test func `a wrong secret is reported, and nothing of it is shown`() throws {
-            let secret = "not the secret they have"
+            let secret = "not-the-secret-they-have"
             let service = try Service(.alidns, secret: secret)
             let outcome = try service.query("www.example.com")
             #expect(outcome.status == 1)
