@@ -154,6 +154,10 @@ let package = Package(
                 ][name] ?? [],
                 swiftSettings: settings)
         } + [
+            // In every state: the release build of these visits millions.
+            .testTarget(
+                name: "RaceTests", dependencies: ["DNSResolver", "Scheduling"], exclude: ["Vectors.json"],
+                swiftSettings: settings),
             .testTarget(
                 name: "HttpdnsdTests",
                 dependencies: [

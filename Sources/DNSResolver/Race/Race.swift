@@ -1,0 +1,536 @@
+package import Scheduling
+
+/// The race for one name: who is asked, when, and what each client gets (Documentation/Strategy.md, whose sections are
+/// named here).
+///
+/// A value: events and times in, effects out. It has no clock and does nothing by itself: whoever runs it asks the
+/// sources, keeps their records, and calls `apply` with `.time` when `wake(after:)` has come. Of what may come at the same
+/// time, `.time` is the last.
+package struct Race: Hashable, Sendable {
+    // Nanoseconds; sections 2 to 5.
+    private static let step = milliseconds(300)
+    private static let staleDue = milliseconds(200)
+    private static let reserve = milliseconds(900)
+    private static let lastAsk = milliseconds(1_900)
+    private static let end = milliseconds(2_300)
+    private static let otherAddresses = milliseconds(300)
+    // Seconds; section 3.
+    private static let localLife: UInt32 = 30
+    private static let localFirstLife: UInt32 = 600
+    private static let presetLife: UInt32 = 30
+    private static let shortLife: UInt32 = 5
+    private static let portalLife: UInt32 = 10
+    // Addresses; section 4. `RaceAnswer.Addresses` has as many members.
+    private static let checksAtOnce = 3
+
+    private static func milliseconds(_ count: Int64) -> Int64 { count * 1_000_000 }
+
+    private var rules: RaceRules
+    private var line: [RaceRules.Source]
+    private var local: Int?
+    private var a: RaceLane
+    private var aaaa: RaceLane
+    private var began: Instant?
+    private var ends = Instant(nanoseconds: .max)
+
+    package init(_ rules: RaceRules) {
+        self.rules = rules
+        line = rules.line
+        local = line.firstIndex(where: \.isLocal)
+        a = RaceLane(rules.a, sources: line.count)
+        aaaa = RaceLane(rules.aaaa, sources: line.count)
+    }
+
+    private subscript(part: Part) -> RaceLane {
+        _read { if part == .a { yield a } else { yield aaaa } }
+        _modify { if part == .a { yield &a } else { yield &aaaa } }
+    }
+
+    private var parts: [Part] { rules.hasFamilies ? Self.families : Self.single }
+    private static let families: [Part] = [.a, .aaaa]
+    private static let single: [Part] = [.a]
+
+    /// Whether clients wait, or a better answer may come.
+    package var isRunning: Bool { began != nil && parts.contains { self[$0].isWanted && !self[$0].isOver } }
+
+    /// The event, then whatever is due at `now`.
+    package mutating func apply(_ event: Event, at now: Instant) -> [Effect] {
+        var effects: [Effect] = []
+        switch event {
+        case .joined(let client, let part): joined(client, part, now, &effects)
+        case .left(let client): for part in parts { self[part].waiting.removeAll { $0.client == client } }
+        case .lost(let client): lost(client, now, &effects)
+        case .replied(let place, let a, let aaaa) where line[place].isLocal:
+            if let a { localReplied(.a, a, now, &effects) }
+            if let aaaa { localReplied(.aaaa, aaaa, now, &effects) }
+        case .replied(let place, let a, let aaaa):
+            if let a { replied(place, .a, a) }
+            if let aaaa { replied(place, .aaaa, aaaa) }
+        case .checked(let part, let address, let verdict): checked(part, .at(address), verdict, now, &effects)
+        case .failed(let place, let types): failed(place, types, isWhole: false, now, &effects)
+        case .refused(let place, let types): failed(place, types, isWhole: true, now, &effects)
+        case .busy(let place): busy(place)
+        case .broke(let place, let types): broke(place, types)
+        case .probed(let place, let isUp): probed(place, isUp, now, &effects)
+        case .changed(let rules): changed(to: rules, now)
+        case .time: break
+        }
+        guard began != nil else { return effects }
+        // Twice: for what one family needs of the other (section 5).
+        for _ in parts {
+            for part in parts {
+                resolveEmpty(part, now, &effects)
+                seekOther(part, now)
+            }
+            for part in parts { while askNext(part, now, &effects) {} }
+        }
+        for _ in parts { for part in parts { settle(part, now, &effects) } }
+        return effects
+    }
+
+    /// When `.time` is due next; nil while nothing is awaited.
+    package func wake(after now: Instant) -> Instant? {
+        guard let began, isRunning else { return nil }
+        var next: Int64?
+        func add(_ time: Int64) { if time > now.nanoseconds { next = min(next ?? time, time) } }
+        for wait in [Self.staleDue, Self.reserve, Self.lastAsk + Self.milliseconds(1)] { add(began.nanoseconds + wait) }
+        add(ends.nanoseconds)
+        for part in parts {
+            if let last = self[part].lastAsk, self[part].isWanted, !self[part].isOver {
+                add(last.nanoseconds + Self.step)
+            }
+            if let proved = self[part].provedAt { add(proved.nanoseconds + Self.otherAddresses) }
+        }
+        return next.map { Instant(nanoseconds: $0) }
+    }
+
+    private func age(_ now: Instant) -> Int64 { now.nanoseconds - (began ?? now).nanoseconds }
+
+    // MARK: Clients
+
+    private mutating func joined(_ client: Int, _ part: Part, _ now: Instant, _ effects: inout [Effect]) {
+        let isFirst = began.map { now <= $0 } ?? true
+        if let cached = self[part].cached, self[part].isFresh || self[part].isOver {
+            effects.append(.reply(client, part, cached))
+            // 2: a question in the last tenth of an answer's life begins a race.
+            guard self[part].isFresh, self[part].isEnding, isFirst else { return }
+        } else if self[part].isOver || began != nil && isTooOldToJoin(now) {
+            return effects.append(.again(client, part))
+        } else {
+            self[part].waiting.append(RaceLane.Waiter(client: client, arrived: now))
+        }
+        self[part].isWanted = true
+        if began == nil { (began, ends) = (now, Instant(nanoseconds: now.nanoseconds + Self.end)) }
+    }
+
+    /// 2: equal questions share a race until it is 1.9 s old.
+    private func isTooOldToJoin(_ now: Instant) -> Bool {
+        age(now) > Self.lastAsk || ends.nanoseconds - now.nanoseconds < Self.end - Self.lastAsk
+    }
+
+    /// 8: rank 3, 4 or 6, not remembered; without anybody who waits the race ends.
+    private mutating func lost(_ client: Int, _ now: Instant, _ effects: inout [Effect]) {
+        for part in parts where self[part].waiting.contains(where: { $0.client == client }) {
+            effects.append(.reply(client, part, fitted(part, whenAllFailed(part, mayBeUnproved: false), now)))
+            self[part].waiting.removeAll { $0.client == client }
+        }
+        guard parts.allSatisfy({ self[$0].waiting.isEmpty }) else { return }
+        for part in parts { self[part].isOver = true }
+    }
+
+    /// 7: what was in flight is dropped; who waits still has its answer by 2.3 s.
+    private mutating func changed(to rules: RaceRules, _ now: Instant) {
+        let waiting = (a.waiting, aaaa.waiting)
+        self = Race(rules)
+        (a.waiting, aaaa.waiting) = waiting
+        let arrivals = (waiting.0 + waiting.1).map(\.arrived)
+        for part in parts {
+            self[part].isWanted = !self[part].waiting.isEmpty
+            self[part].isOver = arrivals.isEmpty
+        }
+        guard let oldest = arrivals.min() else { return }
+        (began, ends) = (now, Instant(nanoseconds: oldest.nanoseconds + Self.end))
+    }
+
+    // MARK: What sources say
+
+    private mutating func replied(_ place: Int, _ part: Part, _ reply: Reply) {
+        let status = self[part].places[place].status
+        guard status == .asked || status == .busy, !self[part].isOver || !self[part].isWanted else { return }
+        let (next, kind): (RaceLane.Status, RaceAnswer.Kind?) =
+            switch reply {
+            case .records: (.records, .records)
+            case .noData: (.denied, .noData)
+            case .nxDomain: (.denied, .nxDomain)
+            case .empty: (.empty, nil)
+            }
+        self[part].places[place].status = next
+        if let kind {
+            if self[part].first == nil { self[part].first = (kind, place) }
+        } else {
+            self[part].wasEmpty = true
+        }
+    }
+
+    private mutating func localReplied(_ part: Part, _ reply: Reply, _ now: Instant, _ effects: inout [Effect]) {
+        guard let local, self[part].places[local].status == .asked else { return }
+        let (status, kind): (RaceLane.Status, RaceAnswer.Kind?) =
+            switch reply {
+            case .records(let count): count > 0 ? (.records, .records) : (.failed, nil)
+            case .noData, .empty: (.localNoData, .noData)
+            case .nxDomain: (.localNXDomain, .nxDomain)
+            }
+        self[part].places[local].status = status
+        if rules.trustsLocalDNS {
+            if let kind, self[part].first == nil { self[part].first = (kind, local) }
+        } else if case .records(let count) = reply {
+            // 4: up to eight addresses, three at a time.
+            let all = RaceAnswer.Addresses(count: count)
+            self[part].addresses = all
+            if rules.isProvedUnchecked { (self[part].proved, self[part].provedAt) = (all, now) }
+            if rules.checksAddresses { self[part].unchecked = all.subtracting(.further) }
+            startChecks(part, &effects)
+        }
+    }
+
+    private mutating func startChecks(_ part: Part, _ effects: inout [Effect]) {
+        let next = self[part].unchecked.first(Self.checksAtOnce - self[part].checking.count)
+        guard !next.isEmpty else { return }
+        self[part].unchecked.subtract(next)
+        self[part].checking.formUnion(next)
+        effects.append(.check(part, next))
+    }
+
+    /// 4: what is another's is thrown away wherever it is, also after the race.
+    private mutating func checked(
+        _ part: Part, _ address: RaceAnswer.Addresses, _ verdict: Verdict, _ now: Instant, _ effects: inout [Effect]
+    ) {
+        let verdict: Verdict =
+            switch verdict {
+            case .wrongTime: rules.isClockWrong ? .proved : .unproved
+            case .anothers where rules.isClockWrong && rules.isUnlisted: .unproved
+            default: verdict
+            }
+        guard self[part].checking.contains(address), !self[part].isOver || verdict == .anothers else { return }
+        self[part].checking.subtract(address)
+        if verdict == .proved {
+            self[part].proved.formUnion(address)
+            if self[part].provedAt == nil { self[part].provedAt = now }
+        }
+        if verdict == .anothers { self[part].anothers.formUnion(address) }
+        if !self[part].isOver { startChecks(part, &effects) }
+        guard verdict == .anothers, self[part].proved.isEmpty, let cached = self[part].cached,
+            cached.rank == .unproved, cached.kind == .records
+        else { return }
+        self[part].cached = nil
+        effects.append(.drop(part))
+    }
+
+    /// 2: at its next address, if it has one.
+    private mutating func failed(
+        _ place: Int, _ types: Parts, isWhole: Bool, _ now: Instant, _ effects: inout [Effect]
+    ) {
+        var again = Parts()
+        for part in parts where types.contains(Parts(part)) {
+            let status = self[part].places[place].status
+            guard status == .asked || status == .busy else { continue }
+            self[part].places[place].status = .failed
+            guard !isWhole, mayAsk(now) else { continue }
+            if Int(self[part].places[place].address) + 1 < line[place].addresses {
+                self[part].places[place].address += 1
+                self[part].places[place].status = .asked
+                again.insert(Parts(part))
+            } else if line.indices.contains(place + 1), line[place + 1].provider == line[place].provider,
+                self[part].places[place + 1].status == .unasked, !isDone(part)
+            {
+                ask(part, place + 1, now, &effects)
+            }
+        }
+        guard !again.isEmpty else { return }
+        let part: Part = again.contains(.a) ? .a : .aaaa
+        effects.append(.ask(place, again, address: Int(self[part].places[place].address)))
+    }
+
+    /// 6: its question is with the service, which sends it again as soon as it can.
+    private mutating func busy(_ place: Int) {
+        for part in parts where self[part].places[place].status == .asked { self[part].places[place].status = .busy }
+    }
+
+    /// 6: silence, and the service sends the question once more; after the second one nothing can come.
+    private mutating func broke(_ place: Int, _ types: Parts) {
+        for part in parts where types.contains(Parts(part)) {
+            let status = self[part].places[place].status
+            guard status == .asked || status == .busy else { continue }
+            self[part].places[place].breaks += 1
+            if self[part].places[place].breaks == 2 { self[part].places[place].status = .failed }
+        }
+    }
+
+    /// 2: asked as soon as it can be.
+    private mutating func probed(_ place: Int, _ isUp: Bool, _ now: Instant, _ effects: inout [Effect]) {
+        line[place].health = isUp ? .usable : .backoff
+        for part in parts where self[part].places[place].status == .probed {
+            self[part].places[place].status = isUp ? .unasked : .failed
+            guard isUp, isOpen(part), mayAsk(now), !isDone(part) else { continue }
+            ask(part, place, now, &effects)
+        }
+    }
+
+    // MARK: Who is asked, and when (section 2)
+
+    private func isOpen(_ part: Part) -> Bool { self[part].isWanted && !self[part].isOver }
+
+    private func mayAsk(_ now: Instant) -> Bool { age(now) <= Self.lastAsk && now < ends }
+
+    /// Asks the next source for a type, if its turn has come.
+    private mutating func askNext(_ part: Part, _ now: Instant, _ effects: inout [Effect]) -> Bool {
+        guard isOpen(part), mayAsk(now) else { return false }
+        guard !isDone(part) else {
+            // 5.3: LocalDNS alone, and at once.
+            guard let local = searched(part), self[part].places[local].status == .unasked else { return false }
+            return ask(part, local, now, &effects)
+        }
+        // 2: `localdns-first` waits while addresses are checked.
+        if rules.mode == .localDNSFirst, age(now) < Self.reserve,
+            self[part].isChecking || self[part.other].isChecking && self[part].denial(of: local) != nil
+        {
+            return false
+        }
+        if let last = self[part].lastAsk, now.nanoseconds - last.nanoseconds < Self.step,
+            line.indices.contains(where: { isAwaited(part, $0) })
+        {
+            return false
+        }
+        let due = line.indices.first { place in
+            guard self[part].places[place].status == .unasked else { return false }
+            // 2: what bills is skipped, until all providers before it failed, or 0.9 s.
+            return line[place].mayHedge || age(now) >= Self.reserve
+                || (0..<place).allSatisfy { line[$0].isLocal || hasFailed(part, $0, now) }
+        }
+        guard let due else { return false }
+        return ask(part, due, now, &effects)
+    }
+
+    @discardableResult
+    private mutating func ask(_ part: Part, _ place: Int, _ now: Instant, _ effects: inout [Effect]) -> Bool {
+        let status: RaceLane.Status =
+            switch line[place].health {
+            case .usable: .asked
+            case .probed: .probed
+            case .backoff: .failed
+            }
+        var types = Parts()
+        for each in parts {
+            let isOpenThere = [.unasked, .probed].contains(self[each].places[place].status)
+            guard each == part || line[place].answersBoth && isOpenThere else { continue }
+            types.insert(Parts(each))
+            // Its own steps begin with what it wants, or when it is asked in its turn.
+            let isInTurn = !self[each].places[..<place].contains { $0.status == .unasked }
+            if status == .asked, self[each].isWanted || isInTurn { self[each].lastAsk = now }
+            self[each].places[place].status = status
+        }
+        if status == .asked { effects.append(.ask(place, types, address: line[place].firstAddress)) }
+        return true
+    }
+
+    /// Whether it has rank 1, or rank 2 "as rank 1".
+    private func isDone(_ part: Part) -> Bool {
+        self[part].first != nil || rules.mode == .localDNSFirst && provedAnswer(part) != nil
+    }
+
+    /// LocalDNS's place, where it may know a name better that is denied (5.3).
+    private func searched(_ part: Part) -> Int? {
+        guard rules.isInSearchDomain, self[part].first?.kind == .nxDomain else { return nil }
+        return local
+    }
+
+    /// Whether a reply of the source, or what may make one of it, is waited for.
+    private func isAwaited(_ part: Part, _ place: Int) -> Bool {
+        let status = self[part].places[place].status
+        guard line[place].isLocal else { return status == .asked || status == .empty }
+        if status == .asked || self[part].isChecking { return true }
+        return self[part].denial(of: place) != nil && provedAnswer(part) == nil
+            && (self[part.other].isChecking || self[part.other].places[place].status == .asked)
+    }
+
+    /// Whether no answer of ranks 1 or 2 can come of the source any more.
+    private func hasFailed(_ part: Part, _ place: Int, _ now: Instant) -> Bool {
+        let status = self[part].places[place].status
+        if now >= ends || status == .failed { return true }
+        if status == .unasked { return line[place].health == .backoff || age(now) > Self.lastAsk }
+        guard line[place].isLocal, status != .probed, status != .busy else { return false }
+        return !isAwaited(part, place) && provedAnswer(part) == nil
+    }
+
+    private func haveAllFailed(_ part: Part, _ now: Instant) -> Bool {
+        line.indices.allSatisfy { hasFailed(part, $0, now) }
+    }
+
+    private func haveProvidersFailed(_ part: Part, _ now: Instant) -> Bool {
+        line.indices.allSatisfy { line[$0].isLocal || hasFailed(part, $0, now) }
+    }
+
+    // MARK: What is known (sections 3 to 5)
+
+    /// 5.1: NODATA if that provider has addresses of the other family, which it is asked for; else failed.
+    private mutating func resolveEmpty(_ part: Part, _ now: Instant, _ effects: inout [Effect]) {
+        let other = part.other
+        for place in line.indices where self[part].places[place].status == .empty {
+            let provider = line[place].provider
+            if line.indices.contains(where: {
+                line[$0].provider == provider && self[other].places[$0].status == .records
+            }) {
+                self[part].places[place].status = .denied
+                if self[part].first == nil { self[part].first = (.noData, place) }
+            } else if self[other].places[place].status == .unasked, mayAsk(now), line[place].health == .usable,
+                rules.hasFamilies, !isDone(other)
+            {
+                ask(other, place, now, &effects)
+            } else if ![.asked, .busy].contains(self[other].places[place].status) {
+                self[part].places[place].status = .failed
+            }
+        }
+    }
+
+    /// 5.2 asks for the other family if it is unknown.
+    private mutating func seekOther(_ part: Part, _ now: Instant) {
+        guard rules.hasFamilies, isOpen(part), !self[part.other].isWanted, mayAsk(now), !self[part].isFresh,
+            let own = known(part, now), needsOther(part, own), known(part.other, now) == nil
+        else { return }
+        self[part.other].isWanted = true
+    }
+
+    /// Whether the other family may change the answer (5.2, 5.5).
+    private func needsOther(_ part: Part, _ own: RaceAnswer) -> Bool {
+        own.rank >= .unproved || rules.translates && part == .aaaa && own.kind != .records
+    }
+
+    /// Rank 2: proved addresses; NODATA beside a proved family, or where a provider is empty too.
+    private func provedAnswer(_ part: Part) -> RaceAnswer? {
+        guard let local, !rules.trustsLocalDNS else { return nil }
+        let life = rules.mode == .localDNSFirst ? Self.localFirstLife : Self.localLife
+        if !self[part].proved.isEmpty {
+            return RaceAnswer(.proved, .records, .localDNS(self[part].proved), life: life)
+        }
+        guard let denial = self[part].denial(of: local) else { return nil }
+        if self[part].wasEmpty || rules.hasFamilies && !self[part.other].proved.isEmpty {
+            return RaceAnswer(.proved, .noData, .localDNS([]), life: life)
+        }
+        return rules.isProvedUnchecked ? RaceAnswer(.proved, denial, .localDNS([]), life: life) : nil
+    }
+
+    /// Ranks 3 to 6.
+    private func whenAllFailed(_ part: Part, mayBeUnproved: Bool = true) -> RaceAnswer {
+        let lane = self[part]
+        if let stale = lane.stale { return RaceAnswer(.stale, stale.kind, .stale, life: Self.shortLife) }
+        if let preset = lane.preset { return RaceAnswer(.preset, preset, .preset, life: Self.presetLife) }
+        let isForged = !lane.anothers.isEmpty
+        let kind = lane.denial(of: local) ?? (lane.addresses.isEmpty || isForged ? nil : .records)
+        if mayBeUnproved, rules.isUnlisted, let kind {
+            return RaceAnswer(.unproved, kind, .localDNS(lane.addresses), life: Self.localLife)
+        }
+        // 5.4: nothing else may answer these.
+        if rules.isGuarded { return RaceAnswer(.failure, .noData, .nowhere(isForged: false), life: Self.shortLife) }
+        return RaceAnswer(.failure, .serverFailure, .nowhere(isForged: isForged), life: Self.shortLife)
+    }
+
+    /// The best that is known of one type.
+    private func known(_ part: Part, _ now: Instant) -> RaceAnswer? {
+        if let first = self[part].first {
+            let life = rules.mode == .portal ? Self.portalLife : nil
+            return RaceAnswer(.provider, first.kind, .source(first.place), life: life)
+        }
+        let cached = self[part].isFresh && !self[part].isWanted ? self[part].cached : nil
+        let proved = provedAnswer(part)
+        if let best = [cached, proved].compactMap({ $0 }).min(by: { $0.rank < $1.rank }) { return best }
+        let isFailed = self[part].stale != nil || self[part].isWanted && haveAllFailed(part, now)
+        return isFailed ? whenAllFailed(part) : nil
+    }
+
+    /// 5: from both families to a reply.
+    private func fitted(_ part: Part, _ own: RaceAnswer, _ now: Instant) -> RaceAnswer {
+        guard rules.hasFamilies, let other = known(part.other, now) else { return own }
+        let worst = max(own.rank, other.rank)
+        // 5.5
+        if rules.translates, part == .aaaa, own.kind != .records, other.kind == .records {
+            return RaceAnswer(worst, .records, .translation, life: other.life)
+        }
+        // 5.2
+        if own.rank >= .unproved, other.rank < own.rank, other.kind == .records || other.kind == .nxDomain {
+            let kind: RaceAnswer.Kind = other.kind == .records ? .noData : .nxDomain
+            return RaceAnswer(.failure, kind, .family, life: Self.shortLife)
+        }
+        if own.kind == .nxDomain, other.kind == .records, other.rank < .unproved || own.rank == .unproved {
+            return RaceAnswer(worst, .noData, .family, life: Self.shortLife)
+        }
+        return own
+    }
+
+    // MARK: What a client gets (section 3)
+
+    /// Whether something of rank 1 or 2 may still come of the other family.
+    private func isOtherUnderWay(_ part: Part, _ now: Instant) -> Bool {
+        let other = part.other
+        guard rules.hasFamilies, !self[other].isOver, now < ends,
+            known(other, now).map({ $0.rank > .proved }) ?? true, !haveAllFailed(other, now)
+        else { return false }
+        return self[other].isWanted
+            || line.indices.contains {
+                !line[$0].isLocal && [.asked, .busy].contains(self[other].places[$0].status)
+            }
+    }
+
+    /// Whether a stale answer may be given by its age.
+    private func isStaleDue(_ part: Part, _ now: Instant) -> Bool {
+        guard let stale = self[part].stale, stale.kind != .nxDomain else { return false }
+        return age(now) >= (stale.isYoung ? Self.staleDue : Self.reserve)
+    }
+
+    /// The best that is known, once any may be taken.
+    private func best(_ part: Part, _ now: Instant) -> RaceAnswer? {
+        guard var own = known(part, now) else { return nil }
+        var isDue = isStaleDue(part, now)
+        if let local = searched(part) {
+            // 5.3: LocalDNS's addresses are given instead, of listed names the proved.
+            let given = rules.isUnlisted ? self[part].addresses : self[part].proved
+            if !given.isEmpty { return RaceAnswer(.provider, .records, .localDNS(given), life: Self.localLife) }
+            if self[part].denial(of: local) == nil {
+                guard isDue || age(now) >= Self.reserve || hasFailed(part, local, now) else { return nil }
+                own.life = Self.localLife
+            }
+        }
+        let hasFailed = haveAllFailed(part, now)
+        switch own.rank {
+        case .provider:
+            let waits = own.kind == .nxDomain && age(now) < Self.reserve || needsOther(part, own)
+            isDue = isDue || !waits || !isOtherUnderWay(part, now)
+        case _ where provedAnswer(part) != nil:
+            // 4: once one is proved, the others are awaited for 0.3 s at most.
+            let areOthersOver = self[part].provedAt.map { now.nanoseconds - $0.nanoseconds >= Self.otherAddresses }
+            let isReady = !self[part].isChecking || areOthersOver ?? false
+            let mayBeTaken =
+                rules.mode == .localDNSFirst || age(now) >= Self.reserve || haveProvidersFailed(part, now)
+            isDue = isDue || hasFailed || isReady && mayBeTaken
+        default:
+            let waits = own.rank >= .unproved && isOtherUnderWay(part, now)
+            isDue = hasFailed && (isDue || !waits) || isDue
+        }
+        return isDue ? fitted(part, own, now) : nil
+    }
+
+    /// A better rank replaces a worse one in the cache; whoever waits gets the best.
+    private mutating func settle(_ part: Part, _ now: Instant, _ effects: inout [Effect]) {
+        guard isOpen(part) else { return }
+        if let best = best(part, now) {
+            if self[part].cached.map({ best.rank <= $0.rank && best != $0 }) ?? true {
+                self[part].cached = best
+                effects.append(.store(part, best))
+            }
+            for waiter in self[part].waiting { effects.append(.reply(waiter.client, part, best)) }
+            self[part].waiting = []
+            let isLast = rules.mode == .localDNSFirst && best.rank == .proved && !self[part].isChecking
+            self[part].isOver = best.rank == .provider || self[part].first != nil || isLast || haveAllFailed(part, now)
+        }
+        if now >= ends { self[part].isOver = true }
+    }
+}

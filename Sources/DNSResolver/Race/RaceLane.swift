@@ -1,0 +1,90 @@
+import Scheduling
+
+/// One type's part of a race: what each source has said of it, and who waits for it.
+package struct RaceLane: Hashable, Sendable {
+    /// Where a source stands.
+    enum Status: UInt8, Hashable, Sendable {
+        case unasked
+        /// To be asked as soon as its probe is answered.
+        case probed
+        case asked
+        /// It has the question, and has said "not so fast": it may answer, and is not awaited.
+        case busy
+        /// It is empty without a cause; what it says of the other family decides.
+        case empty
+        case failed
+        case records
+        /// NODATA or NXDOMAIN, of rank 1.
+        case denied
+        /// LocalDNS's, which are of no rank by themselves.
+        case localNoData, localNXDomain
+    }
+
+    /// One source, and this type's question there.
+    struct Place: Hashable, Sendable {
+        var status = Status.unasked
+        /// Which of its addresses is asked.
+        var address: UInt8 = 0
+        /// How many connections broke under the question.
+        var breaks: UInt8 = 0
+    }
+
+    struct Waiter: Hashable, Sendable {
+        let client: Int
+        let arrived: Instant
+    }
+
+    var places: [Place]
+    /// Whether a client or the other family wants it.
+    var isWanted = false
+    /// Whether nothing that comes can change it.
+    var isOver = false
+    /// Whether a provider was empty without a cause.
+    var wasEmpty = false
+    var lastAsk: Instant?
+    /// LocalDNS's addresses, each in one of these at most; and all of them.
+    var unchecked = RaceAnswer.Addresses()
+    var checking = RaceAnswer.Addresses()
+    var proved = RaceAnswer.Addresses()
+    var anothers = RaceAnswer.Addresses()
+    var addresses = RaceAnswer.Addresses()
+    /// When the first of them was proved.
+    var provedAt: Instant?
+    /// What is known of rank 1: its kind, and the source.
+    var first: (kind: RaceAnswer.Kind, place: Int)? {
+        get { firstKind.map { ($0, firstPlace) } }
+        set { (firstKind, firstPlace) = (newValue?.kind, newValue?.place ?? 0) }
+    }
+    private var firstKind: RaceAnswer.Kind?
+    private var firstPlace = 0
+    var stale: RaceRules.Stale?
+    var preset: RaceAnswer.Kind?
+    /// What the cache has.
+    var cached: RaceAnswer?
+    /// Whether that is about to expire.
+    var isEnding: Bool
+    var waiting: [Waiter] = []
+
+    init(_ known: RaceRules.Known, sources: Int) {
+        places = Array(repeating: Place(), count: sources)
+        stale = known.stale
+        preset = known.preset
+        cached = known.cached.map { RaceAnswer($0.rank, $0.kind, .cache) }
+        isEnding = known.cached?.isEnding ?? false
+    }
+
+    /// Whether a check of an address has not ended.
+    var isChecking: Bool { !unchecked.isEmpty || !checking.isEmpty }
+
+    /// Whether the cache has an answer that may be given before anything is asked.
+    var isFresh: Bool { cached.map { $0.rank <= .proved } ?? false }
+
+    /// The denial of the source at a place, if that is LocalDNS and it denies.
+    func denial(of place: Int?) -> RaceAnswer.Kind? {
+        switch place.map({ places[$0].status }) {
+        case .localNoData?: .noData
+        case .localNXDomain?: .nxDomain
+        default: nil
+        }
+    }
+}

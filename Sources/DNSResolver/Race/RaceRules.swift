@@ -1,0 +1,149 @@
+/// What is decided about a name before its race begins: the line of sources, and what of LocalDNS may be believed.
+///
+/// Sections are those of Documentation/Strategy.md.
+package struct RaceRules: Hashable, Sendable {
+    /// Whether a source can be asked.
+    package enum Health: UInt8, Hashable, Sendable {
+        case usable
+        /// It counts as failed.
+        case backoff
+        /// In backoff, and a probe of it is under way or may begin: it is asked as soon as that is answered.
+        case probed
+    }
+
+    /// One source of the line.
+    package struct Source: Hashable, Sendable {
+        /// The number of the provider; nil: LocalDNS, or the servers of a `forward` entry.
+        package var provider: Int?
+        /// Whether one question brings A and AAAA.
+        package var answersBoth: Bool
+        /// Whether it is asked beside others; false where calls are billed.
+        package var mayHedge: Bool
+        package var health: Health
+        /// The first of its usable addresses that is this source's, and how many are.
+        package var firstAddress = 0
+        package var addresses: Int
+
+        package init(
+            provider: Int?, answersBoth: Bool = false, mayHedge: Bool = true, health: Health = .usable,
+            addresses: Int = 1
+        ) {
+            self.provider = provider
+            self.answersBoth = answersBoth
+            self.mayHedge = mayHedge
+            self.health = health
+            self.addresses = addresses
+        }
+
+        var isLocal: Bool { provider == nil }
+    }
+
+    /// Which line a name has.
+    package enum Mode: UInt8, Hashable, Sendable {
+        case httpdnsFirst, localDNSFirst, httpdnsOnly
+        /// A portal check: LocalDNS first, and whatever it says is of rank 1, for 10 s at most.
+        case portal
+        /// LocalDNS's names, and those of `forward`: what it says is of rank 1.
+        case localDNSOnly
+    }
+
+    /// `localdns.certificate_check`.
+    package enum CertificateCheck: UInt8, Hashable, Sendable { case auto, strict, lenient, off }
+
+    /// An answer of rank 1 or 2 that has expired.
+    package struct Stale: Hashable, Sendable {
+        package var kind: RaceAnswer.Kind
+        /// Whether it expired no longer ago than its TTL.
+        package var isYoung: Bool
+
+        package init(_ kind: RaceAnswer.Kind, isYoung: Bool) {
+            self.kind = kind
+            self.isYoung = isYoung
+        }
+    }
+
+    /// An answer that is cached and fresh.
+    package struct Cached: Hashable, Sendable {
+        package var rank: RaceAnswer.Rank
+        package var kind: RaceAnswer.Kind
+        /// Whether it is in the last tenth of its life: then a question for it begins a race.
+        package var isEnding: Bool
+
+        package init(_ rank: RaceAnswer.Rank, _ kind: RaceAnswer.Kind, isEnding: Bool = false) {
+            self.rank = rank
+            self.kind = kind
+            self.isEnding = isEnding
+        }
+    }
+
+    /// What is known of one type when the race begins.
+    package struct Known: Hashable, Sendable {
+        package var stale: Stale?
+        package var cached: Cached?
+        /// What the preset of last resort says; nil: there is none for the name.
+        package var preset: RaceAnswer.Kind?
+
+        package init(stale: Stale? = nil, cached: Cached? = nil, preset: RaceAnswer.Kind? = nil) {
+            self.stale = stale
+            self.cached = cached
+            self.preset = preset
+        }
+    }
+
+    package let mode: Mode
+    /// Section 1. Health is as it was in the beginning.
+    package let line: [Source]
+    /// Whether LocalDNS's unproved answers may be given when all else fails.
+    package let isUnlisted: Bool
+    /// Whether LocalDNS's addresses are checked.
+    let checksAddresses: Bool
+    /// Whether LocalDNS's answers count as proved: below `localdns.unverified`, with `localdns-first`.
+    let isProvedUnchecked: Bool
+    /// Section 4: the clock cannot be right.
+    package var isClockWrong = false
+    /// Whether the name is within a search domain of the network, and has two labels or more.
+    package var isInSearchDomain = false
+    /// Whether the race is for A and AAAA; else for one other type, which is `.a` here.
+    package var hasFamilies = true
+    /// Section 5.4: HTTPS and SVCB of a protected name, which nothing but providers over https may answer.
+    package var isGuarded = false
+    /// Section 5.5: AAAA is made of A where there is none.
+    package var translates = false
+    package var a = Known()
+    package var aaaa = Known()
+
+    /// - Parameters:
+    ///   - providers: that may be asked for the name, in their order; of a lone one, the second address is a source of
+    ///     its own.
+    ///   - localDNS: nil: there is none.
+    ///   - isListed: section 1.
+    ///   - isUnverified: whether the name is below `localdns.unverified`.
+    package init(
+        _ mode: Mode, _ providers: [Source], localDNS: Source? = Source(provider: nil, answersBoth: true),
+        check: CertificateCheck = .auto, isListed: Bool = false, isUnverified: Bool = false
+    ) {
+        self.mode = mode
+        isUnlisted = isUnverified || check == .lenient || check == .off || check == .auto && !isListed
+        isProvedUnchecked = mode == .localDNSFirst && isUnverified
+        checksAddresses = check != .off && !isProvedUnchecked
+        let providers = Self.separatingAddresses(providers)
+        let local = localDNS.map { [$0] } ?? []
+        line =
+            switch mode {
+            case .httpdnsFirst: providers.prefix(2) + local + providers.dropFirst(2)
+            case .localDNSFirst, .portal: local + providers
+            case .httpdnsOnly: providers
+            case .localDNSOnly: local
+            }
+    }
+
+    private static func separatingAddresses(_ providers: [Source]) -> [Source] {
+        guard providers.count == 1, var first = providers.first, first.addresses > 1 else { return providers }
+        var second = first
+        (first.addresses, second.firstAddress, second.addresses) = (1, 1, first.addresses - 1)
+        return [first, second]
+    }
+
+    /// Whether whatever LocalDNS says is of rank 1.
+    var trustsLocalDNS: Bool { mode == .portal || mode == .localDNSOnly }
+}

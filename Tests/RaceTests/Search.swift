@@ -1,0 +1,259 @@
+import DNSResolver
+import Scheduling
+
+/// Visits every state that a race may reach in a world, each once, the ones of few events first, and judges each step.
+struct Search {
+    /// A promise that was broken, with the shortest order of events found that breaks it.
+    struct Finding {
+        let events: Int
+        let text: String
+    }
+
+    /// One event on the way to a state.
+    private final class Step {
+        let now: Int
+        let event: Race.Event
+        let effects: [Race.Effect]
+        let earlier: Step?
+
+        init(_ event: Race.Event, at now: Int, _ effects: [Race.Effect] = [], after earlier: Step?) {
+            self.now = now
+            self.event = event
+            self.effects = effects
+            self.earlier = earlier
+        }
+
+        var text: String { "\(now) ms: \(event) -> \(effects)" }
+    }
+
+    private struct State: Hashable {
+        var race: Race
+        var oracle: Oracle
+        /// The clients that have not come yet.
+        var later: [Race.Part]
+        /// Which of the world's times it is.
+        var time = 0
+        /// How many clients have come.
+        var clients = 0
+        /// What the cache had when something was last stored: for a change.
+        var stored: [Race.Part: RaceAnswer] = [:]
+
+        /// So that a set of visited states takes little memory.
+        var mark: Int {
+            var hasher = Hasher()
+            hasher.combine(self)
+            return hasher.finalize()
+        }
+    }
+
+    private struct Entry {
+        let state: State
+        let events: Int
+        let step: Step?
+    }
+
+    let world: World
+    private let limit: Int
+    private var seen: Set<Int> = []
+    private var waiting: [Entry] = []
+    private var isTimeLeft = true
+    private(set) var steps = 0
+    private(set) var findings: [String: Finding] = [:]
+
+    private(set) var states = 0
+
+    /// - Parameter limit: the most states.
+    init(_ world: World, limit: Int = .max) {
+        self.world = world
+        self.limit = limit
+    }
+
+    mutating func run() {
+        var state = State(race: Race(world.rules), oracle: Oracle(world), later: world.later)
+        var step: Step?
+        for part in world.first {
+            step = play(.joined(state.clients, part), at: 0, &state, events: 0, after: step) ?? step
+            state.clients += 1
+        }
+        seen.insert(state.mark)
+        var queue = [Entry(state: state, events: 0, step: step)]
+        defer {
+            // Only what was found is needed further.
+            states = seen.count
+            (queue, waiting, seen) = ([], [], [])
+        }
+        // By the number of events: those of one number are all visited before those of the next.
+        while !queue.isEmpty, seen.count < limit {
+            waiting = []
+            var index = 0
+            while index < queue.count, seen.count < limit {
+                visit(queue[index], &queue)
+                index += 1
+            }
+            queue = waiting
+        }
+    }
+
+    /// Goes on from a state: to the next time, and to whatever may happen now, before and after what is due now.
+    private mutating func visit(_ entry: Entry, _ queue: inout [Entry]) {
+        let now = world.times[entry.state.time]
+        pass(entry, &queue)
+        var starts = [(entry.state, entry.step)]
+        if entry.state.race.wake(after: instant(now - 1)) == instant(now) {
+            var ticked = entry.state
+            let step = play(.time, at: now, &ticked, events: entry.events, after: entry.step)
+            if let step { starts.append((ticked, step)) }
+        }
+        for (start, step) in starts {
+            for event in events(in: start) {
+                var next = start
+                if case .joined(_, let part) = event {
+                    next.clients += 1
+                    if let place = next.later.firstIndex(of: part) { next.later.remove(at: place) }
+                }
+                guard let step = play(event, at: now, &next, events: entry.events + 1, after: step) else { continue }
+                if seen.insert(next.mark).inserted {
+                    waiting.append(Entry(state: next, events: entry.events + 1, step: step))
+                }
+            }
+        }
+    }
+
+    /// Lets time pass to the next of the world's times.
+    private mutating func pass(_ entry: Entry, _ queue: inout [Entry]) {
+        var (state, step) = (entry.state, entry.step)
+        let isLast = state.time + 1 == world.times.count
+        let end = isLast ? world.times[state.time] + 3_000 : world.times[state.time + 1]
+        var due: Instant? = instant(world.times[state.time])
+        while let now = due, now < instant(end) {
+            guard let next = play(.time, at: milliseconds(now), &state, events: entry.events, after: step) else {
+                return
+            }
+            step = next
+            due = state.race.wake(after: now)
+        }
+        if isLast {
+            report(state.oracle.atEnd(), events: entry.events, step)
+        } else {
+            state.time += 1
+            if seen.insert(state.mark).inserted { queue.append(Entry(state: state, events: entry.events, step: step)) }
+        }
+    }
+
+    /// Plays one event; nil when it breaks a promise.
+    private mutating func play(
+        _ event: Race.Event, at now: Int, _ state: inout State, events: Int, after step: Step?
+    ) -> Step? {
+        steps += 1
+        if case .changed(let rules) = event {
+            state.oracle.change(rules, at: now)
+            state.stored = state.stored.filter { world.change == .policy && $0.value.rank == .provider }
+        } else {
+            state.oracle.note(event, at: now)
+        }
+        let effects = state.race.apply(event, at: instant(now))
+        for case .store(let part, let answer) in effects where world.change != nil { state.stored[part] = answer }
+        for case .drop(let part) in effects { state.stored[part] = nil }
+        let broken = state.oracle.judge(effects, at: now)
+        if event == .time, effects.isEmpty, broken.isEmpty { return step ?? Step(event, at: now, after: nil) }
+        let next = Step(event, at: now, effects, after: step)
+        report(broken, events: events, next)
+        return broken.isEmpty ? next : nil
+    }
+
+    private mutating func report(_ broken: [String], events: Int, _ step: Step?) {
+        for promise in broken where findings[promise].map({ $0.events > events }) ?? true {
+            var lines: [String] = []
+            var step = step
+            while let current = step {
+                lines.append(current.text)
+                step = current.earlier
+            }
+            findings[promise] = Finding(events: events, text: lines.reversed().joined(separator: "\n  "))
+        }
+    }
+
+    // MARK: What may happen
+
+    private func events(in state: State) -> [Race.Event] {
+        let oracle = state.oracle
+        var events: [Race.Event] = state.later.map { .joined(state.clients, $0) }
+        if let change = world.change, !oracle.hasChanged, oracle.began != nil {
+            events.append(.changed(rules(after: change, state)))
+        }
+        for place in oracle.line.indices {
+            if oracle.health[place] == .probed {
+                events += [.probed(place, isUp: true), .probed(place, isUp: false)]
+            }
+            events += place == oracle.local ? localReplies(place, oracle) : replies(place, oracle)
+        }
+        for part in Oracle.parts {
+            for address in oracle[part].checking.sorted() {
+                let verdicts = oracle[part].isOver ? [.anothers] : world.verdicts
+                events += verdicts.map { .checked(part, address, $0) }
+            }
+            for client in oracle[part].waiting {
+                if world.clientsLeave { events.append(.left(client.number)) }
+                if world.clientsLose { events.append(.lost(client.number)) }
+            }
+        }
+        return events
+    }
+
+    /// The types that the source still owes.
+    private func owed(_ place: Int, _ oracle: Oracle) -> [Race.Part] {
+        let isAnyOpen = Oracle.parts.contains { oracle[$0].isOpen && !oracle[$0].isOver }
+        return Oracle.parts.filter {
+            let isNeeded = oracle[$0].isOpen ? !oracle[$0].isOver : isAnyOpen
+            return [.asked, .busy].contains(oracle[$0].sources[place]) && isNeeded
+        }
+    }
+
+    private func localReplies(_ place: Int, _ oracle: Oracle) -> [Race.Event] {
+        owed(place, oracle).filter { world.types.contains($0) }.flatMap { part in
+            world.localReplies.map { reply in
+                guard let reply else { return .failed(place, Race.Parts(part)) }
+                return .replied(place, a: part == .a ? reply : nil, aaaa: part == .aaaa ? reply : nil)
+            }
+        }
+    }
+
+    private func replies(_ place: Int, _ oracle: Oracle) -> [Race.Event] {
+        let owed = owed(place, oracle)
+        guard !owed.isEmpty else { return [] }
+        var events: [Race.Event] = []
+        for parts in oracle.line[place].answersBoth ? [owed] : owed.map({ [$0] }) {
+            let types = parts.reduce(into: Race.Parts()) { $0.insert(Race.Parts($1)) }
+            for a in types.contains(.a) ? world.replies.map(Optional.some) : [nil] {
+                for aaaa in types.contains(.aaaa) ? world.replies.map(Optional.some) : [nil] {
+                    events.append(.replied(place, a: a, aaaa: aaaa))
+                }
+            }
+            if world.troubles.contains(.fails) { events.append(.failed(place, types)) }
+            if world.troubles.contains(.refuses) { events.append(.refused(place, types)) }
+            if world.troubles.contains(.breaks) { events.append(.broke(place, types)) }
+            if world.troubles.contains(.busy), parts.contains(where: { oracle[$0].sources[place] == .asked }) {
+                events.append(.busy(place))
+            }
+        }
+        return events
+    }
+
+    /// Section 7: what is known after a change.
+    private func rules(after change: World.Change, _ state: State) -> RaceRules {
+        var stale: [Race.Part: RaceRules.Stale] = world.stale.map { [.a: $0] } ?? [:]
+        var cached: [Race.Part: RaceRules.Cached] = [:]
+        for (part, answer) in state.stored {
+            switch change {
+            case .network where answer.rank <= .proved: stale[part] = RaceRules.Stale(answer.kind, isYoung: true)
+            case .policy where answer.rank == .provider: cached[part] = RaceRules.Cached(.provider, answer.kind)
+            default: break
+            }
+        }
+        return world.rules(stale: stale, cached: cached)
+    }
+
+    private func instant(_ milliseconds: Int) -> Instant { Instant(nanoseconds: Int64(milliseconds) * 1_000_000) }
+
+    private func milliseconds(_ instant: Instant) -> Int { Int(instant.nanoseconds / 1_000_000) }
+}
