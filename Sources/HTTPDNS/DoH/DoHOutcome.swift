@@ -12,9 +12,10 @@ enum DoHOutcome {
     ) -> ProviderOutcome {
         switch ReceivedReply(message, to: question, dnssecOK: dnssecOK) {
         case .answer(let answer):
+            // Aliyun returns an empty response without an SOA for names that the account does not list. An alias is a record:
+            // its name is known.
             let hasSOA = answer.authorities.contains { $0.type == .soa }
-            // Aliyun returns an empty response without an SOA for names that the account does not list.
-            if answer.responseCode == .noError, answer.isNegative(for: question.type), !hasSOA {
+            if answer.responseCode == .noError, answer.answers.isEmpty, !hasSOA {
                 return .results([question.type: .indeterminateEmpty(ttl: nil)])
             }
             return .results([question.type: .answer(answer.aged(by: age ?? 0))])

@@ -90,6 +90,23 @@ struct DoHOutcomeTests {
         #expect(outcome(reply()) == .results([.a: .indeterminateEmpty(ttl: nil)]))
     }
 
+    @Test(arguments: [RecordType.a, .aaaa, .txt, .https, RecordType(rawValue: 15)], [false, true])
+    func `an alias without the type is NODATA although there is no SOA record: the name is known`(
+        type: RecordType, isReferral: Bool
+    ) {
+        let alias = Record(name: Self.host, type: .cname, ttl: 300, rdata: name("edge.example.net").wire)
+        let referral = Record(name: name("example.net"), type: .ns, ttl: 300, rdata: name("ns.example.net").wire)
+        let message = Message(
+            flags: HeaderFlags(rawValue: 0x8180), questions: [Question(name: Self.host, type: type)],
+            answers: [alias], authorities: isReferral ? [referral] : [])
+        #expect(answer(outcome(message, type: type), type) == Answer(answers: [alias]))
+    }
+
+    @Test func `an alias of another name is no record of this one`() {
+        let alias = Record(name: name("other.example"), type: .cname, ttl: 300, rdata: name("edge.example.net").wire)
+        #expect(outcome(reply([alias])) == .results([.a: .indeterminateEmpty(ttl: nil)]))
+    }
+
     @Test func `NXDOMAIN is explicit with an SOA record or without`() {
         #expect(answer(outcome(reply(code: 3))) == Answer(responseCode: .nameError))
     }
@@ -214,7 +231,10 @@ struct DoHOutcomeTests {
                 var changed = body
                 changed[index] ^= 1 << UInt8(bit)
                 guard let answer = answer(outcome(changed, type: .aaaa), .aaaa) else { continue }
-                #expect(answer.answers.allSatisfy { $0.name == Self.host && $0.type == .aaaa && $0.class == .internet })
+                #expect(
+                    answer.answers.allSatisfy {
+                        $0.name == Self.host && [.aaaa, .cname].contains($0.type) && $0.class == .internet
+                    })
             }
         }
     }
