@@ -128,7 +128,9 @@ package struct RoutePolicy: Equatable, Sendable {
     package func isInSearchDomain(_ name: Name) -> Bool { lists.searchDomains.nearest(to: name) != nil }
 
     /// Whether its search domains are these, in any order.
-    package func hasSearchDomains(_ domains: [Name]) -> Bool { lists.searchDomains == RoutingLists.table(of: domains) }
+    package func hasSearchDomains(_ domains: [Name]) -> Bool {
+        lists.searchDomains == RoutingLists.searchTable(of: domains, lists.networkNames)
+    }
 }
 
 extension RecordType {
@@ -160,7 +162,7 @@ private final class RoutingLists: Sendable, Equatable {
         self.networkNames = Self.table(
             of: networkNames + searchDomains.filter { $0.isWithin(NetworkNames.multicast) })
         self.protectsUnlisted = protectsUnlisted
-        self.searchDomains = Self.table(of: searchDomains)
+        self.searchDomains = Self.searchTable(of: searchDomains, self.networkNames)
         providerNames = Self.table(of: providers.flatMap { $0 })
         providersKnowAll = providers.contains(where: \.isEmpty)
         let lists = [protect, bypass] + forward
@@ -181,6 +183,11 @@ private final class RoutingLists: Sendable, Equatable {
             rules.set(Route.portal.tag, for: name)
         }
         self.rules = rules
+    }
+
+    /// The search domains in which names may be the network's: none of a single label, such as `com`, but of the network's.
+    static func searchTable(of names: [Name], _ networkNames: NameSuffixTable<Bool>) -> NameSuffixTable<Bool> {
+        table(of: names.filter { $0.labels.count > 1 || networkNames.nearest(to: $0.lowercased) != nil })
     }
 
     static func table(of names: [Name]) -> NameSuffixTable<Bool> {

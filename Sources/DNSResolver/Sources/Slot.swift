@@ -193,7 +193,12 @@ final class Slot {
         switch (httpdns, response?.result, checked) {
         case (.denies(let denial), .answer(let answer)?, _) where answer.isNegative(for: type):
             settle(denial)
-        case (.denies, .answer(let answer)?, _):
+        case (.denies, .answer?, .verified(let answer)?) where rules.needsProof:
+            var settled = local(.answer(answer), .verifiedLocalDNS)
+            settled.isDenied = true
+            settle(settled)
+        case (.denies, .answer?, nil) where rules.needsProof: break
+        case (.denies, .answer(let answer)?, _) where !rules.needsProof:
             // No certificate is needed, for no public service has the name.
             var settled = SourcedResult(type, .answer(answer), .localDNS, response?.server ?? "")
             settled.isDenied = true

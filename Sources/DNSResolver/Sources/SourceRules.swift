@@ -19,6 +19,8 @@ struct SourceRules: Sendable {
     let isServiceBinding: Bool
     /// Whether the name may be one of the local network, so that LocalDNS is asked when HTTPDNS denies it.
     let mayBeLocal: Bool
+    /// Whether that needs a certificate, too: a network adds no host to a domain that a list has.
+    let needsProof: Bool
     /// When the question was asked.
     let began: Instant
 

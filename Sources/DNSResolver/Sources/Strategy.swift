@@ -202,7 +202,8 @@ package final class Strategy {
         let rules = SourceRules(
             first: mode == .localDNSFirst && mayUseLocalDNS ? .localDNS : .httpdns, hasProviders: !eligible.isEmpty,
             mayUseLocalDNS: mayUseLocalDNS, isServiceBinding: isServiceBinding,
-            mayBeLocal: mayBeLocal && mayUseLocalDNS, began: sources.clock.now)
+            mayBeLocal: mayBeLocal && mayUseLocalDNS,
+            needsProof: answerCheck?.rule.level(for: key.name, by: key.route) == .strict, began: sources.clock.now)
         let slots = Slots(types, rules)
         return Runner(
             key, slots, of: eligible, from: sources, settle: settle, hasOtherFamily: hasOtherFamily, done: done)

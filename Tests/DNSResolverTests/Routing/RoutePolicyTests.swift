@@ -120,7 +120,7 @@ struct RoutePolicyTests {
         #expect(RoutePolicy(protect: [name]).route(for: name) == .protect(explicit: true))
     }
 
-    @Test(arguments: ["com", "co.uk", "bank.example"])
+    @Test(arguments: ["co.uk", "bank.example"])
     func `the network's search list chooses no route`(domain: String) throws {
         let policy = RoutePolicy(searchDomains: [try Name(domain)])
         let name = try Name("www.\(domain)")

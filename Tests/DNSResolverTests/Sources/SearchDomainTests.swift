@@ -43,11 +43,11 @@ struct SearchDomainTests {
 
     // MARK: Honest networks
 
-    @Test(arguments: [false, true], [FakeHandshake.Server.hijacker, .refusing, .silent]) @Loop
+    @Test(arguments: [FakeHandshake.Server.hijacker, .refusing, .silent]) @Loop
     func `LocalDNS's addresses are given at once, and no certificate is asked of them`(
-        listed: Bool, server: FakeHandshake.Server
+        server: FakeHandshake.Server
     ) async throws {
-        let machine = try machine(listed: listed, server: server)
+        let machine = try machine(server: server)
         let reply = await machine.ask()
         #expect(reply.has(Self.given) && reply.waited == .zero)
         #expect(machine.handshake.attempts.isEmpty && machine.checks.journal.total == 0)
@@ -72,11 +72,11 @@ struct SearchDomainTests {
         #expect(stale.has(Self.given) && stale.isStale)
     }
 
-    @Test(arguments: [false, true], [FakeHandshake.Server.hijacker, .silent]) @Loop
+    @Test(arguments: [FakeHandshake.Server.hijacker, .silent]) @Loop
     func `a denial that comes after LocalDNS's response is waited for, and no verdict is`(
-        listed: Bool, server: FakeHandshake.Server
+        server: FakeHandshake.Server
     ) async throws {
-        let machine = try machine(listed: listed, server: server)
+        let machine = try machine(server: server)
         deny(machine, after: .milliseconds(1_000))
         let reply = await machine.ask()
         #expect(reply.has(Self.given) && reply.waited == .milliseconds(1_000))
@@ -95,7 +95,41 @@ struct SearchDomainTests {
         #expect(machine.checks.journal.total == 1)
     }
 
+    @Test(arguments: [CertificateRule.Setting.auto, .strict]) @Loop
+    func `a host of a listed domain that the provider does not know has its certificate`(
+        setting: CertificateRule.Setting
+    ) async throws {
+        let machine = try machine(setting, listed: setting == .auto, server: .honest)
+        #expect(await machine.ask().has(Self.given))
+        #expect(await machine.ask().response?.origin == .cache)
+    }
+
+    @Test @Loop func `a search domain of one label is the network's where network_names has it`() async throws {
+        let machine = Machine(
+            policy: RoutePolicy(searchDomains: [try Name("lan")], networkNames: [try Name("lan")]))
+        #expect(machine.policy.routes.isInSearchDomain(try Name("nas.lan")))
+    }
+
     // MARK: Hijackers
+
+    /// Wrong or no certificate, or nothing in time.
+    @Test(
+        arguments: [FakeHandshake.Server.hijacker, .refusing, .silent, .plain],
+        [CertificateRule.Setting.auto, .strict]) @Loop
+    func `a search list adds no host without a certificate to a domain that a list has`(
+        server: FakeHandshake.Server, setting: CertificateRule.Setting
+    ) async throws {
+        let machine = try machine(setting, listed: setting == .auto, server: server)
+        let reply = await machine.ask("wpad.example.com")
+        #expect(reply.packed?.responseCode == .nameError)
+    }
+
+    @Test(arguments: ["com", "COM", "."], [false, true]) @Loop
+    func `a search domain of one label adds no host`(domain: String, listed: Bool) async throws {
+        let machine = try machine(listed: listed, searchDomains: [domain], server: .honest)
+        #expect(await machine.ask("evil.example.com").packed?.responseCode == .nameError)
+        #expect(machine.localDNS.asked.isEmpty)
+    }
 
     @Test(arguments: [false, true]) @Loop
     func `outside the search domains a denial is final`(listed: Bool) async throws {
@@ -124,7 +158,7 @@ struct SearchDomainTests {
 
     @Test(arguments: [false, true]) @Loop
     func `a denial from another network does not keep LocalDNS's addresses away`(listed: Bool) async throws {
-        let machine = try machine(listed: listed, searchDomains: [])
+        let machine = try machine(listed: listed, searchDomains: [], server: listed ? .honest : .hijacker)
         #expect(await machine.ask().packed?.responseCode == .nameError)
         let routes = try Self.routes(.httpdnsFirst, listed: listed, ["example.com"])
         machine.resolver.replace(
