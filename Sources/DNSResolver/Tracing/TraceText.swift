@@ -63,6 +63,7 @@ extension AddressVerdict {
         case .verified: "shows a certificate of the name"
         case .forged: "shows a certificate that is not the name's: forged"
         case .noTLS: "speaks no TLS"
+        case .wrongTime: "shows a certificate that is the name's but for its time"
         case .unclear: "says nothing that decides it"
         case .unreachable: "cannot be reached from here"
         case .unchecked: "was not checked in time"

@@ -7,6 +7,8 @@ package enum AddressVerdict: Hashable, Sendable {
     case verified
     /// It shows a certificate that is not: the address is discarded.
     case forged
+    /// Its certificate is valid for the name but for its time.
+    case wrongTime
     /// It speaks no TLS: refused, silent, or mute.
     case noTLS
     /// Another failure, such as plain HTTP or a reset: neither verified nor forged.

@@ -216,7 +216,8 @@ package final class AddressChecks: AddressCheck {
                 }
                 return (.forged, .answered)
             case .noTLS: conduct = .answered
-            case .unclear: (verdict, conduct) = (.unclear, .answered)
+            case .wrongTime: (verdict, conduct) = (.wrongTime, .answered)
+            case .unclear: (verdict, conduct) = (verdict == .wrongTime ? verdict : .unclear, .answered)
             case .silent: break
             case .mute: if conduct == .silent { conduct = .unknown }
             case .unreachable: return (.unreachable, .unknown)
@@ -244,7 +245,7 @@ extension AddressVerdict {
         switch self {
         case .verified: .seconds(600)
         case .forged: .seconds(300)
-        case .noTLS, .unclear: .seconds(30)
+        case .wrongTime, .noTLS, .unclear: .seconds(30)
         case .unreachable, .unchecked, .discredited: nil
         }
     }

@@ -16,7 +16,7 @@ package final class AnswerCheck {
     private let timeOfDay: TimeOfDay?
     private let clock: any LoopClock
 
-    /// - Parameter timeOfDay: while that cannot be right, `auto` is lenient; nil: it always is right.
+    /// - Parameter timeOfDay: nil: it always is right.
     package nonisolated init(
         rule: CertificateRule, check: any AddressCheck, timeOfDay: TimeOfDay? = nil, clock: any LoopClock
     ) {
@@ -31,11 +31,15 @@ package final class AnswerCheck {
         type.isAddress && rule.level(for: key.name, by: key.route) != nil
     }
 
-    /// How they are checked. With a wrong clock providers fail and nothing can be verified: names are answered
-    /// nevertheless, those of time servers among them, so that the clock can be set.
-    private func level(for key: FlightKey, _ type: RecordType) -> CertificateRule.Level? {
-        guard type.isAddress, let level = rule.level(for: key.name, by: key.route) else { return nil }
-        return level == .strict && rule.setting == .auto && timeOfDay?.doubt != nil ? .lenient : level
+    /// What a verdict counts for now. While the clock cannot be right, the providers fail, and the clock is to be set by
+    /// servers whose names are looked up here: a certificate that is wrong in its time alone verifies, and one for another
+    /// name, as time servers often show, refutes nothing where an unverified address will do.
+    private func counted(_ verdict: AddressVerdict, _ level: CertificateRule.Level?) -> AddressVerdict {
+        switch verdict {
+        case .wrongTime where timeOfDay?.doubt != nil: .verified
+        case .forged where level == .lenient && timeOfDay?.doubt != nil: .unclear
+        default: verdict
+        }
     }
 
     /// Whether an address of a name in lower case is known to be verified.
@@ -53,7 +57,7 @@ package final class AnswerCheck {
     func checked(
         _ answer: Answer, to key: FlightKey, _ type: RecordType, from server: String, began: Instant
     ) async -> CheckedAnswer {
-        guard let level = level(for: key, type) else { return .unverified(answer) }
+        guard type.isAddress, let level = rule.level(for: key.name, by: key.route) else { return .unverified(answer) }
         let verdicts = await verdicts(
             on: answer, to: key, from: server, until: began + Budget.checked, endsAtProof: true)
         return CheckedAnswer(answer, for: type, verdicts: verdicts, level: level)
@@ -63,15 +67,20 @@ package final class AnswerCheck {
     func asKnown(_ answer: Answer, to key: FlightKey, _ type: RecordType) -> CheckedAnswer {
         guard checks(key, type) else { return .unverified(answer) }
         var verdicts: [IPAddress: AddressVerdict] = [:]
-        for address in answer.addresses { verdicts[address] = check.known(address, for: key.name) }
+        let level = rule.level(for: key.name, by: key.route)
+        for address in answer.addresses {
+            verdicts[address] = check.known(address, for: key.name).map { counted($0, level) }
+        }
         return CheckedAnswer(answer, for: type, verdicts: verdicts, level: .lenient)
     }
 
     /// Whether an answer of LocalDNS that was cached unverified has an address that was detected as forged since.
     func isKnownForged(_ answer: PackedAnswer, to question: Question, by route: Route) -> Bool {
         let name = question.name.lowercased
-        guard question.type.isAddress, rule.level(for: name, by: route) != nil else { return false }
-        return answer.unpacked(for: question)?.addresses.contains { check.known($0, for: name) == .forged } ?? false
+        guard question.type.isAddress, let level = rule.level(for: name, by: route) else { return false }
+        return answer.unpacked(for: question)?.addresses.contains { address in
+            check.known(address, for: name).map { counted($0, level) } == .forged
+        } ?? false
     }
 
     /// Calls `found` if a check that is still under way detects a forged address in an answer; perhaps more
@@ -93,6 +102,7 @@ package final class AnswerCheck {
     ) async -> [IPAddress: AddressVerdict] {
         let addresses = Self.checkedAddresses(of: answer)
         guard let first = addresses.first else { return [:] }
+        let level = rule.level(for: key.name, by: key.route)
         return await withTaskGroup(of: Event.self) { group in
             group.addTask { await self.look(at: first, key, from: server, until: deadline) }
             var others = addresses.dropFirst()
@@ -106,7 +116,7 @@ package final class AnswerCheck {
                 switch event {
                 case .verdict(let address, let verdict):
                     key.note(.check, "\(address) \(verdict.traceText)")
-                    verdicts[address] = verdict
+                    verdicts[address] = counted(verdict, level)
                 case .proofSuffices: proofSuffices = true
                 case .headStartIsOver: break
                 }

@@ -65,7 +65,7 @@ extension AddressVerdict {
     fileprivate var speaksAgainst: Bool {
         switch self {
         case .forged, .unreachable, .discredited: true
-        case .verified, .noTLS, .unclear, .unchecked: false
+        case .verified, .wrongTime, .noTLS, .unclear, .unchecked: false
         }
     }
 }

@@ -16,6 +16,9 @@ package enum HandshakeOutcome: Hashable, Sendable {
     case verified
     /// It is not.
     case wrongCertificate(CertificateEvidence)
+    /// It is but for its time: this machine's clock may be wrong, or the site's operator may have renewed late. The reason
+    /// is for logs.
+    case wrongTime(String)
     /// The connection was refused.
     case noTLS
     /// There was no response at all in time: not even a TCP connection.

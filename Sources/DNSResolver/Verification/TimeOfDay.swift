@@ -3,20 +3,25 @@ package import Scheduling
 
 /// This host's time of day, and whether it can be right.
 ///
-/// It cannot be before this version was released, nor differ by more than a day from the time that a service gives over
-/// HTTPS. A time given over plain HTTP may be forged by anything on the path, and is ignored here.
+/// It cannot be before this version was released, nor differ by more than a day from the times of all services that have
+/// answered over HTTPS in the last hour, two at least: the time of one alone may be wrong itself. A time given over plain
+/// HTTP may be forged by anything on the path, and is ignored here.
 @Loop
 package final class TimeOfDay {
     /// Seconds by which a service's time may differ.
     package nonisolated static let tolerance: Int64 = 86_400
+    /// How long a service's time counts.
+    private nonisolated static let memory: Duration = .seconds(3_600)
+    /// How many services must agree that the clock is wrong.
+    private nonisolated static let witnesses = 2
 
     /// Seconds since 1970 at the release of this version.
     private let released: Int64
     private let clock: any LoopClock
     private let secondsSince1970: @Sendable () -> Int64
     private let report: @Loop (ResolverEvent) -> Void
-    /// The time that a service gave last, and when.
-    private var learned: (provider: String, time: Int64, at: Instant)?
+    /// The time that each service gave last, and when.
+    private var learned: [String: (time: Int64, at: Instant)] = [:]
     private var isReported = false
 
     /// - Parameters:
@@ -35,7 +40,7 @@ package final class TimeOfDay {
 
     /// Records the time that a service gave over HTTPS, in seconds since 1970.
     package func learn(_ time: Int64, from provider: String) {
-        learned = (provider, time, clock.now)
+        learned[provider] = (time, clock.now)
         _ = doubt
     }
 
@@ -52,9 +57,17 @@ package final class TimeOfDay {
     private var presentDoubt: ClockDoubt? {
         let own = secondsSince1970()
         if own < released { return .beforeRelease }
-        guard let learned else { return nil }
-        let ahead = OutsideNumber(learned.time) + (clock.now - learned.at).components.seconds - own
-        guard ahead.within(-Self.tolerance...Self.tolerance) == nil else { return nil }
-        return .service(learned.provider, ahead: ahead.clamped(to: .min ... .max))
+        let recent = learned.filter { clock.now - $0.value.at <= Self.memory }
+        guard recent.count >= Self.witnesses else { return nil }
+        var nearest: (provider: String, ahead: Int64)?
+        for (provider, said) in recent {
+            let ahead = OutsideNumber(said.time) + (clock.now - said.at).components.seconds - own
+            guard ahead.within(-Self.tolerance...Self.tolerance) == nil else { return nil }
+            let seconds: Int64 = ahead.clamped(to: .min ... .max)
+            if nearest.map({ (seconds.magnitude, provider) < ($0.ahead.magnitude, $0.provider) }) ?? true {
+                nearest = (provider, seconds)
+            }
+        }
+        return nearest.map { .service($0.provider, ahead: $0.ahead) }
     }
 }

@@ -109,7 +109,7 @@ package import Scheduling
 
     private func outcome(_ code: CURLcode, of attempt: Attempt, _ sockets: HTTPSockets) -> HandshakeOutcome {
         switch code {
-        case CURLE_OK: attempt.seen.isOutOfDate ? .unclear("the certificate is out of date") : .verified
+        case CURLE_OK: attempt.seen.isOutOfDate ? .wrongTime("the certificate is out of date") : .verified
         case CURLE_PEER_FAILED_VERIFICATION:
             refusal(attempt.easy.long(CURLINFO_SSL_VERIFYRESULT), of: attempt.seen)
         // No descriptor is left in this process: that says nothing about the server.
@@ -120,14 +120,12 @@ package import Scheduling
         }
     }
 
-    /// Maps OpenSSL's verification result to an outcome. A certificate that is valid except for its dates verifies
-    /// nothing, but is no forgery either: this machine's clock may be wrong, or the site's operator may have renewed
-    /// late.
+    /// Maps OpenSSL's verification result to an outcome.
     private func refusal(_ verification: Int?, of seen: SeenCertificate) -> HandshakeOutcome {
         // An alert of the server's about certificates ends in this result, too.
         guard seen.isPresented else { return .unclear("the server presented no certificate") }
         let reason = UpstreamFailure.certificateText(verification)
-        return SeenCertificate.isOutOfDate(verification) ? .unclear(reason) : .wrongCertificate(seen.evidence(reason))
+        return SeenCertificate.isOutOfDate(verification) ? .wrongTime(reason) : .wrongCertificate(seen.evidence(reason))
     }
 
     /// Whether there is no route to the address. EHOSTUNREACH alone does not decide it: a router also sends ICMP

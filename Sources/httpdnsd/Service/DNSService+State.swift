@@ -200,7 +200,7 @@ extension AddressVerdict {
         switch self {
         case .verified: "verified"
         case .forged: "forged"
-        case .noTLS, .unclear, .unreachable, .unchecked, .discredited: nil
+        case .wrongTime, .noTLS, .unclear, .unreachable, .unchecked, .discredited: nil
         }
     }
 

@@ -44,7 +44,7 @@ struct AddressChecksTests {
 
     @Test(arguments: [
         (FakeHandshake.Server.honest, AddressVerdict.verified), (.hijacker, .forged), (.refusing, .noTLS),
-        (.plain, .unclear), (.unreachable, .unreachable),
+        (.plain, .unclear), (.unreachable, .unreachable), (.init(.wrongTime("expired")), .wrongTime),
     ]) @Loop
     func `each kind of server has its verdict`(server: FakeHandshake.Server, verdict: AddressVerdict) async {
         let bench = Bench()

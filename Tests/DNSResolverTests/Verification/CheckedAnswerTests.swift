@@ -26,7 +26,7 @@ struct CheckedAnswerTests {
     @Test(arguments: [
         ([AddressVerdict.verified], "verified 0"), ([.verified, .noTLS, .verified], "verified 0 2"),
         ([.forged, .verified], "verified 1"), ([.forged], "forged"), ([.forged, .noTLS], "forged"),
-        ([.noTLS, .unclear, .unchecked, .unreachable, .discredited], "not verified"),
+        ([.noTLS, .wrongTime, .unclear, .unchecked, .unreachable, .discredited], "not verified"),
     ])
     func `strict retains what is verified and nothing else`(verdicts: [AddressVerdict], result: String) {
         #expect(left(verdicts, .strict) == result)

@@ -31,25 +31,46 @@ struct TimeOfDayTests {
     }
 
     @Test(arguments: [86_400, -86_400]) @Loop
-    func `a clock that is further than a day from a service's is doubted until it is set`(limit: Int64) async {
+    func `a clock that is further than a day from two services' is doubted until it is set`(limit: Int64) async {
         let watched = Watched()
-        watched.timeOfDay.learn(watched.day.seconds + limit, from: "vendor")
+        for vendor in ["vendor", "other"] { watched.timeOfDay.learn(watched.day.seconds + limit, from: vendor) }
         #expect(watched.timeOfDay.doubt == nil)
         let ahead = limit + limit.signum()
         watched.timeOfDay.learn(watched.day.seconds + ahead, from: "vendor")
+        watched.timeOfDay.learn(watched.day.seconds + 2 * ahead, from: "other")
         #expect(watched.timeOfDay.doubt == .service("vendor", ahead: ahead))
-        // Time goes on at the service as well.
-        await watched.clock.advance(by: .seconds(100_000))
-        watched.day.seconds += 100_000
+        // Time goes on at the services as well.
+        await watched.clock.advance(by: .seconds(3_000))
+        watched.day.seconds += 3_000
         #expect(watched.timeOfDay.doubt == .service("vendor", ahead: ahead))
         watched.day.seconds += ahead
         #expect(watched.timeOfDay.doubt == nil)
         #expect(watched.events == [.clockDoubted(.service("vendor", ahead: ahead)), .clockTrusted])
     }
 
-    @Test(arguments: [Int64.max, .min]) @Loop func `no time that a service says breaks anything`(time: Int64) async {
+    @Test(arguments: [3 * 86_400, -3 * 86_400, 10 * 365 * 86_400]) @Loop
+    func `the time of one service alone says nothing`(ahead: Int64) {
         let watched = Watched()
-        watched.timeOfDay.learn(time, from: "vendor")
+        watched.timeOfDay.learn(watched.day.seconds + ahead, from: "vendor")
+        #expect(watched.timeOfDay.doubt == nil)
+        // Nor where another one agrees with this machine.
+        watched.timeOfDay.learn(watched.day.seconds + 5, from: "other")
+        #expect(watched.timeOfDay.doubt == nil && watched.events.isEmpty)
+    }
+
+    @Test @Loop func `what a service said more than an hour ago counts no longer`() async {
+        let watched = Watched()
+        for vendor in ["vendor", "other"] { watched.timeOfDay.learn(watched.day.seconds + 200_000, from: vendor) }
+        #expect(watched.timeOfDay.doubt != nil)
+        await watched.clock.advance(by: .seconds(3_601))
+        watched.day.seconds += 3_601
+        watched.timeOfDay.learn(watched.day.seconds + 200_000, from: "vendor")
+        #expect(watched.timeOfDay.doubt == nil)
+    }
+
+    @Test(arguments: [Int64.max, .min]) @Loop func `no time that services say breaks anything`(time: Int64) async {
+        let watched = Watched()
+        for vendor in ["vendor", "other"] { watched.timeOfDay.learn(time, from: vendor) }
         await watched.clock.advance(by: .seconds(1))
         _ = watched.timeOfDay.doubt
         watched.timeOfDay.learn(watched.day.seconds, from: "vendor")
@@ -61,10 +82,12 @@ struct TimeOfDayTests {
     /// A machine whose clock was never set: HTTPDNS's certificates are not valid yet, nor are any others.
     @Loop
     private func machine(
-        _ setting: CertificateRule.Setting = .auto, server: FakeHandshake.Server, isSet: Bool = false
+        _ setting: CertificateRule.Setting = .auto, server: FakeHandshake.Server, isSet: Bool = false,
+        isListed: Bool = true
     ) throws -> ResolverTests.Machine {
         let machine = ResolverTests.Machine(
-            policy: RoutePolicy(protect: [try Name("example.com")]), rule: CertificateRule(setting))
+            policy: isListed ? RoutePolicy(protect: [try Name("example.com")]) : RoutePolicy(),
+            rule: CertificateRule(setting))
         if !isSet { machine.day.seconds = 12 }
         machine.vendor.behaviour = .failure(.certificate("the certificate is not valid yet"))
         machine.handshake.servers[Self.given] = server
@@ -72,26 +95,47 @@ struct TimeOfDayTests {
         return machine
     }
 
-    private static let early = FakeHandshake.Server(.unclear("the certificate is not valid yet"))
+    private static let early = FakeHandshake.Server(.wrongTime("the certificate is not valid yet"))
 
-    @Test @Loop func `with an unset clock names resolve for a minute, time servers among them, also listed ones`()
+    @Test @Loop func `with an unset clock a certificate that is wrong in its time alone verifies, also a listed name`()
         async throws
     {
-        for server in [Self.early, .refusing] {
-            let machine = try machine(server: server)
+        for setting in [CertificateRule.Setting.auto, .strict] {
+            let machine = try machine(setting, server: Self.early)
             let reply = await machine.ask("ntp.example.com")
-            #expect(reply.has(Self.given) && reply.packed?.longestTTL == 60)
+            #expect(reply.has(Self.given) && reply.packed?.longestTTL == 600)
             #expect(machine.events.contains(.clockDoubted(.beforeRelease)))
         }
     }
 
-    @Test @Loop func `once it is set, a listed name needs verification again`() async throws {
-        let machine = try machine(server: Self.early, isSet: true)
-        #expect(await machine.ask("ntp.example.com").failure == .serverFailure)
+    /// Time servers show the certificate of whatever else their host serves, or none.
+    @Test(arguments: [FakeHandshake.Server.refusing, .plain, .hijacker]) @Loop
+    func `with an unset clock names on no list resolve for a minute, time servers among them`(
+        server: FakeHandshake.Server
+    ) async throws {
+        let machine = try machine(server: server, isListed: false)
+        let reply = await machine.ask("ntp.example.com")
+        #expect(reply.has(Self.given) && reply.packed?.longestTTL == 60)
     }
 
-    @Test @Loop func `a configured strict is strict, whatever the clock shows`() async throws {
-        let machine = try machine(.strict, server: Self.early)
+    @Test(arguments: [FakeHandshake.Server.refusing, .plain, .hijacker]) @Loop
+    func `with an unset clock a listed name needs a certificate all the same`(server: FakeHandshake.Server)
+        async throws
+    {
+        #expect(try await machine(server: server).ask("ntp.example.com").failure == .serverFailure)
+        let strict = try machine(.strict, server: server, isListed: false)
+        #expect(await strict.ask("ntp.example.com").failure == .serverFailure)
+    }
+
+    @Test @Loop func `once it is set, a certificate that is wrong in its time verifies nothing`() async throws {
+        let machine = try machine(server: Self.early, isSet: true)
+        #expect(await machine.ask("ntp.example.com").failure == .serverFailure)
+        let unlisted = try self.machine(server: Self.early, isSet: true, isListed: false)
+        #expect(await unlisted.ask("ntp.example.com").packed?.longestTTL == 60)
+    }
+
+    @Test @Loop func `once it is set, another's certificate refutes an address again`() async throws {
+        let machine = try machine(server: .hijacker, isSet: true, isListed: false)
         #expect(await machine.ask("ntp.example.com").failure == .serverFailure)
     }
 

@@ -43,10 +43,10 @@ struct CertificateCheckTests {
         }
     }
 
-    @Test func `a certificate that is the name's but for its time is unclear: the clock may be wrong`() async throws {
+    @Test func `a certificate that is the name's but for its time is recognized: the clock may be wrong`() async throws {
         let servers = try CertificateServers()
-        #expect(try await shakeHands(servers, .expired) == .unclear("the certificate has expired"))
-        #expect(try await shakeHands(servers, .early) == .unclear("the certificate is not valid yet"))
+        #expect(try await shakeHands(servers, .expired) == .wrongTime("the certificate has expired"))
+        #expect(try await shakeHands(servers, .early) == .wrongTime("the certificate is not valid yet"))
     }
 
     @Test func `whatever its time, a certificate for another name is wrong, and so is a forged one`() async throws {
@@ -174,7 +174,7 @@ struct CertificateCheckTests {
         for (number, outcome) in outcomes {
             switch (kinds[number % kinds.count], outcome) {
             case (.honest, .verified), (.plain, .unclear), (.refusing, .noTLS): break
-            case (.expired, .unclear), (.early, .unclear): break
+            case (.expired, .wrongTime), (.early, .wrongTime): break
             case (let kind, .wrongCertificate): #expect(CertificateServers.Kind.forgers.contains(kind))
             default: Issue.record("\(kinds[number % kinds.count]): \(outcome)")
             }
