@@ -1,7 +1,7 @@
 import DNSResolver
 import Testing
 
-/// The same world twice: what comes earlier, or who else asks, makes no reply worse.
+/// The same world twice: what comes earlier, or another client, makes no reply worse.
 struct ComparisonTests {
     @Test("a provider's answer that comes earlier gives no client a worse rank", arguments: Vector.all.indices)
     func earlierAnswer(number: Int) {

@@ -67,9 +67,9 @@ struct Oracle {
         guard let local else { return false }
         let own = self[part]
         if own.sources[local] == .localNoData || own.sources[local] == .localNXDomain {
-            return own.wasEmpty || self[part.other].isProved || world.isUnverified && world.mode == .localDNSFirst
+            return own.wasEmpty || self[part.other].isVerified || world.isUnverified && world.mode == .localDNSFirst
         }
-        return own.isProved
+        return own.isVerified
     }
 
     private func hasFailed(_ part: Race.Part, _ place: Int, _ now: Int) -> Bool {
@@ -180,9 +180,9 @@ struct Oracle {
             self[part].sources[place] = count > 0 ? .localRecords : .failed
             let isFree = world.mode == .localDNSFirst && world.isUnverified
             self[part].verdicts = (0..<count).map {
-                isFree ? .proved : world.check == .off || $0 >= 8 ? .unproved : nil
+                isFree ? .verified : world.check == .off || $0 >= 8 ? .unproved : nil
             }
-            if isFree { self[part].provedAt = now }
+            if isFree { self[part].verifiedAt = now }
         case .nxDomain: self[part].sources[place] = .localNXDomain
         case .noData, .empty: self[part].sources[place] = .localNoData
         }
@@ -191,10 +191,10 @@ struct Oracle {
     private mutating func checked(_ part: Race.Part, _ address: Int, _ verdict: Race.Verdict, _ now: Int) {
         self[part].checking.remove(address)
         var verdict = verdict
-        if verdict == .wrongTime { verdict = world.isClockWrong ? .proved : .unproved }
+        if verdict == .wrongTime { verdict = world.isClockWrong ? .verified : .unproved }
         if verdict == .anothers, world.isClockWrong, world.isUnlisted { verdict = .unproved }
         self[part].verdicts[address] = verdict
-        if verdict == .proved { self[part].provedAt = self[part].provedAt ?? now }
+        if verdict == .verified { self[part].verifiedAt = self[part].verifiedAt ?? now }
     }
 
     private mutating func failed(_ place: Int, _ types: Race.Parts, _ now: Int) {
@@ -336,7 +336,7 @@ struct Oracle {
         return isDue(place, part, age, now)
     }
 
-    /// Whether a source's turn has come: nobody before it was passed over, and the last ask is 0.3 s ago, or none is awaited.
+    /// Whether a source's turn has come: no source before it was passed over, and the last ask is 0.3 s ago, or none is awaited.
     private func isDue(_ place: Int, _ part: Race.Part, _ age: Int, _ now: Int) -> Bool {
         let own = self[part]
         guard isQuiet(part) || own.last.map({ now - $0 >= 300 }) ?? true else { return false }
@@ -410,7 +410,7 @@ struct Oracle {
         var broken: [String] = []
         func rule(_ isBroken: Bool, _ text: String) { if isBroken { broken.append(text) } }
 
-        rule(rank == 1 && !isMade && own.one == nil, "rank 1 that nobody said")
+        rule(rank == 1 && !isMade && own.one == nil, "rank 1 that no source said")
         if !isMade {
             rule(rank == 2 && !isTwo(part), "rank 2 without proof")
             let mayBeTwo =
@@ -435,7 +435,7 @@ struct Oracle {
                 && !(rank >= 5 && (world.hasPreset || hasLocal)), "5.2: NODATA without addresses of the other family")
         rule(
             isMade && answer.kind == .nxDomain && otherBest.kind != .nxDomain && other.cache.kind != .nxDomain
-                && !(local.map { other.sources[$0] == .localNXDomain } ?? false), "5.2: NXDOMAIN that nobody said")
+                && !(local.map { other.sources[$0] == .localNXDomain } ?? false), "5.2: NXDOMAIN that no source said")
         if isFailure, case .nowhere(let isForged) = answer.origin {
             rule(isForged != own.isForged, "EDE 4 and the verdicts differ")
         }
@@ -469,11 +469,11 @@ struct Oracle {
         guard !mine.isEmpty else { return [] }
         var broken: [String] = []
         if mine.contains(.anothers) { broken.append("5: another's address") }
-        if own.isProved, mine.contains(where: { $0 != .proved }) {
-            broken.append("5: an unproved address beside a proved one")
+        if own.isVerified, mine.contains(where: { $0 != .verified }) {
+            broken.append("5: an unverified address beside a verified one")
         }
-        if own.isForged, !own.isProved { broken.append("5: a part of an answer with another's") }
-        if !world.isUnlisted, mine.contains(where: { $0 != .proved }) {
+        if own.isForged, !own.isVerified { broken.append("5: a part of an answer with another's") }
+        if !world.isUnlisted, mine.contains(where: { $0 != .verified }) {
             broken.append("5: an unproved address of a listed name")
         }
         return broken
@@ -487,7 +487,7 @@ struct Oracle {
         case .provider where answer.kind == .nxDomain && world.isInSearchDomain && world.mode != .httpdnsOnly:
             return [30, nil]
         case .provider: return world.mode == .portal ? [10] : [nil]
-        case .proved: return world.mode == .localDNSFirst ? [600] : [30]
+        case .verified: return world.mode == .localDNSFirst ? [600] : [30]
         case .stale, .failure: return [5]
         case .preset, .unproved: return [30]
         }
@@ -523,7 +523,7 @@ struct Oracle {
         if best == 1, own.one != .nxDomain || age >= 900, !mayBeTranslated {
             broken.append("1: a client waits though rank 1 is known")
         }
-        let areOthersOver = own.provedAt.map { now - $0 >= 300 } ?? true || !own.isChecking
+        let areOthersOver = own.verifiedAt.map { now - $0 >= 300 } ?? true || !own.isChecking
         if best == 2, areOthersOver, age >= 900 || world.mode == .localDNSFirst || haveProvidersFailed(part, now) {
             broken.append("1: a client waits though rank 2 may be taken")
         }

@@ -123,7 +123,7 @@ struct Replay {
         case "verdict":
             let type = event[1].text
             let verdicts: [String: Race.Verdict] = [
-                "proved": .proved, "another's": .anothers, "unproved": .unproved, "wrong time": .wrongTime,
+                "proved": .verified, "another's": .anothers, "unproved": .unproved, "wrong time": .wrongTime,
             ]
             let address = local[type]?.firstIndex(of: event[2].text) ?? 0
             return .checked(Self.part(type), address, verdicts[event[3].text] ?? .unproved)
@@ -141,7 +141,7 @@ struct Replay {
         var stale = Self.stale(world)
         var fresh: [String: RaceRules.Cached] = [:]
         for (type, entry) in entries {
-            if what == "network", entry.rank <= .proved {
+            if what == "network", entry.rank <= .verified {
                 stale[type] = RaceRules.Stale(entry.kind, isYoung: true)
                 self.stale[type] = cached[type]
             } else if what == "policy", entry.rank == .provider {

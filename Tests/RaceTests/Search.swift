@@ -245,7 +245,7 @@ struct Search {
         var cached: [Race.Part: RaceRules.Cached] = [:]
         for (part, answer) in state.stored {
             switch change {
-            case .network where answer.rank <= .proved: stale[part] = RaceRules.Stale(answer.kind, isYoung: true)
+            case .network where answer.rank <= .verified: stale[part] = RaceRules.Stale(answer.kind, isYoung: true)
             case .policy where answer.rank == .provider: cached[part] = RaceRules.Cached(.provider, answer.kind)
             default: break
             }

@@ -41,7 +41,7 @@ struct Seen: Hashable {
     var verdicts: [Race.Verdict?] = []
     /// The addresses whose checks are under way.
     var checking: Set<Int> = []
-    var provedAt: Int?
+    var verifiedAt: Int?
     /// The first answer of rank 1.
     var one: RaceAnswer.Kind?
     var wasEmpty = false
@@ -56,6 +56,6 @@ struct Seen: Hashable {
     }
 
     var isChecking: Bool { verdicts.contains { $0 == nil } }
-    var isProved: Bool { verdicts.contains(.proved) }
+    var isVerified: Bool { verdicts.contains(.verified) }
     var isForged: Bool { verdicts.contains(.anothers) }
 }

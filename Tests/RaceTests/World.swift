@@ -33,7 +33,7 @@ struct World {
     var troubles: Set<Trouble> = [.fails, .busy, .breaks]
     /// What LocalDNS may say; nil: it fails.
     var localReplies: [Race.Reply?] = [.records(1), .noData, .nxDomain, nil]
-    var verdicts: [Verdict] = [.proved, .anothers, .unproved]
+    var verdicts: [Verdict] = [.verified, .anothers, .unproved]
     var clientsLeave = false
     var clientsLose = false
     var change: Change?

@@ -1,9 +1,9 @@
 package import Scheduling
 
-/// The race for one name: who is asked, when, and what each client gets (Documentation/Strategy.md, whose sections are
+/// The race for one name: which source is asked, when, and what each client gets (Documentation/Strategy.md, whose sections are
 /// named here).
 ///
-/// A value: events and times in, effects out. It has no clock and does nothing by itself: whoever runs it asks the
+/// A value: events and times in, effects out. It has no clock and does nothing by itself: what runs it asks the
 /// sources, keeps their records, and calls `apply` with `.time` when `wake(after:)` has come. Of what may come at the same
 /// time, `.time` is the last.
 package struct Race: Hashable, Sendable {
@@ -99,7 +99,7 @@ package struct Race: Hashable, Sendable {
             if let last = self[part].lastAsk, self[part].isWanted, !self[part].isOver {
                 add(last.nanoseconds + Self.step)
             }
-            if let proved = self[part].provedAt { add(proved.nanoseconds + Self.otherAddresses) }
+            if let verified = self[part].verifiedAt { add(verified.nanoseconds + Self.otherAddresses) }
         }
         return next.map { Instant(nanoseconds: $0) }
     }
@@ -128,7 +128,7 @@ package struct Race: Hashable, Sendable {
         age(now) > Self.lastAsk || ends.nanoseconds - now.nanoseconds < Self.end - Self.lastAsk
     }
 
-    /// 8: rank 3, 4 or 6, not remembered; without anybody who waits the race ends.
+    /// 8: rank 3, 4 or 6, not remembered; without a client that waits the race ends.
     private mutating func lost(_ client: Int, _ now: Instant, _ effects: inout [Effect]) {
         for part in parts where self[part].waiting.contains(where: { $0.client == client }) {
             effects.append(.reply(client, part, fitted(part, whenAllFailed(part, mayBeUnproved: false), now)))
@@ -138,7 +138,7 @@ package struct Race: Hashable, Sendable {
         for part in parts { self[part].isOver = true }
     }
 
-    /// 7: what was in flight is dropped; who waits still has its answer by 2.3 s.
+    /// 7: what was in flight is dropped; a client that waits still has its answer by 2.3 s.
     private mutating func changed(to rules: RaceRules, _ now: Instant) {
         let waiting = (a.waiting, aaaa.waiting)
         self = Race(rules)
@@ -187,7 +187,7 @@ package struct Race: Hashable, Sendable {
             // 4: up to eight addresses, three at a time.
             let all = RaceAnswer.Addresses(count: count)
             self[part].addresses = all
-            if rules.isProvedUnchecked { (self[part].proved, self[part].provedAt) = (all, now) }
+            if rules.isVerifiedUnchecked { (self[part].verified, self[part].verifiedAt) = (all, now) }
             if rules.checksAddresses { self[part].unchecked = all.subtracting(.further) }
             startChecks(part, &effects)
         }
@@ -207,19 +207,19 @@ package struct Race: Hashable, Sendable {
     ) {
         let verdict: Verdict =
             switch verdict {
-            case .wrongTime: rules.isClockWrong ? .proved : .unproved
+            case .wrongTime: rules.isClockWrong ? .verified : .unproved
             case .anothers where rules.isClockWrong && rules.isUnlisted: .unproved
             default: verdict
             }
         guard self[part].checking.contains(address), !self[part].isOver || verdict == .anothers else { return }
         self[part].checking.subtract(address)
-        if verdict == .proved {
-            self[part].proved.formUnion(address)
-            if self[part].provedAt == nil { self[part].provedAt = now }
+        if verdict == .verified {
+            self[part].verified.formUnion(address)
+            if self[part].verifiedAt == nil { self[part].verifiedAt = now }
         }
         if verdict == .anothers { self[part].anothers.formUnion(address) }
         if !self[part].isOver { startChecks(part, &effects) }
-        guard verdict == .anothers, self[part].proved.isEmpty, let cached = self[part].cached,
+        guard verdict == .anothers, self[part].verified.isEmpty, let cached = self[part].cached,
             cached.rank == .unproved, cached.kind == .records
         else { return }
         self[part].cached = nil
@@ -276,7 +276,7 @@ package struct Race: Hashable, Sendable {
         }
     }
 
-    // MARK: Who is asked, and when (section 2)
+    // MARK: What is asked, and when (section 2)
 
     private func isOpen(_ part: Part) -> Bool { self[part].isWanted && !self[part].isOver }
 
@@ -335,7 +335,7 @@ package struct Race: Hashable, Sendable {
 
     /// Whether it has rank 1, or rank 2 "as rank 1".
     private func isDone(_ part: Part) -> Bool {
-        self[part].first != nil || rules.mode == .localDNSFirst && provedAnswer(part) != nil
+        self[part].first != nil || rules.mode == .localDNSFirst && verifiedAnswer(part) != nil
     }
 
     /// LocalDNS's place, where it may know a name better that is denied (5.3).
@@ -349,7 +349,7 @@ package struct Race: Hashable, Sendable {
         let status = self[part].places[place].status
         guard line[place].isLocal else { return status == .asked || status == .empty }
         if status == .asked || self[part].isChecking { return true }
-        return self[part].denial(of: place) != nil && provedAnswer(part) == nil
+        return self[part].denial(of: place) != nil && verifiedAnswer(part) == nil
             && (self[part.other].isChecking || self[part.other].places[place].status == .asked)
     }
 
@@ -359,7 +359,7 @@ package struct Race: Hashable, Sendable {
         if now >= ends || status == .failed { return true }
         if status == .unasked { return line[place].health == .backoff || age(now) > Self.lastAsk }
         guard line[place].isLocal, status != .probed, status != .busy else { return false }
-        return !isAwaited(part, place) && provedAnswer(part) == nil
+        return !isAwaited(part, place) && verifiedAnswer(part) == nil
     }
 
     private func haveAllFailed(_ part: Part, _ now: Instant) -> Bool {
@@ -405,18 +405,18 @@ package struct Race: Hashable, Sendable {
         own.rank >= .unproved || rules.translates && part == .aaaa && own.kind != .records
     }
 
-    /// Rank 2: proved addresses; NODATA beside a proved family, or where a provider is empty too.
-    private func provedAnswer(_ part: Part) -> RaceAnswer? {
+    /// Rank 2: verified addresses; NODATA beside a verified family, or where a provider is empty too.
+    private func verifiedAnswer(_ part: Part) -> RaceAnswer? {
         guard let local, !rules.trustsLocalDNS else { return nil }
         let life = rules.mode == .localDNSFirst ? Self.localFirstLife : Self.localLife
-        if !self[part].proved.isEmpty {
-            return RaceAnswer(.proved, .records, .localDNS(self[part].proved), life: life)
+        if !self[part].verified.isEmpty {
+            return RaceAnswer(.verified, .records, .localDNS(self[part].verified), life: life)
         }
         guard let denial = self[part].denial(of: local) else { return nil }
-        if self[part].wasEmpty || rules.hasFamilies && !self[part.other].proved.isEmpty {
-            return RaceAnswer(.proved, .noData, .localDNS([]), life: life)
+        if self[part].wasEmpty || rules.hasFamilies && !self[part.other].verified.isEmpty {
+            return RaceAnswer(.verified, .noData, .localDNS([]), life: life)
         }
-        return rules.isProvedUnchecked ? RaceAnswer(.proved, denial, .localDNS([]), life: life) : nil
+        return rules.isVerifiedUnchecked ? RaceAnswer(.verified, denial, .localDNS([]), life: life) : nil
     }
 
     /// Ranks 3 to 6.
@@ -441,8 +441,8 @@ package struct Race: Hashable, Sendable {
             return RaceAnswer(.provider, first.kind, .source(first.place), life: life)
         }
         let cached = self[part].isFresh && !self[part].isWanted ? self[part].cached : nil
-        let proved = provedAnswer(part)
-        if let best = [cached, proved].compactMap({ $0 }).min(by: { $0.rank < $1.rank }) { return best }
+        let verified = verifiedAnswer(part)
+        if let best = [cached, verified].compactMap({ $0 }).min(by: { $0.rank < $1.rank }) { return best }
         let isFailed = self[part].stale != nil || self[part].isWanted && haveAllFailed(part, now)
         return isFailed ? whenAllFailed(part) : nil
     }
@@ -472,7 +472,7 @@ package struct Race: Hashable, Sendable {
     private func isOtherUnderWay(_ part: Part, _ now: Instant) -> Bool {
         let other = part.other
         guard rules.hasFamilies, !self[other].isOver, now < ends,
-            known(other, now).map({ $0.rank > .proved }) ?? true, !haveAllFailed(other, now)
+            known(other, now).map({ $0.rank > .verified }) ?? true, !haveAllFailed(other, now)
         else { return false }
         return self[other].isWanted
             || line.indices.contains {
@@ -491,8 +491,8 @@ package struct Race: Hashable, Sendable {
         guard var own = known(part, now) else { return nil }
         var isDue = isStaleDue(part, now)
         if let local = searched(part) {
-            // 5.3: LocalDNS's addresses are given instead, of listed names the proved.
-            let given = rules.isUnlisted ? self[part].addresses : self[part].proved
+            // 5.3: LocalDNS's addresses are given instead, of listed names the verified.
+            let given = rules.isUnlisted ? self[part].addresses : self[part].verified
             if !given.isEmpty { return RaceAnswer(.provider, .records, .localDNS(given), life: Self.localLife) }
             if self[part].denial(of: local) == nil {
                 guard isDue || age(now) >= Self.reserve || hasFailed(part, local, now) else { return nil }
@@ -504,9 +504,9 @@ package struct Race: Hashable, Sendable {
         case .provider:
             let waits = own.kind == .nxDomain && age(now) < Self.reserve || needsOther(part, own)
             isDue = isDue || !waits || !isOtherUnderWay(part, now)
-        case _ where provedAnswer(part) != nil:
-            // 4: once one is proved, the others are awaited for 0.3 s at most.
-            let areOthersOver = self[part].provedAt.map { now.nanoseconds - $0.nanoseconds >= Self.otherAddresses }
+        case _ where verifiedAnswer(part) != nil:
+            // 4: once one is verified, the others are awaited for 0.3 s at most.
+            let areOthersOver = self[part].verifiedAt.map { now.nanoseconds - $0.nanoseconds >= Self.otherAddresses }
             let isReady = !self[part].isChecking || areOthersOver ?? false
             let mayBeTaken =
                 rules.mode == .localDNSFirst || age(now) >= Self.reserve || haveProvidersFailed(part, now)
@@ -518,7 +518,7 @@ package struct Race: Hashable, Sendable {
         return isDue ? fitted(part, own, now) : nil
     }
 
-    /// A better rank replaces a worse one in the cache; whoever waits gets the best.
+    /// A better rank replaces a worse one in the cache; every client that waits gets the best.
     private mutating func settle(_ part: Part, _ now: Instant, _ effects: inout [Effect]) {
         guard isOpen(part) else { return }
         if let best = best(part, now) {
@@ -528,7 +528,7 @@ package struct Race: Hashable, Sendable {
             }
             for waiter in self[part].waiting { effects.append(.reply(waiter.client, part, best)) }
             self[part].waiting = []
-            let isLast = rules.mode == .localDNSFirst && best.rank == .proved && !self[part].isChecking
+            let isLast = rules.mode == .localDNSFirst && best.rank == .verified && !self[part].isChecking
             self[part].isOver = best.rank == .provider || self[part].first != nil || isLast || haveAllFailed(part, now)
         }
         if now >= ends { self[part].isOver = true }

@@ -1,12 +1,12 @@
 /// What a race knows, or has a client get, of one type: its rank, what it says, and where it is (Documentation/Strategy.md,
-/// section 3). The records themselves are with who runs the race.
+/// section 3). The records themselves are with what runs the race.
 package struct RaceAnswer: Hashable, Sendable {
     /// The lower, the better.
     package enum Rank: UInt8, Hashable, Comparable, Sendable {
         /// A provider's.
         case provider = 1
         /// LocalDNS's, with a certificate.
-        case proved
+        case verified
         /// What one of these said before.
         case stale
         /// The preset of last resort.

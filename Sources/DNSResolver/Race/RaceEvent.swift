@@ -34,7 +34,7 @@ extension Race {
 
     /// What the check of an address has shown.
     package enum Verdict: UInt8, Hashable, Sendable {
-        case proved
+        case verified
         /// A certificate for another name, or of an unknown authority.
         case anothers
         /// No TLS, silence, no room or time for a check.
@@ -61,7 +61,7 @@ extension Race {
         case broke(Int, Parts)
         /// A probe of the source has ended; whether it was answered.
         case probed(Int, isUp: Bool)
-        /// Another policy, or another network (section 7): what is known and who may be asked from now on.
+        /// Another policy, or another network (section 7): what is known, and which sources may be asked, from now on.
         case changed(RaceRules)
         case time
     }

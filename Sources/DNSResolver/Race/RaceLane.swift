@@ -1,6 +1,6 @@
 import Scheduling
 
-/// One type's part of a race: what each source has said of it, and who waits for it.
+/// One type's part of a race: what each source has said of it, and the clients that wait for it.
 package struct RaceLane: Hashable, Sendable {
     /// Where a source stands.
     enum Status: UInt8, Hashable, Sendable {
@@ -45,11 +45,11 @@ package struct RaceLane: Hashable, Sendable {
     /// LocalDNS's addresses, each in one of these at most; and all of them.
     var unchecked = RaceAnswer.Addresses()
     var checking = RaceAnswer.Addresses()
-    var proved = RaceAnswer.Addresses()
+    var verified = RaceAnswer.Addresses()
     var anothers = RaceAnswer.Addresses()
     var addresses = RaceAnswer.Addresses()
-    /// When the first of them was proved.
-    var provedAt: Instant?
+    /// When the first of them was verified.
+    var verifiedAt: Instant?
     /// What is known of rank 1: its kind, and the source.
     var first: (kind: RaceAnswer.Kind, place: Int)? {
         get { firstKind.map { ($0, firstPlace) } }
@@ -77,7 +77,7 @@ package struct RaceLane: Hashable, Sendable {
     var isChecking: Bool { !unchecked.isEmpty || !checking.isEmpty }
 
     /// Whether the cache has an answer that may be given before anything is asked.
-    var isFresh: Bool { cached.map { $0.rank <= .proved } ?? false }
+    var isFresh: Bool { cached.map { $0.rank <= .verified } ?? false }
 
     /// The denial of the source at a place, if that is LocalDNS and it denies.
     func denial(of place: Int?) -> RaceAnswer.Kind? {

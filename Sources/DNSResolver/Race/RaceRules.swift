@@ -97,8 +97,8 @@ package struct RaceRules: Hashable, Sendable {
     package let isUnlisted: Bool
     /// Whether LocalDNS's addresses are checked.
     let checksAddresses: Bool
-    /// Whether LocalDNS's answers count as proved: below `localdns.unverified`, with `localdns-first`.
-    let isProvedUnchecked: Bool
+    /// Whether LocalDNS's answers count as verified: below `localdns.unverified`, with `localdns-first`.
+    let isVerifiedUnchecked: Bool
     /// Section 4: the clock cannot be right.
     package var isClockWrong = false
     /// Whether the name is within a search domain of the network, and has two labels or more.
@@ -124,8 +124,8 @@ package struct RaceRules: Hashable, Sendable {
     ) {
         self.mode = mode
         isUnlisted = isUnverified || check == .lenient || check == .off || check == .auto && !isListed
-        isProvedUnchecked = mode == .localDNSFirst && isUnverified
-        checksAddresses = check != .off && !isProvedUnchecked
+        isVerifiedUnchecked = mode == .localDNSFirst && isUnverified
+        checksAddresses = check != .off && !isVerifiedUnchecked
         let providers = Self.separatingAddresses(providers)
         let local = localDNS.map { [$0] } ?? []
         line =

@@ -43,7 +43,8 @@ struct CertificateCheckTests {
         }
     }
 
-    @Test func `a certificate that is the name's but for its time is recognized: the clock may be wrong`() async throws {
+    @Test func `a certificate that is the name's but for its time is recognized: the clock may be wrong`() async throws
+    {
         let servers = try CertificateServers()
         #expect(try await shakeHands(servers, .expired) == .wrongTime("the certificate has expired"))
         #expect(try await shakeHands(servers, .early) == .wrongTime("the certificate is not valid yet"))
