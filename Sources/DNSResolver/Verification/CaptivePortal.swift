@@ -39,6 +39,13 @@ package enum CaptivePortal {
         return shared.map(Sign.certificate)
     }
 
+    /// Whether unrelated names, two of these, have shown this certificate.
+    static func isShared(_ certificate: String, in sightings: [HijackedAddress]) -> Bool {
+        guard !certificate.isEmpty else { return false }
+        let names = sightings.filter { $0.evidence.fingerprint == certificate }.map(\.name)
+        return names.contains { !areRelated($0, names[0]) }
+    }
+
     /// Whether their last two labels are the same: mostly one owner, or one site.
     private static func areRelated(_ first: Name, _ second: Name) -> Bool { site(of: first) == site(of: second) }
 

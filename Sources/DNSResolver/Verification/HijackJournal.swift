@@ -4,7 +4,8 @@ package import Scheduling
 /// A journal of detected forgeries: addresses that LocalDNS gave for protected names and whose certificates are not the
 /// names'.
 ///
-/// Evidence for operators of the network. At most `capacity` pairs of a name and an address, and at most `ownersLimit`
+/// Evidence for operators of the network. The certificate of a captive portal, which unrelated names show, is none: it is
+/// reported once, and nothing of it is recorded. At most `capacity` pairs of a name and an address, and at most `ownersLimit`
 /// of one owner's names: clients choose names. Beyond it the one that was seen longest ago is dropped.
 @Loop
 package final class HijackJournal {
@@ -15,6 +16,7 @@ package final class HijackJournal {
     /// The most servers that are counted apart: a network may announce any number of them, one after the other.
     package nonisolated static let serversLimit = 32
     package nonisolated static let otherServers = "other"
+    private nonisolated static let sightingLimit = 32
 
     private struct Key: Hashable {
         let name: Name
@@ -26,6 +28,10 @@ package final class HijackJournal {
     /// The same by the server of LocalDNS that gave the address; servers beyond the limit are under `otherServers`.
     package private(set) var totals: [String: Int] = [:]
     private var held: [Key: HijackedAddress] = [:]
+    /// The forged addresses of the last `CaptivePortal.memory` seconds, the latest first, recorded or not.
+    package private(set) var sightings: [HijackedAddress] = []
+    /// The certificate that unrelated names have shown, by its fingerprint, and until when it counts as a portal's.
+    private var portal: (certificate: String, until: Int64)?
     /// The keys in the order in which the entries were last seen.
     private var order: [Key] = []
     private let timeOfDay: @Sendable () -> Int64
@@ -43,6 +49,8 @@ package final class HijackJournal {
 
     /// Called for each entry that is new or has changed.
     package var onRecord: (@Loop (HijackedAddress) -> Void)?
+    /// Called for each entry that turns out to be a portal's.
+    package var onRemove: (@Loop (HijackedAddress) -> Void)?
 
     /// Restores the entries of an earlier process, as older than the present ones; given from the newest to the oldest.
     package func restore(_ earlier: [HijackedAddress]) {
@@ -68,22 +76,49 @@ package final class HijackJournal {
         totals[isCounted ? server : Self.otherServers, default: 0] += 1
         let key = Key(name: name, address: address)
         let now = timeOfDay()
+        let sighting = HijackedAddress(
+            name: name, address: address, server: server, port: port, evidence: evidence, first: now, last: now,
+            count: 1)
+        if isOfPortal(sighting, at: now) { return }
         var entry =
-            held[key]
-            ?? HijackedAddress(
-                name: name, address: address, server: server, port: port, evidence: evidence, first: now, last: now,
-                count: 0)
+            held[key] ?? sighting
         (entry.server, entry.port, entry.evidence, entry.last) = (server, port, evidence, now)
-        entry.count += 1
+        entry.count += held[key] == nil ? 0 : 1
         held[key] = entry
         order.removeAll { $0 == key }
         order.append(key)
         if order.count > Self.ownersLimit { limitOwner(of: name) }
         if order.count > Self.capacity { held[order.removeFirst()] = nil }
-        let isIntercepted = CaptivePortal.sign(in: entries, now: now) == .certificate(evidence.fingerprint)
-        report(isIntercepted ? .connectionsIntercepted(entry) : .addressForged(entry))
+        report(.addressForged(entry))
         onRecord?(entry)
     }
+
+    /// Whether unrelated names show its certificate. What was recorded of that before is removed.
+    private func isOfPortal(_ sighting: HijackedAddress, at now: Int64) -> Bool {
+        sightings =
+            [sighting] + sightings.filter { $0.last > now - CaptivePortal.memory }.prefix(Self.sightingLimit - 1)
+        let certificate = sighting.evidence.fingerprint
+        guard
+            CaptivePortal.isShared(certificate, in: sightings)
+                || portal?.certificate == certificate && isPortalSeen(now)
+        else { return false }
+        if portal?.certificate != certificate || !isPortalSeen(now) { report(.connectionsIntercepted(sighting)) }
+        portal = (certificate, now + CaptivePortal.memory)
+        for key in order {
+            guard let entry = held[key], entry.evidence.fingerprint == certificate,
+                entry.last > now - CaptivePortal.memory
+            else { continue }
+            held[key] = nil
+            onRemove?(entry)
+        }
+        order.removeAll { held[$0] == nil }
+        return true
+    }
+
+    private func isPortalSeen(_ now: Int64) -> Bool { portal.map { now <= $0.until } ?? false }
+
+    /// What was seen says nothing of another network.
+    package func networkChanged() { (sightings, portal) = ([], nil) }
 
     private func limitOwner(of name: Name) {
         let owner = name.owner

@@ -44,6 +44,7 @@ extension DNSService {
         composition.networkChanged(hasOtherServers: hasOtherServers)
         forgetStoredVerdicts()
         resolver.networkChanged()
+        composition.checks.journal.networkChanged()
         presentNetwork = (loop.now, generation.current &- 1)
         discoverPrefix()
         tellDiskOfPolicy()

@@ -34,6 +34,9 @@ extension DNSService {
         composition.checks.journal.onRecord = { entry in
             disk.keep(.journal, "\(entry.name) \(entry.address)", entry.storedValue, at: entry.last)
         }
+        composition.checks.journal.onRemove = { entry in
+            disk.forget(.journal, "\(entry.name) \(entry.address)")
+        }
     }
 
     /// Takes up what the last process stored, as far as this one has not learned better yet.

@@ -32,8 +32,8 @@ extension DNSService {
         }
         status.clock = composition.timeOfDay.doubt?.description ?? ""
         if status.isCutOff {
-            let entries = composition.checks.journal.entries
-            switch CaptivePortal.sign(in: entries, now: Int64(time(nil))) {
+            let sightings = composition.checks.journal.sightings
+            switch CaptivePortal.sign(in: sightings, now: Int64(time(nil))) {
             case .address(let address): status.portal = address.description
             case .certificate(let fingerprint): status.interception = fingerprint
             case nil: break

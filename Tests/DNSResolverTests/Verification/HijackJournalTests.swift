@@ -86,6 +86,67 @@ struct HijackJournalTests {
         #expect(last.description.hasPrefix("this network intercepts TLS: 192.0.2.2 for www.example.net shows"))
     }
 
+    /// At one address, or one address each.
+    @Test(arguments: [["192.0.2.1", "192.0.2.1", "192.0.2.1"], ["192.0.2.1", "192.0.2.2", "192.0.2.3"]]) @Loop
+    func `a captive portal's certificate is reported once, and is no entry`(addresses: [String]) async throws {
+        let network = Network()
+        let names = ["www.example.com", "www.example.net", "www.example.org", "mail.example.org"]
+        for (index, name) in names.enumerated() {
+            let address = addresses[min(index, 2)]
+            try await network.lie(about: name, from: address, showing: "aa", at: 100 + Int64(index))
+        }
+        let journal = try #require(network.journal)
+        #expect(journal.entries.isEmpty && journal.total == 4)
+        let portals = network.events.filter { if case .connectionsIntercepted = $0 { true } else { false } }
+        #expect(portals.count == 1 && network.events.count == 2)
+    }
+
+    @Test @Loop func `what was written down before the portal was recognized is removed, also from what is stored`()
+        async throws
+    {
+        let network = Network()
+        let journal = try #require(network.journal)
+        var stored: [String] = []
+        journal.onRecord = { stored.append($0.name.description) }
+        journal.onRemove = { entry in stored.removeAll { $0 == entry.name.description } }
+        try await network.lie(about: "www.example.com", from: "192.0.2.9", showing: "bb", at: 99)
+        try await network.lie(about: "www.example.net", showing: "aa", at: 100)
+        #expect(stored == ["www.example.com", "www.example.net"])
+        try await network.lie(about: "www.example.org", showing: "aa", at: 101)
+        #expect(stored == ["www.example.com"])
+        #expect(journal.entries.map(\.name.description) == stored)
+    }
+
+    @Test @Loop func `beside a portal a forgery with another certificate is written down`() async throws {
+        let network = Network()
+        try await network.lie(about: "www.example.com", showing: "aa", at: 100)
+        try await network.lie(about: "www.example.net", showing: "aa", at: 101)
+        try await network.lie(about: "www.bank.example", from: "192.0.2.2", showing: "bb", at: 102)
+        #expect(try #require(network.journal).entries.map(\.name.description) == ["www.bank.example"])
+    }
+
+    @Test @Loop func `names of one site that show one certificate are a forgery`() async throws {
+        let network = Network()
+        for (index, name) in ["www.example.com", "api.example.com", "a.b.example.com"].enumerated() {
+            try await network.lie(about: name, showing: "aa", at: 100 + Int64(index))
+        }
+        #expect(try #require(network.journal).entries.count == 3)
+    }
+
+    @Test @Loop func `on another network, or two minutes later, the portal's certificate is a forgery again`()
+        async throws
+    {
+        for isOtherNetwork in [false, true] {
+            let network = Network()
+            try await network.lie(about: "www.example.com", showing: "aa", at: 100)
+            try await network.lie(about: "www.example.net", showing: "aa", at: 101)
+            let journal = try #require(network.journal)
+            if isOtherNetwork { journal.networkChanged() }
+            try await network.lie(about: "www.example.org", showing: "aa", at: isOtherNetwork ? 102 : 300)
+            #expect(journal.entries.map(\.name.description) == ["www.example.org"])
+        }
+    }
+
     @Test @Loop func `forgeries are counted by the server that answered, and an entry names the last one`() async throws
     {
         let network = Network()
