@@ -85,6 +85,7 @@ private final class FakeProvider: Provider {
     nonisolated let clientScoping: ClientScoping? = nil
     let endpoints: [any Endpoint]
     let unavailability: String? = nil
+    let callShare: Int? = nil
     let waitingRequests = 0
     nonisolated let mayHedge = true
     var access = Backoff(.seconds(30)...(.seconds(600)))

@@ -52,6 +52,7 @@ package struct Configuration: SettingsTable {
         checkSuffixes(reading)
         checkProtection(reading)
         checkBilling(reading)
+        checkLimits(reading)
         checkPolicy(reading)
         checkAccounts(reading)
     }

@@ -117,6 +117,19 @@ extension Configuration {
             "every name is asked of \(names), which bills each question; list the names that need it in the provider's"
                 + " names or in route.protect")
     }
+
+    /// What happens to listed names at a limit of calls, which any client can help to reach.
+    func checkLimits(_ reading: Reading) {
+        let limited = providers.enumerated().filter { $0.element.dailyLimit > 0 || $0.element.monthlyLimit > 0 }
+        guard let first = limited.first, limited.count == providers.count, route.mode == .httpdnsFirst,
+            localDNS.certificateCheck == .auto || localDNS.certificateCheck == .strict,
+            !route.protect.isEmpty || providers.contains(where: { !$0.names.isEmpty })
+        else { return }
+        reading.warn(
+            .provider(first.offset),
+            "at its limit of calls, which clients reach together, a listed name without TLS is SERVFAIL; such names"
+                + " belong in localdns.unverified")
+    }
 }
 
 extension Name {

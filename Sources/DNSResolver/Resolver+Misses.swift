@@ -17,13 +17,17 @@ extension Resolver {
     package var refusedMisses: Int { flights.refusedMisses }
 
     /// Why the miss of a client costs its network too much; nil where it asks nothing of a provider, or may.
-    func refusal(of client: ClientQuestion, _ key: FlightKey, by brake: MissBrake) -> String? {
-        guard key.isBraked(by: policy), !flights.coalescer.isUnderWay(key, client.question.type),
-            let domain = brake.refuses(key.name, of: key.holder, at: clock.now)
-        else { return nil }
+    func refusal(of client: ClientQuestion, _ key: FlightKey) -> String? {
+        guard key.isBraked(by: policy), !flights.coalescer.isUnderWay(key, client.question.type) else { return nil }
+        if let domain = flights.brake?.refuses(key.name, of: key.holder, at: clock.now) {
+            flights.refusedMisses += 1
+            report(.missesRefused(key.holder, domain: domain))
+            return "limits.misses_per_second: too many names that are not cached, now below \(domain)"
+        }
+        guard flights.shares.refuses(key.holder, share: policy.strategy.callShare(for: key)) else { return nil }
         flights.refusedMisses += 1
-        report(.missesRefused(key.holder, domain: domain))
-        return "limits.misses_per_second: too many names that are not cached, now below \(domain)"
+        report(.callsRefused(key.holder))
+        return "daily_limit, monthly_limit: this client's network has had its share of the calls that are left"
     }
 }
 

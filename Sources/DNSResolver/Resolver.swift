@@ -157,7 +157,8 @@ package final class Resolver {
             if cached == nil, let answer = instead(of: key, type) { return reply(Response(.answer(answer, age: 0))) }
             return reply(stale(cached, client.question, key.route, or: .cachedError, error.text))
         }
-        if let brake = flights.brake, let reason = refusal(of: client, key, by: brake) {
+        // A name that was answered before is no flood of new ones.
+        if cached == nil, let reason = refusal(of: client, key) {
             return reply(stale(cached, client.question, key.route, or: .other, reason))
         }
         let mode = mode(of: key, type, behind: cached)

@@ -72,6 +72,8 @@ package enum ResolverEvent: Hashable, Sendable {
     case overloaded(reason: String)
     /// A client network asks for more names below a registered domain than `limits.misses_per_second` allows.
     case missesRefused(ClientNetwork, domain: Name)
+    /// A client network has had its share of the calls that the providers' limits leave.
+    case callsRefused(ClientNetwork)
 }
 
 extension ResolverEvent: CustomStringConvertible {
@@ -141,6 +143,8 @@ extension ResolverEvent: CustomStringConvertible {
             "\(reason): further clients get SERVFAIL"
         case .missesRefused(let network, let domain):
             "\(network) asks for more names that are not cached than limits.misses_per_second allows, now below \(domain): it gets what is past its TTL, or SERVFAIL"
+        case .callsRefused(let network):
+            "\(network) has had its share of the calls that daily_limit or monthly_limit leaves: for names that are not cached it gets SERVFAIL"
         }
     }
 }

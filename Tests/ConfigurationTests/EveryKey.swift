@@ -123,7 +123,7 @@ let everyKey = #"""
     proxy = ""
     [limits]
     memory = ""                                  # empty: what the control group allows
-    misses_per_second = 0                        # 0: any number
+    misses_per_second = ""                       # 0: any number
     misses_burst = 400
     [log]
     level = "info"

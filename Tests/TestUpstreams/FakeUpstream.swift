@@ -131,6 +131,7 @@ package final class FakeProvider: Provider {
     package var access = Backoff(.seconds(30)...(.seconds(600)))
     package var ranking = AddressRanking()
     package var unavailability: String?
+    package var callShare: Int?
     /// How many questions left it out.
     package private(set) var leftOutCount = 0
     package var waitingRequests = 0

@@ -55,7 +55,7 @@ extension Configuration {
         package var isAuthenticated: Bool { url.scheme == .https }
 
         /// Whether each question is billed: by the type, and by AliDNS where there is an account.
-        var isMetered: Bool { type.descriptor.isMetered || type == .dohJSON && !account.isEmpty }
+        package var isMetered: Bool { type.descriptor.isMetered || type == .dohJSON && !account.isEmpty }
 
         /// As how many an answer with addresses is billed; 0: the vendor bills none.
         package var unitsOfAnswer: Int {

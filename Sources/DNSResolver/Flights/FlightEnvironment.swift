@@ -11,7 +11,9 @@ final class FlightEnvironment: Sendable {
     nonisolated let failures = FailureMemory()
     /// Limits the misses of each client network; nil: nothing does.
     var brake: MissBrake?
-    /// How many misses it has refused since the start.
+    /// What each client network has had of the providers' limits.
+    var shares = CallShares()
+    /// How many misses they have refused since the start.
     var refusedMisses = 0
 
     /// - Parameter flightLimit: the most flights at once.

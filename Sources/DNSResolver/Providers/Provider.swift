@@ -30,6 +30,10 @@ package protocol Provider: AnyObject, Sendable {
     /// Why it may not be asked now whatever the state of its addresses, in words for users; nil when it may.
     var unavailability: String? { get }
 
+    /// How many of its calls one client network may have caused since half of a limit was spent; nil: no limit, or no half of
+    /// one is spent.
+    var callShare: Int? { get }
+
     /// Called when a question does not ask it because of its `unavailability`.
     func leftOut()
 

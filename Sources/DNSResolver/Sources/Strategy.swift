@@ -85,6 +85,19 @@ package final class Strategy {
         return providers.outlook(eligible(for: key))
     }
 
+    /// How many calls one client network may have caused since half of the limits was spent; nil where a provider that may
+    /// be asked has no limit, or has half of it left.
+    func callShare(for key: FlightKey) -> Int? {
+        // Mostly no limit is near.
+        guard providers.all.contains(where: { $0.callShare != nil }) else { return nil }
+        var share: Int?
+        for index in eligible(for: key) {
+            guard let own = providers.all[index].callShare else { return nil }
+            share = max(share ?? own, own)
+        }
+        return share
+    }
+
     /// Whether a provider may be asked for a protected name.
     func hasProvider(for key: FlightKey) -> Bool { !eligible(for: key).isEmpty }
 

@@ -129,6 +129,8 @@ package final class HTTPDNSProvider: Provider {
         return account.refusal
     }
 
+    package var callShare: Int? { account.calls.share(at: account.clock.own) }
+
     package func leftOut() { account.refused() }
 
     /// When a service that its vendor has disabled is asked again; nil while it is enabled.

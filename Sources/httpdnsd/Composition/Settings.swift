@@ -160,10 +160,14 @@ extension Configuration.ProviderEntry {
     private static var noSecret: Secret { Secret("") }
 }
 
-extension Configuration.LimitSettings {
+extension Configuration {
     /// Nil: any number of misses.
     var missLimits: MissLimits? {
-        missesPerSecond == 0 ? nil : MissLimits(perSecond: missesPerSecond, burst: missesBurst)
+        switch limits.missesPerSecond {
+        case 0?: nil
+        case let number?: MissLimits(perSecond: number, burst: limits.missesBurst)
+        case nil: providers.contains { $0.isMetered || $0.dailyLimit > 0 || $0.monthlyLimit > 0 } ? .whereBilled : nil
+        }
     }
 }
 

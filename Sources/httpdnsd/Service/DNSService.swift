@@ -114,7 +114,7 @@ final class DNSService {
         store.archive = disk
         resolver = Resolver(
             policy: policy, store: store, clock: loop, flightLimit: budget.flights, report: composition.report)
-        resolver.limitMisses(settings.limits.missLimits)
+        resolver.limitMisses(settings.missLimits)
         rules = SharedClientRules(ClientRules(settings, policy))
         composition.countCalls()
         for provider in composition.providers { provider.upstream.start() }
@@ -200,7 +200,7 @@ final class DNSService {
         vendors?.take(settings)
         store.rotatesAddresses = settings.answers.rotate
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
-        resolver.limitMisses(settings.limits.missLimits)
+        resolver.limitMisses(settings.missLimits)
         composition = new
         if isOtherNetwork { self.policy.networkChanged() }
         new.countCalls(replacing: old)

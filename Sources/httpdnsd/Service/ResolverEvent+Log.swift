@@ -109,6 +109,8 @@ extension LogMessage {
         case .missesRefused(let network, let domain):
             self.init(
                 .limitMisses, about: "\(network)", text, ["network": "\(network)", "suffix": "\(domain)"])
+        case .callsRefused(let network):
+            self.init(.limitMisses, about: "\(network)", text, ["network": "\(network)", "suffix": "."])
         }
     }
 

@@ -82,7 +82,9 @@ struct MissBrakeTests {
         #expect(await machine.ask("www.example.net", from: Self.flooder).has("192.0.2.1"))
     }
 
-    @Test @Loop func `the client that is refused gets what is cached, fresh or stale, and a question under way`() async
+    @Test @Loop
+    func `the client that is refused gets what is cached, names that it had before, and a question under way`()
+        async
     {
         #expect(await machine.ask("www.example.com", from: Self.flooder).has("192.0.2.1"))
         machine.resolver.limitMisses(Self.limits)
@@ -90,8 +92,8 @@ struct MissBrakeTests {
         #expect(await machine.ask("www.example.com", from: Self.flooder).has("192.0.2.1"))
         await machine.clock.advance(by: .seconds(120))
         #expect(await flood(500, below: "example.com") > 0)
-        let stale = await machine.ask("www.example.com", from: Self.flooder)
-        #expect(stale.has("192.0.2.1") && stale.isStale && stale.waited == .zero)
+        let again = await machine.ask("www.example.com", from: Self.flooder)
+        #expect(again.has("192.0.2.1") && !again.isStale)
         machine.vendor.behaviour = .addresses("192.0.2.2", after: .milliseconds(50))
         let (first, joined) = (ResolverTests.Reply(clock: machine.clock), ResolverTests.Reply(clock: machine.clock))
         machine.start("new.example.com", .a, first, from: Self.client)
@@ -139,6 +141,39 @@ struct MissBrakeTests {
             #expect(await flood(20, below: "list.example.org", from: Self.client) == 0)
             await machine.clock.advance(by: .seconds(1))
         }
+    }
+
+    // MARK: Limits of calls
+
+    @Test @Loop func `of calls that are nearly spent a flood has its share, and another client its names`() async throws
+    {
+        machine.provider.callShare = 250
+        #expect(await flood(500, below: "example.com") == 250)
+        for index in 0..<20 {
+            #expect(await machine.ask("n\(index).example.net", from: Self.client).has("192.0.2.1"))
+        }
+        let refused = await machine.ask("new.example.com", from: Self.flooder)
+        #expect(refused.failure == .serverFailure && refused.response?.extendedError?.text.contains("share") == true)
+        #expect(machine.localDNS.asked.isEmpty)
+        #expect(machine.events.last == .callsRefused(ClientNetwork(Self.flooder)))
+    }
+
+    @Test @Loop func `a name that was answered before is asked for again beyond the share`() async {
+        machine.provider.callShare = 3
+        #expect(await machine.ask("www.example.com", from: Self.flooder).has("192.0.2.1"))
+        _ = await flood(10, below: "example.net")
+        await machine.clock.advance(by: .seconds(400))
+        let again = await machine.ask("www.example.com", from: Self.flooder)
+        #expect(again.has("192.0.2.1") && !again.isStale)
+    }
+
+    @Test @Loop func `once half of the limit is there again, nothing is counted`() async {
+        machine.provider.callShare = 10
+        #expect(await flood(20, below: "example.com") == 10)
+        machine.provider.callShare = nil
+        #expect(await flood(20, below: "example.org") == 0)
+        machine.provider.callShare = 10
+        #expect(await flood(20, below: "example.net") == 10)
     }
 
     @Test @Loop func `names that LocalDNS answers are not limited`() async throws {

@@ -1,8 +1,69 @@
-import DNSResolver
+import DNSWire
 import Testing
+
+@testable import DNSResolver
 
 @Suite
 struct CallQuotaTests {
+    /// 2026-03-01, 00:00 UTC, in seconds since 1970.
+    private static let march: Int64 = 1_772_323_200
+
+    private func spent(_ calls: Int, daily: Int, monthly: Int = 0, at time: Int64) -> CallQuota {
+        var quota = CallQuota(dailyLimit: daily, monthlyLimit: monthly)
+        for _ in 0..<calls { _ = quota.take(at: time) }
+        return quota
+    }
+
+    @Test(
+        arguments: [
+            (499, 0, nil), (500, 0, 500), (750, 0, 250), (1_000, 0, 0), (500, 43_200, 750), (750, 86_399, 749),
+        ] as [(Int, Int64, Int?)])
+    func `a client network may have what is left, and of the second half the part of the day that has passed`(
+        calls: Int, seconds: Int64, share: Int?
+    ) {
+        let time = Self.march + seconds
+        #expect(spent(calls, daily: 1_000, at: time).share(at: time) == share)
+    }
+
+    @Test func `of the limits of a day and a month the narrower counts`() {
+        #expect(spent(600, daily: 1_000, monthly: 700, at: Self.march).share(at: Self.march) == 100)
+        #expect(spent(600, daily: 0, monthly: 700, at: Self.march).share(at: Self.march) == 100)
+        #expect(spent(600, daily: 0, at: Self.march).share(at: Self.march) == nil)
+    }
+
+    /// Calls in each hour of a day, as a household of one address makes them.
+    private static let household = [
+        20, 5, 0, 0, 0, 5, 60, 250, 180, 90, 80, 100, 160, 120, 90, 90, 140, 260, 420, 560, 620, 640, 480, 230,
+    ]
+
+    @Test(arguments: [4_600, 5_000, 8_000])
+    func `a day's ordinary traffic of one network is never beyond its share`(limit: Int) {
+        var (quota, shares, refused) = (CallQuota(dailyLimit: limit), CallShares(), 0)
+        for (hour, calls) in Self.household.enumerated() {
+            for index in 0..<calls {
+                let time = Self.march + Int64(hour * 3_600 + index * 3_600 / calls)
+                if shares.refuses(.daemon, share: quota.share(at: time)) {
+                    refused += 1
+                } else {
+                    _ = quota.take(at: time)
+                }
+            }
+        }
+        #expect(refused == 0)
+    }
+
+    @Test func `a flood at the beginning of the day leaves calls to later networks`() {
+        var (quota, shares) = (CallQuota(dailyLimit: 1_000), CallShares())
+        func answered(_ network: ClientNetwork, _ count: Int) -> Int {
+            (0..<count).count { _ in
+                !shares.refuses(network, share: quota.share(at: Self.march)) && quota.take(at: Self.march)
+            }
+        }
+        #expect(answered(ClientNetwork(.v4(1)), 1_500) == 750)
+        #expect(answered(ClientNetwork(.v4(2)), 20) == 20)
+        #expect(answered(ClientNetwork(.v4(3)), 20) == 20)
+    }
+
     /// 2023-11-14, 00:00 UTC.
     private static let midnight: Int64 = 1_699_920_000
     private static let secondsPerDay: Int64 = 86_400

@@ -216,6 +216,7 @@ final class SimulatedProvider: Provider {
     var access = Backoff(.seconds(30)...(.seconds(600)))
     var ranking = AddressRanking()
     let unavailability: String? = nil
+    let callShare: Int? = nil
     let waitingRequests = 0
     let servers: [SimulatedServer]
 
