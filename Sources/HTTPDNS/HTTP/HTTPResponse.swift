@@ -10,6 +10,8 @@ package struct HTTPResponse: Hashable, Sendable {
     package var date: Int64?
     /// The `ETag` header, of a document only.
     package var entityTag: String?
+    /// The compression of the body, from the `Content-Encoding` header; nil: none.
+    package var compression: String?
     /// At most 64 KiB, of a document 4 MiB; the transport enforces it.
     package var body: [UInt8]
     /// The time from the request to the first byte of its response; nil: not measured.
@@ -17,7 +19,7 @@ package struct HTTPResponse: Hashable, Sendable {
 
     package init(
         status: Int, contentType: String? = nil, age: UInt32? = nil, retryAfter: UInt32? = nil, date: Int64? = nil,
-        entityTag: String? = nil, body: [UInt8] = [], timeToFirstByte: Duration? = nil
+        entityTag: String? = nil, compression: String? = nil, body: [UInt8] = [], timeToFirstByte: Duration? = nil
     ) {
         self.status = status
         self.contentType = contentType
@@ -25,6 +27,7 @@ package struct HTTPResponse: Hashable, Sendable {
         self.retryAfter = retryAfter
         self.date = date
         self.entityTag = entityTag
+        self.compression = compression
         self.body = body
         self.timeToFirstByte = timeToFirstByte
     }

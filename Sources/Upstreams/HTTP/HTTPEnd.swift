@@ -15,6 +15,7 @@ enum HTTPEnd: Error {
     /// We closed the connection, since it may be dead.
     case evicted(UpstreamFailure)
     /// The server does not support HTTP/2, or not for this request, which it has not processed.
-    case lacksHTTP2
+    /// - Parameter time: for how long it is not tried again.
+    case lacksHTTP2(for: Duration)
     case failed(UpstreamFailure)
 }

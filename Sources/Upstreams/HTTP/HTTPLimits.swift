@@ -5,8 +5,10 @@ package enum HTTPLimits {
     package static let requests = 256
     /// Concurrent transfers on an HTTP/2 connection; further ones get another connection.
     package static let streams = 64
-    /// Concurrent transfers where each needs its own connection (HTTP/1.1).
+    /// HTTP/2 connections; and the HTTP/1.1 connections that stay open when fewer requests are under way.
     package static let connections = 8
+    /// Concurrent transfers where each needs its own connection (HTTP/1.1).
+    package static let unsharedRequests = 64
     /// Queued requests; further ones are refused.
     package static let waiting = 4_096
     /// How often a request is sent again because the server processed neither it nor others on its connection. Where
@@ -39,6 +41,12 @@ package enum HTTPLimits {
     static let connectionIdle = 55
     /// Seconds after which a connection is not used again, so that the certificate is verified from time to time.
     static let connectionLifetime = 3_600
+    /// How long HTTP/2 is not tried again after a server did not choose it in the handshake: servers are upgraded, and
+    /// there may be several behind one address, but each probe costs a handshake.
+    static let handshakeRefusal: Duration = .seconds(3_600)
+    /// The same after a server has asked for HTTP/1.1 on an HTTP/2 connection (HTTP_1_1_REQUIRED, RFC 9113 section 7),
+    /// which it does for a request or for the time of a fault.
+    static let requestRefusal: Duration = .seconds(10)
     /// Seconds of silence before the kernel's first TCP keep-alive probe, and between two probes.
     static let keepAliveIdle = 20
     static let keepAliveInterval = 5

@@ -18,6 +18,8 @@ final class HTTPReply {
     private(set) var retryAfter: UInt32?
     /// The `ETag` field (RFC 9110 section 8.8.3), of a document only.
     private(set) var entityTag: String?
+    /// The compression of the body, by the `Content-Encoding` fields; nil: none.
+    private(set) var compression: String?
     private let isDocument: Bool
     private var headerSize = 0
     private var isHeaderComplete = false
@@ -38,6 +40,7 @@ final class HTTPReply {
         date = nil
         retryAfter = nil
         entityTag = nil
+        compression = nil
     }
 
     /// - Returns: whether the body is still within its limit.
@@ -81,6 +84,8 @@ final class HTTPReply {
         case UInt8(ascii: "c"):
             if contentType == nil, unsafe Self.isEqual(name, "content-type") {
                 contentType = unsafe String(decoding: Self.trimmed(value), as: UTF8.self)
+            } else if compression == nil, unsafe Self.isEqual(name, "content-encoding") {
+                compression = unsafe Self.compression(value)
             }
         case UInt8(ascii: "a"):
             if age == nil, unsafe Self.isEqual(name, "age") { age = unsafe Self.seconds(Self.trimmed(value)) }
@@ -119,6 +124,16 @@ final class HTTPReply {
         while start < end, unsafe value[start] <= 0x20 { start += 1 }
         while end > start, unsafe value[end - 1] <= 0x20 { end -= 1 }
         return unsafe UnsafeRawBufferPointer(rebasing: value[start..<end])
+    }
+
+    /// The content codings of IANA's registry that compress. A word that is none of them, such as `utf-8`, is a slip of
+    /// a server that sends the body as it is.
+    private static let compressions: Set = ["br", "compress", "deflate", "gzip", "x-compress", "x-gzip", "zstd"]
+
+    /// The first compression in a list of content codings (RFC 9110 section 8.4); nil without one.
+    private static func compression(_ list: UnsafeRawBufferPointer) -> String? {
+        let text = unsafe String(decoding: list, as: UTF8.self).lowercased()
+        return text.split { $0 == "," || $0.isWhitespace }.map(String.init).first(where: compressions.contains)
     }
 
     /// An entity tag that can be sent back; nil for any other text.

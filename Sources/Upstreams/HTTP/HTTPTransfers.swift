@@ -15,13 +15,12 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     package nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
+    private let clock: any LoopClock
     private let http2: HTTP2Connections
     /// Created by the first request that needs it. One that was replaced is released with its last request.
     private var http1: HTTP1Connections?
-    /// Whether requests are sent over HTTP/2: over TLS, unless the server did not support it when last tried.
-    private var usesHTTP2: Bool
-    /// When the server was last found not to support it.
-    private var lastAsked = Instant(nanoseconds: 0)
+    /// Until when requests are sent over HTTP/1.1, since the server did not support HTTP/2 when last tried; nil: it did.
+    private var refusalEnd: Instant?
     private let waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
     /// Transfers on a connection, or waiting for one being opened; in no order.
     private var active: [HTTPTransfer] = []
@@ -33,7 +32,9 @@ package final class HTTPTransfers: HTTPTransferOwner {
     private var timer: LoopTimer?
     private var alarm = Instant(nanoseconds: 0)
     /// The most active transfers.
-    private var capacity: Int { usesHTTP2 ? http2.capacity : HTTPLimits.connections }
+    private var capacity: Int { usesHTTP2 ? http2.capacity : HTTPLimits.unsharedRequests }
+    /// Whether requests are sent over HTTP/2, which is spoken over TLS only.
+    private var usesHTTP2: Bool { origin.scheme == .https && refusalEnd.map { clock.now >= $0 } ?? true }
     /// The name that worked last, as an index into `origin.hosts`.
     private var preferredHost = 0
     /// The number of replies received.
@@ -41,11 +42,14 @@ package final class HTTPTransfers: HTTPTransferOwner {
     /// Whether the last reply came over HTTP/2.
     package private(set) var isMultiplexed = false
 
+    /// - Parameter clock: for how long HTTP/1.1 is used; the loop except in tests.
     /// - Throws: `UpstreamFailure.network` when libcurl has no memory or lacks a feature.
-    package init(_ origin: HTTPOrigin, loop: EventLoop) throws(UpstreamFailure) {
+    package init(
+        _ origin: HTTPOrigin, loop: EventLoop, clock: (any LoopClock)? = nil
+    ) throws(UpstreamFailure) {
         self.origin = origin
         self.loop = loop
-        usesHTTP2 = origin.scheme == .https
+        self.clock = clock ?? loop
         http2 = HTTP2Connections(origin, loop: loop)
         if !usesHTTP2 { _ = try readyHTTP1() }
     }
@@ -153,7 +157,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     /// Closes all connections, since they may be dead after a change of network: requests in progress are sent once
     /// more on a new connection, before their deadline.
     package func renewConnections() {
-        usesHTTP2 = origin.scheme == .https
+        refusalEnd = nil
         http2.evictAll()
         http1?.evict()
         for transfer in active { transfer.carrier?.evict() }
@@ -187,10 +191,6 @@ package final class HTTPTransfers: HTTPTransferOwner {
             transfer.host = origin.hosts.indices.first { !transfer.refusedHosts.contains($0) } ?? 0
         } else {
             transfer.host = preferredHost
-        }
-        // Servers are upgraded, and there may be several behind one address.
-        if !usesHTTP2, origin.scheme == .https, loop.now - lastAsked >= .seconds(HTTPLimits.connectionLifetime) {
-            usesHTTP2 = true
         }
         do throws(UpstreamFailure) {
             if usesHTTP2 {
@@ -355,7 +355,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
             replies += 1
             isMultiplexed = isHTTP2
             if origin.scheme == .https { preferredHost = transfer.host }
-            transfer.finish(.success(response))
+            transfer.finish(Self.readable(response))
         case .refusedName(let failure): refuseHost(of: transfer, failure)
         case .evicted where !transfer.isRepeated: repeatUnsent(transfer)
         case .broken(_, wasReused: true) where !transfer.isRepeated:
@@ -366,18 +366,25 @@ package final class HTTPTransfers: HTTPTransferOwner {
             transfer.refusals += 1
             transfer.isPermitted = true
             repeatLater(transfer)
-        case .lacksHTTP2:
-            usesHTTP2 = false
-            lastAsked = loop.now
+        case .lacksHTTP2(let time):
+            refusalEnd = clock.now + time
             repeatLater(transfer)
         case .evicted(let failure), .broken(let failure, _), .unprocessed(let failure, _),
             .failed(let failure):
             // The server may use another HTTP version now.
-            if case .network = failure { usesHTTP2 = origin.scheme == .https }
+            if case .network = failure { refusalEnd = nil }
             endRenewal(transfer)
             transfer.finish(.failure(failure))
         }
         if waiting.count > 0 { fill() }
+    }
+
+    /// A response whose body can be read. One that reports an error tells enough by its status.
+    private static func readable(_ response: HTTPResponse) -> Result<HTTPResponse, UpstreamFailure> {
+        guard response.isSuccess, !response.body.isEmpty, let compression = response.compression else {
+            return .success(response)
+        }
+        return .failure(.unusable("the reply is compressed (\(compression)), which the request forbids"))
     }
 
     /// Tries the next name in `origin.hosts`.

@@ -35,7 +35,12 @@ import Scheduling
         _ pointer: UnsafeMutableRawPointer, _ connections: Int
     ) throws(CurlError) {
         unsafe try checked(ccurl_multi_set_long(pointer, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections))
-        unsafe try checked(ccurl_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, connections))
+    }
+
+    /// Sets how many connections stay open: with more, libcurl closes an idle one when a transfer ends.
+    func setOpenConnections(_ count: Int) {
+        // It fails only for an option that libcurl does not know.
+        _ = unsafe ccurl_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, count)
     }
 
     deinit {

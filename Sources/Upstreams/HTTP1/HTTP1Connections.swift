@@ -28,7 +28,7 @@ final class HTTP1Connections: HTTPCarrier {
         self.changed = changed
         sockets = HTTPSockets(loop: loop)
         do {
-            multi = try CurlMulti(sockets, connections: HTTPLimits.connections)
+            multi = try CurlMulti(sockets, connections: HTTPLimits.unsharedRequests)
             share = try CurlShare()
             connectTo = try CurlList([origin.connectTo])
         } catch {
@@ -54,11 +54,15 @@ final class HTTP1Connections: HTTPCarrier {
             try handle.prepare(transfer, isFresh: transfer.isRepeated)
             unsafe try multi.add(handle.pointer)
             busy.append(handle)
+            limitConnections()
             transfer.carrier = self
         } catch {
             throw UpstreamFailure(error)
         }
     }
+
+    /// Lets libcurl close, with the next end of a request, an idle connection that the present requests do not need.
+    private func limitConnections() { multi.setOpenConnections(max(HTTPLimits.connections, busy.count)) }
 
     private func newHandle() throws(CurlError) -> HTTPHandle {
         try HTTPHandle(origin, sockets: sockets, share: share, connectTo: connectTo)
@@ -69,6 +73,7 @@ final class HTTP1Connections: HTTPCarrier {
         transfer.carrier = nil
         guard let index = busy.firstIndex(where: { $0.transfer === transfer }) else { return }
         let handle = busy.remove(at: index)
+        limitConnections()
         unsafe multi.remove(handle.pointer)
         handle.reset()
         if idle.count < HTTPLimits.connections { idle.append(handle) }

@@ -19,7 +19,7 @@ final class HTTPHandle {
     private var host: Int?
     private var url: CurlURL?
     private var isFresh = false
-    private var fields: [[String]] = []
+    private var fields: [[String]]?
     private var headers: CurlList
     private var hasBody = false
 
@@ -109,7 +109,9 @@ final class HTTPHandle {
             self.isFresh = isFresh
         }
         if request.headers != fields {
-            let list = try CurlList(request.headers.map { $0.joined(separator: ": ") })
+            // An option of libcurl's for this field would make it decompress what the server compresses all the same.
+            let fixed = ["Accept-Encoding: identity"]
+            let list = try CurlList(fixed + request.headers.map { $0.joined(separator: ": ") })
             unsafe try easy.set(CURLOPT_HTTPHEADER, list: list.pointer)
             headers = list
             fields = request.headers
@@ -164,8 +166,8 @@ final class HTTPHandle {
     var response: HTTPResponse {
         HTTPResponse(
             status: easy.long(CURLINFO_RESPONSE_CODE) ?? 0, contentType: reply.contentType, age: reply.age,
-            retryAfter: reply.retryAfter, date: reply.date, entityTag: reply.entityTag, body: reply.body,
-            timeToFirstByte: timeToFirstByte)
+            retryAfter: reply.retryAfter, date: reply.date, entityTag: reply.entityTag,
+            compression: reply.compression, body: reply.body, timeToFirstByte: timeToFirstByte)
     }
 
     /// The time from the sending of the request to the first byte of its reply.

@@ -214,7 +214,7 @@ final class HTTP2Connection: HTTPCarrier {
         if !origin.pins.isEmpty, socket.tls.pin.map(origin.pins.contains) != true {
             throw .failed(.certificate("the certificate's key is not one of those in pin"))
         }
-        guard isHTTP2 else { throw .lacksHTTP2 }
+        guard isHTTP2 else { throw .lacksHTTP2(for: HTTPLimits.handshakeRefusal) }
         let session: HTTP2Session
         do {
             session = try HTTP2Session(authority: origin.authority(host: host), bodyLimit: origin.bodyLimit)
@@ -329,7 +329,9 @@ final class HTTP2Connection: HTTPCarrier {
         }
         if code == HTTP2Session.downgradedStream {
             transfer.isPermitted = true
-            return .lacksHTTP2
+            // There may be several servers behind one address: another connection may lead to another one.
+            isRetired = true
+            return .lacksHTTP2(for: HTTPLimits.requestRefusal)
         }
         let failure = UpstreamFailure.network(HTTP2Session.reason(code))
         if code == HTTP2Session.refusedStream {

@@ -105,6 +105,8 @@ import Scheduling
         fields.add(":method", request.body == nil ? "GET" : "POST")
         fields.add(":path", path)
         fields.add("user-agent", "httpdnsd")
+        // Nothing is decompressed here: so no reply grows beyond the limit of its body.
+        fields.add("accept-encoding", "identity")
         var isAnythingAccepted = true
         for field in request.headers {
             let name = field[0].lowercased()

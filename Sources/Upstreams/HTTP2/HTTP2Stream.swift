@@ -83,7 +83,7 @@ final class HTTP2Stream {
     var response: HTTPResponse {
         HTTPResponse(
             status: status, contentType: reply.contentType, age: reply.age, retryAfter: reply.retryAfter,
-            date: reply.date, entityTag: reply.entityTag, body: reply.body, timeToFirstByte: firstByte.map { $0 - sent }
-        )
+            date: reply.date, entityTag: reply.entityTag, compression: reply.compression, body: reply.body,
+            timeToFirstByte: firstByte.map { $0 - sent })
     }
 }

@@ -28,12 +28,12 @@ enum HTTPFixture {
     /// HTTPS to a port of loopback.
     static func secure(
         _ port: UInt16, hosts: [String], authority: String, pins: [String] = [], address: IPAddress = loopback,
-        translated: IPAddress? = nil
+        translated: IPAddress? = nil, clock: (any LoopClock)? = nil
     ) async throws -> HTTPTransfers {
         var origin = HTTPOrigin(
             scheme: .https, address: address, port: port, hosts: hosts, caFile: authority, pins: pins)
         origin.translated = translated
-        return try await HTTPTransfers(origin, loop: LoopRunner.shared.loop)
+        return try await HTTPTransfers(origin, loop: LoopRunner.shared.loop, clock: clock)
     }
 
     /// Sends `count` requests at the same time.

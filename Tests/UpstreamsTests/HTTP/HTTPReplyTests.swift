@@ -34,4 +34,24 @@ import Testing
         #expect(reply("Date: Sun Nov  6 08:49:37 1999991999").date == nil)
         #expect(reply("Retry-After: Sun Nov  6 08:49:37 1999991999").retryAfter == nil)
     }
+
+    @Test(arguments: ["gzip", "GZIP", " x-gzip ", "deflate", "br", "zstd", "identity, gzip", "gzip, br"])
+    func `a compression is recognised in any form of its field`(text: String) {
+        #expect(reply("Content-Encoding: \(text)").compression != nil)
+    }
+
+    @Test func `a compression is recognised in a second field`() {
+        #expect(reply("Content-Encoding: identity", "content-encoding: gzip").compression == "gzip")
+    }
+
+    @Test(arguments: ["identity", "", ",", "utf-8", "none", "gzipped"])
+    func `a body that is sent as it is has no compression`(text: String) {
+        #expect(reply("Content-Encoding: \(text)").compression == nil)
+    }
+
+    @Test func `what a trailer says of compression has no effect`() {
+        let reply = reply()
+        _ = Array("Content-Encoding: gzip\r\n".utf8).withUnsafeBytes { reply.receiveLine($0) }
+        #expect(reply.compression == nil)
+    }
 }

@@ -385,7 +385,7 @@ struct HTTPSecureTests {
         let transfers = try await transfers(port: old.address.port)
         #expect(await HTTPFixture.parallel(100, on: transfers).allSucceeded)
         #expect(old.waitForRequests(100))
-        #expect(old.connections <= HTTPLimits.connections)
+        #expect(old.connections <= HTTPLimits.unsharedRequests)
     }
 
     @Test(arguments: ["TLSv1.2", "TLSv1.3"])

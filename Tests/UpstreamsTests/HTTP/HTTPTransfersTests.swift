@@ -56,10 +56,42 @@ struct HTTPTransfersTests {
         #expect(server.connections == 1)
     }
 
-    @Test func `parallel plain requests share a few connections`() async throws {
+    @Test func `of many plain requests at once as many as there may be connections are under way`() async throws {
+        server.misbehave(.hang)
         let transfers = try await HTTPFixture.plain(server.address)
-        let results = await HTTPFixture.parallel(100, on: transfers)
-        #expect(results.allSucceeded)
+        async let results = HTTPFixture.parallel(200, on: transfers)
+        #expect(await HTTPFixture.eventually { server.callCount() == HTTPLimits.unsharedRequests })
+        #expect(server.connections == HTTPLimits.unsharedRequests)
+        server.misbehave(nil)
+        #expect(await results.allSucceeded)
+    }
+
+    @Test func `while plain requests wait each connection is used again`() async throws {
+        server.misbehave(.delay(.milliseconds(20)))
+        let transfers = try await HTTPFixture.plain(server.address)
+        #expect(await HTTPFixture.parallel(300, on: transfers).allSucceeded)
+        // Some are closed while the last requests end.
+        #expect(server.connections <= HTTPLimits.unsharedRequests + HTTPLimits.connections)
+    }
+
+    @Test func `when many plain requests have ended a few connections stay open`() async throws {
+        server.misbehave(.hang)
+        let transfers = try await HTTPFixture.plain(server.address)
+        async let results = HTTPFixture.parallel(HTTPLimits.unsharedRequests, on: transfers)
+        #expect(await HTTPFixture.eventually { server.callCount() == HTTPLimits.unsharedRequests })
+        server.misbehave(nil)
+        #expect(await results.allSucceeded)
+        #expect(server.waitForOpenConnections(atMost: HTTPLimits.connections))
+        let before = server.connections
+        for number in 0..<20 { #expect(await transfers.get("n\(number).example.com").isSuccess) }
+        #expect(server.connections == before)
+    }
+
+    @Test func `a few plain requests at a time use the same few connections`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        for _ in 0..<20 {
+            #expect(await HTTPFixture.parallel(HTTPLimits.connections, on: transfers).allSucceeded)
+        }
         #expect(server.connections <= HTTPLimits.connections)
     }
 
@@ -97,6 +129,39 @@ struct HTTPTransfersTests {
         #expect(await transfers.load == (0, 0))
         #expect(await transfers.openConnections == 0)
         #expect(server.waitForOpenConnections(atMost: 0))
+    }
+
+    @Test func `every request asks for a reply that is not compressed`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        var request = HTTPFixture.request("www.example.com")
+        request.headers = [["Content-Type", "application/dns-message"]]
+        request.body = [0]
+        _ = await transfers.get("www.example.com")
+        _ = await transfers.perform(request, timeout: .patience, deadline: .bootTime + .patience)
+        _ = await transfers.get("www.example.com")
+        #expect(server.requests.map { $0.header("accept-encoding") } == ["identity", "identity", "identity"])
+    }
+
+    @Test func `a reply that is compressed all the same is refused with that reason`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        server.addHeaders(["Content-Encoding: gzip"])
+        #expect(
+            await transfers.get("www.example.com").failure
+                == .unusable("the reply is compressed (gzip), which the request forbids"))
+    }
+
+    @Test func `an error whose body is compressed is a reply like any other`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        server.addHeaders(["Content-Encoding: gzip"])
+        server.misbehave(.status(429, body: "?", retryAfter: 7))
+        #expect(await transfers.get("www.example.com").status == 429)
+    }
+
+    @Test(arguments: ["Content-Encoding: identity", "Content-Encoding: utf-8", "Vary: Accept-Encoding"])
+    func `a reply that is not compressed is taken whatever its header calls it`(field: String) async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        server.addHeaders([field])
+        #expect(await transfers.get("www.example.com").isSuccess)
     }
 
     @Test func `a redirect is a reply like any other`() async throws {
@@ -183,8 +248,8 @@ struct HTTPTransfersTests {
     @Test func `a request that never got its turn is overload, not a time-out`() async throws {
         server.misbehave(.hang)
         let transfers = try await HTTPFixture.plain(server.address)
-        let hanging = Task { await HTTPFixture.parallel(HTTPLimits.connections, on: transfers) }
-        #expect(await HTTPFixture.eventually { await transfers.load.active == HTTPLimits.connections })
+        let hanging = Task { await HTTPFixture.parallel(HTTPLimits.unsharedRequests, on: transfers) }
+        #expect(await HTTPFixture.eventually { await transfers.load.active == HTTPLimits.unsharedRequests })
         let result = await transfers.perform(
             HTTPFixture.request("late.example.com"), timeout: .patience,
             deadline: .bootTime + .milliseconds(100))
@@ -203,18 +268,21 @@ struct HTTPTransfersTests {
         server.misbehave(.delay(.zero), for: "www.example.com")
         let transfers = try await HTTPFixture.plain(server.address)
         let one = ClientNetwork(HTTPFixture.loopback)
-        let hanging = Task { await HTTPFixture.parallel(20, on: transfers, holder: one) }
-        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.connections, 12) })
+        let hanging = Task { await HTTPFixture.parallel(HTTPLimits.unsharedRequests + 12, on: transfers, holder: one) }
+        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.unsharedRequests, 12) })
         let other = ClientNetwork(.v4(0xc000_0201))
         #expect(await transfers.get("www.example.com", holder: other).isSuccess)
         // What was displaced is queued, not failed.
-        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.connections, 12) })
-        let others = Task { await HTTPFixture.parallel(20, on: transfers, name: "other", holder: other) }
+        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.unsharedRequests, 12) })
+        let others = Task {
+            await HTTPFixture.parallel(
+                HTTPLimits.unsharedRequests + 12, on: transfers, name: "other", holder: other)
+        }
         #expect(
             await HTTPFixture.eventually {
-                server.requests.count { $0.target.contains("other") } == HTTPLimits.connections / 2
+                server.requests.count { $0.target.contains("other") } == HTTPLimits.unsharedRequests / 2
             })
-        #expect(await transfers.load == (HTTPLimits.connections, 32))
+        #expect(await transfers.load == (HTTPLimits.unsharedRequests, HTTPLimits.unsharedRequests + 24))
         for task in [hanging, others] {
             task.cancel()
             #expect(await task.value.allSatisfy { $0.failure == .cancelled })
@@ -224,8 +292,8 @@ struct HTTPTransfersTests {
     @Test func `a cancelled request ends at once and leaves nothing behind`() async throws {
         server.misbehave(.hang)
         let transfers = try await HTTPFixture.plain(server.address)
-        let task = Task { await HTTPFixture.parallel(20, on: transfers) }
-        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.connections, 12) })
+        let task = Task { await HTTPFixture.parallel(HTTPLimits.unsharedRequests + 12, on: transfers) }
+        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.unsharedRequests, 12) })
         task.cancel()
         #expect(await task.value.allSatisfy { $0.failure == .cancelled })
         #expect(await transfers.load == (0, 0))
@@ -277,8 +345,8 @@ struct HTTPTransfersTests {
         server.misbehave(.hang)
         server.misbehave(.delay(.zero), for: "www.example.com")
         let transfers = try await HTTPFixture.plain(server.address)
-        let hanging = Task { await HTTPFixture.parallel(20, on: transfers) }
-        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.connections, 12) })
+        let hanging = Task { await HTTPFixture.parallel(HTTPLimits.unsharedRequests + 12, on: transfers) }
+        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.unsharedRequests, 12) })
         #expect(await transfers.get("www.example.com", renewing: true).isSuccess)
         hanging.cancel()
         _ = await hanging.value

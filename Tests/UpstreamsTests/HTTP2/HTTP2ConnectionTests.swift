@@ -19,8 +19,9 @@ struct HTTP2ConnectionTests {
         try ScriptedHTTP2(certificates.leaf(names: ["right.example"]), streams: streams, behaviours)
     }
 
-    private func transfers(_ server: ScriptedHTTP2) async throws -> HTTPTransfers {
-        try await HTTPFixture.secure(server.port, hosts: ["right.example"], authority: certificates.authority)
+    private func transfers(_ server: ScriptedHTTP2, clock: ManualClock? = nil) async throws -> HTTPTransfers {
+        try await HTTPFixture.secure(
+            server.port, hosts: ["right.example"], authority: certificates.authority, clock: clock)
     }
 
     @Test func `half a reply is none, though its stream ends without an error`() async throws {
@@ -223,6 +224,19 @@ struct HTTP2ConnectionTests {
         #expect(await transfers.get("slow.example.com").status == 200)
     }
 
+    @Test func `over HTTP/2 no reply is to be compressed, and one that is all the same is refused`() async throws {
+        let backend = try FakeHTTPDNS(HTTPFixture.zone)
+        let nginx = try nginx(backend)
+        let transfers = try await transfers(nginx)
+        #expect(await transfers.get("slow1.example.com").isSuccess)
+        #expect(backend.requests.last?.header("accept-encoding") == "identity")
+        backend.addHeaders(["Content-Encoding: gzip"])
+        #expect(
+            await transfers.get("slow2.example.com").failure
+                == .unusable("the reply is compressed (gzip), which the request forbids"))
+        #expect(await transfers.openConnections == 1)
+    }
+
     @Test func `a server that counts the streams we reset has no reason to complain`() async throws {
         let server = try server(.complain)
         let transfers = try await transfers(server)
@@ -337,6 +351,64 @@ struct HTTP2ConnectionTests {
         #expect(result.isSuccess)
         #expect(await !transfers.isMultiplexed)
         #expect(await calls.count == 1)
+    }
+
+    @Test func `ten seconds after a request was wanted over HTTP/1.1 HTTP/2 is tried on a new connection`() async throws
+    {
+        let server = try server(.downgrade, .answer)
+        let clock = ManualClock()
+        let transfers = try await transfers(server, clock: clock)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        await clock.advance(by: .seconds(9))
+        #expect(await transfers.get("second.example.com").isSuccess)
+        #expect(await !transfers.isMultiplexed)
+        await clock.advance(by: .seconds(1))
+        #expect(await transfers.get("third.example.com").isSuccess)
+        #expect(await transfers.isMultiplexed)
+        #expect(server.connections == 3)
+    }
+
+    @Test func `a server that wants every request over HTTP/1.1 answers each, and none is paid for twice`() async throws
+    {
+        let server = try server(.downgrade)
+        let clock = ManualClock()
+        let transfers = try await transfers(server, clock: clock)
+        let calls = Calls()
+        for _ in 0..<3 {
+            for _ in 0..<20 {
+                let result = await transfers.perform(
+                    HTTPFixture.request("www.example.com"), timeout: .patience, deadline: .bootTime + .patience,
+                    permit: { calls.take() })
+                #expect(result.isSuccess)
+                #expect(await !transfers.isMultiplexed)
+            }
+            await clock.advance(by: HTTPLimits.requestRefusal)
+        }
+        #expect(await calls.count == 60)
+        // One for HTTP/1.1, and one for each probe.
+        #expect(server.connections == 4)
+    }
+
+    @Test func `many requests that are wanted over HTTP/1.1 at once all go there`() async throws {
+        let server = try server(.downgrade)
+        let transfers = try await transfers(server)
+        #expect(await HTTPFixture.parallel(100, on: transfers).allSucceeded)
+    }
+
+    @Test func `a server without HTTP/2 is asked for it once an hour`() async throws {
+        let server = try Nginx(certificates.leaf(names: ["right.example"]), http2: false)
+        let relay = try HTTPRelay(to: server.address)
+        let clock = ManualClock()
+        let transfers = try await HTTPFixture.secure(
+            relay.port, hosts: ["right.example"], authority: certificates.authority, clock: clock)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        let before = relay.connections
+        await clock.advance(by: .seconds(3_599))
+        #expect(await transfers.get("second.example.com").isSuccess)
+        #expect(relay.connections == before)
+        await clock.advance(by: .seconds(1))
+        #expect(await transfers.get("third.example.com").isSuccess)
+        #expect(relay.connections == before + 1)
     }
 
     @Test func `of a server that only says goodbye there are never more than a few connections`() async throws {
