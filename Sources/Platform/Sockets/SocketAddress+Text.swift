@@ -37,14 +37,13 @@ extension SocketAddress: CustomStringConvertible {
                 family == .ipv4 ? AF_INET : AF_INET6, bytes, buffer.baseAddress, socklen_t(buffer.count))
             return unsafe made.map { unsafe String(cString: $0) } ?? ""
         }
-        return scope == 0 ? text : "\(text)%\(Self.interfaceName(scope))"
+        return scope == 0 ? text : "\(text)%\(Self.interfaceName(scope) ?? "\(scope)")"
     }
 
-    private static func interfaceName(_ index: UInt32) -> String {
+    /// The name of the interface with this index; nil when there is none now. Asks the kernel.
+    package static func interfaceName(_ index: UInt32) -> String? {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(IF_NAMESIZE)) { buffer in
-            guard let base = buffer.baseAddress, let name = unsafe if_indextoname(index, base) else {
-                return "\(index)"
-            }
+            guard let base = buffer.baseAddress, let name = unsafe if_indextoname(index, base) else { return nil }
             return unsafe String(cString: name)
         }
     }

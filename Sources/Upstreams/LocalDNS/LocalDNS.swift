@@ -29,7 +29,10 @@ package final class LocalDNS: Upstream, LookupServers {
     private var clock: any LoopClock { environment.clock }
     private let timeout: Duration
     private let report: @Loop (ResolverEvent) -> Void
-    private let probes: LocalDNSProbes
+    private lazy var probes = LocalDNSProbes(name: name, zone: zone, environment, report: report) {
+        [weak self] server in
+        self?.lookups.values.forEach { $0.askOverTCPAsWell(server) }
+    }
     /// Finds servers while there are none, at most once a second; for `servers = "auto"` on a network that comes up
     /// later.
     package var findServers: (@Loop () -> [LocalDNSServer])?
@@ -77,7 +80,6 @@ package final class LocalDNS: Upstream, LookupServers {
         self.groups = Self.distinct(groups)
         self.timeout = timeout
         environment = LocalDNSEnvironment(limit: limit, paths: paths, loop: loop, clock: clock ?? loop)
-        probes = LocalDNSProbes(name: name, zone: zone, environment, report: report)
     }
 
     /// Replaces the servers, and discards the state of the old ones; lookups in progress restart.
@@ -206,6 +208,17 @@ package final class LocalDNS: Upstream, LookupServers {
 
     func answered(_ server: LocalDNSServer, withEDNS: Bool) {
         if !withEDNS { probes.suspectEDNS(of: server) }
+    }
+
+    func transport(to server: LocalDNSServer) -> AresTransport {
+        server.usesTCP ? .tcp : probes.health(of: server).transport
+    }
+
+    /// Clients choose names, and one whose servers are slow is no reason for a connection.
+    var triesTCP: Bool { false }
+
+    func answered(_ server: LocalDNSServer, over transport: AresTransport) {
+        if transport == .tcp { probes.suspectUDP(of: server) }
     }
 
     private nonisolated static func distinct(_ groups: [[LocalDNSServer]]) -> [[LocalDNSServer]] {

@@ -18,7 +18,11 @@ import Scheduling
 ///   lookup goes on listening; in parallel the server is queried over TCP, once, where a response cannot be forged
 ///   off the path.
 /// - Datagrams with another ID or question, with QR 0 or of another opcode are not from the server, and are ignored.
-/// - A response that is truncated, or cannot be parsed, over UDP: the same server is queried over TCP.
+/// - A response that is truncated over UDP: the same server is queried over TCP.
+/// - A response that cannot be parsed: the same server is queried without EDNS, which some servers do not understand but
+///   send back, and then over TCP.
+/// - A server that has no socket for UDP is queried over TCP; also one that is silent there, by a probe, or once a probe
+///   has shown that it responds over TCP.
 /// - SERVFAIL, REFUSED and other codes, with or without the question, a response of a server that does not recurse, and
 ///   a failed connection: the server is not queried any more.
 @Loop
@@ -48,8 +52,10 @@ final class LocalDNSLookup: Sendable {
     /// The next servers to query, and how many more times.
     private var candidates: [(server: LocalDNSServer, sends: Int)] = []
     private var share = Duration.zero
-    /// Servers queried over TCP in parallel to a query over UDP.
+    /// Servers queried over TCP in parallel to a query over UDP, or in place of one that failed.
     private var askedBeside: Set<LocalDNSServer> = []
+    /// Those of them that had not responded over UDP.
+    private var mute: Set<LocalDNSServer> = []
     /// The outstanding queries.
     private var attempts: [Int: Attempt] = [:]
     private var lastAttempt = 0
@@ -91,6 +97,7 @@ final class LocalDNSLookup: Sendable {
         denial = nil
         deniedBy = []
         askedBeside = []
+        mute = []
         candidates = servers.serversInOrder().map { ($0, sendsPerServer) }
         askNext()
     }
@@ -115,7 +122,28 @@ final class LocalDNSLookup: Sendable {
         }
         let (server, sends) = candidates.removeFirst()
         if sends > 1 { candidates.append((server, sends - 1)) }
-        ask(server, over: .udp, edns: sends > 1 && servers.offersEDNS(to: server))
+        let transport = servers.transport(to: server)
+        ask(server, over: transport, edns: sends > 1 && servers.offersEDNS(to: server))
+        if sends < sendsPerServer, servers.triesTCP { askOverTCPAsWell(server) }
+    }
+
+    /// Queries a server over TCP, once, if there is a query over UDP to which it has not responded.
+    func askOverTCPAsWell(_ server: LocalDNSServer) {
+        guard attempts.values.contains(where: { $0.server == server && $0.transport == .udp }) else { return }
+        askOverTCP(server, edns: servers.offersEDNS(to: server))
+    }
+
+    private func hasAttempt(at server: LocalDNSServer) -> Bool { attempts.values.contains { $0.server == server } }
+
+    /// Queries a server that does not respond over UDP over TCP, once.
+    ///
+    /// - Returns: false when it was before.
+    @discardableResult
+    private func askOverTCP(_ server: LocalDNSServer, edns: Bool, isRefused: Bool = false) -> Bool {
+        guard askedBeside.insert(server).inserted else { return false }
+        mute.insert(server)
+        ask(server, over: .tcp, edns: edns, isRefused: isRefused)
+        return true
     }
 
     /// Puts off a server for which there is no channel, while other queries are outstanding; otherwise the lookup
@@ -203,7 +231,16 @@ final class LocalDNSLookup: Sendable {
         switch outcome {
         case .failure(let failure) where isBeside(attempt):
             note(failure)
+        case .failure(let failure) where attempt.transport == .udp && hasAttempt(at: attempt.server):
+            note(failure)
         case .failure(let failure):
+            note(failure)
+            // A server without a socket for UDP may have one for TCP.
+            if attempt.transport == .udp,
+                askOverTCP(attempt.server, edns: attempt.edns, isRefused: attempt.isRefused)
+            {
+                return
+            }
             servers.failed(attempt.server, began: began)
             giveUp(attempt.server, failure)
         case .success(let bytes):
@@ -234,6 +271,7 @@ final class LocalDNSLookup: Sendable {
             }
             servers.answered(attempt.server, question, for: asked.holder)
             noteEDNS(attempt)
+            noteTransport(attempt)
             guard answer.responseCode != .nameError else { return deny(answer, by: attempt.server) }
             answeredBy = attempt.server
             finish(.answer(answer))
@@ -282,10 +320,19 @@ final class LocalDNSLookup: Sendable {
         if attempt.edns || isPlain { servers.answered(attempt.server, withEDNS: attempt.edns) }
     }
 
+    /// Records over which transport the server responds. An answer over TCP counts only when there was none over UDP.
+    private func noteTransport(_ attempt: Attempt) {
+        if attempt.transport == .udp || mute.contains(attempt.server) {
+            servers.answered(attempt.server, over: attempt.transport)
+        }
+    }
+
     /// Discards an invalid response.
     private func refuse(_ attempt: Attempt, _ failure: UpstreamFailure) {
         note(failure)
-        if attempt.transport == .udp {
+        if attempt.edns, failure != LocalDNSQuery.truncated {
+            ask(attempt.server, over: attempt.transport, edns: false, isRefused: true)
+        } else if attempt.transport == .udp {
             ask(attempt.server, over: .tcp, edns: attempt.edns, isRefused: attempt.isRefused)
         } else {
             servers.failed(attempt.server, began: began)

@@ -19,19 +19,22 @@ final class LocalDNSProbes {
     private let zone: Name
     private let environment: LocalDNSEnvironment
     private let report: @Loop (ResolverEvent) -> Void
+    private let onTCPAlone: @Loop (LocalDNSServer) -> Void
     private var states: [LocalDNSServer: LocalDNSHealth] = [:]
     private var lastProbe = 0
     /// Probes up to this number concern another network.
     private var lastForgotten = 0
 
+    /// - Parameter onTCPAlone: called when a probe was answered over TCP and not over UDP.
     nonisolated init(
         name: String, zone: Name, _ environment: LocalDNSEnvironment,
-        report: @escaping @Loop (ResolverEvent) -> Void
+        report: @escaping @Loop (ResolverEvent) -> Void, onTCPAlone: @escaping @Loop (LocalDNSServer) -> Void
     ) {
         self.name = name
         self.zone = zone
         self.environment = environment
         self.report = report
+        self.onTCPAlone = onTCPAlone
     }
 
     /// Discards all state: the network or the servers have changed.
@@ -68,6 +71,11 @@ final class LocalDNSProbes {
     /// Called when a client's question was answered by `server` only without EDNS.
     func suspectEDNS(of server: LocalDNSServer) {
         if health(of: server).isSuspectedOfRefusingEDNS(at: environment.clock.now) { begin(server) }
+    }
+
+    /// Called when a client's question was answered by `server` only over TCP.
+    func suspectUDP(of server: LocalDNSServer) {
+        if health(of: server).isSuspectedOfTCPAlone(at: environment.clock.now) { begin(server) }
     }
 
     private func begin(_ server: LocalDNSServer, with more: [Question] = []) {
@@ -114,7 +122,7 @@ final class LocalDNSProbes {
     // MARK: Result
 
     /// - Parameters:
-    ///   - finding: for the zone; it alone decides on EDNS.
+    ///   - finding: for the zone; it alone decides on EDNS and UDP.
     ///   - others: for questions of clients; each can only show that the server responds.
     private func judge(
         _ finding: LoneServer.Finding, _ others: [Question: LoneServer.Finding], of server: LocalDNSServer,
@@ -125,6 +133,10 @@ final class LocalDNSProbes {
         states[server, default: LocalDNSHealth()].probeEnded(number)
         if let takesEDNS = finding.takesEDNS {
             states[server, default: LocalDNSHealth()].showed(edns: takesEDNS, at: now)
+        }
+        if let transport = finding.transport {
+            states[server, default: LocalDNSHealth()].showed(transport, at: now)
+            if transport == .tcp { onTCPAlone(server) }
         }
         guard !finding.isHeard, !others.values.contains(where: \.isHeard) else {
             let silent = others.filter { !$0.value.isHeard }.keys

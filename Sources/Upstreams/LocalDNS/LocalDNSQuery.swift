@@ -92,7 +92,7 @@ struct LocalDNSQuery {
     }
 
     /// It ends early, or has TC set even over TCP.
-    private static let truncated = UpstreamFailure.unusable("the response is truncated")
+    static let truncated = UpstreamFailure.unusable("the response is truncated")
 
     private static func flags(_ reply: [UInt8]) -> HeaderFlags {
         HeaderFlags(rawValue: UInt16(reply[2]) << 8 | UInt16(reply[3]))

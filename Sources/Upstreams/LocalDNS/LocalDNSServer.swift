@@ -9,11 +9,17 @@ package struct LocalDNSServer: Hashable, Sendable {
     package let port: UInt16
     /// The name of the network interface to which queries are bound; a link-local address cannot be reached without it.
     package let interface: String?
+    /// Whether it is queried over TCP alone, as `options use-vc` demands.
+    package let usesTCP: Bool
 
-    package init(_ address: IPAddress, port: UInt16 = LocalDNSServer.standardPort, interface: String? = nil) {
+    package init(
+        _ address: IPAddress, port: UInt16 = LocalDNSServer.standardPort, interface: String? = nil,
+        usesTCP: Bool = false
+    ) {
         self.address = address
         self.port = port
         self.interface = interface
+        self.usesTCP = usesTCP
     }
 }
 

@@ -10,6 +10,8 @@ final class LoneServer: LookupServers {
         let result: UpstreamResult
         /// Whether it was answered with EDNS; nil when that cannot be said.
         let takesEDNS: Bool?
+        /// The transport over which it was answered; nil when that says nothing about the other one.
+        let transport: AresTransport?
 
         /// Whether the server has responded, be it with an error.
         var isHeard: Bool {
@@ -31,6 +33,7 @@ final class LoneServer: LookupServers {
     let environment: LocalDNSEnvironment
     private let server: LocalDNSServer
     private var takesEDNS: Bool?
+    private var answeredOver: AresTransport?
 
     init(_ server: LocalDNSServer, _ environment: LocalDNSEnvironment) {
         self.server = server
@@ -46,7 +49,7 @@ final class LoneServer: LookupServers {
         let lookup = LocalDNSLookup(asked.type, of: question, deadline: deadline, at: self)
         lookup.start()
         let result = await lookup.result()
-        return Finding(result: result, takesEDNS: takesEDNS)
+        return Finding(result: result, takesEDNS: takesEDNS, transport: answeredOver)
     }
 
     var servers: [LocalDNSServer] { [server] }
@@ -58,4 +61,7 @@ final class LoneServer: LookupServers {
     func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork) {}
     func failed(_ server: LocalDNSServer, began: Instant) {}
     func answered(_ server: LocalDNSServer, withEDNS: Bool) { takesEDNS = withEDNS }
+    func transport(to server: LocalDNSServer) -> AresTransport { server.usesTCP ? .tcp : .udp }
+    var triesTCP: Bool { true }
+    func answered(_ server: LocalDNSServer, over transport: AresTransport) { answeredOver = transport }
 }

@@ -37,6 +37,12 @@ protocol LookupServers: AnyObject, Sendable {
     /// Whether a query to `server` has EDNS.
     func offersEDNS(to server: LocalDNSServer) -> Bool
 
+    /// The transport of a query to `server`.
+    func transport(to server: LocalDNSServer) -> AresTransport
+
+    /// Whether a server that is silent over UDP is queried over TCP as well.
+    var triesTCP: Bool { get }
+
     /// Called when `server` has answered a question that counts against the share of `holder`.
     func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork)
 
@@ -47,4 +53,7 @@ protocol LookupServers: AnyObject, Sendable {
     /// Called when `server` has answered a query with EDNS, or only one without it: it has refused EDNS, or an earlier
     /// query with EDNS still has no response.
     func answered(_ server: LocalDNSServer, withEDNS: Bool)
+
+    /// Called when `server` has answered over UDP, or over TCP a question to which it had not responded over UDP.
+    func answered(_ server: LocalDNSServer, over transport: AresTransport)
 }

@@ -1,7 +1,9 @@
 package import DNSWire
 import HTTPDNS
+import Platform
 
-/// The contents of a resolv.conf (resolv.conf(5)) that a forwarder needs: its `nameserver` lines and its search list.
+/// The contents of a resolv.conf (resolv.conf(5)) that a forwarder needs: its `nameserver` lines, its search list, and
+/// the option `use-vc`.
 package struct ResolvConf: Hashable, Sendable {
     /// A `nameserver` line that cannot be used.
     package struct Skipped: Hashable, Sendable {
@@ -24,9 +26,14 @@ package struct ResolvConf: Hashable, Sendable {
 
     /// Parses the bytes of a file. Unknown lines and comments (`#`, `;`) are ignored.
     ///
-    /// An IPv6 zone (`fe80::1%eth0`) is stored for link-local addresses, which are skipped without one, and ignored for
-    /// others.
-    package init(_ bytes: some Collection<UInt8>) {
+    /// An IPv6 zone (`fe80::1%eth0`, `fe80::1%3`) is stored for link-local addresses, which are skipped without one, and
+    /// ignored for others.
+    /// - Parameter interfaceName: the name of the interface with this index; nil when there is none now.
+    package init(
+        _ bytes: some Collection<UInt8>,
+        interfaceName: (UInt32) -> String? = SocketAddress.interfaceName
+    ) {
+        var usesTCP = false
         let lines = bytes.prefix(Self.maximumSize).split(
             separator: UInt8(ascii: "\n"), maxSplits: Self.maximumLines, omittingEmptySubsequences: false)
         for (index, line) in lines.prefix(Self.maximumLines).enumerated() {
@@ -37,12 +44,20 @@ package struct ResolvConf: Hashable, Sendable {
                 searchDomains = words.dropFirst().compactMap { try? Name(String(decoding: $0, as: UTF8.self)) }
                     .filter { !$0.isRoot }
             }
+            if keyword == "options", words.dropFirst().contains(where: { $0.elementsEqual("use-vc".utf8) }) {
+                usesTCP = true
+            }
             guard keyword == "nameserver" else { continue }
             do throws(Fault) {
-                servers.append(try Self.server(words.count > 1 ? String(decoding: words[1], as: UTF8.self) : ""))
+                let text = words.count > 1 ? String(decoding: words[1], as: UTF8.self) : ""
+                servers.append(try Self.server(text, interfaceName))
             } catch {
                 skipped.append(Skipped(line: index + 1, reason: error.reason))
             }
+        }
+        // The option holds for all servers, wherever its line is.
+        if usesTCP {
+            servers = servers.map { LocalDNSServer($0.address, interface: $0.interface, usesTCP: true) }
         }
     }
 
@@ -50,15 +65,23 @@ package struct ResolvConf: Hashable, Sendable {
         let reason: String
     }
 
-    private static func server(_ text: String) throws(Fault) -> LocalDNSServer {
+    private static func server(
+        _ text: String, _ interfaceName: (UInt32) -> String?
+    ) throws(Fault) -> LocalDNSServer {
         guard !text.isEmpty else { throw Fault(reason: "no address") }
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(parts[0]) else { throw Fault(reason: "not an IP address: \(shown(text))") }
         guard address.recordType == .aaaa, address.isLinkLocal else { return LocalDNSServer(address) }
         guard parts.count == 2 else { throw Fault(reason: "\(address) is link-local and names no interface") }
-        let interface = String(parts[1])
-        // IFNAMSIZ less the final zero; an interface number would need a look-up in the kernel.
-        guard (1...15).contains(interface.utf8.count), UInt32(interface) == nil, !interface.utf8.contains(0x2f) else {
+        var interface = String(parts[1])
+        if let index = OutsideNumber(digits: interface)?.clamped(to: 0...UInt32.max) {
+            guard let name = interfaceName(index) else {
+                throw Fault(reason: "there is no interface with the number \(index)")
+            }
+            interface = name
+        }
+        // IFNAMSIZ less the final zero.
+        guard (1...15).contains(interface.utf8.count), !interface.utf8.contains(0x2f) else {
             throw Fault(reason: "not the name of an interface: \(shown(interface))")
         }
         return LocalDNSServer(address, interface: interface)

@@ -12,8 +12,10 @@ import Upstreams
 // What the configuration says, in the terms of the parts.
 
 extension LocalDNSServer {
+    /// A zone that is a number is replaced by the interface's name.
     init(_ endpoint: AddressAndPort) {
-        self.init(endpoint.address, port: endpoint.port, interface: endpoint.zone)
+        let zone = endpoint.zone.map { zone in UInt32(zone).flatMap(SocketAddress.interfaceName) ?? zone }
+        self.init(endpoint.address, port: endpoint.port, interface: zone)
     }
 
     /// Reads what its description says.

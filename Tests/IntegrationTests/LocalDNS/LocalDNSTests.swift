@@ -59,6 +59,18 @@ extension Integration {
             #expect(reply.soa != nil)
         }
 
+        @Test(arguments: [FakeLocalDNS.Behaviour.silentOverUDP, .copiesOPT])
+        func `a server that lacks UDP, or mishandles EDNS, answers every name`(behaviour: FakeLocalDNS.Behaviour) throws
+        {
+            let stage = try Stage(localDNS: Self.lan, route: Self.bypassed)
+            stage.localDNS.behave(behaviour)
+            for number in 0..<20 {
+                #expect(try stage.ask("n\(number).example.net").addresses == ["198.51.100.1"])
+            }
+            // The names of the end are asked once each.
+            #expect(stage.localDNS.questionCount("n19.example.net") == 1)
+        }
+
         @Test func `80 overlapping questions leave from more than 60 source ports, in random letter case`() throws {
             let stage = try Stage(localDNS: Self.lan, route: Self.bypassed)
             stage.localDNS.behave(.hold)

@@ -24,6 +24,10 @@ package final class FakeLocalDNS: Sendable {
         case bounded
         /// A forged response with this address over UDP, then optionally the honest one.
         case forged(Forgery, address: String, thenHonest: Bool)
+        /// From the zone over TCP, and no response over UDP.
+        case silentOverUDP
+        /// From the zone, with the OPT record of the query in the answer section.
+        case copiesOPT
         /// From the zone, with these address records in the additional section.
         case extraAddresses([String])
     }
@@ -201,6 +205,11 @@ package final class FakeLocalDNS: Sendable {
         switch behaviour {
         case .honest: send(reply)
         case .silent, .hold: break
+        case .silentOverUDP: if overTCP { send(reply) }
+        case .copiesOPT:
+            reply.answers += query.additionals.filter { $0.type == 41 }
+            reply.additionals = []
+            send(reply)
         case .lie(let addresses): send(lie(addresses, query))
         case .rcode(let code, let delay):
             reply.answers = []

@@ -105,6 +105,71 @@ struct LocalDNSPlainTests {
         #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
     }
 
+    /// A reply that mishandles the OPT record which the query has: `kind` selects how.
+    private static func mangled(_ query: RawQuery, _ kind: Int) -> [UInt8] {
+        let record = rawRecord(1, rawGood)
+        var reply: [UInt8]
+        switch kind {
+        case 0: return query.reply([record, rawOPT()])
+        case 1: return query.reply([record], authorities: [rawOPT()])
+        case 2: return query.reply([record], additionals: [rawOPT(), rawOPT()])
+        case 3:
+            // One record more than there is.
+            reply = query.reply([record], additionals: [rawOPT()])
+            reply[11] = 2
+        case 4:
+            reply = query.reply([record], additionals: [rawOPT()])
+            reply[7] = 3
+        default:
+            // An option that reaches past the record.
+            return query.reply([record], additionals: [[0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 4, 0, 3, 0, 9]])
+        }
+        return reply
+    }
+
+    @Test(arguments: 0...5, [false, true]) @Loop
+    func
+        `a server whose reply to EDNS cannot be read is asked without, at once, and once a probe has shown it from the first`(
+            kind: Int, dnssecOK: Bool
+        ) async throws
+    {
+        let server = try LocalDNSRawServer { query in
+            [query.additionalCount == 0 ? query.reply([rawRecord(1, rawGood)]) : Self.mangled(query, kind)]
+        }
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([server], clock: clock)
+        #expect(addresses(await localDNS.ask(try question("a.example", dnssecOK: dnssecOK))) == ["192.0.2.1"])
+        #expect(server.questions.map(\.additionalCount) == [1, 0])
+        await repliesArrive(on: clock)
+        #expect(try await optionsInQueries(for: 3, to: server, at: localDNS) == [0, 0, 0])
+    }
+
+    @Test @Loop func `a name whose reply cannot be read with EDNS costs other names no EDNS`() async throws {
+        let server = try LocalDNSRawServer { query in
+            [query.isSlow && query.additionalCount > 0 ? Self.mangled(query, 2) : query.reply([rawRecord(1, rawGood)])]
+        }
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([server], clock: clock)
+        for number in 0..<3 {
+            #expect(addresses(await localDNS.ask(try question("slow\(number).example"))) == ["192.0.2.1"])
+            await repliesArrive(on: clock)
+        }
+        #expect(try await optionsInQueries(for: 2, to: server, at: localDNS) == [1, 1])
+    }
+
+    @Test @Loop func `a reply that cannot be read without EDNS either is asked for over TCP, and then given up`()
+        async throws
+    {
+        let server = try LocalDNSRawServer { [Self.mangled($0, 2)] }
+        let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("a.example"))
+        guard case .failure(.unusable) = reply.results[.a] else {
+            Issue.record("\(reply)")
+            return
+        }
+        #expect(server.questions.map(\.additionalCount) == [1, 0, 0])
+        #expect(server.questions.map(\.isTCP) == [false, false, true])
+    }
+
     @Test @Loop func `lost datagrams do not turn EDNS off`() async throws {
         let server = try LocalDNSRawServer()
         let clock = ManualClock()

@@ -52,6 +52,15 @@ final class LocalDNSRawServer {
         }
     }
 
+    /// Refuses datagrams from now on.
+    func stopUDP() {
+        watches.first { $0.descriptor == udp }?.cancel()
+        // The descriptor stays ours, without its port.
+        let other = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        dup2(other, udp)
+        close(other)
+    }
+
     /// Refuses connections from now on.
     func stopTCP() { shutdown(tcp, Int32(SHUT_RDWR)) }
 

@@ -29,7 +29,9 @@ import Testing
         ("nameserver 192.0.2.53:5353", "not an IP address: 192.0.2.53:5353"),
         ("nameserver fe80::1", "fe80::1 is link-local and names no interface"),
         ("nameserver fe80::1%", "not the name of an interface: "),
-        ("nameserver fe80::1%2", "not the name of an interface: 2"),
+        ("nameserver fe80::1%0", "there is no interface with the number 0"),
+        ("nameserver fe80::1%4294967295", "there is no interface with the number 4294967295"),
+        ("nameserver fe80::1%4294967296", "there is no interface with the number 4294967295"),
         ("nameserver fe80::1%a-name-that-is-too-long", "not the name of an interface: a-name-that-is-too-long"),
         ("nameserver \u{1b}[31m", "not an IP address: ?[31m"),
     ])
@@ -37,6 +39,30 @@ import Testing
         let conf = ResolvConf("\n\(text)\nnameserver 192.0.2.53\n".utf8)
         #expect(conf.skipped == [ResolvConf.Skipped(line: 2, reason: reason)])
         #expect(conf.servers.map(\.description) == ["192.0.2.53:53"])
+    }
+
+    @Test(arguments: [
+        ("fe80::1%3", "[fe80::1%eth3]:53"), ("fe80::1%03", "[fe80::1%eth3]:53"), ("fe80::1%3x", "[fe80::1%3x]:53"),
+    ])
+    func `an interface may be written as its number`(text: String, server: String) {
+        let conf = ResolvConf("nameserver \(text)\n".utf8) { "eth\($0)" }
+        #expect(conf.servers.map(\.description) == [server])
+    }
+
+    @Test func `the kernel says which interface a number means`() {
+        // The loopback interface is the first one of every network namespace.
+        #expect(ResolvConf("nameserver fe80::1%1\n".utf8).servers.map(\.interface) == ["lo"])
+    }
+
+    @Test(arguments: [
+        ("options use-vc\nnameserver 192.0.2.53\n", [true]),
+        ("nameserver 192.0.2.53\nnameserver fe80::1%eth0\noptions timeout:1 use-vc\n", [true, true]),
+        ("options use-vc\noptions edns0\nnameserver 192.0.2.53\n", [true]),
+        ("options edns0 use-vcs\n# options use-vc\nnameserver 192.0.2.53\n", [false]),
+        ("nameserver 192.0.2.53\n", [false]),
+    ])
+    func `with use-vc all servers are asked over TCP`(text: String, usesTCP: [Bool]) {
+        #expect(ResolvConf(text.utf8).servers.map(\.usesTCP) == usesTCP)
     }
 
     @Test func `what stands behind 64 KiB or 1,024 lines is not read`() {

@@ -1,0 +1,115 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// Servers that respond over TCP alone.
+@Suite(.onLoop)
+struct LocalDNSTransportTests {
+    private let answer: @Loop (RawQuery) -> [[UInt8]] = { $0.isTCP ? [$0.reply([rawRecord(1, rawGood)])] : [] }
+
+    /// The transports of the queries for a few names, asked one after the other.
+    @Loop
+    private func isTCPInQueries(for count: Int, to server: LocalDNSRawServer, at localDNS: LocalDNS) async throws
+        -> [Bool]
+    {
+        let before = server.questions.count
+        for number in 0..<count {
+            #expect(addresses(await localDNS.ask(try question("n\(number).example"))) == ["192.0.2.1"])
+        }
+        return server.questions.dropFirst(before).map(\.isTCP)
+    }
+
+    @Test @Loop
+    func `a server that is silent over UDP is asked over TCP too, and once a probe has shown it over TCP alone`()
+        async throws
+    {
+        let server = try LocalDNSRawServer(answer)
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([server], clock: clock)
+        let asked = try question("a.example")
+        let reply = Task { @Loop in await localDNS.ask(asked) }
+        for _ in 0..<4 {
+            await repliesArrive(on: clock)
+            await clock.advance(by: .milliseconds(400))
+        }
+        #expect(addresses(await reply.value) == ["192.0.2.1"])
+        #expect(server.questions.map(\.isTCP) == [false, false, true])
+        await repliesArrive(on: clock)
+        #expect(try await isTCPInQueries(for: 3, to: server, at: localDNS) == [true, true, true])
+        #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
+    }
+
+    @Test @Loop func `a server that refuses UDP is asked over TCP at once, and then over TCP alone`() async throws {
+        let server = try LocalDNSRawServer(answer)
+        server.stopUDP()
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([server], clock: clock)
+        #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
+        await repliesArrive(on: clock)
+        #expect(try await isTCPInQueries(for: 2, to: server, at: localDNS) == [true, true])
+    }
+
+    @Test @Loop func `after a while a probe tries UDP again`() async throws {
+        let server = try LocalDNSRawServer(answer)
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([server], clock: clock)
+        let asked = try question("a.example")
+        let reply = Task { @Loop in await localDNS.ask(asked) }
+        for _ in 0..<4 {
+            await repliesArrive(on: clock)
+            await clock.advance(by: .milliseconds(400))
+        }
+        _ = await reply.value
+        server.answer = { [$0.reply([rawRecord(1, rawGood)])] }
+        await clock.advance(by: LocalDNSHealth.plainTime)
+        #expect(try await isTCPInQueries(for: 1, to: server, at: localDNS) == [true])
+        await repliesArrive(on: clock)
+        #expect(try await isTCPInQueries(for: 2, to: server, at: localDNS) == [false, false])
+    }
+
+    @Test @Loop func `of a server that has answered over UDP no slow name is asked over TCP`() async throws {
+        let server = try LocalDNSRawServer { $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([server], clock: clock)
+        _ = await localDNS.ask(try question("a.example"))
+        let asked = try question("slow.example")
+        let reply = Task { @Loop in await localDNS.ask(asked) }
+        for _ in 0..<6 {
+            await repliesArrive(on: clock)
+            await clock.advance(by: .milliseconds(400))
+        }
+        _ = await reply.value
+        #expect(server.questions.allSatisfy { !$0.isTCP })
+    }
+
+    @Test @Loop func `a server that answers nothing on either transport fails as before`() async throws {
+        let server = try LocalDNSRawServer()
+        server.stopUDP()
+        server.stopTCP()
+        let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("a.example"))
+        #expect(reply.results[.a] == .failure(.network("no connection")))
+    }
+
+    @Test @Loop func `with use-vc a server is asked over TCP from the first, its probes included`() async throws {
+        let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let clock = ManualClock()
+        let localDNS = LocalDNS(
+            servers: [LocalDNSServer(.v4(0x7f00_0001), port: server.port, usesTCP: true)],
+            loop: LoopRunner.shared.loop, clock: clock)
+        #expect(try await isTCPInQueries(for: 2, to: server, at: localDNS) == [true, true])
+        server.answer = { _ in [] }
+        let asked = try question("b.example")
+        let reply = Task { @Loop in await localDNS.ask(asked) }
+        for _ in 0..<6 {
+            await repliesArrive(on: clock)
+            await clock.advance(by: .milliseconds(400))
+        }
+        _ = await reply.value
+        #expect(server.queries.contains { $0.isProbe })
+        #expect(server.queries.allSatisfy { $0.isTCP })
+    }
+}
