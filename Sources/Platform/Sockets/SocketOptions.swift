@@ -24,6 +24,14 @@ func openSocket(
 }
 
 extension SocketAddress {
+    /// Whether the kernel has IPv6 at all; it has none when it was booted with `ipv6.disable=1`.
+    package static var isIPv6Supported: Bool {
+        let number = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard number >= 0 else { return errno != EAFNOSUPPORT }
+        _ = Descriptor(owning: number)
+        return true
+    }
+
     /// Whether an interface of this machine has the address; a wildcard stands for those that there are.
     package var isOnThisMachine: Bool {
         let number = socket(family == .ipv4 ? AF_INET : AF_INET6, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

@@ -153,6 +153,13 @@ final class Daemon {
             tls: try settings.listen.tls.map(Self.socketAddress),
             https: try settings.listen.https.map(Self.socketAddress),
             http: try settings.listen.httpdns.map(Self.socketAddress))
+        if !SocketAddress.isIPv6Supported, let rest = places.ofIPv4 {
+            let dropped = places.all.filter { !rest.all.contains($0) }.map(\.description).joined(separator: ", ")
+            if !dropped.isEmpty {
+                log.logger.log(.startIPv4Only, "no IPv6 on this machine: serving IPv4 only, without \(dropped)")
+            }
+            places = rest
+        }
         for address in places.all where !address.isOnThisMachine {
             log.logger.log(
                 .startAddressAbsent,
@@ -162,18 +169,7 @@ final class Daemon {
         let adopted = handover.sort(
             passed, for: places.dns, others: places.tls + places.https + places.http,
             threads: settings.listen.udpThreads)
-        do throws(SystemError) {
-            return try bind(places, adopting: adopted, isSuccessor: replaces && !passed.isEmpty)
-        } catch {
-            // IPv6 was not asked for where the machine has none: it is only the default.
-            let ipv4 = places.dns.filter { $0.family == .ipv4 }
-            guard settings.listen.addresses == Configuration.Listen().addresses, ipv4.count < places.dns.count,
-                error.code == EAFNOSUPPORT
-            else { throw error }
-            log.logger.log(.startIPv4Only, "no IPv6 on this machine: serving IPv4 only")
-            places.dns = ipv4
-            return try bind(places, adopting: adopted, isSuccessor: replaces && !passed.isEmpty)
-        }
+        return try bind(places, adopting: adopted, isSuccessor: replaces && !passed.isEmpty)
     }
 
     /// - Parameter isSuccessor: whether another server has passed its sockets on. That has its ports for some milliseconds

@@ -10,6 +10,14 @@ struct ListenPlaces {
 
     var all: [SocketAddress] { dns + tls + https + http }
 
+    /// Those of IPv4; nil when there is none for DNS over UDP and TCP, without which nothing is served.
+    var ofIPv4: ListenPlaces? {
+        let rest = ListenPlaces(
+            dns: dns.filter { $0.family == .ipv4 }, tls: tls.filter { $0.family == .ipv4 },
+            https: https.filter { $0.family == .ipv4 }, http: http.filter { $0.family == .ipv4 })
+        return rest.dns.isEmpty ? nil : rest
+    }
+
     /// Those at which another server has passed its sockets on.
     func served(by passed: PassedSockets) -> ListenPlaces {
         ListenPlaces(
