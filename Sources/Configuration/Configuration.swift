@@ -53,6 +53,7 @@ package struct Configuration: SettingsTable {
         checkProtection(reading)
         checkBilling(reading)
         checkLimits(reading)
+        checkLocalTTL(reading)
         checkPolicy(reading)
         checkAccounts(reading)
     }

@@ -40,6 +40,13 @@ extension Configuration {
         reading.warn(path, "has no effect: no [[provider]] has daily_limit or monthly_limit")
     }
 
+    /// The least time of the cache holds for every answer.
+    func checkLocalTTL(_ reading: Reading) {
+        guard localDNS.maxTTL < cache.minTTL else { return }
+        let path = SettingPath.root.appending(key: "localdns").appending(key: "max_ttl")
+        reading.warn(path, "has no effect below cache.min_ttl (\(DurationText.write(cache.minTTL)))")
+    }
+
     /// A server that forwards to itself never answers.
     func checkLoops(_ reading: Reading) {
         var places: [(SettingPath, [AddressAndPort])] = []

@@ -2,6 +2,18 @@ import Configuration
 import Testing
 
 @Suite struct ErrorTests {
+    @Test func `a bound of LocalDNS's TTLs below the least time of the cache has no effect, and a warning says so`()
+        throws
+    {
+        func warnings(_ minTTL: String) throws -> [String] {
+            let provider = "[[provider]]\ntype = \"doh\"\nurl = \"https://192.0.2.1/dns-query\"\n"
+            return try accepted(provider + "[localdns]\nmax_ttl = \"30s\"\n[cache]\nmin_ttl = \"\(minTTL)\"").warnings
+                .map(\.description).filter { $0.contains("max_ttl") }
+        }
+        #expect(try warnings("31s").count == 1)
+        #expect(try warnings("30s").isEmpty)
+    }
+
     @Test func `an unknown key is reported with file, line, path and the nearest key`() {
         let text = "[listen]\n\n[[provider]]\ntyp = \"doh\"\n"
         #expect(errors(text) == ["t.toml:4: provider[1].typ: unknown key; did you mean \"type\"?"])

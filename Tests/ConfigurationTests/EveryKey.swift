@@ -64,6 +64,7 @@ let everyKey = #"""
     servers = "auto"       # the first list with a server that is not us: /run/systemd/resolve/resolv.conf, /run/NetworkManager/no-stub-resolv.conf, resolv_conf; else the last that worked
     resolv_conf = "/etc/resolv.conf"
     timeout = "1.5s"
+    max_ttl = "7d"
     certificate_check = "auto"                   # auto strict lenient off
     certificate_ports = [443]
     unverified = []                              # suffixes that have no TLS: taken as they are

@@ -32,6 +32,8 @@ extension Configuration {
         package var resolvConf = "/etc/resolv.conf"
         /// For one question over all servers, 10 ms to 10 s.
         package var timeout = Duration.milliseconds(1500)
+        /// Of answers of these servers and of those of `[[forward]]`; whole seconds up to 7 days, which is as they come.
+        package var maxTTL = Duration.seconds(7 * 86_400)
         package var certificateCheck = CertificateStrictness.auto
         /// 1 to 65535; never empty.
         package var certificatePorts = [443]
@@ -50,6 +52,9 @@ extension Configuration {
             Setting(
                 "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10)),
                 shapesAnswers: false, "How long one question may take, over all servers that are asked."),
+            Setting(
+                "max_ttl", \.maxTTL, .duration(in: .seconds(1) ... .seconds(7 * 86_400), wholeSeconds: true),
+                shapesAnswers: true, "Longer TTLs of these servers and those of [[forward]] are cut to this."),
             Setting(
                 "certificate_check", \.certificateCheck, .choice(),
                 shapesAnswers: true, "How addresses from LocalDNS are checked for protected names."),

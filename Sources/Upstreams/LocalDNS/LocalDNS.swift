@@ -28,6 +28,8 @@ package final class LocalDNS: Upstream, LookupServers {
     nonisolated let environment: LocalDNSEnvironment
     private var clock: any LoopClock { environment.clock }
     private let timeout: Duration
+    /// Seconds; longer TTLs of answers are cut to this.
+    private let maxTTL: UInt32
     private let report: @Loop (ResolverEvent) -> Void
     private lazy var probes = LocalDNSProbes(name: name, zone: zone, environment, report: report) {
         [weak self] server in
@@ -50,26 +52,30 @@ package final class LocalDNS: Upstream, LookupServers {
     /// Takes servers that all know the same names.
     package nonisolated convenience init(
         name: String = "localdns", servers: [LocalDNSServer], zone: Name = .root,
-        timeout: Duration = LocalDNS.defaultTimeout, limit: LocalDNSChannelLimit = LocalDNSChannelLimit(),
+        timeout: Duration = LocalDNS.defaultTimeout, maxTTL: Duration = .seconds(UInt32.max),
+        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(),
         paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
         clock: (any LoopClock)? = nil,
         report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
         self.init(
-            name: name, groups: [servers], zone: zone, timeout: timeout, limit: limit, paths: paths, loop: loop,
+            name: name, groups: [servers], zone: zone, timeout: timeout, maxTTL: maxTTL, limit: limit, paths: paths,
+            loop: loop,
             clock: clock, report: report)
     }
 
     /// - Parameters:
     ///   - zone: the root for servers that answer every name.
     ///   - timeout: the time-out of one question, if its deadline is not earlier.
+    ///   - maxTTL: longer TTLs of answers are cut to this, in whole seconds; by default they are as they come.
     ///   - limit: may be shared with other instances.
     ///   - paths: says which servers are unreachable now, and are therefore not queried.
     ///   - clock: for deadlines; the loop except in tests.
     ///   - report: called with events for servers that do not respond, and when they do again.
     package nonisolated init(
         name: String = "localdns", groups: [[LocalDNSServer]], zone: Name = .root,
-        timeout: Duration = LocalDNS.defaultTimeout, limit: LocalDNSChannelLimit = LocalDNSChannelLimit(),
+        timeout: Duration = LocalDNS.defaultTimeout, maxTTL: Duration = .seconds(UInt32.max),
+        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(),
         paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
         clock: (any LoopClock)? = nil,
         report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
@@ -79,6 +85,7 @@ package final class LocalDNS: Upstream, LookupServers {
         self.zone = zone
         self.groups = Self.distinct(groups)
         self.timeout = timeout
+        self.maxTTL = UInt32(clamping: maxTTL.components.seconds)
         environment = LocalDNSEnvironment(limit: limit, paths: paths, loop: loop, clock: clock ?? loop)
     }
 
@@ -149,13 +156,23 @@ package final class LocalDNS: Upstream, LookupServers {
                 if Task.isCancelled { lookup.cancel() } else { lookup.start() }
             }
             for lookup in lookups {
-                reply.results[lookup.question.type] = await lookup.result()
+                reply.results[lookup.question.type] = limited(await lookup.result())
                 if let server = lookup.answeredBy { reply.server = server.description }
             }
         } onCancel: {
             Loop.spawn { for lookup in lookups { lookup.cancel() } }
         }
         return reply
+    }
+
+    /// The result with no TTL above `maxTTL`, that of a denial included.
+    private func limited(_ result: UpstreamResult) -> UpstreamResult {
+        guard case .answer(var answer) = result else { return result }
+        for index in answer.answers.indices { answer.answers[index].ttl = min(answer.answers[index].ttl, maxTTL) }
+        for index in answer.authorities.indices {
+            answer.authorities[index].ttl = min(answer.authorities[index].ttl, maxTTL)
+        }
+        return .answer(answer)
     }
 
     /// Restores the servers that worked for an earlier process.

@@ -122,7 +122,7 @@ struct Composition {
         var known: [[LocalDNSServer]] = []
         if case .groups(let groups) = settings.localDNS.servers { known = groups.map { $0.map { LocalDNSServer($0) } } }
         let localDNS = LocalDNS(
-            groups: known, timeout: settings.localDNS.timeout, limit: limit, paths: paths, loop: loop,
+            groups: known, timeout: settings.localDNS.timeout, maxTTL: settings.localDNS.maxTTL, limit: limit, paths: paths, loop: loop,
             report: report)
         if let old, old.settings.localDNS.findsLike(settings.localDNS) { localDNS.takeServers(of: old.localDNS) }
         localDNS.findServers = {
@@ -142,13 +142,13 @@ struct Composition {
         _ settings: Configuration, replacing old: Composition?, limit: LocalDNSChannelLimit, paths: NetworkPaths,
         loop: EventLoop, report: @escaping @Loop (ResolverEvent) -> Void
     ) -> [LocalDNS] {
-        var left = old?.settings.localDNS.timeout == settings.localDNS.timeout ? old?.forwarders ?? [] : []
+        var left = old?.settings.localDNS.answersLike(settings.localDNS) == true ? old?.forwarders ?? [] : []
         return settings.forwards.map { forward in
             let servers = forward.servers.map { LocalDNSServer($0) }
             let new = LocalDNS(
                 name: "forward to \(servers.map(\.description).joined(separator: ", "))", servers: servers,
-                zone: forward.suffixes.first { !$0.isRoot } ?? .root, timeout: settings.localDNS.timeout, limit: limit,
-                paths: paths, loop: loop, report: report)
+                zone: forward.suffixes.first { !$0.isRoot } ?? .root, timeout: settings.localDNS.timeout,
+                maxTTL: settings.localDNS.maxTTL, limit: limit, paths: paths, loop: loop, report: report)
             let same = left.firstIndex { $0.zone == new.zone && $0.groups == new.groups }
             return same.map { left.remove(at: $0) } ?? new
         }
@@ -274,7 +274,12 @@ struct Composition {
 extension Configuration.LocalDNSSettings {
     /// Whether the same servers are asked in the same way; what is made of their answers may differ.
     fileprivate func asksLike(_ other: Configuration.LocalDNSSettings) -> Bool {
-        findsLike(other) && timeout == other.timeout
+        findsLike(other) && answersLike(other)
+    }
+
+    /// Whether answers are waited for and limited in the same way.
+    fileprivate func answersLike(_ other: Configuration.LocalDNSSettings) -> Bool {
+        timeout == other.timeout && maxTTL == other.maxTTL
     }
 
     /// Whether the same servers are found.

@@ -95,6 +95,7 @@ import Testing
         ("forward[].servers", { $0.forwards[0].servers.append($0.forwards[0].servers[0]) }),
         ("localdns.servers", { $0.localDNS.servers = .groups([$0.forwards[0].servers]) }),
         ("localdns.resolv_conf", { $0.localDNS.resolvConf = "/run/resolv.conf" }),
+        ("localdns.max_ttl", { $0.localDNS.maxTTL = .seconds(7) }),
         ("localdns.certificate_check", { $0.localDNS.certificateCheck = .off }),
         ("localdns.certificate_ports", { $0.localDNS.certificatePorts = [443, 8443] }),
         ("localdns.unverified", { $0.localDNS.unverified = [try Name("a")] }),

@@ -71,6 +71,23 @@ extension Integration {
             #expect(stage.localDNS.questionCount("n19.example.net") == 1)
         }
 
+        @Test func `TTLs of LocalDNS and of forward have a bound, those of providers have not`() throws {
+            let zone = FakeZone(["*": .init(a: ["198.51.100.1"], ttl: 600)])
+            let (vendor, localDNS) = (try FakeHTTPDNS(zone), try FakeLocalDNS(zone))
+            let rest = DaemonConfiguration.rest(localDNS: localDNS.address)
+                .replacing("[localdns]", with: "[localdns]\nmax_ttl = \"30s\"")
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(vendor.url)
+                    + DaemonConfiguration.route(bypass: ["example.net"], forward: ["docker": localDNS.address]) + rest)
+            let client = try daemon.client()
+            for name in ["www.example.net", "db.docker"] {
+                let ttl = try #require(try client.ask(name).answers.first?.ttl)
+                #expect((25...30).contains(ttl))
+            }
+            let ttl = try #require(try client.ask("www.example.com").answers.first?.ttl)
+            #expect((580...600).contains(ttl))
+        }
+
         @Test func `80 overlapping questions leave from more than 60 source ports, in random letter case`() throws {
             let stage = try Stage(localDNS: Self.lan, route: Self.bypassed)
             stage.localDNS.behave(.hold)

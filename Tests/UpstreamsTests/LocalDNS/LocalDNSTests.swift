@@ -129,6 +129,44 @@ struct LocalDNSTests {
         #expect(answer.authorities.map(\.type) == [.soa])
     }
 
+    @Test(arguments: [(UInt32(600), UInt32(30)), (30, 30), (29, 29), (0, 0)]) @Loop
+    func `a TTL above the bound is cut to it, of addresses, aliases and denials`(ttl: UInt32, expected: UInt32)
+        async throws
+    {
+        let server = try LocalDNSRawServer { query in
+            let alias: [UInt8] = [1, 97, 0xc0, 12]
+            let soa = [UInt8](repeating: 0, count: 21) + [200]
+            return query.isSlow
+                ? [query.reply(flags: 0x8183, authorities: [rawRecord(6, ttl: ttl, soa)])]
+                : [
+                    query.reply([
+                        rawRecord(5, owner: query.name, ttl: ttl, alias), rawRecord(1, owner: alias, ttl: ttl, rawGood),
+                    ])
+                ]
+        }
+        let localDNS = LocalDNS(
+            servers: [LocalDNSServer(.v4(0x7f00_0001), port: server.port)], maxTTL: .seconds(30),
+            loop: LoopRunner.shared.loop, clock: ManualClock())
+        let found = await localDNS.ask(try question("www.example")).results[.a]
+        let denied = await localDNS.ask(try question("slow.example")).results[.a]
+        guard case .answer(let answer) = found, case .answer(let denial) = denied else {
+            Issue.record("\(String(describing: found)), \(String(describing: denied))")
+            return
+        }
+        #expect(answer.answers.map(\.ttl) == [expected, expected])
+        #expect(denial.authorities.map(\.ttl) == [expected])
+    }
+
+    @Test @Loop func `by default TTLs are as they come`() async throws {
+        let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, ttl: 0x7fff_ffff, rawGood)])] }
+        let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("www.example"))
+        guard case .answer(let answer) = reply.results[.a] else {
+            Issue.record("\(reply)")
+            return
+        }
+        #expect(answer.answers.map(\.ttl) == [0x7fff_ffff])
+    }
+
     @Test @Loop func `a truncated reply is asked for again over TCP and comes whole`() async throws {
         let server = try LocalDNSRawServer { query in
             guard query.isTCP else { return [query.reply(flags: 0x8380)] }
