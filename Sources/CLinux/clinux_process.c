@@ -140,6 +140,8 @@ int clinux_memory_file(const void *bytes, size_t length) {
 
 void clinux_return_free_memory(void) { malloc_trim(0); }
 
+void clinux_share_memory(void) { mallopt(M_ARENA_MAX, 1); }
+
 /// Whether the loader has relocated the file's code: the changes are in no file.
 static bool has_relocated_code(const struct dl_phdr_info *file) {
     for (int index = 0; index < file->dlpi_phnum; index++) {

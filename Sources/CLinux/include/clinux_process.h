@@ -44,6 +44,9 @@ int clinux_memory_file(const void *bytes, size_t length);
 /// Returns memory freed by any thread to the system.
 void clinux_return_free_memory(void);
 
+/// Has threads that start from now on allocate from one arena, instead of one for each, of 64 MiB of addresses.
+void clinux_share_memory(void);
+
 /// Unmaps the pages of code and constants, of the executable and its libraries, that were read from their files so far.
 /// Those still needed are mapped again when they are accessed, from the kernel's page cache.
 void clinux_release_file_pages(void);

@@ -39,6 +39,7 @@ struct ServeCommand: ParsableCommand {
         let settings = loaded.configuration
         // Before any thread starts, for threads inherit the mask.
         Signal.block()
+        MappingLimits().shareMemory()
         let log = try logOutput(settings.log, journalStream: source.variables.process["JOURNAL_STREAM"])
         defer { log.finish(within: .seconds(1)) }
         for warning in loaded.warnings { log.logger.log(.configurationWarning, "\(warning)") }

@@ -34,6 +34,11 @@ final class Daemon {
         handover = Handover(manager: ServiceManager(path: source.variables.process["NOTIFY_SOCKET"]), log: log)
     }
 
+    /// The threads that receive from each address.
+    private var threads: Int {
+        settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads
+    }
+
     /// Serves until a signal ends it. `Signal.block()` must have been called before the first thread was started.
     ///
     /// - Throws: `SystemError` when it cannot start.
@@ -52,8 +57,11 @@ final class Daemon {
                 """
             )
         }
+        let limits = [
+            ControlGroups().memory, MappingLimits().memory(receivers: threads * settings.listen.addresses.count),
+        ]
         let memory = MemoryBudget(
-            limit: settings.limits.memory ?? ControlGroups().memory, cache: settings.cache.memory,
+            limit: settings.limits.memory ?? limits.compactMap(\.self).min(), cache: settings.cache.memory,
             encrypted: isEncrypted ? (settings.listen.https.isEmpty ? .tls : .https) : nil)
         report(memory)
         let loop = try EventLoop()
@@ -177,7 +185,6 @@ final class Daemon {
     private func bind(
         _ places: ListenPlaces, adopting adopted: PassedSockets, isSuccessor: Bool
     ) throws(SystemError) -> ServerSockets {
-        let threads = settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads
         let deadline = Instant.bootTime + Self.patience
         while true {
             do throws(SystemError) {
