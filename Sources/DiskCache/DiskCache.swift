@@ -7,10 +7,12 @@ import Synchronization
 /// The memory cache's answers on disk, so that they are available after a restart or a crash, and without a network.
 ///
 /// All disk access is on its own thread. The methods may be called from any thread, take one short lock and never wait;
-/// only `recall` and `states` suspend. When the disk cannot be used, the server continues in memory.
+/// only `recall`, `states` and `settle` suspend. When the disk cannot be used, the server continues in memory.
 package final class DiskCache: Sendable {
     /// The longest wait of a query for the disk.
     package static let patience: Duration = .milliseconds(100)
+    /// The longest wait for something to be written, which may be thousands of answers.
+    package static let settlingPatience: Duration = .seconds(2)
 
     let shared: DiskShared
     private let ended: EventCounter
@@ -151,6 +153,26 @@ package final class DiskCache: Sendable {
     }
 
     // MARK: State
+
+    /// Has everything that has changed so far written now, without waiting for the interval.
+    ///
+    /// - Parameter clock: on which `settlingPatience` is measured.
+    /// - Returns: whether it is in the file, where the end of this process does no harm to it; false where the file cannot be
+    ///   used, or the disk is too slow.
+    @Loop
+    package func settle(clock: any LoopClock) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let settlement = Settlement(continuation)
+            let isTaken = shared.state.withLock { state in
+                guard state.settlements.count < PendingChanges.limit, !state.isStopping else { return false }
+                state.settlements.append(settlement)
+                return true
+            }
+            guard isTaken else { return settlement.finish(isWritten: false) }
+            _ = clock.schedule(after: Self.settlingPatience) { settlement.finish(isWritten: false) }
+            shared.wake.post()
+        }
+    }
 
     /// Stores a record; replaces an older one of its kind and name. Ignores one that is too long.
     package func keep(_ record: StateRecord) {

@@ -12,6 +12,8 @@ final class DiskShared: Sendable {
         var recalls: [Recall] = []
         /// The caller that waits until so many answers are loaded.
         var warming: (enough: Int, caller: Recall)?
+        /// Callers that wait until what changed before is written.
+        var settlements: [Settlement] = []
         var stateReaders: [CheckedContinuation<[StateRecord], Never>] = []
         /// Nil until a policy is in force: until then nothing is read into memory, nor written.
         var identity: PolicyIdentity?

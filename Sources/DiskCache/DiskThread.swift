@@ -40,7 +40,7 @@ final class DiskThread {
             if open == nil, !isStopping || !isReportedUnavailable, retryAt.map({ $0 <= now }) ?? true { openFile() }
             if isStopping { return finish() }
             // A file that cannot be opened yet is tried again, and what was learned is of use then, too.
-            if open != nil { answerStateReaders() }
+            if open != nil { answerStateReaders() } else { settle(isWritten: false) }
             answerWarming()
             guard shared.state.withLock({ $0.identity != nil }) else {
                 wait()
@@ -62,6 +62,7 @@ final class DiskThread {
         close()
         answerRecalls()
         answerStateReaders()
+        settle(isWritten: false)
     }
 
     /// Waits until there is work.
@@ -235,15 +236,16 @@ final class DiskThread {
     /// - Returns: whether something was written.
     private func flushIfDue() -> Bool {
         guard let open else { return false }
-        let (changedAt, interval, isLarge) = shared.state.withLock {
-            ($0.changedAt, $0.flushInterval, $0.pending.isLarge)
+        let (changedAt, interval, isUrgent) = shared.state.withLock {
+            ($0.changedAt, $0.flushInterval, $0.pending.isLarge || !$0.settlements.isEmpty)
         }
         guard let changedAt else {
             flushAt = nil
+            settle(isWritten: true)
             return false
         }
         let due = changedAt + interval
-        guard isLarge || due <= now else {
+        guard isUrgent || due <= now else {
             flushAt = due
             return false
         }
@@ -262,13 +264,15 @@ final class DiskThread {
     @discardableResult
     private func flush() -> Bool {
         guard let open else { return false }
-        let due = shared.state.withLock { state -> (PendingChanges, PolicyIdentity, FreshnessPolicy)? in
+        let due = shared.state.withLock { state -> (PendingChanges, PolicyIdentity, FreshnessPolicy, [Settlement])? in
             guard let identity = state.identity else { return nil }
             state.changedAt = nil
             state.isWriting = true
-            return (state.pending.take(leaving: &room), identity, state.freshness)
+            let settlements = state.settlements
+            state.settlements = []
+            return (state.pending.take(leaving: &room), identity, state.freshness, settlements)
         }
-        guard let (taken, identity, freshness) = due else { return true }
+        guard let (taken, identity, freshness, settlements) = due else { return true }
         var changes = taken
         defer { shared.state.withLock { $0.isWriting = false } }
         do throws(SQLiteError) {
@@ -276,7 +280,9 @@ final class DiskThread {
                 open.check = nil
                 try open.file.endStillness()
             }
+            if !settlements.isEmpty { try open.file.sync(true) }
             let written = try open.write(changes, identity, freshness)
+            if !settlements.isEmpty { try open.file.sync(false) }
             shared.state.withLock { $0.status.written += written }
             changes.giveBack(&room)
             try takeOtherTime(of: open, identity, freshness)
@@ -285,12 +291,24 @@ final class DiskThread {
             let memory = shared.memory.statistics
             // Memory has begun to evict answers, which the file still has.
             if memory.bytes > memory.limit / 16 * 15 { shared.hasMore.store(true, ordering: .releasing) }
+            for settlement in settlements { settlement.finish(isWritten: true) }
             return true
         } catch {
+            for settlement in settlements { settlement.finish(isWritten: false) }
             shared.state.withLock { $0.pending.putBack(changes) }
             fail(error)
             return false
         }
+    }
+
+    /// Resumes the callers that wait until what they changed is written.
+    private func settle(isWritten: Bool) {
+        let settlements = shared.state.withLock { state in
+            let settlements = state.settlements
+            state.settlements = []
+            return settlements
+        }
+        for settlement in settlements { settlement.finish(isWritten: isWritten) }
     }
 
     /// After the clock was set: writes answers stored by the wrong time again, by the right one, and allows answers to

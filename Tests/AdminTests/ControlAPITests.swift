@@ -217,7 +217,7 @@ struct ControlAPITests {
             return FlushReport()
         }
 
-        func turn(on isOn: Bool) -> SwitchReport {
+        func turn(on isOn: Bool) async -> SwitchReport {
             calls.append("turn \(isOn)")
             return SwitchReport()
         }
@@ -229,7 +229,7 @@ struct ControlAPITests {
             return BadAddressReport()
         }
 
-        func forgetBad(_ address: IPAddress) -> BadAddressReport? { nil }
+        func forgetBad(_ address: IPAddress) async -> BadAddressReport? { nil }
 
         func handOver() async -> HandoverReport? {
             calls.append("hand over")

@@ -24,12 +24,12 @@ struct ControlAPI: RequestHandler {
             case ("POST", "/v1/trace"): return try await trace(request)
             case ("GET", "/v1/queries"): return try queries(request)
             case ("POST", "/v1/cache/flush"): return try await flush(request)
-            case ("POST", "/v1/switch"): return try turn(request)
+            case ("POST", "/v1/switch"): return try await turn(request)
             case ("GET", "/v1/badips"):
                 try request.allow(parameters: [])
                 return ControlResponse(target.badAddresses)
             case ("POST", "/v1/badips/add"): return try await reportBad(request)
-            case ("POST", "/v1/badips/remove"): return try forgetBad(request)
+            case ("POST", "/v1/badips/remove"): return try await forgetBad(request)
             case ("POST", "/v1/reload"):
                 _ = try request.members([:])
                 let report = await target.reload()
@@ -151,10 +151,10 @@ struct ControlAPI: RequestHandler {
         }
     }
 
-    private func turn(_ request: ControlRequest) throws(Fault) -> ControlResponse {
+    private func turn(_ request: ControlRequest) async throws(Fault) -> ControlResponse {
         switch try request.members(["switch": .string])["switch"] {
-        case .string("on")?: return ControlResponse(target.turn(on: true))
-        case .string("off")?: return ControlResponse(target.turn(on: false))
+        case .string("on")?: return ControlResponse(await target.turn(on: true))
+        case .string("off")?: return ControlResponse(await target.turn(on: false))
         default: throw Fault(400, "switch: must be \"on\" or \"off\"")
         }
     }
@@ -173,9 +173,9 @@ struct ControlAPI: RequestHandler {
         return ControlResponse(await target.reportBad(address, lifetime: lifetime))
     }
 
-    private func forgetBad(_ request: ControlRequest) throws(Fault) -> ControlResponse {
+    private func forgetBad(_ request: ControlRequest) async throws(Fault) -> ControlResponse {
         let address = try Self.address(try request.members(["address": .string])["address"])
-        guard let report = target.forgetBad(address) else { throw Fault(404, "\(address) is not reported") }
+        guard let report = await target.forgetBad(address) else { throw Fault(404, "\(address) is not reported") }
         return ControlResponse(report)
     }
 

@@ -32,9 +32,11 @@ package protocol ControlTarget: AnyObject, Sendable {
     /// listeners as may be.
     func listen(for filter: QueryFilter) -> QueryListener?
 
+    // What the following change is on disk before they return, where there is a cache on disk that can be used.
+
     func flush(_ what: AnswerRemoval) async -> FlushReport
 
-    func turn(on isOn: Bool) -> SwitchReport
+    func turn(on isOn: Bool) async -> SwitchReport
 
     var badAddresses: BadAddressReport { get }
 
@@ -42,7 +44,7 @@ package protocol ControlTarget: AnyObject, Sendable {
     func reportBad(_ address: IPAddress, lifetime: Duration) async -> BadAddressReport
 
     /// Withdraws the reports of an address. Returns nil when there is none.
-    func forgetBad(_ address: IPAddress) -> BadAddressReport?
+    func forgetBad(_ address: IPAddress) async -> BadAddressReport?
 
     /// Passes the sockets and all unfinished work to the process whose `NoticeSocket` is beside the control socket, and ends.
     ///

@@ -5,13 +5,16 @@ package struct SwitchReport: JSONRecord {
     package var isOn = true
     /// Whether the signed policy switches HTTPDNS off, whatever this machine's own switch is.
     package var isOffByPolicy = false
+    /// Whether the switch is on disk, and so outlasts the process. Older servers do not say so: they are taken to do it.
+    package var isStored = true
     package var generation = 0
 
     package init() {}
 
-    package init(isOn: Bool, isOffByPolicy: Bool, generation: Int) {
+    package init(isOn: Bool, isOffByPolicy: Bool, isStored: Bool, generation: Int) {
         self.isOn = isOn
         self.isOffByPolicy = isOffByPolicy
+        self.isStored = isStored
         self.generation = generation
     }
 
@@ -19,6 +22,7 @@ package struct SwitchReport: JSONRecord {
         switch key {
         case "switch": isOn = try reader.string() == "on"
         case "off_by_policy": isOffByPolicy = try reader.string() == "yes"
+        case "stored": isStored = try reader.string() == "yes"
         case "generation": generation = try reader.int()
         default: break
         }
@@ -27,6 +31,7 @@ package struct SwitchReport: JSONRecord {
     package func write(to writer: inout JSONWriter) {
         writer.member("switch", isOn ? "on" : "off")
         writer.member("off_by_policy", isOffByPolicy ? "yes" : "no")
+        writer.member("stored", isStored ? "yes" : "no")
         writer.member("generation", generation)
     }
 }

@@ -111,6 +111,11 @@ final class AnswerFile {
 
     func endStillness() throws(SQLiteError) { try connection.execute("PRAGMA wal_autocheckpoint = 1000") }
 
+    /// Whether each commit is synced to the disk, so that it outlasts a crash of the machine too. Outside of transactions.
+    func sync(_ isOn: Bool) throws(SQLiteError) {
+        try connection.execute(isOn ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
+    }
+
     // MARK: Answers
 
     /// Writes changes of answers, in the order of the file's index; each row replaces an older one with the same key.

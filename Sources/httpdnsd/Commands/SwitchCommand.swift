@@ -30,7 +30,8 @@ struct SwitchCommand: ParsableCommand {
                 ? "HTTPDNS is off by the signed policy, whatever this machine's own switch is (httpdnsd policy show)"
                 : report.isOn
                     ? "HTTPDNS is on"
-                    : "HTTPDNS is off, until it is switched on: names go to LocalDNS"
+                    : "HTTPDNS is off, until it is switched on\(report.isStored ? "" : " or the server starts again"): names go"
+                        + " to LocalDNS"
         }
     }
 }

@@ -2,6 +2,7 @@ import Admin
 import DNSCache
 import DNSResolver
 import DNSWire
+import DiskCache
 import Logs
 import Platform
 import Upstreams
@@ -52,7 +53,9 @@ extension DNSService: ControlTarget {
     func flush(_ what: AnswerRemoval) async -> FlushReport {
         // Else the next question would bring the same answer back.
         if case .name(let name) = what { composition.shared?.remove(name) }
-        return FlushReport(removed: await resolver.remove(what))
+        let removed = await resolver.remove(what)
+        _ = await settle()
+        return FlushReport(removed: removed)
     }
 
     private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {
@@ -82,7 +85,16 @@ extension DNSService: ControlTarget {
 
     // MARK: The switch
 
-    func turn(on isOn: Bool) -> SwitchReport {
+    func turn(on isOn: Bool) async -> SwitchReport {
+        setSwitch(isOn)
+        let isStored = await settle()
+        return SwitchReport(
+            isOn: resolver.isOn && !policy.switchesOff, isOffByPolicy: policy.switchesOff, isStored: isStored,
+            generation: Int(generation.current))
+    }
+
+    /// The switch alone, which is written later.
+    func setSwitch(_ isOn: Bool) {
         if isOn != resolver.isOn {
             resolver.turn(on: isOn)
             tellDiskOfPolicy()
@@ -94,10 +106,10 @@ extension DNSService: ControlTarget {
             )
         }
         keepSwitch()
-        return SwitchReport(
-            isOn: resolver.isOn && !policy.switchesOff, isOffByPolicy: policy.switchesOff,
-            generation: Int(generation.current))
     }
+
+    /// Waits until what a command changed outlasts this process; false where there is no cache on disk that can be used.
+    private func settle() async -> Bool { await disk?.settle(clock: loop) ?? false }
 
     func handOver() async -> HandoverReport? { await onHandover?() }
 
@@ -110,12 +122,14 @@ extension DNSService: ControlTarget {
         keepBadAddress(address)
         // Only now: what is stored meanwhile has the address at its end already.
         let removed = await resolver.remove(holding: address)
+        _ = await settle()
         return report(removed: removed)
     }
 
-    func forgetBad(_ address: IPAddress) -> BadAddressReport? {
+    func forgetBad(_ address: IPAddress) async -> BadAddressReport? {
         guard reported.remove(address) else { return nil }
         keepBadAddress(address)
+        _ = await settle()
         return report(removed: 0)
     }
 

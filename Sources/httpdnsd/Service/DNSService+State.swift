@@ -62,7 +62,7 @@ extension DNSService {
                 composition.localDNS.restore(servers.filter { !ours.contains($0) })
             case .checkVerdict: restoreVerdict(record)
             // The file may have been opened only after the switch was used.
-            case .switchedOff: if !isSwitchUsed { _ = turn(on: false) }
+            case .switchedOff: if !isSwitchUsed { setSwitch(false) }
             case .journal: if let entry = HijackedAddress(record) { forged.append(entry) }
             }
         }

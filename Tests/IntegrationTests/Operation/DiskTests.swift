@@ -18,13 +18,13 @@ extension Integration {
 
         private func daemon(
             _ vendor: String, path: String? = nil, provider: String = "",
-            ports: [UInt16]? = nil, wrapper: [String] = []
+            ports: [UInt16]? = nil, interval: String = "100ms", wrapper: [String] = []
         ) throws -> Daemon {
             let rest = DaemonConfiguration.rest(
                 localDNS: localDNS.address, check: ports == nil ? "off" : "auto", ports: ports, control: socket
             )
             .replacingOccurrences(
-                of: "path = \"\"", with: "path = \"\(path ?? self.path)\"\nflush_interval = \"100ms\"")
+                of: "path = \"\"", with: "path = \"\(path ?? self.path)\"\nflush_interval = \"\(interval)\"")
             return try Daemon(
                 DaemonConfiguration.aliyun(vendor, "timeout = \"1900ms\"\n" + provider) + rest, wrapper: wrapper)
         }
@@ -156,6 +156,44 @@ extension Integration {
             let third = try daemon(vendor.url)
             #expect(try third.client().ask("www.example.com").addresses == ["192.0.2.1"])
             #expect(try hasSwitch("on"))
+        }
+
+        @Test func `what a command has changed when it ends is there after a kill`() throws {
+            let vendor = try FakeHTTPDNS(FakeZone(["*": .init(a: ["192.0.2.1"], ttl: 3_600)]))
+            // Long enough that nothing is written because of it.
+            func killed(after commands: [String]...) throws {
+                let running = try daemon(vendor.url, interval: "1h")
+                // While HTTPDNS is off these do not exist.
+                for name in ["a", "b"] { _ = try running.client().ask("\(name).example.com") }
+                for command in commands {
+                    #expect(try Daemon.run(command + ["--socket", socket]).status == 0, "\(command)")
+                }
+                running.signal(SIGKILL)
+                _ = try running.finish()
+            }
+            let states = "SELECT name FROM states WHERE kind IN ('switched_off', 'bad_address') ORDER BY name"
+            try killed(after: ["switch", "off"], ["badip", "add", "192.0.2.7"])
+            #expect(try select(states) == ["192.0.2.7", "httpdns"])
+            try killed(after: ["switch", "on"])
+            #expect(try select(states) == ["192.0.2.7"])
+            try killed(after: ["badip", "remove", "192.0.2.7"])
+            #expect(try select(states) == [])
+            let names = "SELECT name FROM answer WHERE name LIKE '_.example.com%' ORDER BY name"
+            try killed(after: ["badip", "add", "192.0.2.9"])
+            #expect(try select(names).map { $0.first } == ["a", "b"])
+            try killed(after: ["cache", "flush", "a.example.com"])
+            #expect(try select(names).map { $0.first } == ["b"])
+        }
+
+        @Test func `without a file that can be used, a command ends at once and says until when it holds`() throws {
+            let vendor = try FakeHTTPDNS(FakeZone(["*": .init(a: ["192.0.2.1"])]))
+            let running = try daemon(vendor.url, path: "/proc/none/cache.sqlite")
+            let outcome = try Daemon.run(["switch", "off", "--socket", socket])
+            #expect(outcome.status == 0)
+            #expect(outcome.output.contains("until it is switched on or the server starts again"))
+            let other = try Daemon.run(["badip", "add", "192.0.2.7", "--socket", socket])
+            #expect(other.status == 0)
+            withExtendedLifetime(running) {}
         }
 
         /// Waits until the first provider in the status fulfils a condition.

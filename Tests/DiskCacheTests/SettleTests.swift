@@ -1,0 +1,83 @@
+import DNSCache
+import DNSWire
+import Foundation
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DiskCache
+
+/// Callers that wait until what they changed is in the file.
+@Suite struct SettleTests {
+    private let directory: TemporaryDirectory
+    private var path: String { directory.path + "/cache.sqlite" }
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        // These tests block their thread, and wait for work on the loop's.
+        _ = LoopRunner.shared
+    }
+
+    /// What the next process would find if this one were killed now.
+    private func found() throws -> AnswerFile {
+        let copy = try TemporaryDirectory()
+        for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: path + suffix) {
+            try FileManager.default.copyItem(atPath: path + suffix, toPath: copy.path + "/cache.sqlite" + suffix)
+        }
+        let file = try AnswerFile(copy.path + "/cache.sqlite")
+        return file
+    }
+
+    @Test func `a change is in the file once its caller goes on, however long the interval is`() async throws {
+        let machine = try Machine(path, flushInterval: .seconds(3_600))
+        try machine.put("www.example.com")
+        machine.disk.keep(StateRecord(.switchedOff, "httpdns", value: "off", storedAt: noon))
+        #expect(await machine.disk.settle(clock: ManualClock()))
+        #expect(try found().states().map(\.kind) == [.switchedOff])
+        #expect(try found().answer(key("www.example.com")) != nil)
+        machine.disk.forget(.switchedOff, "httpdns")
+        machine.disk.remove(.name(name("www.example.com")))
+        #expect(await machine.disk.settle(clock: ManualClock()))
+        #expect(try found().states().isEmpty)
+        #expect(try found().answer(key("www.example.com")) == nil)
+        machine.disk.stop()
+    }
+
+    @Test func `where nothing has changed the caller goes on at once`() async throws {
+        let machine = try Machine(path, flushInterval: .seconds(3_600))
+        #expect(await machine.disk.settle(clock: ManualClock()))
+        #expect(await machine.disk.settle(clock: ManualClock()))
+        machine.disk.stop()
+    }
+
+    @Test func `what waits for the interval still does when no caller waits`() async throws {
+        let machine = try Machine(path, flushInterval: .seconds(3_600))
+        #expect(machine.load())
+        try machine.put("a.example.com")
+        #expect(await machine.disk.settle(clock: ManualClock()))
+        try machine.put("b.example.com")
+        #expect(machine.disk.status.written == 1)
+        machine.disk.stop()
+        #expect(try AnswerFile(path).answer(key("b.example.com")) != nil)
+    }
+
+    @Test func `a file that cannot be used is no reason to wait`() async throws {
+        let machine = try Machine("/proc/none/cache.sqlite", retry: .seconds(3_600) ... .seconds(3_600))
+        machine.disk.keep(StateRecord(.switchedOff, "httpdns", value: "off", storedAt: noon))
+        #expect(await !machine.disk.settle(clock: ManualClock()))
+        machine.disk.stop()
+        #expect(await !machine.disk.settle(clock: ManualClock()))
+    }
+
+    @Test @Loop func `a disk that does nothing is waited for during 2 s`() async throws {
+        // Without a policy nothing is written.
+        let machine = try Machine(path, identity: nil)
+        let clock = ManualClock()
+        machine.disk.keep(StateRecord(.switchedOff, "httpdns", value: "off", storedAt: noon))
+        async let outcome = machine.disk.settle(clock: clock)
+        while clock.nextDue == nil { await Task.yield() }
+        await clock.advance(by: .seconds(2))
+        #expect(await !outcome)
+        machine.disk.stop()
+    }
+}
