@@ -59,18 +59,32 @@ final class DiskShared: Sendable {
     func remember(_ row: AnswerFile.Row, from store: OpenStore) -> Int {
         let reading = clock.reading
         let isClockSound = store.knowsAge(of: row, at: reading)
-        return row.answers.count { remember($0, reading, isClockSound: isClockSound) }
+        return row.answers.count { answer in
+            remember(answer, reading, isClockSound: isClockSound) {
+                store.mayBeYounger(answer, row: row.id, at: reading, $0)
+            }
+        }
     }
 
-    private func remember(_ answer: StoredAnswer, _ reading: WallClock.Reading, isClockSound: Bool) -> Bool {
+    /// - Parameter mayBeYounger: whether an answer that seems too old may be used as one of unknown age.
+    private func remember(
+        _ answer: StoredAnswer, _ reading: WallClock.Reading, isClockSound: Bool,
+        mayBeYounger: (FreshnessPolicy) -> Bool
+    ) -> Bool {
         let key = answer.key
         let bytes = key.array
         // Under the lock: a caller that removes answers notes it here first, and only then removes them from memory.
         return state.withLock { state in
             guard let identity = state.identity, state.pending.allows(bytes, answer),
-                var entry = answer.entry(identity, reading, isClockSound: isClockSound),
-                entry.freshness(at: reading.now, state.freshness) != .dead
+                var entry = answer.entry(identity, reading, isClockSound: isClockSound)
             else { return false }
+            if entry.freshness(at: reading.now, state.freshness) == .dead {
+                guard mayBeYounger(state.freshness),
+                    let stale = answer.entry(identity, reading, isClockSound: false),
+                    stale.freshness(at: reading.now, state.freshness) != .dead
+                else { return false }
+                entry = stale
+            }
             // What the loop alone may give stays so.
             if !entry.isNeverHit {
                 entry.refreshMargin = state.freshness.refreshMargin(lifetime: entry.lifetime)

@@ -180,6 +180,111 @@ import Testing
         machine.disk.stop()
     }
 
+    @Test(arguments: [false, true], [3_700, year])
+    func `after a while under a clock that was behind, what was asked before and meanwhile is there, and not fresh`(
+        restartsMeanwhile: Bool, behind: Int64
+    ) async throws {
+        let clock = TestClock()
+        var machine = try Machine(path, clock: clock)
+        for index in 0..<9 { try machine.put("n\(index).example.com", ttl: 60) }
+        #expect(machine.load() && machine.flush())
+        clock.set(noon - behind)
+        try machine.put("meanwhile.example.com", ttl: 60)
+        #expect(machine.flush())
+        if restartsMeanwhile {
+            machine.disk.stop()
+            machine = try Machine(path, clock: clock)
+            try machine.put("later.example.com", ttl: 60)
+            #expect(machine.load() && machine.flush())
+        }
+        machine.disk.stop()
+        clock.set(noon + 400)
+        // Nothing can be asked, and the server starts again and again.
+        for _ in 0..<3 {
+            let after = try Machine(path, clock: clock)
+            #expect(after.load())
+            for name in (0..<9).map({ "n\($0).example.com" }) + ["meanwhile.example.com"] {
+                guard case .stale? = after.freshness(name) else {
+                    Issue.record("\(name): \(String(describing: after.freshness(name)))")
+                    continue
+                }
+            }
+            after.disk.keep(StateRecord(.calls, "vendor", value: "1", storedAt: noon))
+            #expect(after.flush())
+            after.disk.keep(StateRecord(.calls, "vendor", value: "2", storedAt: noon))
+            after.disk.stop()
+            clock.pass(10)
+        }
+    }
+
+    @Test func `what was written while the clock was behind is removed once it is too old by the later time as well`()
+        throws
+    {
+        let clock = TestClock()
+        var machine = try Machine(path, clock: clock)
+        try machine.put("www.example.com", ttl: 60)
+        #expect(machine.load() && machine.flush())
+        clock.set(noon - Self.year)
+        try machine.put("meanwhile.example.com", ttl: 60)
+        #expect(machine.flush())
+        machine.disk.stop()
+        clock.set(noon)
+        machine = try Machine(path, clock: clock)
+        #expect(machine.load() && machine.has("meanwhile.example.com"))
+        try machine.put("other.example.com")
+        machine.disk.stop()
+        clock.pass(30 * 86_400)
+        // Time without a server counts for the removal only once it was written.
+        for name in ["c", "d"] {
+            machine = try Machine(path, clock: clock)
+            #expect(machine.load())
+            try machine.put("\(name).example.com")
+            if name == "c" { machine.disk.stop() }
+        }
+        for name in ["a", "b"] {
+            try machine.put("\(name).example.com")
+            #expect(machine.flush())
+        }
+        machine.disk.stop()
+        let file = try AnswerFile(path)
+        #expect(try file.answer(key("www.example.com")) == nil && file.answer(key("meanwhile.example.com")) == nil)
+        #expect(try file.answer(key("a.example.com")) != nil)
+    }
+
+    @Test func `after a while under a clock that was ahead, what was asked before and meanwhile is fresh`() throws {
+        let clock = TestClock()
+        let machine = try Machine(path, clock: clock)
+        for name in ["a.example.com", "b.example.com"] { try machine.put(name) }
+        #expect(machine.load() && machine.flush())
+        clock.set(noon + Self.year)
+        try machine.put("ahead.example.com")
+        #expect(machine.flush())
+        clock.pass(20)
+        clock.set(noon + 20)
+        try machine.put("c.example.com")
+        machine.disk.stop()
+        let next = try Machine(path, clock: clock)
+        #expect(next.load())
+        for name in ["a.example.com", "b.example.com", "ahead.example.com"] {
+            #expect(next.freshness(name) == .fresh(remaining: 280), "\(name)")
+        }
+        #expect(next.freshness("c.example.com") == .fresh(remaining: 300))
+        next.disk.stop()
+    }
+
+    @Test func `a mark of the clock is read as it was written, and one that makes no sense is damage`() throws {
+        let file = try AnswerFile(path)
+        for setBack in [nil, AnswerFile.SetBack(from: noon, after: 7), .init(from: noon, after: 0, end: 9)] {
+            let mark = AnswerFile.ClockMark(latest: noon - 5, distrusted: 7, setBack: setBack)
+            try file.write(mark)
+            #expect(try file.clockMark() == mark)
+        }
+        for text in ["", "7 ", "7 8", "7 8 9", "7 -8 9 10", "7 9223372036854775807 9 10", "1 2 3 4 5", "x"] {
+            try file.connection.prepare("UPDATE state SET value = ? WHERE kind = 'clock'").run([.text(text)])
+            #expect(throws: SQLiteError.self, "\(text)") { try file.clockMark() }
+        }
+    }
+
     @Test func `an answer of a source that is gone is not used`() throws {
         let clock = TestClock()
         try write(["www.example.com"], clock: clock)

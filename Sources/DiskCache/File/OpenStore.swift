@@ -73,8 +73,10 @@ final class OpenStore {
             var mark = try file.clockMark()
             let lastID = try file.lastID()
             if mark.latest > 0 { certain = WallClock.Reading(now: opened, secondsSince1970: mark.latest) }
-            if reading.isPlausible, reading.secondsSince1970 < mark.latest {
-                mark = AnswerFile.ClockMark(latest: reading.secondsSince1970, distrusted: lastID)
+            if reading.isPlausible {
+                let latest = mark.latest
+                mark.follow(reading.secondsSince1970, lastID: lastID)
+                mark.latest = min(latest, reading.secondsSince1970)
             }
             states = try file.states()
             // Not from the last number on: where the last page is damaged, SQLite may find another one.
@@ -90,6 +92,18 @@ final class OpenStore {
     /// Whether the time since a row was written is known.
     func knowsAge(of row: AnswerFile.Row, at reading: WallClock.Reading) -> Bool {
         row.id > mark.distrusted && reading.secondsSince1970 >= mark.latest
+    }
+
+    /// Whether an answer that is too old by its own time may have been stored by a clock that was behind.
+    ///
+    /// - Parameter row: the number of its row.
+    func mayBeYounger(
+        _ answer: StoredAnswer, row: Int64, at reading: WallClock.Reading, _ freshness: FreshnessPolicy
+    ) -> Bool {
+        guard let earliest = mark.setBack?.earliest(of: row) else { return false }
+        var younger = answer
+        younger.storedAt = max(answer.storedAt, earliest)
+        return !younger.isPast(at: reading.secondsSince1970, freshness)
     }
 
     /// The time, in seconds since 1970, by which answers are judged too old for the file.
@@ -124,16 +138,15 @@ final class OpenStore {
         try file.transaction { () throws(SQLiteError) in
             if reading.isPlausible {
                 // Set back while running: the age of what was written until now is unknown.
-                if reading.secondsSince1970 < mark.latest { mark.distrusted = try file.lastID() }
-                mark.latest = reading.secondsSince1970
+                mark.follow(reading.secondsSince1970, lastID: try file.lastID())
                 if mayRemoveOld {
                     sweepPosition = try file.sweep(
-                        from: sweepPosition, count: Self.sweepStep, now: now, freshness)
+                        from: sweepPosition, count: Self.sweepStep, now: now, freshness, mark.setBack)
                 }
             }
             for removal in changes.removals { try file.remove(removal) }
             // The numbers of rows that are gone are given again.
-            if !changes.removals.isEmpty { mark.distrusted = min(mark.distrusted, try file.lastID()) }
+            if !changes.removals.isEmpty { mark.forgetRows(above: try file.lastID()) }
             if reading.isPlausible || mark != self.mark { try file.write(mark) }
             written = try file.write(changes.answers, identity, reading, distrusted: mark.distrusted) {
                 mayRemoveOld && $0.isPast(at: now, freshness)

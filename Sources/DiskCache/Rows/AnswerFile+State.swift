@@ -51,41 +51,4 @@ extension AnswerFile {
         }
         return records
     }
-
-    /// What is known about changes of the clock.
-    struct ClockMark: Equatable {
-        /// The latest time of day at which anything was written, in seconds since 1970.
-        var latest: Int64 = 0
-        /// Answers up to this row number are of unknown age: the clock was set back after them.
-        var distrusted: Int64 = 0
-    }
-
-    /// Reads the mark, which is stored beside the records under a kind of its own.
-    func clockMark() throws(SQLiteError) -> ClockMark {
-        let statement = try connection.prepare("SELECT name, stored, value, checksum FROM state WHERE kind = 'clock'")
-        var mark = ClockMark()
-        while try statement.step() {
-            guard statement.text(0) == "written", let distrusted = Int64(statement.text(2)),
-                distrusted == 0 || StoredRange.ids.contains(distrusted)
-            else { throw .damagedRow }
-            mark = ClockMark(latest: try statement.integer(1, in: StoredRange.clock), distrusted: distrusted)
-            guard mark.checksum == statement.bits(3) else { throw .damagedRow }
-        }
-        return mark
-    }
-
-    func write(_ mark: ClockMark) throws(SQLiteError) {
-        let statement = try connection.prepare(
-            "INSERT OR REPLACE INTO state (kind, name, value, stored, checksum) VALUES ('clock', 'written', ?, ?, ?)")
-        try statement.run([.text("\(mark.distrusted)"), .integer(mark.latest), .bits(mark.checksum)])
-    }
-}
-
-extension AnswerFile.ClockMark {
-    fileprivate var checksum: UInt64 {
-        var checksum = Checksum()
-        checksum.add(latest)
-        checksum.add(distrusted)
-        return checksum.value
-    }
 }

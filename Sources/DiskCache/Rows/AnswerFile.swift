@@ -301,17 +301,23 @@ final class AnswerFile {
     /// - Parameters:
     ///   - now: seconds since 1970.
     ///   - staleMax: as in `FreshnessPolicy`.
+    ///   - setBack: answers of its rows count from the later time on.
     /// - Returns: the row number to continue from.
-    func sweep(from id: Int64, count: Int64, now: Int64, _ policy: FreshnessPolicy) throws(SQLiteError) -> Int64 {
+    func sweep(
+        from id: Int64, count: Int64, now: Int64, _ policy: FreshnessPolicy, _ setBack: SetBack? = nil
+    ) throws(SQLiteError) -> Int64 {
         let statement = try connection.prepare(
             """
             DELETE FROM answer WHERE id >= ?1 AND id < ?2
-            AND ifnull(stored + (facts & 1048575)
+            AND ifnull(max(stored, CASE WHEN id > ?5 AND id <= ?6 THEN ?7 ELSE stored END) + (facts & 1048575)
                 + CASE ?3 WHEN 0 THEN 0 ELSE max(3600, min(?3, (facts & 1048575) * 100)) END < ?4, 1)
-            AND ifnull(stored6 + (facts6 & 1048575)
+            AND ifnull(max(stored6, CASE WHEN id > ?5 AND id <= ?6 THEN ?7 ELSE stored6 END) + (facts6 & 1048575)
                 + CASE ?3 WHEN 0 THEN 0 ELSE max(3600, min(?3, (facts6 & 1048575) * 100)) END < ?4, 1)
             """)
-        try statement.run([.integer(id), .integer(id + count), .integer(Int64(policy.staleMax)), .integer(now)])
+        try statement.run([
+            .integer(id), .integer(id + count), .integer(Int64(policy.staleMax)), .integer(now),
+            .integer(setBack?.after ?? 0), .integer(setBack?.end ?? 0), .integer(setBack?.from ?? 0),
+        ])
         return id + count
     }
 
