@@ -291,8 +291,9 @@ struct HTTPSecureTests {
         // One ends the connection, while others are still on it, and new requests begin in its completion.
         async let others = HTTPFixture.parallel(5, on: transfers, name: "other")
         #expect(await HTTPFixture.eventually { await transfers.load.active == 5 })
+        // Its time is also what the others' silence is measured by as it begins: on a busy machine they are a second old then.
         let following = await HTTPFixture.following(
-            5, on: transfers, HTTPFixture.request("lost.example.com"), timeout: .milliseconds(200))
+            5, on: transfers, HTTPFixture.request("lost.example.com"), timeout: .seconds(3))
         #expect(following.allSucceeded)
         #expect(await others.allSucceeded)
         #expect(relay.connections == 2)
