@@ -24,7 +24,9 @@ extension Resolver {
             report(.missesRefused(key.holder, domain: domain))
             return "limits.misses_per_second: too many names that are not cached, now below \(domain)"
         }
-        guard flights.shares.refuses(key.holder, share: policy.strategy.callShare(for: key)) else { return nil }
+        guard let share = policy.strategy.callShare(for: key),
+            flights.shares.refuses(key.holder, share: share, at: clock.now)
+        else { return nil }
         flights.refusedMisses += 1
         report(.callsRefused(key.holder))
         return "daily_limit, monthly_limit: this client's network has had its share of the calls that are left"

@@ -42,6 +42,7 @@ final class MissBrake {
     func refuses(_ name: Name, of network: ClientNetwork, at now: Instant) -> Name? {
         let domain = Self.domain(of: name)
         let (all, own) = (Key(network: network, domain: nil), Key(network: network, domain: domain))
+        if limits.countsDenialsAlone { return full(own, at: now) - now <= time(limits.burst) ? nil : domain }
         let (allFull, ownFull) = (full(all, at: now) + time(1), full(own, at: now) + time(Self.domainCost))
         guard max(allFull, ownFull) - now <= time(limits.burst) else { return domain }
         note(allFull, for: all)

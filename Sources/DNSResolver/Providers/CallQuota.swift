@@ -111,7 +111,7 @@ package struct CallQuota: Hashable, Sendable {
     /// that half the part that the time of the period's that has passed is. So one that floods leaves calls to the others,
     /// and one that is even over the day has all of them.
     ///
-    /// - Returns: nil while no limit is half spent, or where several servers share the count.
+    /// - Returns: `.max` while no limit is half spent, or where several servers share the count; nil without a limit.
     package func share(at time: Int64) -> Int? {
         guard dailyLimit > 0 || monthlyLimit > 0 else { return nil }
         let known = known(time)
@@ -120,12 +120,12 @@ package struct CallQuota: Hashable, Sendable {
         let ofMonth = (date.day - 1) * Self.secondsPerDay + seconds
         let day = share(.day, today(at: time), after: seconds, of: Self.secondsPerDay)
         let month = share(.month, thisMonth(at: time), after: ofMonth, of: date.daysInMonth * Self.secondsPerDay)
-        return day.map { min($0, month ?? $0) } ?? month
+        return min(day, month)
     }
 
-    private func share(_ period: Period, _ count: CallCount, after elapsed: Int64, of length: Int64) -> Int? {
+    private func share(_ period: Period, _ count: CallCount, after elapsed: Int64, of length: Int64) -> Int {
         let limit = limit(period)
-        guard limit > 0, allowance(period) == nil, count.calls >= limit / 2 else { return nil }
+        guard limit > 0, allowance(period) == nil, count.calls >= limit / 2 else { return .max }
         let part = Double(elapsed) / Double(length)
         return max(0, limit - count.calls) + Int(Double(limit - limit / 2) * part)
     }

@@ -30,8 +30,8 @@ package protocol Provider: AnyObject, Sendable {
     /// Why it may not be asked now whatever the state of its addresses, in words for users; nil when it may.
     var unavailability: String? { get }
 
-    /// How many of its calls one client network may have caused since half of a limit was spent; nil: no limit, or no half of
-    /// one is spent.
+    /// How many of its calls one client network may have caused since half of a limit was spent; `.max` while none is half
+    /// spent, nil without a limit.
     var callShare: Int? { get }
 
     /// Called when a question does not ask it because of its `unavailability`.

@@ -85,10 +85,10 @@ package final class Strategy {
         return providers.outlook(eligible(for: key))
     }
 
-    /// How many calls one client network may have caused since half of the limits was spent; nil where a provider that may
-    /// be asked has no limit, or has half of it left.
+    /// How many calls one client network may have caused since half of the limits was spent, `.max` before that; nil where a
+    /// provider that may be asked has no limit.
     func callShare(for key: FlightKey) -> Int? {
-        // Mostly no limit is near.
+        // Mostly there is no limit.
         guard providers.all.contains(where: { $0.callShare != nil }) else { return nil }
         var share: Int?
         for index in eligible(for: key) {

@@ -143,11 +143,49 @@ struct MissBrakeTests {
         }
     }
 
+    // MARK: Where calls are billed, without a key
+
+    @Test @Loop func `a flood of names that do not exist costs 250 calls, and 25 a second`() async {
+        machine.resolver.limitMisses(.whereBilled)
+        denyAll()
+        let refused = await flood(500, below: "example.com")
+        #expect((245...255).contains(refused))
+        var calls = 0
+        for _ in 0..<20 {
+            await machine.clock.advance(by: .seconds(1))
+            calls += 100 - (await flood(100, below: "example.com"))
+        }
+        #expect((490...510).contains(calls))
+    }
+
+    @Test @Loop func `however many names exist, none is refused: a crawler's, a measurement's`() async {
+        machine.resolver.limitMisses(.whereBilled)
+        #expect(await flood(5_000, below: "example.com") == 0)
+    }
+
+    @Test @Loop
+    func `a person's 400 names at once and 50 a second are never refused, one in ten of which does not exist`()
+        async
+    {
+        machine.resolver.limitMisses(.whereBilled)
+        var refused = 0
+        for second in 0..<30 {
+            for index in 0..<(second == 0 ? 400 : 50) {
+                let domain = "site\(index % 25).com"
+                if index % 10 == 0 { denyAll() } else { machine.vendor.behaviour = .addresses("192.0.2.1") }
+                refused += await flood(1, below: domain)
+            }
+            await machine.clock.advance(by: .seconds(1))
+        }
+        #expect(refused == 0)
+    }
+
     // MARK: Limits of calls
 
     @Test @Loop func `of calls that are nearly spent a flood has its share, and another client its names`() async throws
     {
         machine.provider.callShare = 250
+        _ = await machine.ask("first.example.net", from: Self.client)
         #expect(await flood(500, below: "example.com") == 250)
         for index in 0..<20 {
             #expect(await machine.ask("n\(index).example.net", from: Self.client).has("192.0.2.1"))
@@ -160,6 +198,7 @@ struct MissBrakeTests {
 
     @Test @Loop func `a name that was answered before is asked for again beyond the share`() async {
         machine.provider.callShare = 3
+        _ = await machine.ask("first.example.net", from: Self.client)
         #expect(await machine.ask("www.example.com", from: Self.flooder).has("192.0.2.1"))
         _ = await flood(10, below: "example.net")
         await machine.clock.advance(by: .seconds(400))
@@ -167,10 +206,20 @@ struct MissBrakeTests {
         #expect(again.has("192.0.2.1") && !again.isStale)
     }
 
+    @Test @Loop func `a network that is alone has all the calls, and is so again after a day`() async {
+        machine.provider.callShare = 5
+        #expect(await flood(20, below: "example.com") == 0)
+        _ = await machine.ask("first.example.net", from: Self.client)
+        #expect(await flood(20, below: "example.org") == 20)
+        await machine.clock.advance(by: .seconds(86_401))
+        #expect(await flood(20, below: "example.net") == 0)
+    }
+
     @Test @Loop func `once half of the limit is there again, nothing is counted`() async {
         machine.provider.callShare = 10
+        _ = await machine.ask("first.example.net", from: Self.client)
         #expect(await flood(20, below: "example.com") == 10)
-        machine.provider.callShare = nil
+        machine.provider.callShare = .max
         #expect(await flood(20, below: "example.org") == 0)
         machine.provider.callShare = 10
         #expect(await flood(20, below: "example.net") == 10)

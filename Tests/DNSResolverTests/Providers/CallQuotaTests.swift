@@ -1,4 +1,5 @@
 import DNSWire
+import Scheduling
 import Testing
 
 @testable import DNSResolver
@@ -16,10 +17,10 @@ struct CallQuotaTests {
 
     @Test(
         arguments: [
-            (499, 0, nil), (500, 0, 500), (750, 0, 250), (1_000, 0, 0), (500, 43_200, 750), (750, 86_399, 749),
-        ] as [(Int, Int64, Int?)])
+            (499, 0, .max), (500, 0, 500), (750, 0, 250), (1_000, 0, 0), (500, 43_200, 750), (750, 86_399, 749),
+        ] as [(Int, Int64, Int)])
     func `a client network may have what is left, and of the second half the part of the day that has passed`(
-        calls: Int, seconds: Int64, share: Int?
+        calls: Int, seconds: Int64, share: Int
     ) {
         let time = Self.march + seconds
         #expect(spent(calls, daily: 1_000, at: time).share(at: time) == share)
@@ -39,10 +40,13 @@ struct CallQuotaTests {
     @Test(arguments: [4_600, 5_000, 8_000])
     func `a day's ordinary traffic of one network is never beyond its share`(limit: Int) {
         var (quota, shares, refused) = (CallQuota(dailyLimit: limit), CallShares(), 0)
+        // Beside another one.
+        _ = shares.refuses(ClientNetwork(.v4(9)), share: .max, at: Instant(nanoseconds: 0))
         for (hour, calls) in Self.household.enumerated() {
             for index in 0..<calls {
                 let time = Self.march + Int64(hour * 3_600 + index * 3_600 / calls)
-                if shares.refuses(.daemon, share: quota.share(at: time)) {
+                let share = quota.share(at: time) ?? .max
+                if shares.refuses(.daemon, share: share, at: Instant(nanoseconds: 1)) {
                     refused += 1
                 } else {
                     _ = quota.take(at: time)
@@ -54,9 +58,11 @@ struct CallQuotaTests {
 
     @Test func `a flood at the beginning of the day leaves calls to later networks`() {
         var (quota, shares) = (CallQuota(dailyLimit: 1_000), CallShares())
+        _ = shares.refuses(ClientNetwork(.v4(2)), share: .max, at: Instant(nanoseconds: 0))
         func answered(_ network: ClientNetwork, _ count: Int) -> Int {
             (0..<count).count { _ in
-                !shares.refuses(network, share: quota.share(at: Self.march)) && quota.take(at: Self.march)
+                let share = quota.share(at: Self.march) ?? .max
+                return !shares.refuses(network, share: share, at: Instant(nanoseconds: 1)) && quota.take(at: Self.march)
             }
         }
         #expect(answered(ClientNetwork(.v4(1)), 1_500) == 750)
