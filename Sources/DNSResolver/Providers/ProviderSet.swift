@@ -90,7 +90,7 @@ package final class ProviderSet {
 
 extension Provider {
     /// Whether it may be asked for this name.
-    fileprivate nonisolated func serves(_ name: Name) -> Bool {
+    package nonisolated func serves(_ name: Name) -> Bool {
         names.isEmpty || names.contains { name.isWithin($0) }
     }
 }

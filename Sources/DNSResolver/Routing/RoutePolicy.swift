@@ -81,6 +81,17 @@ package struct RoutePolicy: Equatable, Sendable {
         return zone.suffix.name
     }
 
+    /// Whether providers may be asked for the host of a service that we use ourselves, in lower case: not where a list sends
+    /// it elsewhere, or where it belongs to the network. Names of no list are asked for, also where `protect` lists others.
+    package func mayTellProviders(of host: Name) -> Bool {
+        guard mode != .localDNSOnly, networkZone(of: host) == nil else { return false }
+        return switch listed(host) {
+        case .bypass, .forward: false
+        case .protect: true
+        case .portal, nil: NameSuffix(host).parent?.isRoot == false
+        }
+    }
+
     /// Why a name in lower case has its route, in words for operators, and the entry that decides it.
     func decision(on name: Name) -> (reason: String, rule: RoutingRule?) {
         let route = route(for: name, .a)

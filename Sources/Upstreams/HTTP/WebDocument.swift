@@ -1,4 +1,4 @@
-package import DNSResolver
+import DNSResolver
 package import DNSWire
 package import HTTPDNS
 package import Platform
@@ -6,7 +6,7 @@ package import Scheduling
 
 /// A document at an https URL, fetched again from time to time.
 ///
-/// Its host is looked up as that of a provider is, through LocalDNS: a forged address has no valid certificate.
+/// Its host is looked up as that of a provider is: a forged address has no valid certificate.
 @Loop
 package final class WebDocument {
     /// The time-out at one address: a long document over a slow line.
@@ -24,9 +24,9 @@ package final class WebDocument {
     /// - Parameters:
     ///   - host: a name, or an address as text.
     ///   - caFile: trust anchors (PEM); empty: the system's.
-    ///   - bootstrap: looks up the host; must not forward to us.
+    ///   - bootstrap: looks up the host.
     package init(
-        host: String, port: UInt16, path: String, caFile: String, proxy: SocketAddress?, bootstrap: any Upstream,
+        host: String, port: UInt16, path: String, caFile: String, proxy: SocketAddress?, bootstrap: HostSources,
         paths: NetworkPaths, loop: EventLoop
     ) {
         // The address is put in for each request.
@@ -41,12 +41,12 @@ package final class WebDocument {
         addresses = address.map { [$0] } ?? []
         lookup =
             address == nil
-            ? (try? Name(host)).map { HostAddresses(host: $0.lowercased, upstream: bootstrap, clock: loop) } : nil
+            ? (try? Name(host)).map { HostAddresses(host: $0.lowercased, sources: bootstrap, clock: loop) } : nil
         lookup?.onChange = { [weak self] in self?.addresses = $0 }
         _ = curlIsReady
     }
 
-    /// Fetches it from the first address that answers.
+    /// Fetches it from the first address that answers, of any source.
     ///
     /// - Parameter tag: the entity tag of the document that is there already: then the status is 304, without a body.
     package func fetch(unless tag: String?) async -> Result<HTTPResponse, UpstreamFailure> {
@@ -54,16 +54,21 @@ package final class WebDocument {
             lookup.refreshIfDue()
             await lookup.lookedUp(until: loop.now + HostAddresses.timeout)
         }
-        var failure = UpstreamFailure.network("\(origin.hosts[0]): LocalDNS has no address of it")
-        for address in addresses {
-            switch await get(tag, at: address) {
-            case .success(let response):
-                addresses = [address] + addresses.filter { $0 != address }
-                return .success(response)
-            case .failure(let reason): failure = reason
+        var failure = UpstreamFailure.network("\(origin.hosts[0]): no source has an address of it")
+        var tried: Set<IPAddress> = []
+        repeat {
+            for address in addresses where tried.insert(address).inserted {
+                switch await get(tag, at: address) {
+                case .success(let response):
+                    addresses = [address] + addresses.filter { $0 != address }
+                    return .success(response)
+                case .failure(let reason): failure = reason
+                }
             }
-        }
-        lookup?.addressFailed()
+            // The sources that were not asked yet may have others.
+            lookup?.addressFailed()
+            await lookup?.lookedUp(until: loop.now + HostAddresses.timeout)
+        } while !tried.isSuperset(of: addresses)
         return .failure(failure)
     }
 

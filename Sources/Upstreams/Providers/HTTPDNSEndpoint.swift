@@ -89,15 +89,15 @@ final class HTTPDNSEndpoint: Endpoint {
     private var answeredName: Name?
     private var nameAnswered = Instant(nanoseconds: 0)
     private let onAnswer: @Loop (HTTPDNSEndpoint) -> Void
-    private let onUnreachable: @Loop () -> Void
+    private let onUnreachable: @Loop (HTTPDNSEndpoint) -> Void
 
     /// - Parameters:
     ///   - onAnswer: called with the endpoint when the service has answered there.
-    ///   - onUnreachable: called when a probe got no reply at all, or no valid certificate.
+    ///   - onUnreachable: called with it when a probe got no reply at all, or no valid certificate.
     init(
         _ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ProviderAccount, paths: NetworkPaths,
         loop: EventLoop, onAnswer: @escaping @Loop (HTTPDNSEndpoint) -> Void,
-        onUnreachable: @escaping @Loop () -> Void
+        onUnreachable: @escaping @Loop (HTTPDNSEndpoint) -> Void
     ) {
         origin = settings.origin(at: address).reached(by: paths)
         nextHop = origin.nextHop
@@ -244,7 +244,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Records what a probe without a reply says about the address.
     private func note(_ failure: UpstreamFailure) {
         switch failure {
-        case .timeout, .network, .certificate: onUnreachable()
+        case .timeout, .network, .certificate: onUnreachable(self)
         default: break
         }
     }

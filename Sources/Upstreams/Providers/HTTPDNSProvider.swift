@@ -52,13 +52,13 @@ package final class HTTPDNSProvider: Provider {
     private let backlink = Backlink<HTTPDNSProvider>()
 
     /// - Parameters:
-    ///   - bootstrap: looks up the service's host if no address is configured; must not forward to us.
+    ///   - bootstrap: looks up the service's host if no address is configured.
     ///   - paths: says which addresses are unreachable now, and are therefore not tried.
     ///   - timeOfDay: seconds since 1970, for signatures and the quota.
     ///   - report: called with events for operators: the service's clock, the quota, the results of scheduling
     ///     calls.
     package init(
-        _ settings: HTTPDNSSettings, loop: EventLoop, bootstrap: any Upstream, paths: NetworkPaths = NetworkPaths(),
+        _ settings: HTTPDNSSettings, loop: EventLoop, bootstrap: HostSources, paths: NetworkPaths = NetworkPaths(),
         timeOfDay: @escaping @Sendable () -> Int64, report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
         name = settings.name
@@ -76,7 +76,7 @@ package final class HTTPDNSProvider: Provider {
         self.account = account
         // Over http nothing would verify that a looked-up address is the service's.
         let host = settings.knownAddresses.isEmpty && settings.scheme == .https ? try? Name(settings.host) : nil
-        lookup = host.map { HostAddresses(host: $0.lowercased, upstream: bootstrap, clock: loop) }
+        lookup = host.map { HostAddresses(host: $0.lowercased, sources: bootstrap, clock: loop) }
         // Over http a forged reply could name any addresses.
         schedule = settings.schedule.flatMap { schedule in
             guard settings.scheme == .https else { return nil }
@@ -121,6 +121,12 @@ package final class HTTPDNSProvider: Provider {
     deinit { backlink.cut() }
 
     package nonisolated var clientScoping: ClientScoping? { settings.clientSubnet.scoping }
+
+    /// Whether its own host needs no look-up.
+    package nonisolated var isKnownByAddress: Bool { !settings.knownAddresses.isEmpty }
+
+    /// Whether it may be asked for a host of another service now.
+    func mayLookUp(_ host: Name) -> Bool { serves(host) && unavailability == nil && !access.isActive }
 
     package nonisolated var isAuthenticated: Bool { settings.scheme == .https }
 
@@ -330,7 +336,10 @@ package final class HTTPDNSProvider: Provider {
         HTTPDNSEndpoint(
             settings, address, account, paths: paths, loop: loop,
             onAnswer: { [backlink] in backlink.object?.answered(at: $0) },
-            onUnreachable: { [lookup] in lookup?.addressFailed() })
+            onUnreachable: { [lookup, backlink] failed in
+                let others = backlink.object?.known.contains { $0 !== failed && $0.health.isUsable }
+                lookup?.addressFailed(isLast: others != true)
+            })
     }
 
     /// Called when one of the addresses, current or earlier, has answered.

@@ -2,12 +2,11 @@ import DNSResolver
 import DNSWire
 import Scheduling
 
-/// The addresses of a service's host, looked up through LocalDNS: never through ourselves, since we need the service to
-/// answer.
+/// The addresses of a service's host, from `HostSources`.
 ///
-/// LocalDNS may return forged responses here too. A forged address is never used for answers, since its certificate is
-/// invalid; but it must not displace a valid address either: `HTTPDNSProvider` retains addresses that have answered
-/// until a new one answers. The last addresses are retained until newer ones come; they are renewed when they are
+/// They may be forged. A forged address is never used for answers, since its certificate is invalid; but it must not
+/// displace a valid address either: `HTTPDNSProvider` retains addresses that have answered until a new one answers, and once
+/// an address does not answer, every source is asked, and the addresses of all are used. The last addresses are retained until newer ones come; they are renewed when they are
 /// needed after their TTL, so an idle daemon stays idle.
 @Loop
 final class HostAddresses {
@@ -16,32 +15,36 @@ final class HostAddresses {
     /// The least time between two look-ups without success: while no address is known, and while old ones are.
     ///
     /// No `Backoff`: a look-up is only made when a client needs the addresses, and costs one query to a server of LocalDNS,
-    /// which has a backoff of its own. Without addresses nothing else can be asked, so waiting longer would gain nothing.
+    /// or to a provider's address, which have a backoff of their own. Without addresses nothing else can be asked, so waiting longer would gain nothing.
     static let retryInterval: (withoutAddresses: Duration, withAddresses: Duration) = (.seconds(1), .seconds(30))
     /// The least time between a look-up and an early one made because an address does not answer.
     static let failureInterval: Duration = .seconds(10)
-    /// The most addresses of each family that are used, the first ones: each may cost connections, and a forged
+    /// The most addresses of each family and source that are used, the first ones: each may cost connections, and a forged
     /// response may contain thousands.
     static let familyLimit = 4
     /// The time-out of a look-up.
     static let timeout: Duration = .seconds(3)
 
     private let host: Name
-    private let upstream: any Upstream
+    private let sources: HostSources
     private let clock: any LoopClock
     private var addresses: [IPAddress] = []
     private var due: Instant
     private var lastLookup: Instant?
     private var isLookingUp = false
+    /// Whether every source is asked: an address of the better ones has not answered.
+    private var asksAll = false
+    /// Whether the last look-up has asked every source.
+    private var hasAskedAll = false
     /// Whether the network has changed since the current look-up began.
     private var isOutdated = false
     private var waiters: [LookupWaiter] = []
     /// Called with the new addresses whenever they have changed; never with an empty list.
     var onChange: (@Loop ([IPAddress]) -> Void)?
 
-    init(host: Name, upstream: any Upstream, clock: any LoopClock) {
+    init(host: Name, sources: HostSources, clock: any LoopClock) {
         self.host = host
-        self.upstream = upstream
+        self.sources = sources
         self.clock = clock
         due = clock.now
     }
@@ -62,16 +65,22 @@ final class HostAddresses {
         Loop.spawn { await self.refresh() }
     }
 
-    /// Makes the next look-up due earlier: an address does not answer, and may not be the service's any more.
-    func addressFailed() {
+    /// Called when an address does not answer: it may be forged, or not be the service's any more. The next look-up asks
+    /// every source, and is due at once unless the last one has.
+    ///
+    /// - Parameter isLast: whether no other one may be asked: then it is begun as soon as it is due.
+    func addressFailed(isLast: Bool = true) {
+        asksAll = true
         guard let lastLookup else { return }
-        due = min(due, lastLookup + Self.failureInterval)
+        due = min(due, hasAskedAll ? lastLookup + Self.failureInterval : clock.now)
+        if isLast { refreshIfDue() }
     }
 
     /// Looks up again at once: in another network the host may have other addresses. The known ones are used until
     /// then.
     func lookAgain() {
         due = clock.now
+        asksAll = false
         isOutdated = isLookingUp
         refreshIfDue()
     }
@@ -98,25 +107,23 @@ final class HostAddresses {
     }
 
     private func lookUp() async {
-        let question = UpstreamQuestion(name: host, types: [.a, .aaaa], deadline: clock.now + Self.timeout)
-        let reply = await upstream.ask(question)
+        let (replies, areAll) = await sources.replies(
+            about: host, asksAll: asksAll, until: clock.now + Self.timeout, at: clock.now)
         isLookingUp = false
+        hasAskedAll = areAll
         lastLookup = clock.now
-        let answers = [RecordType.a, .aaaa].compactMap { type -> Answer? in
-            guard case .answer(let answer) = reply.results[type] else { return nil }
-            return answer
-        }
+        let answers = replies.map { reply in [RecordType.a, .aaaa].compactMap { Self.answer(reply.results[$0]) } }
         // When only one family failed, its known addresses are retained.
-        var found = answers.flatMap { Self.first($0.addresses) }
+        var found = Self.distinct(answers.flatMap { $0.flatMap { Self.first($0.addresses) } })
         guard !found.isEmpty else {
             due =
                 clock.now + (addresses.isEmpty ? Self.retryInterval.withoutAddresses : Self.retryInterval.withAddresses)
             return
         }
-        for type in [RecordType.a, .aaaa] where Self.hasFailed(reply.results[type]) {
+        for type in [RecordType.a, .aaaa] where replies.allSatisfy({ Self.answer($0.results[type]) == nil }) {
             found += addresses.filter { $0.recordType == type }
         }
-        let ttl = answers.flatMap(\.answers).map(\.ttl).min() ?? 0
+        let ttl = answers.flatMap { $0.flatMap(\.answers) }.map(\.ttl).min() ?? 0
         due =
             clock.now + min(max(.seconds(Int64(ttl)), Self.refreshInterval.lowerBound), Self.refreshInterval.upperBound)
         guard found != addresses else { return }
@@ -131,8 +138,13 @@ final class HostAddresses {
         return taken
     }
 
-    private static func hasFailed(_ result: UpstreamResult?) -> Bool {
-        if case .answer = result { false } else { true }
+    private static func distinct(_ addresses: [IPAddress]) -> [IPAddress] {
+        var seen: Set<IPAddress> = []
+        return addresses.filter { seen.insert($0).inserted }
+    }
+
+    private static func answer(_ result: UpstreamResult?) -> Answer? {
+        if case .answer(let answer) = result { answer } else { nil }
     }
 }
 

@@ -49,10 +49,10 @@ final class RedisLink {
 
     /// - Parameters:
     ///   - node: the address of a node that is not looked up; nil: the server of the settings.
-    ///   - bootstrap: looks up the host; must not forward to us.
+    ///   - bootstrap: looks up the host.
     ///   - makeChannel: connects to an address; nil for a place without one.
     init(
-        _ place: RedisSettings.Place, node: SocketAddress? = nil, clock: any LoopClock, bootstrap: any Upstream,
+        _ place: RedisSettings.Place, node: SocketAddress? = nil, clock: any LoopClock, bootstrap: HostSources,
         paths: NetworkPaths, makeChannel: @escaping Connect, report: @escaping @Loop (Event) -> Void
     ) {
         self.clock = clock
@@ -69,7 +69,7 @@ final class RedisLink {
             addresses = [address]
         } else {
             lookup = (try? Name(host)).map {
-                HostAddresses(host: $0.lowercased, upstream: bootstrap, clock: clock)
+                HostAddresses(host: $0.lowercased, sources: bootstrap, clock: clock)
             }
             lookup?.onChange = { [weak self] found in self?.take(found.map { SocketAddress($0, port: port) }) }
         }
@@ -93,7 +93,7 @@ final class RedisLink {
     func reached(until deadline: Instant) async -> (any RedisChannel)? {
         start()
         await lookup?.lookedUp(until: deadline)
-        if port != nil, addresses.isEmpty { lastFailure = "LocalDNS has no address of its host" }
+        if port != nil, addresses.isEmpty { lastFailure = "no source has an address of its host" }
         return usable()
     }
 

@@ -1,4 +1,4 @@
-package import DNSResolver
+import DNSResolver
 import DNSWire
 package import HTTPDNS
 package import Platform
@@ -81,10 +81,10 @@ package final class SharedStore {
     /// Nil for a key that has not 32 bytes.
     ///
     /// - Parameters:
-    ///   - bootstrap: looks up the host of Redis; must not forward to us.
+    ///   - bootstrap: looks up the host of Redis.
     ///   - hasTime: whether this machine's clock can be right.
     package init?(
-        _ settings: SharedStoreSettings, loop: EventLoop, bootstrap: any Upstream, paths: NetworkPaths,
+        _ settings: SharedStoreSettings, loop: EventLoop, bootstrap: HostSources, paths: NetworkPaths,
         hasTime: @escaping @Loop () -> Bool, timeOfDay: @escaping @Sendable () -> Int64,
         report: @escaping @Loop (SharedStoreEvent) -> Void
     ) {

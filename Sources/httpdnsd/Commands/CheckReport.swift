@@ -32,11 +32,12 @@ struct CheckReport {
         let settings = examined.inForce?.applied(to: settings) ?? settings
         self.settings = settings
         policy = examined.text
-        self.warnings =
-            warnings + settings.remarks + settings.unreadableCertificateFiles() + examined.warnings
         localDNS = (try? Composition.localDNSServers(settings))?.map { $0.map(\.description) } ?? []
         search = Composition.searchDomains(settings).map(\.description)
         let routes = Composition.routes(settings, Translation(settings.answers.dns64, found: .none))
+        self.warnings =
+            warnings + settings.remarks + settings.unreadableCertificateFiles() + examined.warnings
+            + settings.hostsOfLocalDNSAlone(by: routes)
         examples = settings.exampleNames.prefix(Self.exampleLimit).map { name in
             (name, settings.sources(of: name, by: routes.route(for: name, .a)))
         }
@@ -186,6 +187,22 @@ extension Configuration {
         return names
     }
 
+    /// A warning for each provider whose host no other provider can look up (`HostSources`).
+    fileprivate func hostsOfLocalDNSAlone(by routes: RoutePolicy) -> [String] {
+        providers.compactMap { provider in
+            guard provider.url.scheme == .https, !provider.isKnownByAddress, case .name(let host) = provider.url.host,
+                !routes.mayTellProviders(of: host.lowercased)
+                    || !providers.contains(where: { other in
+                        other.isKnownByAddress
+                            && (other.names.isEmpty || other.names.contains { host.lowercased.isWithin($0) })
+                    })
+            else { return nil }
+            return
+                "provider \(provider.name): its host \(host) is looked up through LocalDNS alone, and a LocalDNS that forges or is"
+                + " silent keeps it away: write its addresses, or add a provider with addresses"
+        }
+    }
+
     /// The sources of a name, in the order in which they are asked.
     fileprivate func sources(of name: Name, by route: DNSResolver.Route) -> [String] {
         switch route {
@@ -200,6 +217,11 @@ extension Configuration {
             }
         }
     }
+}
+
+extension Configuration.ProviderEntry {
+    /// Whether its host needs no look-up.
+    fileprivate var isKnownByAddress: Bool { if case .address = url.host { true } else { !addresses.isEmpty } }
 }
 
 extension JSONWriter {

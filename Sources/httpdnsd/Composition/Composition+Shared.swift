@@ -16,10 +16,10 @@ extension Composition {
     static func shared(
         _ settings: Configuration, _ providers: [ConfiguredProvider], replacing old: Composition?,
         _ timeOfDay: TimeOfDay,
-        bootstrap: LocalDNS, paths: NetworkPaths, loop: EventLoop, events: EventLog
+        bootstrap: HostSources, paths: NetworkPaths, loop: EventLoop, events: EventLog
     ) -> SharedCache? {
         guard let wanted = SharedStoreSettings(settings.cache.shared) else { return nil }
-        let same = old?.shared.flatMap { $0.store.settings == wanted && old?.localDNS === bootstrap ? $0.store : nil }
+        let same = old?.shared.flatMap { $0.store.settings == wanted && old?.hosts === bootstrap ? $0.store : nil }
         let made =
             same
             ?? SharedStore(

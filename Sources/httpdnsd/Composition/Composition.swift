@@ -32,6 +32,8 @@ struct Composition {
     let settingsIdentity: String
     let localDNS: LocalDNS
     let forwarders: [LocalDNS]
+    /// What looks up the hosts of providers, of Redis and of the signed policy.
+    let hosts: HostSources
     let providers: [ConfiguredProvider]
     /// What is known of the addresses that LocalDNS gives for protected names.
     let checks: AddressChecks
@@ -69,6 +71,9 @@ struct Composition {
             old.flatMap { $0.settings.localDNS.asksLike(settings.localDNS) ? $0.localDNS : nil }
             ?? Self.localDNS(settings, replacing: old, limit: limit, paths: paths, loop: loop, report: report)
         self.localDNS = localDNS
+        // What stays over a reload goes on looking up by this one.
+        let hosts = old.flatMap { $0.localDNS === localDNS ? $0.hosts : nil } ?? HostSources(localDNS: localDNS)
+        self.hosts = hosts
         let timeOfDay =
             old?.timeOfDay
             ?? TimeOfDay(
@@ -91,15 +96,16 @@ struct Composition {
                 HTTPDNSSettings(
                     entry, proxy: settings.http.proxy.flatMap { SocketAddress($0) },
                     mark: settings.listen.servesHTTP ? LoopMark.ofProcess : nil), loop: loop,
-                bootstrap: localDNS, paths: paths,
+                bootstrap: hosts, paths: paths,
                 timeOfDay: { Int64(time(nil)) }, report: report)
             upstream.onDate = { timeOfDay.learn($0, from: entry.name) }
             if let record { upstream.restoreCalls(record) }
             return ConfiguredProvider(entry, upstream)
         }
+        hosts.use(providers.map(\.upstream))
         (sources, numbers) = Self.number(settings, providers, replacing: old)
         shared = Self.shared(
-            settings, providers, replacing: old, timeOfDay, bootstrap: localDNS, paths: paths, loop: loop,
+            settings, providers, replacing: old, timeOfDay, bootstrap: hosts, paths: paths, loop: loop,
             events: events)
     }
 
@@ -122,7 +128,8 @@ struct Composition {
         var known: [[LocalDNSServer]] = []
         if case .groups(let groups) = settings.localDNS.servers { known = groups.map { $0.map { LocalDNSServer($0) } } }
         let localDNS = LocalDNS(
-            groups: known, timeout: settings.localDNS.timeout, maxTTL: settings.localDNS.maxTTL, limit: limit, paths: paths, loop: loop,
+            groups: known, timeout: settings.localDNS.timeout, maxTTL: settings.localDNS.maxTTL, limit: limit,
+            paths: paths, loop: loop,
             report: report)
         if let old, old.settings.localDNS.findsLike(settings.localDNS) { localDNS.takeServers(of: old.localDNS) }
         localDNS.findServers = {
@@ -217,6 +224,7 @@ struct Composition {
     /// What decides how questions are answered.
     func policy(_ translation: Translation) -> ResolverPolicy {
         let routes = routes(translation)
+        hosts.routes = routes
         return ResolverPolicy(
             localAnswers: localAnswers(), routes: routes, strategy: strategy(mode: routes.mode), sources: sources,
             lastResort: lastResort(), preresolve: settings.preset.preresolve, translation: translation)

@@ -28,7 +28,7 @@ final class PolicyFetcher {
     ///   - location: `policy.url`.
     ///   - bootstrap: looks up the host.
     init(
-        _ location: PolicyLocation, _ settings: Configuration, _ bootstrap: any Upstream, paths: NetworkPaths,
+        _ location: PolicyLocation, _ settings: Configuration, _ bootstrap: HostSources, paths: NetworkPaths,
         loop: EventLoop
     ) {
         place =

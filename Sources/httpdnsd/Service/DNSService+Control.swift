@@ -97,6 +97,7 @@ extension DNSService: ControlTarget {
     func setSwitch(_ isOn: Bool) {
         if isOn != resolver.isOn {
             resolver.turn(on: isOn)
+            composition.hosts.routes = routesInForce
             tellDiskOfPolicy()
             log.logger.log(
                 isOn ? .switchOn : .switchOff,

@@ -23,7 +23,7 @@ extension DNSService {
         }
         discoverPrefix()
         policy.start(
-            fetchingBy: { [unowned self] in PolicyFetcher($0, base, composition.localDNS, paths: paths, loop: loop) },
+            fetchingBy: { [unowned self] in PolicyFetcher($0, base, composition.hosts, paths: paths, loop: loop) },
             onChange: { [unowned self] in await takePolicy() })
     }
 

@@ -47,7 +47,9 @@ final class DNSService {
     let listeners: QueryListeners
     /// The names that are asked for most, where they may be shown.
     var names: HottestNames
-    private var routes: RoutePolicy
+    private var routes: RoutePolicy {
+        didSet { composition.hosts.routes = routesInForce }
+    }
     var network: NetworkMonitor?
     /// Nil until the network is watched.
     var prefixDiscovery: PrefixDiscovery?

@@ -81,8 +81,33 @@ extension Integration {
             #expect(site.waitFor(2, status: 304), "\(site.statuses)")
             #expect(site.statuses.count { $0 == 200 } == 1)
             #expect(try show().contains("in force"))
-            // Looked up through LocalDNS, and never through ourselves.
-            #expect(vendor.callCount("policy.example.net") == 0)
+        }
+
+        @Test func `a hijacked LocalDNS does not keep a policy away whose host a provider knows`() throws {
+            let certificates = try TestCertificates()
+            let site = try PolicySite(try certificates.leaf(names: ["policy.example.net"]))
+            try publish(serial: 1, Self.bypass, to: site.path("fleet.policy"))
+            vendor.zone = FakeZone([
+                "www.example.com": .init(a: ["192.0.2.1"]), "policy.example.net": .init(a: ["127.0.0.1"]),
+            ])
+            localDNS.behave(.lie(["127.0.0.66"]), for: "policy.example.net")
+            let daemon = try Daemon(
+                configuration(
+                    "https://policy.example.net:\(site.address.port)/fleet.policy",
+                    "ca_file = \"\(certificates.authority)\""))
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") }, "\(daemon.errors)")
+        }
+
+        @Test func `a provider that forges does not keep a policy away whose host LocalDNS knows`() throws {
+            let certificates = try TestCertificates()
+            let site = try PolicySite(try certificates.leaf(names: ["policy.example.net"]))
+            try publish(serial: 1, Self.bypass, to: site.path("fleet.policy"))
+            vendor.zone = FakeZone(["*": .init(a: ["127.0.0.66"])])
+            let daemon = try Daemon(
+                configuration(
+                    "https://policy.example.net:\(site.address.port)/fleet.policy",
+                    "ca_file = \"\(certificates.authority)\""))
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") }, "\(daemon.errors)")
         }
 
         @Test func `after a restart an unchanged policy is not sent again, and a new one is taken`() throws {

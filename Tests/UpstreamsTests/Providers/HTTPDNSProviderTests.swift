@@ -84,7 +84,8 @@ struct HTTPDNSProviderTests {
             timeout: timeout)
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
         return await HTTPDNSProvider(
-            settings, loop: LoopRunner.shared.loop, bootstrap: bootstrap ?? nobody, paths: paths, timeOfDay: time,
+            settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: bootstrap ?? nobody), paths: paths,
+            timeOfDay: time,
             report: { events?.events.append($0) })
     }
 
@@ -348,7 +349,8 @@ struct HTTPDNSProviderTests {
             addresses: [SocketAddress(.v4(0x7f00_0001), port: server.address.port)], timeout: .patience)
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
         let provider = await HTTPDNSProvider(
-            settings, loop: LoopRunner.shared.loop, bootstrap: nobody, timeOfDay: { 1_700_000_000 })
+            settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: nobody),
+            timeOfDay: { 1_700_000_000 })
         _ = try await ask(provider)
         #expect(server.requests.count == 1)
     }

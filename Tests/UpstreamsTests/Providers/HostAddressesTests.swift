@@ -38,7 +38,9 @@ struct HostAddressesTests {
     }
 
     @Loop private func make() -> (HostAddresses, Seen) {
-        let (addresses, seen) = (HostAddresses(host: host, upstream: upstream, clock: clock), Seen())
+        let (addresses, seen) = (
+            HostAddresses(host: host, sources: HostSources(localDNS: upstream), clock: clock), Seen()
+        )
         addresses.onChange = { seen.changes.append($0) }
         return (addresses, seen)
     }

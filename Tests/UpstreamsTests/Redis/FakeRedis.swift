@@ -48,7 +48,8 @@ final class FakeRedis {
 
     func link(_ host: String = "192.0.2.1", node: SocketAddress? = nil) -> RedisLink {
         RedisLink(
-            .host(host, port: 6_379, usesTLS: false), node: node, clock: clock, bootstrap: bootstrap,
+            .host(host, port: 6_379, usesTLS: false), node: node, clock: clock,
+            bootstrap: HostSources(localDNS: bootstrap),
             paths: NetworkPaths(),
             makeChannel: { [self] address, events in
                 channels.append(Channel(address, events))

@@ -52,7 +52,8 @@ final class FakeCounts {
             func link(_ node: SocketAddress?) -> RedisLink {
                 RedisLink(
                     .host("192.0.2.1", port: 6_379, usesTLS: false), node: node, clock: clock,
-                    bootstrap: FakeUpstream("localdns", .addresses("192.0.2.1"), clock: clock), paths: NetworkPaths(),
+                    bootstrap: HostSources(localDNS: FakeUpstream("localdns", .addresses("192.0.2.1"), clock: clock)),
+                    paths: NetworkPaths(),
                     makeChannel: { [unowned counts] _, _ in Channel(counts) }, report: { _ in })
             }
             let nodes = RedisNodes(home: link(nil), clock: clock, timeout: .milliseconds(50)) { link($0) }

@@ -58,7 +58,8 @@ struct VerifiedAddressTests {
             name: "service", format: AnsweringFormat(), scheme: .https, host: "service.example",
             caFile: certificates.authority, timeout: .patience)
         upstream = await HTTPDNSProvider(
-            settings, loop: LoopRunner.shared.loop, bootstrap: SilentBootstrap(), timeOfDay: { 1_700_000_000 })
+            settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: SilentBootstrap()),
+            timeOfDay: { 1_700_000_000 })
     }
 
     @concurrent private func format() async throws -> Nginx {

@@ -1,0 +1,109 @@
+package import DNSResolver
+import DNSWire
+package import Scheduling
+
+/// What hosts of services are looked up by: the providers whose own addresses are known, in their order, and LocalDNS
+/// last. Never by ourselves, since we may need the service to answer.
+///
+/// Any of them may return forged addresses: the service's certificate decides.
+@Loop
+package final class HostSources {
+    /// The most addresses of a provider that are asked for one host.
+    private static let mostEndpoints = 2
+
+    private let localDNS: any Upstream
+    private var providers: [HTTPDNSProvider] = []
+    /// Decides which hosts providers may hear of; nil: of all.
+    package var routes: RoutePolicy?
+
+    /// - Parameter localDNS: must not forward to us.
+    package nonisolated init(localDNS: any Upstream) { self.localDNS = localDNS }
+
+    /// Takes the providers of the configuration. Those whose own host is looked up are left out: none waits for itself, nor
+    /// two for each other.
+    package func use(_ providers: [HTTPDNSProvider]) { self.providers = providers.filter(\.isKnownByAddress) }
+
+    /// Asks for the addresses of a host.
+    ///
+    /// - Parameter asksAll: whether every source is asked, all at once; else one after the other, until one has an address.
+    /// - Returns: the replies, those of the better sources first, and whether every source was asked.
+    func replies(
+        about host: Name, asksAll: Bool, until deadline: Instant, at now: Instant
+    ) async -> (replies: [UpstreamReply], areAll: Bool) {
+        let able = routes?.mayTellProviders(of: host) == false ? [] : providers.filter { $0.mayLookUp(host) }
+        var question = UpstreamQuestion(name: host, types: [.a, .aaaa], deadline: deadline)
+        if asksAll { return (await allReplies(of: able, to: question, at: now), true) }
+        // Half of the time is LocalDNS's.
+        let share = (deadline - now) / max(1, 2 * able.count)
+        for (number, provider) in able.enumerated() {
+            question.deadline = now + share * (number + 1)
+            let reply = await reply(of: provider, to: question, within: share)
+            if reply.hasAddress { return ([reply], false) }
+        }
+        question.deadline = deadline
+        return ([await localDNS.ask(question)], true)
+    }
+
+    private func allReplies(
+        of able: [HTTPDNSProvider], to question: UpstreamQuestion, at now: Instant
+    ) async -> [UpstreamReply] {
+        await withTaskGroup(of: (Int, UpstreamReply).self) { group in
+            for (number, provider) in able.enumerated() {
+                group.addTask {
+                    (number, await self.reply(of: provider, to: question, within: question.deadline - now))
+                }
+            }
+            group.addTask { (able.count, await self.localDNS.ask(question)) }
+            var replies: [(Int, UpstreamReply)] = []
+            for await reply in group { replies.append(reply) }
+            return replies.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+
+    /// Asks at one address of a provider after the other, until one replies.
+    private func reply(
+        of provider: HTTPDNSProvider, to question: UpstreamQuestion, within time: Duration
+    ) async -> UpstreamReply {
+        let endpoints = provider.endpoints.filter(\.health.isUsable).prefix(Self.mostEndpoints)
+        var last = UpstreamReply(failure: .timeout, types: question.types)
+        for (number, endpoint) in endpoints.enumerated() {
+            var question = question
+            question.deadline = question.deadline - time / endpoints.count * (endpoints.count - 1 - number)
+            last = await reply(at: endpoint, of: provider, to: question)
+            if last.hasAnswer { break }
+        }
+        return last
+    }
+
+    private func reply(
+        at endpoint: any Endpoint, of provider: HTTPDNSProvider, to question: UpstreamQuestion
+    ) async -> UpstreamReply {
+        guard !provider.answersBothFamilies else { return await endpoint.reply(to: question) }
+        var (first, second) = (question, question)
+        (first.types, second.types) = ([.a], [.aaaa])
+        async let other = endpoint.reply(to: second)
+        var reply = await endpoint.reply(to: first)
+        for (type, result) in await other.results { reply.results[type] = result }
+        return reply
+    }
+}
+
+extension Endpoint {
+    /// Makes one attempt.
+    fileprivate func reply(to question: UpstreamQuestion) async -> UpstreamReply {
+        await withCheckedContinuation { continuation in
+            _ = begin(question) { continuation.resume(returning: $0) }
+        }
+    }
+}
+
+extension UpstreamReply {
+    fileprivate var answers: [Answer] {
+        results.map(\.value).compactMap { if case .answer(let answer) = $0 { answer } else { nil } }
+    }
+
+    /// Whether there is an answer, be it that there is no address.
+    fileprivate var hasAnswer: Bool { !answers.isEmpty }
+
+    fileprivate var hasAddress: Bool { answers.contains { !$0.addresses.isEmpty } }
+}

@@ -1,0 +1,147 @@
+import DNSResolver
+import DNSWire
+import HTTPDNS
+import Platform
+import Scheduling
+import TestServers
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// LocalDNS with one answer for every name, or none.
+@Loop
+private final class OneAnswer: Upstream {
+    nonisolated let name = "LocalDNS"
+    private let address: IPAddress?
+    private(set) var asked = 0
+
+    nonisolated init(_ address: IPAddress?) { self.address = address }
+
+    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        asked += 1
+        guard let address else { return UpstreamReply(failure: .timeout, types: question.types) }
+        return UpstreamReply([
+            .a: .answer(Answer(name: question.name, addresses: [address], ttl: 300)),
+            .aaaa: .answer(.negative(name: question.name, ttl: 300)),
+        ])
+    }
+}
+
+@Suite(.onLoop, .timeLimit(.minutes(10)))
+struct HostSourcesTests {
+    /// What a provider and LocalDNS say: the second may be forged.
+    private static let right = IPAddress.v4(0xc000_0207)
+    private static let local = IPAddress.v4(0xcb00_7142)
+
+    private let clock = ManualClock()
+    private let server: FakeHTTPDNS
+    private let localDNS = OneAnswer(Self.local)
+    private let host: Name
+
+    init() throws {
+        server = try FakeHTTPDNS(HTTPFixture.zone)
+        host = try Name("dns.example.com")
+    }
+
+    @Loop private func provider(
+        _ name: String = "known", host: String = "127.0.0.1", names: [Name] = [], timeout: Duration = .patience
+    ) -> HTTPDNSProvider {
+        HTTPDNSProvider(
+            HTTPDNSSettings(
+                name: name, format: AliyunFormat(account: "139450", secret: nil, crypto: OpenSSLCrypto()),
+                scheme: host == "127.0.0.1" ? .http : .https,
+                host: host, port: server.address.port, names: names, timeout: timeout),
+            loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: localDNS),
+            timeOfDay: { 1_700_000_000 })
+    }
+
+    /// What the host's addresses become by one look-up.
+    @Loop private func lookedUp(
+        by providers: [HTTPDNSProvider], routes: RoutePolicy? = nil, localDNS: OneAnswer? = nil
+    ) async -> (HostAddresses, [[IPAddress]]) {
+        let sources = HostSources(localDNS: localDNS ?? self.localDNS)
+        sources.use(providers)
+        sources.routes = routes
+        let addresses = HostAddresses(host: host, sources: sources, clock: LoopRunner.shared.loop)
+        let seen = SeenAddresses()
+        addresses.onChange = { seen.all.append($0) }
+        addresses.refreshIfDue()
+        await addresses.lookedUp(until: .bootTime + .patience)
+        return (addresses, seen.all)
+    }
+
+    @Test @Loop func `a host is looked up through a provider that is known by address, and LocalDNS is not asked`()
+        async
+    {
+        let (_, found) = await lookedUp(by: [provider()])
+        #expect(found == [[Self.right]])
+        #expect(localDNS.asked == 0)
+        #expect(server.calls == [.init(.aliyun, "dns.example.com", "4,6")])
+    }
+
+    @Test(arguments: [HTTPFault.closeBeforeReply, .status(500), .body([])]) @Loop
+    func `when the provider fails LocalDNS is asked`(fault: HTTPFault) async {
+        server.misbehave(fault)
+        let (_, found) = await lookedUp(by: [provider()])
+        #expect(found == [[Self.local]])
+    }
+
+    @Test @Loop func `when the provider is silent LocalDNS is asked in time`() async {
+        server.misbehave(.hang)
+        let (_, found) = await lookedUp(by: [provider()])
+        #expect(found == [[Self.local]])
+    }
+
+    @Test @Loop func `a provider that is looked up itself, or is for other names, is not asked`() async throws {
+        let named = provider(host: "service.example.com")
+        let others = provider(names: [try Name("example.net")])
+        let (_, found) = await lookedUp(by: [named, others])
+        #expect(found == [[Self.local]])
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test @Loop func `what a list sends elsewhere, or the network owns, no provider hears of`() async throws {
+        let routes = [
+            RoutePolicy(bypass: [try Name("example.com")]), RoutePolicy(mode: .localDNSOnly),
+            RoutePolicy(forward: [[try Name("example.com")]]), RoutePolicy(networkNames: [try Name("example.com")]),
+        ]
+        for routes in routes {
+            let (_, found) = await lookedUp(by: [provider()], routes: routes)
+            #expect(found == [[Self.local]])
+        }
+        #expect(server.requests.isEmpty)
+        let (_, found) = await lookedUp(by: [provider()], routes: RoutePolicy(protect: [try Name("example.net")]))
+        #expect(found == [[Self.right]])
+    }
+
+    @Test func `a host of one label stays in the network unless a list protects it`() throws {
+        let host = try Name("redis")
+        #expect(!RoutePolicy().mayTellProviders(of: host))
+        #expect(RoutePolicy(protect: [host]).mayTellProviders(of: host))
+    }
+
+    @Test @Loop func `when an address does not answer every source is asked at once, the better ones first`() async {
+        let (addresses, _) = await lookedUp(by: [provider()])
+        let seen = SeenAddresses()
+        addresses.onChange = { seen.all.append($0) }
+        addresses.addressFailed()
+        await addresses.lookedUp(until: .bootTime + .patience)
+        #expect(seen.all == [[Self.right, Self.local]])
+        // Not again and again.
+        addresses.addressFailed()
+        await addresses.lookedUp(until: .bootTime + .patience)
+        #expect(localDNS.asked == 1)
+    }
+
+    @Test @Loop func `without any provider LocalDNS is asked, as before`() async {
+        let (_, found) = await lookedUp(by: [])
+        #expect(found == [[Self.local]])
+        let (_, none) = await lookedUp(by: [], localDNS: OneAnswer(nil))
+        #expect(none.isEmpty)
+    }
+}
+
+private final class SeenAddresses {
+    var all: [[IPAddress]] = []
+}
