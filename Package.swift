@@ -168,7 +168,8 @@ let package = Package(
             .testTarget(
                 name: "MainTests", dependencies: ["TestServers", "TestSupport", "httpdnsd"], swiftSettings: settings),
             .testTarget(
-                name: "IntegrationTests", dependencies: ["TestServers", "TestSupport", "DNSWire", "httpdnsd"],
+                name: "IntegrationTests",
+                dependencies: ["Configuration", "TestServers", "TestSupport", "DNSWire", "httpdnsd"],
                 swiftSettings: settings),
             // With the stages of IntegrationTests.
             .testTarget(

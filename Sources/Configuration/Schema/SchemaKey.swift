@@ -8,6 +8,8 @@ package struct SchemaKey: Hashable, Sendable {
     package var range: String?
     /// As it would be written in the file; for a value that depends on others, what it is.
     package var defaultText: String
+    /// Whether an answer may be another one under another value, as `Setting` says.
+    package var shapesAnswers: Bool
     /// What it does, one sentence.
     package var summary: String
 }

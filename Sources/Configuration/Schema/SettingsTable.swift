@@ -59,7 +59,8 @@ struct Setting<Table: SettingsTable>: Sendable {
             let kind = kind()
             let key = SchemaKey(
                 path: name, type: kind.type, range: kind.range,
-                defaultText: shown ?? kind.write(Table()[keyPath: field]), summary: summary)
+                defaultText: shown ?? kind.write(Table()[keyPath: field]), shapesAnswers: shapesAnswers,
+                summary: summary)
             return Description(key: key, children: kind.children(), isArray: kind.isArrayOfTables)
         }
         let text: @Sendable (Table) -> String = { table in "\(name) = \(kind().write(table[keyPath: field]))" }

@@ -118,6 +118,12 @@ package final class FakeLocalDNS: Sendable {
         for held in released { held.send(zone.reply(to: held.query)) }
     }
 
+    /// The zone that it answers from; may be changed at any time.
+    package var zone: FakeZone {
+        get { monitor.read { $0.zone } }
+        set { monitor.withLock { $0.zone = newValue } }
+    }
+
     /// The questions so far.
     package var questions: [Question] { monitor.read { $0.questions } }
 
