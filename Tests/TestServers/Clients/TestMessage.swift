@@ -129,6 +129,7 @@ package enum TestRecordType {
     package static let txt: UInt16 = 16
     package static let aaaa: UInt16 = 28
     package static let opt: UInt16 = 41
+    package static let ds: UInt16 = 43
     package static let rrsig: UInt16 = 46
     package static let dnskey: UInt16 = 48
     package static let https: UInt16 = 65

@@ -50,7 +50,8 @@ package enum TestName {
 }
 
 extension TestMessage {
-    /// The message in wire form; owner names equal to the question's name are written as a pointer to it.
+    /// The message in wire form; owner names equal to the question's name are written as a pointer to it, except the
+    /// root: that of an OPT record has to be a zero (RFC 6891 section 6.1.2).
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append16(id)
@@ -64,7 +65,8 @@ extension TestMessage {
             bytes.append16(question.class)
         }
         for record in answers + authorities + additionals {
-            bytes += record.name == questions.first?.name ? [0xc0, 12] : TestName.wire(record.name)
+            let isPointer = record.name == questions.first?.name && record.name != "."
+            bytes += isPointer ? [0xc0, 12] : TestName.wire(record.name)
             bytes.append16(record.type)
             bytes.append16(record.class)
             bytes.append32(record.ttl)

@@ -1,9 +1,9 @@
 import TestSupport
 
-/// Another DNS server that forwards every question, on port 5353 of a client host's loopback.
+/// Another DNS server that forwards every question, on a client host's loopback: Unbound on port 5353, dnsmasq on 5354.
 package final class ForwardingServer: Sendable {
     /// The address on which it listens.
-    package let address = TestAddress("127.0.0.1", port: 5_353)
+    package let address: TestAddress
     private let directory: TemporaryDirectory
     private let process: ChildProcess
 
@@ -17,10 +17,11 @@ package final class ForwardingServer: Sendable {
         on host: ClientHost, upstream: TestAddress? = nil, trustAnchor: String? = nil, options: String = ""
     ) throws -> ForwardingServer {
         let upstream = upstream ?? TestAddress("127.0.0.1", port: 53)
-        return try ForwardingServer(ready: "start of service") { directory in
+        let address = TestAddress("127.0.0.1", port: 5_353)
+        return try ForwardingServer(address, ready: "start of service") { directory in
             let text = """
                 server:
-                    interface: 127.0.0.1@5353
+                    interface: \(address.host)@\(address.port)
                     do-not-query-localhost: no
                     module-config: "\(trustAnchor == nil ? "" : "validator ")iterator"
                     \(trustAnchor.map { "trust-anchor: \"\($0)\"" } ?? "")
@@ -36,15 +37,28 @@ package final class ForwardingServer: Sendable {
 
     /// dnsmasq, which asks the daemon.
     ///
-    /// - Parameter options: more options of its command.
-    package static func dnsmasq(on host: ClientHost, options: [String] = []) throws -> ForwardingServer {
-        try ForwardingServer(ready: Dnsmasq.ready) { _ in
+    /// - Parameters:
+    ///   - trustAnchor: a DS record in zone-file form: makes it validate names below its owner.
+    ///   - options: more options of its command.
+    package static func dnsmasq(
+        on host: ClientHost, trustAnchor: String? = nil, options: [String] = []
+    ) throws -> ForwardingServer {
+        let address = TestAddress("127.0.0.1", port: 5_354)
+        let anchor = trustAnchor.map { record in
+            let fields = record.split(separator: " ")
+            return "--trust-anchor=" + ([fields[0]] + fields.suffix(4)).joined(separator: ",")
+        }
+        let validation = anchor.map { ["--dnssec", $0] } ?? []
+        return try ForwardingServer(address, ready: Dnsmasq.ready) { _ in
             host.namespace.prefix
-                + Dnsmasq.command(at: TestAddress("127.0.0.1", port: 5_353), ["--server=127.0.0.1#53"] + options)
+                + Dnsmasq.command(at: address, ["--server=127.0.0.1#53"] + validation + options)
         }
     }
 
-    private init(ready: String, _ command: (TemporaryDirectory) throws -> [String]) throws {
+    private init(
+        _ address: TestAddress, ready: String, _ command: (TemporaryDirectory) throws -> [String]
+    ) throws {
+        self.address = address
         directory = try TemporaryDirectory()
         process = try ChildProcess(command(directory))
         guard process.waitForOutput(.patience, { $1.contains(ready) }) else {
@@ -54,7 +68,7 @@ package final class ForwardingServer: Sendable {
 }
 
 /// What all Unbound servers of the tests share.
-enum Unbound {
+package enum Unbound {
     /// Clauses that restrict it to its own directory.
     static let common = """
             username: ""
@@ -70,6 +84,11 @@ enum Unbound {
         """
 
     static func command(_ file: String) -> [String] { ["unbound", "-d", "-c", file] }
+
+    /// Lines of its `server:` clause: it has itself no zones of these names, which it otherwise has.
+    package static func withoutZones(_ names: [String]) -> String {
+        names.map { "local-zone: \"\($0)\" nodefault" }.joined(separator: "\n")
+    }
 }
 
 /// What all dnsmasq servers of the tests share.
