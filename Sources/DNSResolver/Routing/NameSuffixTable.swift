@@ -91,6 +91,9 @@ struct NameSuffixTable<Value: Equatable> {
         return slots[index(of: suffix, Self.hash(suffix))].value
     }
 
+    /// Whether there is an entry for exactly this name.
+    func has(_ name: Name) -> Bool { self[NameSuffix(name)] != nil }
+
     /// The entry for the name itself or its nearest parent.
     ///
     /// - Parameter belowRoot: ignores an entry for the root, which is a parent of every name.

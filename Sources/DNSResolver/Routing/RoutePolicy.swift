@@ -48,22 +48,16 @@ package struct RoutePolicy: Equatable, Sendable {
     }
 
     /// The route of a question, by its name in lower case: single labels do not leave the network unless a list has
-    /// them. DS is the parent's record, and takes the route of its name (RFC 4034 section 5).
+    /// them.
     package func route(for name: Name, _ type: RecordType = .a) -> Route {
-        if type == .ds, let parent = name.parent { return route(for: parent, belongsToDelegation: true) }
-        return route(for: name, belongsToDelegation: type.belongsToDelegation)
-    }
-
-    /// - Parameter belongsToDelegation: whether the records of the root and of top-level domains are asked for, which no
-    ///   local network has.
-    private func route(for name: Name, belongsToDelegation: Bool) -> Route {
+        let name = name.holder(of: type)
         let listed = listed(name)
         if networkZone(of: name) != nil {
             // An entry for the root matches every name; only one of `forward` applies to these names too.
             if let listed, case .forward = listed { return listed }
             return .bypass
         }
-        let route = listed ?? unlistedRoute(for: name, belongsToDelegation: belongsToDelegation)
+        let route = listed ?? unlistedRoute(for: name, type)
         guard mode == .localDNSOnly || !lists.providersKnowAll else { return route }
         return switch route {
         case .bypass, .forward: route
@@ -124,12 +118,14 @@ package struct RoutePolicy: Equatable, Sendable {
         return (lists.providersKnowAll ? "no list has it" : "no provider has it among its names", nil)
     }
 
-    private func unlistedRoute(for name: Name, belongsToDelegation: Bool) -> Route {
+    private func unlistedRoute(for name: Name, _ type: RecordType) -> Route {
+        // Whatever is listed: below what a validator cannot verify, no listed name is secure.
         guard let parent = NameSuffix(name).parent, !parent.isRoot else {
-            // Whatever is listed: below what a validator cannot verify, no listed name is secure.
-            return belongsToDelegation ? .protect(explicit: false) : .bypass
+            return type.belongsToDelegation ? .protect(explicit: false) : .bypass
         }
-        guard lists.protectsUnlisted else { return .bypass }
+        guard lists.protectsUnlisted else {
+            return type.isKey && lists.aboveProtected.has(name) ? .protect(explicit: false) : .bypass
+        }
         if lists.providerNames.nearest(to: name) != nil { return .protect(explicit: true) }
         return .protect(explicit: false)
     }
@@ -148,6 +144,14 @@ extension RecordType {
     /// Whether the root and top-level domains have such records for validators and resolvers: DNSSEC's types (RFC 4034, RFC
     /// 5155, RFC 7344), NS and SOA.
     fileprivate var belongsToDelegation: Bool { [2, 6, 43, 46, 47, 48, 50, 51, 59, 60].contains(rawValue) }
+
+    /// Whether validators ask for it at each zone above a name: DS or DNSKEY (RFC 4035 section 5).
+    fileprivate var isKey: Bool { self == .ds || rawValue == 48 }
+}
+
+extension Name {
+    /// The name in whose zone records of this type are: of DS the parent (RFC 4034 section 5).
+    func holder(of type: RecordType) -> Name { type == .ds ? parent ?? self : self }
 }
 
 /// The contents of the lists. An object: the policy is passed on with each question, and a list may be long.
@@ -156,6 +160,9 @@ private final class RoutingLists: Sendable, Equatable {
     let rules: NameSuffixTable<UInt16>
     /// Whether names that no list matches are protected.
     let protectsUnlisted: Bool
+    /// While names that no list matches are not protected: the parents of those that are, but for the root and top-level
+    /// domains.
+    let aboveProtected: NameSuffixTable<Bool>
     /// Domains that the C library appends to short names; names below them may belong to the local network.
     let searchDomains: NameSuffixTable<Bool>
     /// Suffixes that a provider is asked for explicitly.
@@ -173,6 +180,7 @@ private final class RoutingLists: Sendable, Equatable {
         self.networkNames = Self.table(
             of: networkNames + searchDomains.filter { $0.isWithin(NetworkNames.multicast) })
         self.protectsUnlisted = protectsUnlisted
+        aboveProtected = protectsUnlisted ? NameSuffixTable() : Self.parents(of: protect)
         self.searchDomains = Self.searchTable(of: searchDomains, self.networkNames)
         providerNames = Self.table(of: providers.flatMap { $0 })
         providersKnowAll = providers.contains(where: \.isEmpty)
@@ -204,6 +212,20 @@ private final class RoutingLists: Sendable, Equatable {
     static func table(of names: [Name]) -> NameSuffixTable<Bool> {
         var table = NameSuffixTable<Bool>()
         for name in names { table.set(true, for: name) }
+        return table
+    }
+
+    /// The parents of all names, but for the root and top-level domains.
+    private static func parents(of names: NameList) -> NameSuffixTable<Bool> {
+        var table = NameSuffixTable<Bool>()
+        for name in names {
+            var next = name.parent
+            // Where one is there, so are its parents.
+            while let parent = next, let above = parent.parent, !above.isRoot, !table.has(parent) {
+                table.set(true, for: parent)
+                next = above
+            }
+        }
         return table
     }
 

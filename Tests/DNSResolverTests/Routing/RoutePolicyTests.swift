@@ -114,6 +114,38 @@ struct RoutePolicyTests {
         #expect(forward.route(for: try Name("www." + zone.description), .ds) == .forward(index: 0))
     }
 
+    @Test(arguments: ["bank.co.uk", "www.bank.co.uk", "a.b.bank.co.uk"])
+    func `the keys above what is protected are the providers', though no list has their names`(listed: String) throws {
+        let policy = RoutePolicy(protect: [try Name(listed)])
+        let dnskey = try #require(RecordType("DNSKEY"))
+        var name = try Name(listed)
+        while let parent = name.parent {
+            let listed = policy.listed(name) == nil ? Route.protect(explicit: false) : .protect(explicit: true)
+            #expect(policy.route(for: name, dnskey) == listed)
+            #expect(policy.route(for: name, .ds) == .protect(explicit: false))
+            name = parent
+        }
+    }
+
+    @Test(arguments: ["A", "SOA", "NS", "TXT", "NSEC"])
+    func `other types of the names above what is protected go to LocalDNS, as keys of all other names do`(
+        type: String
+    ) throws {
+        let policy = RoutePolicy(protect: [try Name("www.bank.co.uk")], bypass: [try Name("ac.uk")])
+        #expect(policy.route(for: try Name("bank.co.uk"), try #require(RecordType(type))) == .bypass)
+        for name in ["mail.bank.co.uk", "bank.example.com", "www.ac.uk"] {
+            #expect(policy.route(for: try Name(name), try #require(RecordType("DNSKEY"))) == .bypass)
+        }
+    }
+
+    @Test func `a list that has a name above what is protected decides about its keys`() throws {
+        let (zone, dnskey) = (try Name("bank.co.uk"), try #require(RecordType("DNSKEY")))
+        let protect: NameList = [try Name("www.bank.co.uk")]
+        #expect(RoutePolicy(protect: protect, bypass: [zone]).route(for: zone, dnskey) == .bypass)
+        #expect(RoutePolicy(protect: protect, forward: [[zone]]).route(for: zone, dnskey) == .forward(index: 0))
+        #expect(RoutePolicy(mode: .localDNSOnly, protect: protect).route(for: zone, dnskey) == .bypass)
+    }
+
     @Test
     func `a single label that protect lists is protected`() throws {
         let name = try Name("intranet")

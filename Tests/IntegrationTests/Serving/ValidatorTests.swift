@@ -96,6 +96,21 @@ extension Integration {
             withExtendedLifetime(daemon) {}
         }
 
+        @Test(arguments: [["www.signed.example", "outward.signed.example"], ["signed.example"]], Validator.allCases)
+        func `what is protected is secure, though no list has its parents and LocalDNS no signatures`(
+            protect: [String], validator: Validator
+        ) throws {
+            let stage = try ValidatorStage(.plain)
+            let daemon = try stage.daemon(stage.provider(), route: DaemonConfiguration.route(protect: protect))
+            let cases = [
+                Case("www.signed.example", is: "secure 192.0.2.1"),
+                Case("www.signed.example", RecordType.txt, is: "secure 0"),
+                Case("outward.signed.example", is: "insecure 192.0.2.4"),
+            ]
+            try stage.check(cases, at: validator)
+            withExtendedLifetime(daemon) {}
+        }
+
         @Test(arguments: Validator.allCases)
         func `through an address service signed names fail, but for those that the validator is not to verify`(
             validator: Validator
