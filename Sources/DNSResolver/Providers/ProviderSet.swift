@@ -26,13 +26,14 @@ package final class ProviderSet {
         probes = Probes(clock: clock, report: report)
     }
 
-    /// The providers that may be asked, best first.
+    /// The providers that may be asked, best first: for DS those of the parent, which has it.
     ///
     /// With DO or CD those that carry any type come first: the others cannot return signatures.
     package nonisolated func eligible(
         for name: Name, type: RecordType, signed: Bool, authenticatedOnly: Bool = false
     ) -> [Int] {
         var able = everyone
+        let name = name.holder(of: type)
         for index in everyone {
             let provider = all[index]
             guard provider.answers(type), provider.isAuthenticated || !authenticatedOnly, provider.serves(name) else {

@@ -191,6 +191,21 @@ struct StrategyTests {
         }
     }
 
+    @Test(arguments: [false, true]) @Loop
+    func `DS, which its parent has, is asked of the providers of the parent`(isSigned: Bool) throws {
+        let own = FakeProvider("own", addresses: [], anyType: true, names: [try Name("corp.example")])
+        let set = ProviderSet(
+            providers: [own, FakeProvider("all", addresses: [], anyType: true)], clock: ManualClock()
+        ) { _ in }
+        func eligible(_ name: String, _ type: RecordType) throws -> [Int] {
+            set.eligible(for: try Name(name), type: type, signed: isSigned)
+        }
+        #expect(try eligible("corp.example", .ds) == [1])
+        #expect(try eligible("lab.corp.example", .ds) == [0, 1])
+        for type in [RecordType.a, .ns, .txt, .rrsig] { #expect(try eligible("corp.example", type) == [0, 1]) }
+        #expect(try eligible(".", .ds) == [1])
+    }
+
     @Test @Loop
     func `a type that has its answer is not asked of the next provider`() async {
         let network = Network()

@@ -112,6 +112,25 @@ extension Integration {
         }
 
         @Test(arguments: Validator.allCases)
+        func `names that a provider of their own answers resolve, though it does not know who delegates them`(
+            validator: Validator
+        ) throws {
+            let stage = try ValidatorStage(.absent)
+            let own = try stage.host.namespace.inside {
+                try FakeHTTPDNS(FakeZone(["git.corp.example": .init(a: ["10.0.0.2"]), "corp.example": .init()]))
+            }
+            let provider = DaemonConfiguration.doh(own.url, "names = [\"corp.example\"]")
+            let daemon = try stage.daemon(provider + stage.provider())
+            let cases = [
+                Case("git.corp.example", is: "insecure 10.0.0.2"),
+                Case("none.corp.example", is: "insecure NXDOMAIN"),
+                Case("www.signed.example", is: "secure 192.0.2.1"),
+            ]
+            try stage.check(cases, at: validator)
+            withExtendedLifetime(daemon) {}
+        }
+
+        @Test(arguments: Validator.allCases)
         func `through an address service signed names fail, but for those that the validator is not to verify`(
             validator: Validator
         ) throws {
