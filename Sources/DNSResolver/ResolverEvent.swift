@@ -5,6 +5,8 @@ import Scheduling
 package enum ResolverEvent: Hashable, Sendable {
     /// An address of a provider failed and is in backoff.
     case endpointInBackoff(provider: String, endpoint: String, reason: String)
+    /// An address of a provider has said "not so fast": it is sent this many requests at once; nil: any number again.
+    case endpointPaced(provider: String, endpoint: String, limit: Int?)
     /// An address that was in backoff answers again.
     case endpointRecovered(provider: String, endpoint: String)
     /// No certificate at an address identifies the service; reported once, until that changes.
@@ -81,6 +83,10 @@ extension ResolverEvent: CustomStringConvertible {
         switch self {
         case .endpointInBackoff(let provider, let endpoint, let reason):
             "\(provider): \(endpoint) is in backoff: \(reason)"
+        case .endpointPaced(let provider, let endpoint, let limit?):
+            "\(provider): \(endpoint) says \"not so fast\": at most \(limit) requests at once are sent there for now"
+        case .endpointPaced(let provider, let endpoint, nil):
+            "\(provider): \(endpoint) takes any number of requests again"
         case .endpointRecovered(let provider, let endpoint):
             "\(provider): \(endpoint) answers again"
         case .certificateRefused(let provider, let endpoint, let reason):

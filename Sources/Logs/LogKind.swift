@@ -35,6 +35,7 @@ package enum LogKind: String, CaseIterable, Sendable {
 
     // MARK: Upstreams
     case providerBackoff = "provider.backoff"
+    case providerPace = "provider.pace"
     case providerAddressBack = "provider.address_back"
     case providerCertificateRefused = "provider.certificate_refused"
     case providerCertificateAccepted = "provider.certificate_accepted"
@@ -114,7 +115,7 @@ package enum LogKind: String, CaseIterable, Sendable {
             .networkNAT64,
             .clockTrusted,
             .answerStale,
-            .answerPreset, .certificateTaken, .diskBack, .sharedBack, .dnstapConnected:
+            .answerPreset, .certificateTaken, .diskBack, .sharedBack, .dnstapConnected, .providerPace:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket,
             .startMonitor,

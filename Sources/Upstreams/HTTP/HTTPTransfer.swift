@@ -75,6 +75,10 @@ final class HTTPTransfer: Cancellable {
     var repliesBefore = 0
     /// How often a server has not processed it.
     var refusals = 0
+    /// How often the service has said "not so fast".
+    var waits = 0
+    /// Ends its wait after that; nil while it does not wait.
+    var wait: LoopTimer?
     /// Whether it may be sent without calling `permit`: an earlier call allowed it, and the request was not processed.
     var isPermitted = false
     /// Whether it was already sent again after its connection failed.

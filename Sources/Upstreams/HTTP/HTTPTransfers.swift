@@ -31,8 +31,13 @@ package final class HTTPTransfers: HTTPTransferOwner {
     /// Scheduled for `alarm`, which is not later than the end of any transfer.
     private var timer: LoopTimer?
     private var alarm = Instant(nanoseconds: 0)
-    /// The most active transfers.
-    private var capacity: Int { usesHTTP2 ? http2.capacity : HTTPLimits.unsharedRequests }
+    /// What the service has shown of how many requests at once it takes.
+    private(set) var pace = ServicePace()
+    /// Called when that has got a limit, or has none any more.
+    var onPace: (@Loop (Int?) -> Void)?
+    /// The most active transfers, by the service's pace.
+    private var capacity: Int { min(transportCapacity, pace.limit ?? .max) }
+    private var transportCapacity: Int { usesHTTP2 ? http2.capacity : HTTPLimits.unsharedRequests }
     /// Whether requests are sent over HTTP/2, which is spoken over TLS only.
     private var usesHTTP2: Bool { origin.scheme == .https && refusalEnd.map { clock.now >= $0 } ?? true }
     /// The name that worked last, as an index into `origin.hosts`.
@@ -282,6 +287,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     }
 
     private func withdraw(_ transfer: HTTPTransfer) {
+        transfer.wait.take()?.cancel()
         if let place = transfer.place.take() { waiting.remove(place) }
         release(transfer)
         endRenewal(transfer)
@@ -352,6 +358,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
         switch end {
         case .reply(let response, let isHTTP2):
             endRenewal(transfer, isGood: response.status < 500 && response.status != 429, by: carrier)
+            if waits(transfer, response) { break }
             replies += 1
             isMultiplexed = isHTTP2
             if origin.scheme == .https { preferredHost = transfer.host }
@@ -377,6 +384,36 @@ package final class HTTPTransfers: HTTPTransferOwner {
             transfer.finish(.failure(failure))
         }
         if waiting.count > 0 { fill() }
+    }
+
+    /// Has a request wait that the service refuses for now, and learns the service's pace. A request on a connection of its own
+    /// shows how the service is: it does not wait.
+    ///
+    /// - Returns: whether it waits.
+    private func waits(_ transfer: HTTPTransfer, _ response: HTTPResponse) -> Bool {
+        guard !transfer.isRenewing else { return false }
+        let before = pace.limit
+        defer { if (before == nil) != (pace.limit == nil) { onPace?(pace.limit) } }
+        guard ServicePace.isRefusal(response) else {
+            pace.answered(capacity: transportCapacity)
+            return false
+        }
+        let now = clock.now
+        guard
+            let wait = pace.refused(
+                response, repeats: transfer.waits, underWay: active.count, until: transfer.deadline, at: now)
+        else { return false }
+        transfer.waits += 1
+        transfer.isPermitted = true
+        transfer.isStarted = false
+        transfer.end = transfer.deadline
+        transfer.wait = clock.schedule(at: now + wait) { [weak self] in
+            transfer.wait = nil
+            guard let self, !transfer.isEnded else { return }
+            watchClock(until: transfer.end)
+            repeatLater(transfer)
+        }
+        return true
     }
 
     /// A response whose body can be read. One that reports an error tells enough by its status.

@@ -255,6 +255,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private func readyTransfers() throws(UpstreamFailure) -> HTTPTransfers {
         if let transfers { return transfers }
         let made = try HTTPTransfers(origin, loop: loop)
+        made.onPace = { [account, name] in account.paced(name, $0) }
         transfers = made
         return made
     }

@@ -67,6 +67,11 @@ final class ProviderAccount {
         return true
     }
 
+    /// Reports what the pace of an address has become.
+    func paced(_ endpoint: String, _ limit: Int?) {
+        report(.endpointPaced(provider: provider, endpoint: endpoint, limit: limit))
+    }
+
     /// Counts what a reply is billed.
     ///
     /// Stored with the next call.

@@ -12,6 +12,10 @@ extension LogMessage {
             self.init(
                 .providerBackoff, about: "\(provider) \(endpoint)", text,
                 ["provider": "\(provider)", "address": "\(endpoint)", "reason": "\(reason)"])
+        case .endpointPaced(let provider, let endpoint, let limit):
+            self.init(
+                .providerPace, about: "\(provider) \(endpoint)", text,
+                ["provider": "\(provider)", "address": "\(endpoint)", "limit": "\(limit ?? 0)"])
         case .endpointRecovered(let provider, let endpoint):
             self.init(
                 .providerAddressBack, about: "\(provider) \(endpoint)", text,

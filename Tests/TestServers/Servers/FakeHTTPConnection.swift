@@ -48,6 +48,20 @@ struct FakeHTTPConnection: Sendable {
         switch fault {
         case .delay(let duration):
             guard socket.wait(for: hangUp, duration) == 0 else { return false }
+        case .atMost(let count, let duration, let status, let retryAfter):
+            let isTaken = monitor.withLock { state in
+                guard state.underWay < count else { return false }
+                state.underWay += 1
+                return true
+            }
+            guard isTaken else {
+                reply.status = status
+                reply.body = []
+                if let retryAfter { reply.headers.append("Retry-After: \(retryAfter)") }
+                break
+            }
+            defer { monitor.withLock { $0.underWay -= 1 } }
+            guard socket.wait(for: hangUp, duration) == 0 else { return false }
         case .hang:
             guard waitForRelease(service.call) else { return false }
         case .closeBeforeReply:

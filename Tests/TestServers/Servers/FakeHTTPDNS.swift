@@ -36,6 +36,8 @@ package final class FakeHTTPDNS: Sendable {
         var clockError: TimeInterval = 0
         var schedule: FakeSchedule?
         var stopped = false
+        /// Requests that take the time of `HTTPFault.atMost`.
+        var underWay = 0
     }
 
     /// The address on which it listens.

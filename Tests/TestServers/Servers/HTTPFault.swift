@@ -12,6 +12,8 @@ package enum HTTPFault: Sendable, Equatable {
     case garbage
     /// A status with a body, and optionally `Retry-After` in seconds.
     case status(Int, body: String = "", retryAfter: Int? = nil)
+    /// At most so many requests at once, each of which takes this time; further ones get this status.
+    case atMost(Int, taking: Duration, else: Int, retryAfter: Int? = nil)
     /// A body of so many bytes that begins like the proper one.
     case oversizedBody(Int)
     /// Half of the proper body with a matching length: correct HTTP, wrong content.

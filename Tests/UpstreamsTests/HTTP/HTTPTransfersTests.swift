@@ -56,6 +56,49 @@ struct HTTPTransfersTests {
         #expect(server.connections == 1)
     }
 
+    @Test(arguments: [(429, nil), (502, nil), (503, nil), (503, 1)] as [(Int, Int?)])
+    func `of 30 requests at once to a service that takes eight all are answered`(status: Int, retryAfter: Int?)
+        async throws
+    {
+        server.misbehave(.atMost(8, taking: .milliseconds(50), else: status, retryAfter: retryAfter))
+        let transfers = try await HTTPFixture.plain(server.address)
+        let statuses = try await HTTPFixture.parallel(30, on: transfers).map { try $0.get().status }
+        #expect(statuses == Array(repeating: 200, count: 30))
+        #expect(await transfers.pace.limit != nil)
+    }
+
+    @Test func `once a service takes more, its pace grows to no limit`() async throws {
+        server.misbehave(.atMost(8, taking: .milliseconds(20), else: 429))
+        let transfers = try await HTTPFixture.plain(server.address)
+        #expect(await HTTPFixture.parallel(30, on: transfers).allSucceeded)
+        server.misbehave(nil)
+        while await transfers.pace.limit != nil {
+            #expect(await HTTPFixture.parallel(50, on: transfers).allSucceeded)
+        }
+    }
+
+    @Test func `a service that answers nothing else has failed`() async throws {
+        server.misbehave(.status(503))
+        let transfers = try await HTTPFixture.plain(server.address)
+        #expect(try await transfers.get("www.example.com").get().status == 503)
+        #expect(server.callCount() <= 1 + ServicePace.repeats)
+        let before = server.callCount()
+        // The next one is not sent again: nothing was answered for 0.9 s.
+        #expect(try await transfers.get("other.example.com").get().status == 503)
+        #expect(server.callCount() <= before + 1 + ServicePace.repeats)
+    }
+
+    @Test func `a name for which a service fails is asked for five times, and others are answered meanwhile`()
+        async throws
+    {
+        server.misbehave(.status(502), for: "bad.example.com")
+        let transfers = try await HTTPFixture.plain(server.address)
+        async let bad = transfers.get("bad.example.com")
+        for number in 0..<50 { #expect(await transfers.get("n\(number).example.com").isSuccess) }
+        #expect(try await bad.get().status == 502)
+        #expect(server.callCount("bad.example.com") <= 1 + ServicePace.repeats)
+    }
+
     @Test func `of many plain requests at once as many as there may be connections are under way`() async throws {
         server.misbehave(.hang)
         let transfers = try await HTTPFixture.plain(server.address)
