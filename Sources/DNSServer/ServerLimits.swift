@@ -46,6 +46,8 @@ package struct ServerLimits: Sendable {
     package var handshake: Duration = .seconds(5)
     /// How long a TCP connection may be idle, with no query outstanding, before it is closed.
     package var idle: Duration = .seconds(10)
+    /// How long a connection must have been idle to give its place to a client network that has none.
+    package var rest: Duration = .seconds(2)
     /// How long a TCP client may receive nothing of the responses queued for it before its connection is closed.
     package var stall: Duration = .seconds(10)
     /// When a query is answered with SERVFAIL although the resolver has not answered, counted from its arrival.

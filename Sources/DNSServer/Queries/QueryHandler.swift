@@ -92,6 +92,9 @@ struct QueryHandler: Sendable {
     ///   - isTrusted: whether the client is answered whatever the access list says.
     ///   - now: the present time on the boot-time clock.
     ///   - reply: empty; receives the response.
+    /// Whether `listen.allow` lets a client be answered.
+    func allows(_ client: IPAddress) -> Bool { access.allows(client) }
+
     @inline(__always)
     func handle(
         _ prepared: borrowing Prepared, _ message: Span<UInt8>, from client: IPAddress, isTrusted: Bool = false,

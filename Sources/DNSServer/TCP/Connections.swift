@@ -9,7 +9,7 @@ import Scheduling
 final class Connections: ConnectionOwner {
     /// Bytes read from a connection by one system call.
     private nonisolated static let readSize = TLSStream.plaintext
-    /// The most connections of a network that are looked at for an idle one.
+    /// The most connections that are looked at for an idle one.
     private nonisolated static let longestSearch = 32
 
     let loop: EventLoop
@@ -28,6 +28,9 @@ final class Connections: ConnectionOwner {
     private var open: [FairShare.Ticket: any ServedConnection] = [:]
     /// The connections by client network; the one idle for longest is evicted first.
     private var holdings: FairShare
+    /// All of them under one key, the one idle for longest first; and when each was used.
+    private var order = ShareLevel<Bool>()
+    private var usedAt: [FairShare.Ticket: Instant] = [:]
     /// Bytes buffered for all connections of the server.
     private let bytes: BufferedBytes
     /// The buffer that every connection reads into first.
@@ -78,7 +81,8 @@ final class Connections: ConnectionOwner {
     ///
     /// At the limit of open connections, one of the client network with the most connections is closed for it, the one
     /// idle for longest. Where that is the new client's own network, only a connection with no query outstanding is
-    /// closed; without one, the new connection is closed.
+    /// closed; without one, the new connection is closed. A network that has no connection gets the place of any other that
+    /// has been idle for `ServerLimits.rest`. Over plain TCP all clients that may not be answered are one network.
     ///
     /// - Returns: the connection, unless it was closed.
     @discardableResult
@@ -105,20 +109,38 @@ final class Connections: ConnectionOwner {
 
     /// Whether there is a place for one more connection, of which another may lose its own.
     private func hasRoom(for peer: SocketAddress) -> Bool {
-        !holdings.isFull || makeRoom(for: ClientNetwork(peer.ip))
+        !holdings.isFull || makeRoom(for: network(of: peer))
+    }
+
+    /// In whose share a client is. What comes encrypted may still show a certificate or a token.
+    private func network(of client: SocketAddress) -> ClientNetwork {
+        if handler.isOutdated { handler = handler.updated }
+        return handshakes != nil || handler.allows(client.ip) ? ClientNetwork(client.ip) : .strangers
     }
 
     /// Starts a connection. Returns whether it has not closed.
     func add(_ connection: any ServedConnection) -> Bool {
-        let ticket = holdings.add(for: ClientNetwork(connection.client.address.ip))
-        connection.ticket = ticket
-        open[ticket] = connection
+        enter(connection)
         guard connection.start() else {
             remove(connection)
             return false
         }
         if count >= MemoryReturn.connections { memory.burst() }
         return true
+    }
+
+    private func enter(_ connection: any ServedConnection) {
+        let ticket = holdings.add(for: network(of: connection.client.address))
+        connection.ticket = ticket
+        open[ticket] = connection
+        order.add(ticket, for: true)
+        usedAt[ticket] = loop.now
+    }
+
+    private func leave(_ ticket: FairShare.Ticket) {
+        holdings.remove(ticket)
+        order.remove(ticket)
+        usedAt[ticket] = nil
     }
 
     func replace(_ connection: any ServedConnection, by next: any ServedConnection) {
@@ -149,8 +171,8 @@ final class Connections: ConnectionOwner {
     }
 
     private func makeRoom(for network: ClientNetwork) -> Bool {
-        let other = holdings.yielding(to: network)
-        let leaving = idlest(of: other.flatMap { holdings.holder(of: $0) } ?? network) ?? other.flatMap { open[$0] }
+        let other = holdings.yielding(to: network) { open[$0]?.isIdle == true }
+        let leaving = other.flatMap { open[$0] } ?? idlest(of: network) ?? resting(for: network)
         let closes = leaving != nil
         let most = holdings.largest.map { ": \($0.count) from \($0.network)" } ?? ""
         let what = closes ? "the one idle for longest is closed for a new one" : "a new one is closed"
@@ -172,20 +194,35 @@ final class Connections: ConnectionOwner {
         return nil
     }
 
-    func identified(_ connection: any ServedConnection) {
-        guard let ticket = connection.ticket else { return }
-        holdings.remove(ticket)
-        open[ticket] = nil
-        let next = holdings.add(for: ClientNetwork(connection.client.address.ip))
-        connection.ticket = next
-        open[next] = connection
+    /// The connection that has been idle for longest, and for so long that it yields to a network that has none.
+    private func resting(for network: ClientNetwork) -> (any ServedConnection)? {
+        guard holdings.held(by: network) == 0 else { return nil }
+        var next = order.first(of: true)
+        for _ in 0..<Self.longestSearch {
+            guard let ticket = next, let used = usedAt[ticket], loop.now - used >= limits.rest else { return nil }
+            if let connection = open[ticket], connection.isIdle { return connection }
+            next = order.next(after: ticket)
+        }
+        return nil
     }
 
-    func used(_ connection: any ServedConnection) { if let ticket = connection.ticket { holdings.renew(ticket) } }
+    func identified(_ connection: any ServedConnection) {
+        guard let ticket = connection.ticket else { return }
+        leave(ticket)
+        open[ticket] = nil
+        enter(connection)
+    }
+
+    func used(_ connection: any ServedConnection) {
+        guard let ticket = connection.ticket else { return }
+        holdings.renew(ticket)
+        order.renew(ticket)
+        usedAt[ticket] = loop.now
+    }
 
     func remove(_ connection: any ServedConnection) {
         guard let ticket = connection.ticket.take(), open.removeValue(forKey: ticket) != nil else { return }
-        holdings.remove(ticket)
+        leave(ticket)
         for body in closed { body() }
         guard open.isEmpty else { return }
         memory.emptied()

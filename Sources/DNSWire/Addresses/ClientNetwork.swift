@@ -14,6 +14,9 @@ package struct ClientNetwork: Hashable, Sendable {
     /// The daemon itself: its queries that are for no client, such as those for the addresses of its services.
     package static let daemon = ClientNetwork(number: .max - 1)
 
+    /// All clients that the access list leaves out, where they are answered at all.
+    package static let strangers = ClientNetwork(number: .max - 2)
+
     private init(number: UInt64) { self.number = number }
 
     /// The network of an address; an IPv4-mapped one counts as IPv4.
@@ -27,11 +30,23 @@ package struct ClientNetwork: Hashable, Sendable {
     }
 }
 
+extension ClientNetwork {
+    /// The larger IPv6 network that this one is in, as its first bits; nil for any other, of which no address says how large
+    /// a site is.
+    ///
+    /// - Parameter size: its length, 32 to 64.
+    package func site(_ size: Int) -> UInt64? {
+        guard number > UInt64(UInt32.max), number < Self.strangers.number else { return nil }
+        return number >> UInt64(64 - size)
+    }
+}
+
 extension ClientNetwork: CustomStringConvertible {
-    /// `192.0.2.1`, `2001:db8::/64`, `this machine`, `the daemon itself`.
+    /// `192.0.2.1`, `2001:db8::/64`, `this machine`, `the daemon itself`, `clients that are not allowed`.
     package var description: String {
         if self == .machine { return "this machine" }
         if self == .daemon { return "the daemon itself" }
+        if self == .strangers { return "clients that are not allowed" }
         if let address = UInt32(exactly: number) { return "\(IPAddress.v4(address))" }
         return "\(IPAddress.v6(UInt128(number) << 64))/64"
     }

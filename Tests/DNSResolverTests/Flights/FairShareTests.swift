@@ -82,6 +82,72 @@ import Testing
         #expect("\(ClientNetwork(try #require(IPAddress("192.0.2.1"))))" == "192.0.2.1")
     }
 
+    /// A /48 beside the usual one.
+    private static let other: UInt64 = 0x2001_0db8_ffff
+
+    /// The /64 of this number in a /48 of its own, or in the one given.
+    private func site(_ number: UInt64, in prefix: UInt64 = 0x2001_0db8_0000) -> ClientNetwork {
+        ClientNetwork(.v6(UInt128(prefix << 16 | number) << 64))
+    }
+
+    @Test func `among equal networks the largest /48 yields`() {
+        var share = FairShare(capacity: 1_000)
+        for number in UInt64(0)..<1_100 { _ = take(&share, site(number)) }
+        #expect(share.count == 1_000)
+        for number in UInt32(0)..<40 { #expect(take(&share, network(number)) != nil) }
+        for number in UInt64(1)...40 { #expect(take(&share, site(0, in: 0x2001_0db8_0000 + number)) != nil) }
+        #expect((UInt32(0)..<40).allSatisfy { share.held(by: network($0)) == 1 })
+        #expect(share.count == 1_000)
+        // And the /48 gets none of that back.
+        for number in UInt64(2_000)..<2_100 { _ = take(&share, site(number)) }
+        #expect((UInt32(0)..<40).allSatisfy { share.held(by: network($0)) == 1 })
+        #expect((UInt64(1)...40).allSatisfy { share.held(by: site(0, in: 0x2001_0db8_0000 + $0)) == 1 })
+    }
+
+    @Test func `among equal networks the largest /56 yields before a larger /48 of small ones`() {
+        var share = FairShare(capacity: 14)
+        for number in UInt64(0)..<10 { _ = take(&share, site(number << 8)) }
+        let first = take(&share, site(0, in: Self.other))
+        for number in UInt64(1)..<4 { _ = take(&share, site(number, in: Self.other)) }
+        #expect(share.yielding(to: network(1)) == first)
+    }
+
+    @Test func `networks of one each in different /48s do not lose it`() {
+        var share = FairShare(capacity: 20)
+        for number in UInt64(0)..<20 { _ = take(&share, site(0, in: 0x2001_0db8_0000 + number)) }
+        #expect(take(&share, network(1)) == nil && take(&share, site(0, in: Self.other)) == nil)
+    }
+
+    @Test func `a network that has more than others takes nothing of a site of many small ones`() {
+        var share = FairShare(capacity: 60)
+        for number in UInt64(0)..<50 { _ = take(&share, site(number)) }
+        for _ in 0..<10 { _ = take(&share, network(1)) }
+        #expect(share.yielding(to: network(1)) == nil)
+        #expect(share.held(by: network(1)) == 10)
+        // While the larger one is there, it yields.
+        #expect(share.yielding(to: network(2)).flatMap { share.holder(of: $0) } == network(1))
+    }
+
+    @Test func `two sites that want more come to equal parts, and then neither takes anything of the other`() {
+        var share = FairShare(capacity: 100)
+        for number in UInt64(0)..<100 { _ = take(&share, site(number)) }
+        for number in UInt64(0)..<200 { _ = take(&share, site(number, in: Self.other)) }
+        let held = { (prefix: UInt64) in (UInt64(0)..<200).reduce(0) { $0 + share.held(by: site($1, in: prefix)) } }
+        #expect([held(0x2001_0db8_0000), held(Self.other)] == [50, 50])
+        // Nor by other /56s: these displace each other.
+        for number in UInt64(0)..<200 { _ = take(&share, site(1_000 + number)) }
+        #expect(held(Self.other) == 50 && share.count == 100)
+    }
+
+    @Test func `the unit that is preferred yields, where the rule leaves the choice`() {
+        var share = FairShare(capacity: 8)
+        let tickets = (UInt64(0)..<8).compactMap { take(&share, site($0)) }
+        #expect(share.yielding(to: network(1)) { $0 == tickets[5] } == tickets[5])
+        #expect(share.yielding(to: network(1)) { _ in false } == tickets[0])
+        share.renew(tickets[0])
+        #expect(share.yielding(to: network(1)) == tickets[1])
+    }
+
     /// Against a model that sorts at each step.
     @Test(arguments: [1, 2, 3]) func `the largest is the largest after any steps`(seed: UInt64) {
         var generator = SeededNumbers(seed)

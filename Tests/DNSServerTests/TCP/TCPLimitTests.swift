@@ -78,6 +78,56 @@ import Testing
         }
     }
 
+    @Test func `clients that may not be answered have the share of one, and make room for one that may`() async throws {
+        var limits = TestServer.limits
+        limits.connections = 3
+        limits.rest = .seconds(3_600)
+        try await TestServer.run(limits: limits, allow: ["127.0.0.1/32", "127.0.0.9/32"]) { server in
+            let strangers = try (2...4).map { try TestTCPClient(server.address, from: "127.0.0.\($0)") }
+            for stranger in strangers { #expect(try stranger.ask(.query("one.example")).rcode == 5) }
+            let first = try TestTCPClient(server.address)
+            #expect(try first.ask(.query("two.example")).rcode == 0)
+            #expect(strangers[0].isClosed(within: .patience))
+            let second = try TestTCPClient(server.address, from: "127.0.0.9")
+            #expect(try second.ask(.query("three.example")).rcode == 0)
+            #expect(strangers[1].isClosed(within: .patience))
+            #expect(try first.ask(.query("four.example")).rcode == 0)
+            // One that comes now takes the place of another of them.
+            let last = try TestTCPClient(server.address, from: "127.0.0.5")
+            #expect(try last.ask(.query("five.example")).rcode == 5)
+            #expect(strangers[2].isClosed(within: .patience))
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a connection that has rested yields to a client that has none, and one in use does not`(hasRested: Bool)
+        async throws
+    {
+        var limits = TestServer.limits
+        limits.connections = 2
+        limits.rest = hasRested ? .zero : .seconds(3_600)
+        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+            try server.store("cached.example")
+            let busy = try TestTCPClient(server.address, from: "127.0.0.2")
+            try busy.send([.query("slow.example")])
+            await server.responder.asked(1)
+            let idle = try TestTCPClient(server.address, from: "127.0.0.3")
+            #expect(try idle.ask(.query("cached.example")).rcode == 0)
+            let newcomer = try TestTCPClient(server.address, from: "127.0.0.4")
+            if hasRested {
+                #expect(try newcomer.ask(.query("cached.example")).rcode == 0)
+                #expect(idle.isClosed(within: .patience))
+                // It has one now.
+                #expect(try TestTCPClient(server.address, from: "127.0.0.2").isClosed(within: .patience))
+            } else {
+                #expect(newcomer.isClosed(within: .patience))
+                #expect(try idle.ask(.query("cached.example")).rcode == 0)
+            }
+            await server.responder.release("slow.example")
+            #expect(try busy.receive()?.rcode == 0)
+        }
+    }
+
     @Test func `queries past the limit of a connection wait until others are answered`() async throws {
         var limits = TestServer.limits
         limits.pendingPerConnection = 4
@@ -187,7 +237,7 @@ import Testing
         var limits = TestServer.limits
         limits.connections = 8
         let log = LogRecorder()
-        try await TestServer.run(limits: limits, logger: log.logger) { server in
+        try await TestServer.run(limits: limits, allow: ["0.0.0.0/0", "::/0"], logger: log.logger) { server in
             let many = (1...12).map { "[2001:db8::\($0)]:1" }
             let others = ["192.0.2.1:1", "192.0.2.2:1", "[2001:db8:0:1::1]:1"]
             let held = try await server.networks(admitting: many + others)
@@ -197,10 +247,25 @@ import Testing
         }
     }
 
+    @Test func `the networks of one IPv6 /48 cannot hold all connections, not even with one each`() async throws {
+        var limits = TestServer.limits
+        limits.connections = 200
+        limits.rest = .seconds(3_600)
+        try await TestServer.run(limits: limits, allow: ["0.0.0.0/0", "::/0"]) { server in
+            let many = (0..<220).map { "[2001:db8:0:\(String($0, radix: 16))::1]:1" }
+            let others = (1...20).map { "192.0.2.\($0):1" } + (1...20).map { "[2001:db8:\($0)::1]:1" }
+            let held = try await server.networks(admitting: many + others)
+            #expect(held.filter { $0.key.hasPrefix("192.0.2.") }.count == 20)
+            #expect(
+                held.count == 200
+                    && held.filter { $0.key.hasPrefix("2001:db8:0:") || $0.key == "2001:db8::/64" }.count == 160)
+        }
+    }
+
     @Test func `one client alone may hold all connections, and many clients share them`() async throws {
         var limits = TestServer.limits
         limits.connections = 40
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: limits, allow: ["0.0.0.0/0", "::/0"]) { server in
             #expect(try await server.networks(admitting: (1...40).map { "192.0.2.1:\($0)" }) == ["192.0.2.1": 40])
             let shared = try await server.networks(
                 admitting: (0..<100).map { "192.0.2.1:\($0)" } + (0..<100).map { "192.0.2.2:\($0)" })
