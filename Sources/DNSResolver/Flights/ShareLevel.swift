@@ -1,4 +1,4 @@
-/// Who holds which units, at one size of network: the units of each holder in the order of their last use, and the holder of
+/// The holders of units, at one size of network: the units of each holder in the order of their last use, and the holder of
 /// most.
 ///
 /// Every call takes the same short time however much is held. A unit that is not held is ignored.

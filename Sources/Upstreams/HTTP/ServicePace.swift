@@ -11,7 +11,7 @@ struct ServicePace {
     /// Requests at once that are always sent.
     static let floor = 4
     /// How often a request is sent again.
-    static let repeats = 4
+    static let repeats = 3
     /// The first wait of a request; each further one is twice as long.
     private static let firstWait: Duration = .milliseconds(100)
     /// How long a service that answers nothing else is asked again.

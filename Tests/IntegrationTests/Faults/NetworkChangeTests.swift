@@ -119,7 +119,7 @@ extension Integration {
                 try text.write(toFile: daemon.configurationFile, atomically: true, encoding: .utf8)
                 #expect(try Daemon.run(["reload", "--config", daemon.configurationFile]).status == 0)
             }
-            let loops = "127.0.0.1:5353 sends our own questions back to us"
+            let loops = "\(corp.address) sends our own questions back to us"
             #expect(daemon.waitForLog { $0.contains(loops) })
             try reload(["corp.example"])
             #expect(try dig(daemon, "www.corp.example").addresses == ["198.51.100.9"])
@@ -202,10 +202,10 @@ extension Integration {
                     + DaemonConfiguration.rest(
                         localDNS: loop.address, control: directory.path + "/control.sock"), port: 53,
                 namespace: host.namespace)
-            #expect(daemon.waitForLog { $0.contains("127.0.0.1:5353 sends our own questions back to us") })
+            #expect(daemon.waitForLog { $0.contains("\(loop.address) sends our own questions back to us") })
             #expect(try dig(daemon, "www.example.com").addresses == ["192.0.2.1"])
             #expect(try dig(daemon, "printer.local.example").status == "SERVFAIL")
-            #expect(try status(daemon).contains("127.0.0.1:5353 forwarding loop"))
+            #expect(try status(daemon).contains("\(loop.address) forwarding loop"))
             #expect(try daemon.stop() == 0)
             #expect(daemon.errors.split(separator: "\n").count { $0.contains("sends our own questions") } == 1)
         }

@@ -108,6 +108,7 @@ extension Integration {
                     path: "forward[].servers", both: ["forward[].suffixes": example], before: server,
                     after: otherServer),
                 Key(path: "localdns.servers", both: ["route.bypass": example], before: server, after: otherServer),
+                Key(path: "localdns.max_ttl", both: ["route.bypass": example], after: "\"30s\""),
                 Key(
                     path: "localdns.certificate_check", both: Self.dead, before: "\"off\"", after: "\"strict\"",
                     expects: { $0.addresses.isEmpty }),

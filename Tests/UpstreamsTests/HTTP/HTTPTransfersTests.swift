@@ -88,7 +88,7 @@ struct HTTPTransfersTests {
         #expect(server.callCount() <= before + 1 + ServicePace.repeats)
     }
 
-    @Test func `a name for which a service fails is asked for five times, and others are answered meanwhile`()
+    @Test func `a name for which a service fails is asked for four times, and others are answered meanwhile`()
         async throws
     {
         server.misbehave(.status(502), for: "bad.example.com")
