@@ -13,7 +13,7 @@ package final class ClientQuestion: Sendable {
     /// The client's address; for limits, rules and client subnets.
     package let client: IPAddress
     /// The client network whose fair share the question counts against.
-    package var network: ClientNetwork { ClientNetwork(client) }
+    package let network: ClientNetwork
     /// Whether its network may not be sent to any upstream.
     package let hidesNetwork: Bool
     /// When the query was received: every deadline counts from here.
@@ -23,9 +23,10 @@ package final class ClientQuestion: Sendable {
     /// Whether there is a trace: read at each step, without a reference to it.
     let isTraced: Bool
 
+    /// - Parameter network: nil: that of the address.
     package init(
         question: Question, key: QueryKey, dnssecOK: Bool = false, checkingDisabled: Bool = false, client: IPAddress,
-        hidesNetwork: Bool = false, arrived: Instant, trace: Trace? = nil
+        network: ClientNetwork? = nil, hidesNetwork: Bool = false, arrived: Instant, trace: Trace? = nil
     ) {
         self.trace = trace
         isTraced = trace != nil
@@ -34,6 +35,7 @@ package final class ClientQuestion: Sendable {
         self.dnssecOK = dnssecOK
         self.checkingDisabled = checkingDisabled
         self.client = client
+        self.network = network ?? ClientNetwork(client)
         self.hidesNetwork = hidesNetwork
         self.arrived = arrived
     }

@@ -79,7 +79,8 @@ extension ClientQuestion {
         let other = Question(name: question.name, type: type)
         return ClientQuestion(
             question: other, key: QueryKey(other, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled),
-            dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, client: client, hidesNetwork: hidesNetwork,
+            dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, client: client, network: network,
+            hidesNetwork: hidesNetwork,
             arrived: arrived, trace: trace)
     }
 }

@@ -1,5 +1,5 @@
 import DNSCache
-import DNSWire
+package import DNSWire
 import Scheduling
 
 // Limits on the misses of a client network.
@@ -11,6 +11,11 @@ extension Resolver {
     package func limitMisses(_ limits: MissLimits?) {
         guard limits != flights.brake?.limits else { return }
         flights.brake = limits.map { MissBrake($0) }
+    }
+
+    /// Whether a client network has used a quarter of what it may ask for at once.
+    package func isNearBrake(_ question: Question, of network: ClientNetwork) -> Bool {
+        flights.brake?.isNear(question.name.lowercased, of: network, at: clock.now) ?? false
     }
 
     /// How many misses were refused since the start.

@@ -130,6 +130,9 @@ package final class Server: Sendable {
             queue: pending.displaced)
     }
 
+    /// The program of this machine of which most queries wait, where it has more than any other client, and how many.
+    package var busiestProgram: (network: ClientNetwork, count: Int)? { pending.busiestProgram }
+
     /// The number of queries that wait for the resolver, and of open TCP and encrypted connections.
     package var load: (queries: Int, connections: Int, encrypted: Int) {
         (pending.count, connections.count, encrypted.count)

@@ -25,6 +25,9 @@ package struct ServerLimits: Sendable {
     /// requests wait for room at the sources: fewer than one address of a service carries at once (`HTTPLimits.requests`), so that what waits is
     /// sent before anything is taken.
     package var backlogged = 192
+    /// Queries of this machine that wait for the resolver, from which on its programs are distinguished: fewer than any queue
+    /// behind has places.
+    package var crowd = 32
     /// Queries that wait for the resolver, over all clients and questions; fewer where memory is limited.
     package var pending = MemoryBudget.queries
     /// Open TCP connections, over all clients; fewer where few descriptors may be open.

@@ -16,6 +16,9 @@ final class FakeResponder: QueryResponder {
 
     private var isHolding = true
     var isBacklogged = false
+    var isNearBrake = false
+
+    func isNearBrake(_ question: Question, of network: ClientNetwork) -> Bool { isNearBrake }
 
     /// Without `answer`, every question is held.
     nonisolated init(_ answer: @escaping @Loop (ClientQuestion) -> Response? = { _ in nil }) { self.answer = answer }

@@ -7,6 +7,8 @@ package struct QueryReport: JSONRecord {
     package var time = ""
     /// The client's address.
     package var client = ""
+    /// The user and control group of the program, where those of this machine were distinguished; else empty.
+    package var program = ""
     /// `udp` or `tcp`.
     package var transport = ""
     /// As asked, in master-file form; `-` when it could not be parsed.
@@ -35,6 +37,7 @@ package struct QueryReport: JSONRecord {
         switch key {
         case "time": time = try reader.string()
         case "client": client = try reader.string()
+        case "program": program = try reader.string()
         case "transport": transport = try reader.string()
         case "name": name = try reader.string()
         case "type": type = try reader.string()
@@ -53,6 +56,7 @@ package struct QueryReport: JSONRecord {
         guard ended.isEmpty else { return writer.member("ended", ended) }
         writer.member("time", time)
         writer.member("client", client)
+        if !program.isEmpty { writer.member("program", program) }
         writer.member("transport", transport)
         writer.member("name", name)
         writer.member("type", type)
@@ -67,7 +71,7 @@ package struct QueryReport: JSONRecord {
 
     /// Without the time: as in the log of queries.
     package var summary: String {
-        "\(client) \(transport) \(name) \(type) \(rcode) \(route) \(took) ms \(source)"
+        "\(client)\(program.isEmpty ? "" : " (\(program))") \(transport) \(name) \(type) \(rcode) \(route) \(took) ms \(source)"
     }
 
     /// A line for people.

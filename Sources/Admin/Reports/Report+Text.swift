@@ -73,6 +73,9 @@ extension StatusReport {
                 "\(counted(flights, "flight")), \(counted(waiters, "waiter")), \(counted(queries, "query", "queries")), \(counted(connections, "TCP connection"))",
             ]
         ]
+        if !busiestProgram.isEmpty {
+            rows.append(["busiest", "\(counted(busiestQueries, "query", "queries")) of \(busiestProgram)"])
+        }
         if let encrypted { rows += encrypted.rows }
         if let dnstap { rows.append(["dnstap", dnstap.text]) }
         if refused > 0 {

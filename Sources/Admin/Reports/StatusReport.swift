@@ -48,6 +48,9 @@ package struct StatusReport: JSONRecord {
     /// Questions under way upstream, and clients that wait for them.
     package var flights = 0
     package var waiters = 0
+    /// The program of this machine of which more queries wait than of any other client, and how many; empty: none is known.
+    package var busiestProgram = ""
+    package var busiestQueries = 0
     /// Queries that wait for an answer, and open TCP connections.
     package var queries = 0
     package var connections = 0
@@ -109,6 +112,8 @@ package struct StatusReport: JSONRecord {
         case "dnstap": dnstap = try Dnstap(from: &reader)
         case "shared_cache": shared = try SharedCache(from: &reader)
         case "flights": flights = try reader.int()
+        case "busiest_program": busiestProgram = try reader.string()
+        case "busiest_queries": busiestQueries = try reader.int()
         case "waiters": waiters = try reader.int()
         case "queries": queries = try reader.int()
         case "connections": connections = try reader.int()
@@ -153,6 +158,8 @@ package struct StatusReport: JSONRecord {
         if let dnstap { writer.member("dnstap", object: { dnstap.write(to: &$0) }) }
         writer.member("shared_cache", object: { shared.write(to: &$0) })
         writer.member("flights", flights)
+        writer.member("busiest_program", busiestProgram)
+        writer.member("busiest_queries", busiestQueries)
         writer.member("waiters", waiters)
         writer.member("queries", queries)
         writer.member("connections", connections)

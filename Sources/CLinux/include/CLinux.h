@@ -6,6 +6,7 @@
 #include "clinux_datagrams.h"
 #include "clinux_events.h"
 #include "clinux_network.h"
+#include "clinux_owner.h"
 #include "clinux_process.h"
 #include "clinux_sandbox.h"
 #include "clinux_slots.h"

@@ -50,6 +50,13 @@ final class MissBrake {
         return nil
     }
 
+    /// Whether a quarter of a burst is used, of all names or of this one's domain.
+    func isNear(_ name: Name, of network: ClientNetwork, at now: Instant) -> Bool {
+        [nil, Self.domain(of: name)].contains {
+            full(Key(network: network, domain: $0), at: now) - now >= time(limits.burst) / 4
+        }
+    }
+
     /// Counts a name that does not exist. At most twice the burst is owed, so that the leash ends.
     func denied(_ name: Name, to network: ClientNetwork, at now: Instant) {
         let key = Key(network: network, domain: Self.domain(of: name))

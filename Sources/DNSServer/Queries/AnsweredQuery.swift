@@ -5,6 +5,8 @@ package import Platform
 /// A query and its response, for the log of queries and the listeners.
 package struct AnsweredQuery: Sendable {
     package let client: IPAddress
+    /// In whose share it waited for the resolver; nil: it did not.
+    package let network: ClientNetwork?
     package let transport: Transport
     /// The question as received; nil when it could not be parsed.
     package let question: Question?
@@ -25,6 +27,7 @@ extension AnsweredQuery {
     ) {
         guard let query = Query.read(message), reply.count >= Header.length else { return nil }
         self.client = client
+        network = nil
         self.transport = transport
         question = Question(query, in: message)
         let code = ResponseCode(rawValue: UInt16(reply[3] & 0xf))

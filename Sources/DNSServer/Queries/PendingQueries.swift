@@ -27,6 +27,11 @@ final class PendingQueries: PendingQueryOwner {
     private var holdings: FairShare
     /// The waiting queries, indexed by their tickets.
     private var waiting: [PendingQuery?] = []
+    private let localClients: LocalClients
+    /// The program of this machine of which most queries wait, where it has more than any other client, and how many.
+    var busiestProgram: (network: ClientNetwork, count: Int)? {
+        holdings.largest.flatMap { $0.network.program == nil ? nil : $0 }
+    }
     /// The number of waiting queries.
     var count: Int { holdings.count }
     /// Those of them that began a short time ago: the others wait for their sources, and take no time of the loop.
@@ -51,6 +56,7 @@ final class PendingQueries: PendingQueryOwner {
         self.clock = clock
         self.limits = limits
         holdings = FairShare(capacity: limits.pending)
+        localClients = LocalClients(crowd: limits.crowd, longestWait: limits.answer)
         recent = RecentCount(span: limits.interval)
     }
 
@@ -77,7 +83,8 @@ final class PendingQueries: PendingQueryOwner {
             guard datagrams.insert(identity).inserted else { return }
             pending.identity = identity
         }
-        let network = ClientNetwork(client.ip)
+        let network = localClients.network(of: client, by: path, at: clock.now) { responder.isNearBrake(asked, of: $0) }
+        pending.network = network
         guard !holdings.isFull || makeRoom(for: network) else {
             if let identity = pending.identity { datagrams.remove(identity) }
             return send(Response(.failure(.serverFailure), extendedError: ExtendedError.overloaded), to: pending)
@@ -86,6 +93,7 @@ final class PendingQueries: PendingQueryOwner {
         let question = ClientQuestion(
             question: asked, key: QueryKey(query, in: message.span),
             dnssecOK: query.dnssecOK, checkingDisabled: query.checkingDisabled, client: client.ip,
+            network: network,
             hidesNetwork: query.hidesNetwork(in: message.span), arrived: arrived)
         begin(pending, question)
     }
@@ -103,6 +111,7 @@ final class PendingQueries: PendingQueryOwner {
     private func add(_ pending: PendingQuery, for network: ClientNetwork) {
         let ticket = holdings.add(for: network)
         pending.ticket = ticket
+        localClients.count(1, of: pending.client)
         pending.recent = recent.add()
         while waiting.count <= ticket { waiting.append(nil) }
         waiting[ticket] = pending
@@ -112,6 +121,7 @@ final class PendingQueries: PendingQueryOwner {
     private func remove(_ pending: PendingQuery) {
         guard let ticket = pending.ticket.take() else { return }
         holdings.remove(ticket)
+        localClients.count(-1, of: pending.client)
         recent.remove(pending.recent)
         waiting[ticket] = nil
         guard count == 0 else { return }

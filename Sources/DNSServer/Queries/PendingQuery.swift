@@ -26,6 +26,8 @@ final class PendingQuery: Sendable {
     let path: ReplyPath
     /// The set of waiting queries to which it belongs.
     let owner: any PendingQueryOwner
+    /// In whose share it waits; nil until that is decided.
+    var network: ClientNetwork?
     /// Identifies a retransmitted datagram; nil over TCP, where nothing is retransmitted by the client.
     var identity: DatagramIdentity?
     /// Its place among the waiting queries; nil when it has none.
@@ -86,7 +88,8 @@ final class PendingQuery: Sendable {
     /// - Parameter now: read once in a turn of the loop, and so perhaps before the query arrived.
     func answered(with response: Response, at now: Instant) -> AnsweredQuery {
         AnsweredQuery(
-            client: client.ip, transport: path.transport, question: question, responseCode: response.responseCode,
+            client: client.ip, network: network, transport: path.transport, question: question,
+            responseCode: response.responseCode,
             origin: response.origin, isStale: response.isStale, took: max(.zero, now - arrived))
     }
 

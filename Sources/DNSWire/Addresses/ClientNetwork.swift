@@ -1,4 +1,5 @@
-/// The unit of clients that share a bounded resource: an IPv4 address, an IPv6 /64, ::1, or the daemon itself.
+/// The unit of clients that share a bounded resource: an IPv4 address, an IPv6 /64, ::1, a program of this machine, or the
+/// daemon itself.
 ///
 /// A client can choose any address within its IPv6 /64 (RFC 4291 section 2.5.1, RFC 7217), so counting addresses would
 /// bound nothing. An IPv4 address may be shared by many clients behind a NAT, which cannot be distinguished; an address
@@ -16,6 +17,20 @@ package struct ClientNetwork: Hashable, Sendable {
 
     /// All clients that the access list leaves out, where they are answered at all.
     package static let strangers = ClientNetwork(number: .max - 2)
+
+    /// The first bits of a program's: as an address those of multicast, which no client has.
+    private static let programs: UInt64 = 0xff << 56
+
+    /// The programs of one user and one control group of this machine, where these are known.
+    ///
+    /// - Parameter group: its number, of which the last 24 bits count.
+    package init(user: UInt32, group: UInt64) { number = Self.programs | (group & 0xff_ffff) << 32 | UInt64(user) }
+
+    /// The user of a program, and the last 24 bits of the number of its control group; nil for any other client.
+    package var program: (user: UInt32, group: UInt64)? {
+        guard number >= Self.programs, number < Self.strangers.number else { return nil }
+        return (UInt32(truncatingIfNeeded: number), number >> 32 & 0xff_ffff)
+    }
 
     private init(number: UInt64) { self.number = number }
 
@@ -36,17 +51,19 @@ extension ClientNetwork {
     ///
     /// - Parameter size: its length, 32 to 64.
     package func site(_ size: Int) -> UInt64? {
-        guard number > UInt64(UInt32.max), number < Self.strangers.number else { return nil }
+        guard number > UInt64(UInt32.max), number < Self.programs else { return nil }
         return number >> UInt64(64 - size)
     }
 }
 
 extension ClientNetwork: CustomStringConvertible {
-    /// `192.0.2.1`, `2001:db8::/64`, `this machine`, `the daemon itself`, `clients that are not allowed`.
+    /// `192.0.2.1`, `2001:db8::/64`, `this machine`, `the daemon itself`, `clients that are not allowed`,
+    /// `user 1000 of this machine`.
     package var description: String {
         if self == .machine { return "this machine" }
         if self == .daemon { return "the daemon itself" }
         if self == .strangers { return "clients that are not allowed" }
+        if let program { return "user \(program.user) of this machine" }
         if let address = UInt32(exactly: number) { return "\(IPAddress.v4(address))" }
         return "\(IPAddress.v6(UInt128(number) << 64))/64"
     }

@@ -59,6 +59,7 @@ extension DNSService {
         var report = QueryReport()
         report.time = UTCTime.now.description
         report.client = query.client.description
+        report.program = query.network.flatMap { localPrograms.text(of: $0) } ?? ""
         report.transport = query.transport.label
         if let question = query.question {
             report.name = question.name.description

@@ -48,6 +48,10 @@ extension DNSService {
         status.shared = shared
         (status.flights, status.waiters) = resolver.load
         (status.queries, status.connections, _) = server.load
+        if let busiest = server.busiestProgram {
+            status.busiestProgram = localPrograms.text(of: busiest.network) ?? ""
+            status.busiestQueries = busiest.count
+        }
         status.encrypted = encrypted
         let refused = server.refusedQueries
         status.refused = refused.access

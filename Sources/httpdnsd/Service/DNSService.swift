@@ -45,6 +45,7 @@ final class DNSService {
     let dnstap: Dnstap?
     /// Clients of the control API that see the queries.
     let listeners: QueryListeners
+    let localPrograms = LocalPrograms()
     /// The names that are asked for most, where they may be shown.
     var names: HottestNames
     private var routes: RoutePolicy {
@@ -125,6 +126,7 @@ final class DNSService {
         limits.connections = descriptors.connections
         limits.encryptedConnections = min(descriptors.encrypted, budget.encrypted)
         limits.pending = budget.queries
+        limits.crowd = max(1, min(limits.crowd, descriptors.queries / 2, budget.localDNSQueries / 2))
         limits.buffered = budget.buffered
         dnstap = Self.dnstap(settings, producers: sockets.dnstapProducers, events: events)
         server = Server(

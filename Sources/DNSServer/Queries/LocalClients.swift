@@ -1,0 +1,52 @@
+import DNSWire
+import Platform
+import Scheduling
+
+/// Tells the programs of this machine apart, which all ask from one address: by the owners of their sockets.
+///
+/// The kernel is asked only while a choice among them may come: when many of their queries wait, or their misses near the
+/// brake. A query that is answered from the cache never comes here.
+@Loop
+final class LocalClients {
+    /// How many of their queries wait.
+    private(set) var waiting = 0
+    private let crowd: Int
+    /// Until when those of the last crowd wait at the longest, and a choice among them may come.
+    private var crowdEnds: Instant?
+    private let longestWait: Duration
+    /// Nil until it is needed, and where the process may not ask.
+    private lazy var owners = try? SocketOwners()
+
+    /// - Parameters:
+    ///   - crowd: from how many waiting queries on the owners count.
+    ///   - longestWait: how long a query waits at most.
+    init(crowd: Int, longestWait: Duration) { (self.crowd, self.longestWait) = (crowd, longestWait) }
+
+    /// In whose share a query is.
+    ///
+    /// - Parameters:
+    ///   - now: when it began to wait.
+    ///   - isBraked: whether misses of its address near the brake.
+    func network(of client: SocketAddress, by path: ReplyPath, at now: Instant, isBraked: (ClientNetwork) -> Bool)
+        -> ClientNetwork
+    {
+        let usual = ClientNetwork(client.ip)
+        // Over TCP what its own connections hold is bounded already.
+        guard client.ip.isLoopback, case .datagram(let datagram) = path, isCrowded(at: now) || isBraked(usual),
+            let owner = owners?.owner(of: client, asking: datagram.destination(of: client.family))
+        else { return usual }
+        return ClientNetwork(user: owner.user, group: owner.group)
+    }
+
+    private func isCrowded(at now: Instant) -> Bool {
+        if waiting >= crowd { crowdEnds = now + longestWait }
+        guard let end = crowdEnds, now < end else {
+            crowdEnds = nil
+            return false
+        }
+        return true
+    }
+
+    /// Counts a query that begins to wait, or that waits no more.
+    func count(_ change: Int, of client: SocketAddress) { if client.ip.isLoopback { waiting += change } }
+}

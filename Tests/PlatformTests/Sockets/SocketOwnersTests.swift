@@ -1,0 +1,40 @@
+import Glibc
+import Testing
+
+@testable import Platform
+
+@Suite struct SocketOwnersTests {
+    private let owners: SocketOwners
+    private let server: SocketAddress
+
+    init() throws {
+        owners = try SocketOwners()
+        server = try #require(SocketAddress("127.0.0.1:53"))
+    }
+
+    @Test func `the owner of a socket is its user`() throws {
+        let client = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
+        #expect(owners.owner(of: client.address, asking: server)?.user == geteuid())
+        let six = try #require(SocketAddress("[::1]:0"))
+        if let client = try? UDPSocket.bind(six).sender {
+            let owner = owners.owner(of: client.address, asking: try #require(SocketAddress("[::1]:53")))
+            #expect(owner?.user == geteuid())
+        }
+    }
+
+    @Test func `a socket of the wildcard address is found by the address that its queries come from`() throws {
+        let client = try UDPSocket.bind(try #require(SocketAddress("0.0.0.0:0"))).sender
+        let seen = try #require(SocketAddress("127.0.0.1:\(client.address.port)"))
+        #expect(owners.owner(of: seen, asking: server)?.user == geteuid())
+    }
+
+    @Test func `where no socket is, or the families differ, there is no owner`() throws {
+        var closed = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender.address
+        #expect(owners.owner(of: closed, asking: server) == nil)
+        closed = try #require(SocketAddress("[::1]:53"))
+        #expect(owners.owner(of: closed, asking: server) == nil)
+        // And the next question has its own reply.
+        let client = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
+        #expect(owners.owner(of: client.address, asking: server)?.user == geteuid())
+    }
+}
