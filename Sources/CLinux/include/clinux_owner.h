@@ -7,7 +7,7 @@
 /// A new non-blocking socket for `clinux_udp_owner`, closed on exec. Returns it, or -errno.
 int clinux_diag_socket(void);
 
-/// Asks who has the UDP socket at `client` that sends to `server`: the user, and the number of the control group, 0 from
+/// Asks the kernel whose a UDP socket is, the one at `client` that sends to `server`: the user, and the number of the control group, 0 from
 /// kernels before 5.7.
 ///
 /// `family` is AF_INET or AF_INET6; the addresses have its 4 or 16 bytes, the ports are numbers. For one thread at a time.
