@@ -7,8 +7,8 @@
 /// A new non-blocking socket for `clinux_udp_owner`, closed on exec. Returns it, or -errno.
 int clinux_diag_socket(void);
 
-/// Asks the kernel whose a UDP socket is, the one at `client` that sends to `server`: the user, and the number of the control group, 0 from
-/// kernels before 5.7.
+/// Asks the kernel whose a UDP socket is, the one at `client` that sends to `server`: the user, and the number of the control
+/// group, 0 from kernels before 5.7.
 ///
 /// `family` is AF_INET or AF_INET6; the addresses have its 4 or 16 bytes, the ports are numbers. For one thread at a time.
 /// Returns 0, or -errno: -ENOENT where there is no such socket (any more).
