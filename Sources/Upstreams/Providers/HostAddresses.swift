@@ -28,6 +28,7 @@ final class HostAddresses {
     private let host: Name
     private let sources: HostSources
     private let clock: any LoopClock
+    private let timeout: Duration
     private var addresses: [IPAddress] = []
     private var due: Instant
     private var lastLookup: Instant?
@@ -42,7 +43,9 @@ final class HostAddresses {
     /// Called with the new addresses whenever they have changed; never with an empty list.
     var onChange: (@Loop ([IPAddress]) -> Void)?
 
-    init(host: Name, sources: HostSources, clock: any LoopClock) {
+    /// - Parameter timeout: of a look-up; another one in tests, so that no busy machine decides.
+    init(host: Name, sources: HostSources, clock: any LoopClock, timeout: Duration = HostAddresses.timeout) {
+        self.timeout = timeout
         self.host = host
         self.sources = sources
         self.clock = clock
@@ -108,7 +111,7 @@ final class HostAddresses {
 
     private func lookUp() async {
         let (replies, areAll) = await sources.replies(
-            about: host, asksAll: asksAll, until: clock.now + Self.timeout, at: clock.now)
+            about: host, asksAll: asksAll, until: clock.now + timeout, at: clock.now)
         isLookingUp = false
         hasAskedAll = areAll
         lastLookup = clock.now

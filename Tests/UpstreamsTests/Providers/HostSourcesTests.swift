@@ -58,12 +58,14 @@ struct HostSourcesTests {
 
     /// What the host's addresses become by one look-up.
     @Loop private func lookedUp(
-        by providers: [HTTPDNSProvider], routes: RoutePolicy? = nil, localDNS: OneAnswer? = nil
+        by providers: [HTTPDNSProvider], routes: RoutePolicy? = nil, localDNS: OneAnswer? = nil,
+        timeout: Duration = .patience
     ) async -> (HostAddresses, [[IPAddress]]) {
         let sources = HostSources(localDNS: localDNS ?? self.localDNS)
         sources.use(providers)
         sources.routes = routes
-        let addresses = HostAddresses(host: host, sources: sources, clock: LoopRunner.shared.loop)
+        let addresses = HostAddresses(
+            host: host, sources: sources, clock: LoopRunner.shared.loop, timeout: timeout)
         let seen = SeenAddresses()
         addresses.onChange = { seen.all.append($0) }
         addresses.refreshIfDue()
@@ -89,7 +91,7 @@ struct HostSourcesTests {
 
     @Test @Loop func `when the provider is silent LocalDNS is asked in time`() async {
         server.misbehave(.hang)
-        let (_, found) = await lookedUp(by: [provider()])
+        let (_, found) = await lookedUp(by: [provider()], timeout: .milliseconds(200))
         #expect(found == [[Self.local]])
     }
 
