@@ -210,6 +210,28 @@ struct FleetCallsTests {
         #expect(part.left == 50)
     }
 
+    @Test func `how many servers share a limit outlives days without the fleet's count`() {
+        var part = FleetPart(limit: 1_000)
+        part.move(to: 1)
+        part.take(FleetTotal(epoch: 7, calls: 10, servers: 4), for: nil)
+        for day: Int64 in 2...4 {
+            part.move(to: day)
+            part.lose(ownCalls: 0)
+            #expect(part.left == 250)
+        }
+    }
+
+    @Test func `a fleet that had fewer servers for a day is as small on the next`() {
+        var part = FleetPart(limit: 1_000)
+        for (day, servers): (Int64, Int) in [(1, 4), (2, 2)] {
+            part.move(to: day)
+            part.take(FleetTotal(epoch: UInt64(day), calls: 10, servers: servers), for: nil)
+        }
+        part.move(to: 3)
+        part.lose(ownCalls: 0)
+        #expect(part.left == 500)
+    }
+
     @Test @Loop func `what was sent without Redis is in the fleet's count when it is back`() async throws {
         let servers = try (0..<2).map { _ in try redis.server(daily: 1_000) }
         _ = servers[0].send(1)

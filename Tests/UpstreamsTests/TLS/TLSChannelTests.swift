@@ -39,6 +39,29 @@ struct TLSChannelTests {
         try shakeHands(other, Server(leaf, group: "P-256"))
     }
 
+    @Test func `what the network takes in pieces goes out once and in its order`() async throws {
+        _ = LoopRunner.shared
+        let certificates = try TestCertificates()
+        let authorities = try await TLSAuthorities.read(certificates.authority, at: .bootTime)
+        let channel = try TLSChannel(authorities, host: "right.example", session: nil)
+        try shakeHands(channel, Server(certificates.leaf(names: ["right.example"])))
+        try channel.write([UInt8](repeating: 7, count: 10_000))
+        var (whole, sent): ([UInt8], [UInt8]) = ([], [])
+        channel.sendPending {
+            whole = Array($0)
+            return 0
+        }
+        for size in [1, 1_024, 0, 1_025, 3_000, Int.max] {
+            channel.sendPending {
+                let part = $0.prefix(size)
+                sent += part
+                return part.count
+            }
+        }
+        #expect(sent == whole && whole.count > 10_000)
+        #expect(channel.pendingCount == 0)
+    }
+
     private func shakeHands(_ channel: TLSChannel, _ server: Server) throws {
         for _ in 0..<10 {
             if case .isDone = try channel.shakeHands() { return }
