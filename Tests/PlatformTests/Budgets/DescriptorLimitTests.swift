@@ -23,4 +23,18 @@ struct DescriptorLimitTests {
         #expect((budget.connections, budget.queries) == (connections, queries))
         #expect(budget.isReduced == (limit < 8_192))
     }
+
+    @Test(arguments: [(1_048_576, 16_384), (24_576, 16_384), (8_192, 5_912), (1_024, 256), (1, 1)])
+    func `encrypted connections have what clients without and LocalDNS leave, up to their own limit`(
+        limit: Int, encrypted: Int
+    ) {
+        #expect(DescriptorBudget(limit: limit, isEncrypted: true).encrypted == encrypted)
+        #expect(DescriptorBudget(limit: limit).encrypted == 0)
+    }
+
+    @Test func `the limit in force is the one that the kernel has`() {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        #expect(DescriptorLimit.current == Int(clamping: limit.rlim_cur))
+    }
 }

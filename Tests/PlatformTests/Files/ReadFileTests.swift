@@ -13,6 +13,13 @@ import Testing
         #expect(try readFile("/proc/self/comm", limit: 1_000).last == UInt8(ascii: "\n"))
     }
 
+    @Test func `a file is read also by a process without a standard input`() async {
+        await #expect(processExitsWith: .success) {
+            close(STDIN_FILENO)
+            guard try readFile("/proc/self/comm", limit: 1_000).last == UInt8(ascii: "\n") else { exit(1) }
+        }
+    }
+
     @Test(arguments: [("/nonexistent", ENOENT), ("/", EISDIR)] as [(String, Int32)])
     func `what cannot be read is an error`(path: String, code: Int32) {
         let error = #expect(throws: SystemError.self) { try readFile(path, limit: 10) }

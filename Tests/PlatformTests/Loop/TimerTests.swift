@@ -117,5 +117,6 @@ private final class Repeater: Sendable {
             _ = timers.popDue(at: due)
         }
         #expect(handedOut == expected.sorted())
+        #expect(timers.count == 0)
     }
 }

@@ -40,6 +40,25 @@ import Testing
         }
     }
 
+    @Test func `what a user cannot read is named with the place in the way, and this process stays root`() async {
+        await #expect(processExitsWith: .success) {
+            guard getuid() == 0 else { return }
+            let directory = try TemporaryDirectory()
+            chmod(directory.path, 0o755)
+            let names = ["open", "closed", "folder/in", "missing"].map { directory.path + "/" + $0 }
+            mkdir(directory.path + "/folder", 0o700)
+            for (name, mode) in zip(names.dropLast(), [0o644, 0o600, 0o644] as [mode_t]) {
+                try createFile(name, [1], mode: mode)
+            }
+            let found = try Privileges.unreadable(names, by: "nobody")
+            guard found.map(\.path) == Array(names.dropFirst()), found[0].place == names[1],
+                found[1].place.hasSuffix("/folder"), found[2].place == names[3],
+                found.map(\.error.code) == [EACCES, EACCES, ENOENT]
+            else { exit(1) }
+            guard geteuid() == 0, try Privileges.unreadable(names, by: "root").isEmpty else { exit(2) }
+        }
+    }
+
     @Test func `the environment can be read, also by a process that was root before`() async {
         await #expect(processExitsWith: .success) {
             if getuid() == 0 { try Privileges.drop(to: "nobody") }

@@ -60,6 +60,22 @@ import Testing
         #expect(throws: SystemError.self) { try ListeningSocket(adopting: copy(udp.sender.descriptor.number)) }
     }
 
+    @Test(arguments: [0, 1] as [Int32])
+    func `a passed socket of every IPv6 address is taken over when it takes no IPv4`(isIPv6Only: Int32) throws {
+        let address = try #require(SocketAddress("[::]:0"))
+        let number = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue), 0)
+        let descriptor = Descriptor(owning: number)
+        #expect(setOption(number, Int32(IPPROTO_IPV6), IPV6_V6ONLY, isIPv6Only))
+        #expect(address.withSockaddr { bind(number, $0, $1) } == 0)
+        let advice = "it takes IPv4 too; the socket unit needs BindIPv6Only=ipv6-only"
+        do {
+            let adopted = try UDPSocket(adopting: descriptor)
+            #expect(isIPv6Only == 1 && adopted.address == boundAddress(of: adopted.descriptor.number))
+        } catch {
+            #expect(isIPv6Only == 0 && error.advice == advice)
+        }
+    }
+
     @Test func `the buffer of a passed socket does not become smaller`() throws {
         let large = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
         let size = try #require(option(large.descriptor.number, SOL_SOCKET, SO_RCVBUF))

@@ -24,6 +24,16 @@ import Testing
                 + "find it with: ss -lunp 'sport = :\(address.port)'")
     }
 
+    @Test func `the kernel holds 4 MiB of queries, or as much as the machine lets it`() throws {
+        let socket = try UDPSocket.bind(anyPort).receivers[0]
+        var (size, length): (Int32, socklen_t) = (0, socklen_t(MemoryLayout<Int32>.size))
+        #expect(getsockopt(socket.descriptor.number, SOL_SOCKET, SO_RCVBUF, &size, &length) == 0)
+        let text = String(decoding: try readFile("/proc/sys/net/core/rmem_max", limit: 64), as: UTF8.self)
+        let most = try #require(Int32(text.prefix { $0.isNumber }))
+        // The kernel doubles what is asked for (socket(7)).
+        #expect([2 * 4 << 20, 2 * min(4 << 20, most)].contains(size))
+    }
+
     @Test func `the port is free again once the sockets are gone`() throws {
         let address = try UDPSocket.bind(anyPort, count: 2).sender.address
         #expect(try UDPSocket.bind(address).sender.address == address)
