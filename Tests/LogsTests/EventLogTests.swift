@@ -133,4 +133,11 @@ struct EventLogTests {
         fixture.events.finish()
         #expect(fixture.lines == ["a", "a (again once in the last minute, lastly 0 s ago)"])
     }
+
+    @Test @Loop func `after the end nothing is due any more`() {
+        let fixture = Fixture()
+        for subject in ["a", "b"] { for _ in 0..<2 { fixture.fail("x", about: subject) } }
+        fixture.events.finish()
+        #expect(fixture.clock.nextDue == nil)
+    }
 }

@@ -68,6 +68,13 @@ import Testing
         #expect(LogText.cut(String(repeating: "x", count: 2_046)) == String(repeating: "x", count: 2_045) + "…")
     }
 
+    @Test(arguments: ["\"", "\\"])
+    func `text of characters that JSON escapes with one more is cut at half as many`(character: String) {
+        let longest = String(repeating: character, count: 1_022)
+        #expect(LogText.cut(longest) == longest)
+        #expect(LogText.cut(longest + character) == longest + "…")
+    }
+
     @Test(arguments: [LogStyle.text, .json], ["x", "\u{1}", "\"", "\u{e0041}", "ü", "\u{10ffff}"])
     func `a line is bounded whatever is in it`(style: LogStyle, character: String) {
         let line = line(style, String(repeating: character, count: 100_000))

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Logging
 import Platform
@@ -91,6 +92,22 @@ import Testing
         #expect(lines.allSatisfy { $0.hasSuffix(String(repeating: "x", count: 990)) })
         let numbers = lines.compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }
         #expect(numbers.count == lines.count && numbers == numbers.sorted())
+        fixture.writer.finish(within: .patience)
+    }
+
+    @Test func `lines that fill the queue to its last byte are written, and the next one is dropped`() throws {
+        let line = Self.line(1)
+        let fixture = try Fixture(capacity: 3 * line.count)
+        let (begun, released) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        fixture.writer.perform {
+            begun.signal()
+            released.wait()
+        }
+        begun.wait()
+        for _ in 0..<4 { fixture.writer.write(line) }
+        released.signal()
+        let (lines, dropped) = fixture.read(until: 4)
+        #expect(lines.count == 3 && dropped == 1)
         fixture.writer.finish(within: .patience)
     }
 
