@@ -31,10 +31,15 @@ import Testing
                     guard count >= 30 else { break }
                     // The header and the question of version.bind, then an OPT record.
                     var reply = Array(bytes[..<30])
-                    (reply[2], reply[3], reply[11]) = (0x80, responseCode, 1)
-                    let text = Array(reason.text.utf8)
-                    reply += [0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, UInt8(text.count + 6), 0, 15, 0, UInt8(text.count + 2)]
-                    reply += [UInt8(reason.code.rawValue >> 8), UInt8(reason.code.rawValue & 255)] + text
+                    (reply[2], reply[3], reply[11]) = (0x80, responseCode, 0)
+                    // A query without EDNS is answered without (RFC 6891 section 7), and so without a reason.
+                    if bytes[11] == 1 {
+                        let text = Array(reason.text.utf8)
+                        reply[11] = 1
+                        reply += [0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, UInt8(text.count + 6), 0, 15]
+                        reply += [0, UInt8(text.count + 2)]
+                        reply += [UInt8(reason.code.rawValue >> 8), UInt8(reason.code.rawValue & 255)] + text
+                    }
                     _ = withUnsafePointer(to: client) { client in
                         client.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                             sendto(number, reply, reply.count, 0, $0, length)
