@@ -23,7 +23,10 @@ extension Resolver {
 
     /// Why the miss of a client costs its network too much; nil where it asks nothing of a provider, or may.
     func refusal(of client: ClientQuestion, _ key: FlightKey) -> String? {
-        guard key.isBraked(by: policy), !flights.coalescer.isUnderWay(key, client.question.type) else { return nil }
+        // Mostly nothing limits them.
+        guard flights.brake != nil || policy.strategy.hasCallLimit, key.isBraked(by: policy),
+            !flights.coalescer.isUnderWay(key, client.question.type)
+        else { return nil }
         if let domain = flights.brake?.refuses(key.name, of: key.holder, at: clock.now) {
             flights.refusedMisses += 1
             report(.missesRefused(key.holder, domain: domain))

@@ -85,11 +85,16 @@ package final class Strategy {
         return providers.outlook(eligible(for: key))
     }
 
+    /// Whether some provider has a limit of calls.
+    var hasCallLimit: Bool {
+        for provider in providers.all where provider.callShare != nil { return true }
+        return false
+    }
+
     /// How many calls one client network may have caused since half of the limits was spent, `.max` before that; nil where a
     /// provider that may be asked has no limit.
     func callShare(for key: FlightKey) -> Int? {
-        // Mostly there is no limit.
-        guard providers.all.contains(where: { $0.callShare != nil }) else { return nil }
+        guard hasCallLimit else { return nil }
         var share: Int?
         for index in eligible(for: key) {
             guard let own = providers.all[index].callShare else { return nil }

@@ -28,9 +28,8 @@ final class Connections: ConnectionOwner {
     private var open: [FairShare.Ticket: any ServedConnection] = [:]
     /// The connections by client network; the one idle for longest is evicted first.
     private var holdings: FairShare
-    /// All of them under one key, the one idle for longest first; and when each was used.
-    private var order = ShareLevel<Bool>()
-    private var usedAt: [FairShare.Ticket: Instant] = [:]
+    /// All of them, the one idle for longest first.
+    private var order = UseOrder()
     /// Bytes buffered for all connections of the server.
     private let bytes: BufferedBytes
     /// The buffer that every connection reads into first.
@@ -133,14 +132,12 @@ final class Connections: ConnectionOwner {
         let ticket = holdings.add(for: network(of: connection.client.address))
         connection.ticket = ticket
         open[ticket] = connection
-        order.add(ticket, for: true)
-        usedAt[ticket] = loop.now
+        order.add(ticket, at: loop.now)
     }
 
     private func leave(_ ticket: FairShare.Ticket) {
         holdings.remove(ticket)
         order.remove(ticket)
-        usedAt[ticket] = nil
     }
 
     func replace(_ connection: any ServedConnection, by next: any ServedConnection) {
@@ -197,9 +194,11 @@ final class Connections: ConnectionOwner {
     /// The connection that has been idle for longest, and for so long that it yields to a network that has none.
     private func resting(for network: ClientNetwork) -> (any ServedConnection)? {
         guard holdings.held(by: network) == 0 else { return nil }
-        var next = order.first(of: true)
+        var next = order.first
         for _ in 0..<Self.longestSearch {
-            guard let ticket = next, let used = usedAt[ticket], loop.now - used >= limits.rest else { return nil }
+            guard let ticket = next, let used = order.lastUse(of: ticket), loop.now - used >= limits.rest else {
+                return nil
+            }
             if let connection = open[ticket], connection.isIdle { return connection }
             next = order.next(after: ticket)
         }
@@ -216,8 +215,7 @@ final class Connections: ConnectionOwner {
     func used(_ connection: any ServedConnection) {
         guard let ticket = connection.ticket else { return }
         holdings.renew(ticket)
-        order.renew(ticket)
-        usedAt[ticket] = loop.now
+        order.renew(ticket, at: loop.now)
     }
 
     func remove(_ connection: any ServedConnection) {
