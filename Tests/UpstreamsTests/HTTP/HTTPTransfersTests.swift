@@ -67,16 +67,6 @@ struct HTTPTransfersTests {
         #expect(await transfers.pace.limit != nil)
     }
 
-    @Test func `once a service takes more, its pace grows to no limit`() async throws {
-        server.misbehave(.atMost(8, taking: .milliseconds(20), else: 429))
-        let transfers = try await HTTPFixture.plain(server.address)
-        #expect(await HTTPFixture.parallel(30, on: transfers).allSucceeded)
-        server.misbehave(nil)
-        while await transfers.pace.limit != nil {
-            #expect(await HTTPFixture.parallel(50, on: transfers).allSucceeded)
-        }
-    }
-
     @Test func `a service that answers nothing else has failed`() async throws {
         server.misbehave(.status(503))
         let transfers = try await HTTPFixture.plain(server.address)
