@@ -46,6 +46,8 @@ let package = Package(
         .target(name: "DNSCache", dependencies: ["CPrefetch", "DNSWire", "Scheduling"], swiftSettings: strict),
         .target(name: "HTTPDNS", dependencies: ["DNSWire"], swiftSettings: strict),
         .target(name: "DNSResolver", dependencies: ["DNSWire", "DNSCache", "Scheduling"], swiftSettings: strict),
+        // Beside the resolver until it takes its place there: no product has it.
+        .target(name: "Racing", dependencies: ["Scheduling"], swiftSettings: strict),
 
         // The outside world.
         .target(
@@ -156,7 +158,7 @@ let package = Package(
         } + [
             // In every state: the release build of these visits millions.
             .testTarget(
-                name: "RaceTests", dependencies: ["DNSResolver", "Scheduling"], exclude: ["Vectors.json"],
+                name: "RaceTests", dependencies: ["Racing", "Scheduling"], exclude: ["Vectors.json"],
                 swiftSettings: settings),
             .testTarget(
                 name: "HttpdnsdTests",

@@ -1,4 +1,4 @@
-import DNSResolver
+import Racing
 
 /// Watches a race from outside, and says which promise is broken.
 ///

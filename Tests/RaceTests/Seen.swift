@@ -1,4 +1,4 @@
-import DNSResolver
+import Racing
 
 /// What the oracle has seen of one type.
 struct Seen: Hashable {

@@ -1,4 +1,4 @@
-import DNSResolver
+import Racing
 import FoundationEssentials
 import Scheduling
 

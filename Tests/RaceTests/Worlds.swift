@@ -1,4 +1,4 @@
-import DNSResolver
+import Racing
 
 /// The worlds of the search: for one type, everything about ranks and times; for two, the families.
 enum Worlds {
