@@ -1,34 +1,32 @@
-package import Scheduling
-
-/// Units in the order of their last use, and when that was.
+/// Units in the order of their last use, those of all holders in one row.
+///
+/// Of one size: `ShareLevel` is slow where it is generic across modules.
 package struct UseOrder {
     private var level = ShareLevel<Bool>()
-    /// By ticket; of those that are not among them, some time.
-    private var times: [Instant] = []
+    /// The unit used last; nil: none was, or it has been removed.
+    package private(set) var last: FairShare.Ticket?
 
     package init() {}
 
-    /// Adds a unit that is used now.
-    package mutating func add(_ ticket: FairShare.Ticket, at now: Instant) {
+    /// Adds a unit, which was used now.
+    package mutating func add(_ ticket: FairShare.Ticket) {
         level.add(ticket, for: true)
-        while times.count <= ticket { times.append(now) }
-        times[ticket] = now
+        last = ticket
     }
 
-    package mutating func remove(_ ticket: FairShare.Ticket) { level.remove(ticket) }
+    package mutating func remove(_ ticket: FairShare.Ticket) {
+        level.remove(ticket)
+        if last == ticket { last = nil }
+    }
 
     /// Makes a unit the last one, since it is used now.
-    package mutating func renew(_ ticket: FairShare.Ticket, at now: Instant) {
-        guard level.isHeld(ticket) else { return }
+    package mutating func renew(_ ticket: FairShare.Ticket) {
         level.renew(ticket)
-        times[ticket] = now
+        if level.isHeld(ticket) { last = ticket }
     }
 
     /// The unit whose last use is longest ago; nil: there is none.
     package var first: FairShare.Ticket? { level.first(of: true) }
 
     package func next(after ticket: FairShare.Ticket) -> FairShare.Ticket? { level.next(after: ticket) }
-
-    /// When a unit was last used; nil where it is not among them.
-    package func lastUse(of ticket: FairShare.Ticket) -> Instant? { level.isHeld(ticket) ? times[ticket] : nil }
 }

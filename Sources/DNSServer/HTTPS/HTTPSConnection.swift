@@ -45,6 +45,7 @@ final class HTTPSConnection: ServedConnection {
     private var isClosed: Bool { life.isClosed }
 
     var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !session.hasRequest && session.unsent == 0 }
+    var lastActivity: Instant { life.lastActivity }
 
     /// Whether more requests of the client are handled for now.
     private var isWithinLimits: Bool {

@@ -19,7 +19,7 @@ struct ConnectionLife {
     var watch: Watch?
     private var timer: LoopTimer?
     /// When the last whole query arrived, or the last response became ready. Bytes of an unfinished query do not count.
-    private var lastActivity: Instant
+    private(set) var lastActivity: Instant
     /// When the client last received part of its responses.
     private var lastProgress: Instant
     /// Bytes added to the total of all connections.

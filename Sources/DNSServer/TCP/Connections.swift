@@ -132,7 +132,7 @@ final class Connections: ConnectionOwner {
         let ticket = holdings.add(for: network(of: connection.client.address))
         connection.ticket = ticket
         open[ticket] = connection
-        order.add(ticket, at: loop.now)
+        order.add(ticket)
     }
 
     private func leave(_ ticket: FairShare.Ticket) {
@@ -144,6 +144,7 @@ final class Connections: ConnectionOwner {
         guard let ticket = connection.ticket.take() else { return next.close() }
         next.ticket = ticket
         open[ticket] = next
+        used(next)
         if !next.start() { remove(next) }
     }
 
@@ -196,10 +197,10 @@ final class Connections: ConnectionOwner {
         guard holdings.held(by: network) == 0 else { return nil }
         var next = order.first
         for _ in 0..<Self.longestSearch {
-            guard let ticket = next, let used = order.lastUse(of: ticket), loop.now - used >= limits.rest else {
-                return nil
-            }
-            if let connection = open[ticket], connection.isIdle { return connection }
+            guard let ticket = next, let connection = open[ticket],
+                loop.now - connection.lastActivity >= limits.rest
+            else { return nil }
+            if connection.isIdle { return connection }
             next = order.next(after: ticket)
         }
         return nil
@@ -213,9 +214,10 @@ final class Connections: ConnectionOwner {
     }
 
     func used(_ connection: any ServedConnection) {
-        guard let ticket = connection.ticket else { return }
+        // The one used last of all is also the last of its network.
+        guard let ticket = connection.ticket, order.last != ticket else { return }
         holdings.renew(ticket)
-        order.renew(ticket, at: loop.now)
+        order.renew(ticket)
     }
 
     func remove(_ connection: any ServedConnection) {

@@ -20,6 +20,8 @@ protocol ServedConnection: AnyObject, Sendable {
     var ticket: FairShare.Ticket? { get set }
     /// Whether closing it loses nothing: no query is outstanding, and no response unsent.
     var isIdle: Bool { get }
+    /// When its last query arrived or its last response became ready; before the first, when it began.
+    var lastActivity: Instant { get }
 
     /// Begins to read. Returns false when the event loop accepts no more descriptors; the connection is closed then.
     func start() -> Bool

@@ -36,6 +36,7 @@ final class TCPConnection: ServedConnection, ReplySink {
     private var isClosed: Bool { life.isClosed }
 
     var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !frames.hasMessage }
+    var lastActivity: Instant { life.lastActivity }
 
     /// Whether more queries of the client are handled for now.
     private var isWithinLimits: Bool {

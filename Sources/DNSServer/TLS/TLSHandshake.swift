@@ -29,6 +29,7 @@ final class TLSHandshake: ServedConnection {
     ) {
         self.client = client
         self.owner = owner
+        lastActivity = owner.loop.now
         self.terms = terms
         self.queue = queue
         number = descriptor.number
@@ -37,6 +38,7 @@ final class TLSHandshake: ServedConnection {
     }
 
     var isIdle: Bool { true }
+    let lastActivity: Instant
 
     func start() -> Bool {
         watch = try? owner.loop.watch(number, for: .readable) { [self] _ in ready() }
