@@ -1,4 +1,6 @@
 import Foundation
+import Scheduling
+import Testing
 
 /// State behind a lock, for whose changes a thread can wait with a deadline.
 ///
@@ -24,6 +26,17 @@ package final class Monitor<State>: @unchecked Sendable {
         condition.lock()
         defer { condition.unlock() }
         return try body(state)
+    }
+
+    /// Waits until `holds` is true of the state, by what the loop does: so on the loop it is an issue, and false.
+    ///
+    /// - Returns: whether it became true within `limit`.
+    package func waitForLoop(_ limit: Duration, until holds: (State) -> Bool) -> Bool {
+        guard Loop.executor.isIsolatingCurrentContext() != true else {
+            Issue.record("the loop waits for itself")
+            return false
+        }
+        return wait(limit, until: holds)
     }
 
     /// Waits until `holds` is true of the state.

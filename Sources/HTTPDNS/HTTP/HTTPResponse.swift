@@ -11,7 +11,7 @@ package struct HTTPResponse: Hashable, Sendable {
     /// The `ETag` header, of a document only.
     package var entityTag: String?
     /// The compression of the body, from the `Content-Encoding` header; nil: none.
-    package var compression: String?
+    package var compression: HTTPCompression?
     /// At most 64 KiB, of a document 4 MiB; the transport enforces it.
     package var body: [UInt8]
     /// The time from the request to the first byte of its response; nil: not measured.
@@ -19,7 +19,8 @@ package struct HTTPResponse: Hashable, Sendable {
 
     package init(
         status: Int, contentType: String? = nil, age: UInt32? = nil, retryAfter: UInt32? = nil, date: Int64? = nil,
-        entityTag: String? = nil, compression: String? = nil, body: [UInt8] = [], timeToFirstByte: Duration? = nil
+        entityTag: String? = nil, compression: HTTPCompression? = nil, body: [UInt8] = [],
+        timeToFirstByte: Duration? = nil
     ) {
         self.status = status
         self.contentType = contentType

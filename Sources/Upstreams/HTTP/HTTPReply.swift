@@ -19,7 +19,7 @@ final class HTTPReply {
     /// The `ETag` field (RFC 9110 section 8.8.3), of a document only.
     private(set) var entityTag: String?
     /// The compression of the body, by the `Content-Encoding` fields; nil: none.
-    private(set) var compression: String?
+    private(set) var compression: HTTPCompression?
     private let isDocument: Bool
     private var headerSize = 0
     private var isHeaderComplete = false
@@ -126,14 +126,12 @@ final class HTTPReply {
         return unsafe UnsafeRawBufferPointer(rebasing: value[start..<end])
     }
 
-    /// The content codings of IANA's registry that compress. A word that is none of them, such as `utf-8`, is a slip of
-    /// a server that sends the body as it is.
-    private static let compressions: Set = ["br", "compress", "deflate", "gzip", "x-compress", "x-gzip", "zstd"]
-
-    /// The first compression in a list of content codings (RFC 9110 section 8.4); nil without one.
-    private static func compression(_ list: UnsafeRawBufferPointer) -> String? {
+    /// The first compression in a list of content codings (RFC 9110 section 8.4); nil without one. A word that is no
+    /// coding, such as `utf-8`, is a slip of a server that sends the body as it is.
+    private static func compression(_ list: UnsafeRawBufferPointer) -> HTTPCompression? {
         let text = unsafe String(decoding: list, as: UTF8.self).lowercased()
-        return text.split { $0 == "," || $0.isWhitespace }.map(String.init).first(where: compressions.contains)
+        return text.split { $0 == "," || $0.isWhitespace }.lazy.compactMap { HTTPCompression(rawValue: String($0)) }
+            .first
     }
 
     /// An entity tag that can be sent back; nil for any other text.

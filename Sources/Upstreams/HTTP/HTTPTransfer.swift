@@ -77,6 +77,8 @@ final class HTTPTransfer: Cancellable {
     var refusals = 0
     /// How often the service has said "not so fast".
     var waits = 0
+    /// The round of the service's pace in which it was last dispatched.
+    var round = 0
     /// Ends its wait after that; nil while it does not wait.
     var wait: LoopTimer?
     /// Whether it may be sent without calling `permit`: an earlier call allowed it, and the request was not processed.

@@ -47,7 +47,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     /// Whether the last reply came over HTTP/2.
     package private(set) var isMultiplexed = false
 
-    /// - Parameter clock: for how long HTTP/1.1 is used; the loop except in tests.
+    /// - Parameter clock: for how long HTTP/1.1 is used, and a refused request waits; the loop except in tests.
     /// - Throws: `UpstreamFailure.network` when libcurl has no memory or lacks a feature.
     package init(
         _ origin: HTTPOrigin, loop: EventLoop, clock: (any LoopClock)? = nil
@@ -104,7 +104,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
                 fail(transfer, .overloaded("a connection to \(origin.addressText) is being renewed"))
             }
         } else if waiting.isFull, !makeRoom(for: holder) {
-            fail(transfer, .overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)"))
+            failOverloaded(transfer)
         } else {
             // A service with a longer time-out is not silent before that.
             let silence = max(HTTPLimits.silence, timeout)
@@ -124,8 +124,12 @@ package final class HTTPTransfers: HTTPTransferOwner {
     private func makeRoom(for holder: ClientNetwork) -> Bool {
         guard let transfer = waiting.displace(for: holder) else { return false }
         transfer.place = nil
-        fail(transfer, .overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)"))
+        failOverloaded(transfer)
         return true
+    }
+
+    private func failOverloaded(_ transfer: HTTPTransfer) {
+        fail(transfer, .overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)"))
     }
 
     /// Takes the place of an active request of the client network that has most for one of `holder`, if that has
@@ -206,6 +210,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
         } catch {
             return fail(transfer, error)
         }
+        transfer.round = pace.round
         transfer.index = active.count
         active.append(transfer)
         shares?.add(transfer)
@@ -239,6 +244,8 @@ package final class HTTPTransfers: HTTPTransferOwner {
     private func repeatLater(_ transfer: HTTPTransfer) {
         if transfer.isRenewing || hasRoom {
             dispatch(transfer)
+        } else if waiting.isFull, !makeRoom(for: transfer.holder) {
+            failOverloaded(transfer)
         } else {
             transfer.place = waiting.append(transfer, for: transfer.holder)
         }
@@ -358,10 +365,10 @@ package final class HTTPTransfers: HTTPTransferOwner {
         switch end {
         case .reply(let response, let isHTTP2):
             endRenewal(transfer, isGood: response.status < 500 && response.status != 429, by: carrier)
-            if waits(transfer, response) { break }
             replies += 1
             isMultiplexed = isHTTP2
             if origin.scheme == .https { preferredHost = transfer.host }
+            if !transfer.isRenewing, waits(transfer, response) { break }
             transfer.finish(Self.readable(response))
         case .refusedName(let failure): refuseHost(of: transfer, failure)
         case .evicted where !transfer.isRepeated: repeatUnsent(transfer)
@@ -391,17 +398,17 @@ package final class HTTPTransfers: HTTPTransferOwner {
     ///
     /// - Returns: whether it waits.
     private func waits(_ transfer: HTTPTransfer, _ response: HTTPResponse) -> Bool {
-        guard !transfer.isRenewing else { return false }
-        let before = pace.limit
-        defer { if (before == nil) != (pace.limit == nil) { onPace?(pace.limit) } }
         guard ServicePace.isRefusal(response) else {
-            pace.answered(capacity: transportCapacity)
+            if pace.answered() { onPace?(nil) }
             return false
         }
         let now = clock.now
+        let wasUnlimited = pace.limit == nil
+        defer { if wasUnlimited { onPace?(pace.limit) } }
         guard
             let wait = pace.refused(
-                response, repeats: transfer.waits, underWay: active.count, until: transfer.deadline, at: now)
+                response, waits: transfer.waits, sent: transfer.round, underWay: active.count,
+                capacity: transportCapacity, until: transfer.deadline, at: now)
         else { return false }
         transfer.waits += 1
         transfer.isPermitted = true
@@ -418,10 +425,10 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     /// A response whose body can be read. One that reports an error tells enough by its status.
     private static func readable(_ response: HTTPResponse) -> Result<HTTPResponse, UpstreamFailure> {
-        guard response.isSuccess, !response.body.isEmpty, let compression = response.compression else {
+        guard let compression = response.compression, response.isSuccess, !response.body.isEmpty else {
             return .success(response)
         }
-        return .failure(.unusable("the reply is compressed (\(compression)), which the request forbids"))
+        return .failure(.unusable("the reply is compressed (\(compression.rawValue)), which the request forbids"))
     }
 
     /// Tries the next name in `origin.hosts`.

@@ -5,62 +5,72 @@ import Scheduling
 /// each round that it answers.
 ///
 /// "Not so fast" is 429, 502 or 503, or an error with Retry-After (RFC 6585 section 4, RFC 9110 section 10.2.3). It is no
-/// failure of the service while that answers anything: the request waits and is sent again. Names are chosen by clients, and
-/// some may have a service answer 502: so the pace has a floor, and no request is sent again more than `repeats` times.
+/// failure of the service while that answers anything: the request waits and is sent again, as long as its question
+/// waits. Names are chosen by clients, and some may have a service answer 502: so the pace has a floor, and each wait is
+/// twice the last one.
 struct ServicePace {
     /// Requests at once that are always sent.
     static let floor = 4
-    /// How often a request is sent again.
-    static let repeats = 3
-    /// The first wait of a request; each further one is twice as long.
-    private static let firstWait: Duration = .milliseconds(100)
+    /// The first wait of a request; in the 1.9 s of a question it is sent four times at most.
+    private static let firstWait: Duration = .milliseconds(150)
+    /// The most times that a wait is doubled.
+    private static let doublings = 8
     /// How long a service that answers nothing else is asked again.
     private static let patience: Duration = .milliseconds(900)
 
     /// The most requests at once; nil: as many as there may be.
     private(set) var limit: Int?
+    /// How often it was halved. Of requests that were sent before it last was, a refusal says nothing new.
+    private(set) var round = 0
+    /// At this limit there is none any more.
+    private var capacity = 0
     /// Answers since it last grew.
     private var answers = 0
-    /// When it was last halved: what was sent before says nothing new.
-    private var halved = Instant(nanoseconds: .min)
     /// When the service first said so without having answered since; nil: its last word was an answer.
     private var since: Instant?
 
     /// Whether a response says "not so fast".
     static func isRefusal(_ response: HTTPResponse) -> Bool {
-        [429, 502, 503].contains(response.status) || response.status >= 400 && response.retryAfter != nil
+        switch response.status {
+        case 429, 502, 503: true
+        case 400...: response.retryAfter != nil
+        default: false
+        }
     }
 
     /// How long a request waits that was refused; nil: it has failed.
     ///
     /// - Parameters:
-    ///   - repeats: how often it was sent again before.
+    ///   - waits: how often it has waited before.
+    ///   - sent: the round in which it was sent.
     ///   - underWay: how many requests are under way, without it.
+    ///   - capacity: the most that there may be at once.
     ///   - end: until when it may be sent again.
     mutating func refused(
-        _ response: HTTPResponse, repeats: Int, underWay: Int, until end: Instant, at now: Instant
+        _ response: HTTPResponse, waits: Int, sent: Int, underWay: Int, capacity: Int, until end: Instant,
+        at now: Instant
     ) -> Duration? {
         let first = since ?? now
         since = first
-        if now - halved >= Self.firstWait {
+        if sent == round {
             limit = max(Self.floor, min(limit ?? .max, underWay + 1) / 2)
-            (halved, answers) = (now, 0)
+            (round, answers, self.capacity) = (round &+ 1, 0, capacity)
         }
         let wait = max(
-            Self.firstWait * (1 << min(repeats, Self.repeats)), .seconds(Int64(response.retryAfter ?? 0)))
-        guard repeats < Self.repeats, now - first < Self.patience, now + wait < end else { return nil }
-        return wait
+            Self.firstWait * (1 << min(waits, Self.doublings)), .seconds(Int64(response.retryAfter ?? 0)))
+        return now - first < Self.patience && now + wait < end ? wait : nil
     }
 
     /// Records an answer.
     ///
-    /// - Parameter capacity: the most requests that there may be at once.
-    mutating func answered(capacity: Int) {
+    /// - Returns: whether there is no limit any more.
+    mutating func answered() -> Bool {
         since = nil
-        guard let limit else { return }
+        guard let limit else { return false }
         answers += 1
-        guard answers >= limit else { return }
+        guard answers >= limit else { return false }
         answers = 0
         self.limit = limit + 1 < capacity ? limit + 1 : nil
+        return self.limit == nil
     }
 }

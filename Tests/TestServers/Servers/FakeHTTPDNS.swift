@@ -187,12 +187,12 @@ package final class FakeHTTPDNS: Sendable {
     ///
     /// - Returns: whether it was, within `limit`.
     package func waitForCalls(_ count: Int, for name: String? = nil, within limit: Duration = .patience) -> Bool {
-        monitor.wait(limit) { $0.count(name) >= count }
+        monitor.waitForLoop(limit) { $0.count(name) >= count }
     }
 
     /// Waits until at most `count` connections are open.
     package func waitForOpenConnections(atMost count: Int, within limit: Duration = .patience) -> Bool {
-        monitor.wait(limit) { $0.open.count <= count }
+        monitor.waitForLoop(limit) { $0.open.count <= count }
     }
 }
 

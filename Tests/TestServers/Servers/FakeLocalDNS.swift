@@ -132,7 +132,7 @@ package final class FakeLocalDNS: Sendable {
 
     /// Waits until it was asked at least `count` times.
     package func waitForQuestions(_ count: Int, for name: String? = nil, within limit: Duration = .patience) -> Bool {
-        monitor.wait(limit) { Self.count($0, name) >= count }
+        monitor.waitForLoop(limit) { Self.count($0, name) >= count }
     }
 
     private static func count(_ state: State, _ name: String?) -> Int {

@@ -37,7 +37,7 @@ package final class LoopRunner: Sendable {
                 result.withLock { $0 = .failure(error) }
             }
         }
-        _ = result.wait(.patience) { $0 != nil }
+        _ = result.waitForLoop(.patience) { $0 != nil }
         guard let outcome = result.read({ $0 }) else { throw TestFailure("the loop has not done it in time") }
         return try outcome.get()
     }

@@ -20,9 +20,10 @@ enum HTTPFixture {
     }
 
     /// Plain HTTP to a fake service.
-    static func plain(_ address: TestAddress) async throws -> HTTPTransfers {
+    static func plain(_ address: TestAddress, clock: (any LoopClock)? = nil) async throws -> HTTPTransfers {
         try await HTTPTransfers(
-            HTTPOrigin(scheme: .http, address: loopback, port: address.port), loop: LoopRunner.shared.loop)
+            HTTPOrigin(scheme: .http, address: loopback, port: address.port), loop: LoopRunner.shared.loop, clock: clock
+        )
     }
 
     /// HTTPS to a port of loopback.
@@ -106,6 +107,16 @@ enum HTTPFixture {
         return (first, others)
     }
 
+    /// Lets time pass until it is cancelled, only while no request is under way: a slow machine costs no time.
+    static func passTime(of clock: ManualClock, beside transfers: HTTPTransfers) -> Task<Void, Never> {
+        Loop.spawn {
+            while !Task.isCancelled {
+                if transfers.load.active == 0 { await clock.advance(by: .milliseconds(10)) }
+                try? await Task.sleep(for: .milliseconds(1))
+            }
+        }
+    }
+
     /// The greatest value of a number, read in every turn of the loop until `work` is done.
     @Loop
     static func peak(of number: @Loop () -> Int, during work: @escaping @Sendable () async -> Void) async -> Int {
@@ -179,13 +190,13 @@ extension HTTPTransfers {
         await withCheckedContinuation { continuation in connect(timeout: timeout) { continuation.resume() } }
     }
 
-    /// Asks for a name, with a deadline far in the future.
+    /// Asks for a name, with a deadline far in the future unless it is given.
     func get(
-        _ name: String, timeout: Duration = .patience, renewing: Bool = false, holder: ClientNetwork = .daemon
+        _ name: String, timeout: Duration = .patience, within time: Duration = .patience * 2, renewing: Bool = false,
+        holder: ClientNetwork = .daemon
     ) async -> Result<HTTPDNS.HTTPResponse, UpstreamFailure> {
         await perform(
-            HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + .patience * 2, renewing: renewing,
-            holder: holder)
+            HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + time, renewing: renewing, holder: holder)
     }
 }
 

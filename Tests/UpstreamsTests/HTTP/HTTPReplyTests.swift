@@ -1,3 +1,4 @@
+import HTTPDNS
 import Testing
 
 @testable import Upstreams
@@ -41,7 +42,7 @@ import Testing
     }
 
     @Test func `a compression is recognised in a second field`() {
-        #expect(reply("Content-Encoding: identity", "content-encoding: gzip").compression == "gzip")
+        #expect(reply("Content-Encoding: identity", "content-encoding: gzip").compression == .gzip)
     }
 
     @Test(arguments: ["identity", "", ",", "utf-8", "none", "gzipped"])

@@ -10,45 +10,49 @@ struct ServicePaceTests {
     private static let refusal = HTTPResponse(status: 429)
 
     private func refuse(
-        _ pace: inout ServicePace, _ response: HTTPResponse = refusal, repeats: Int = 0, underWay: Int = 29,
-        within: Duration = .seconds(2), after: Duration = .zero
+        _ pace: inout ServicePace, _ response: HTTPResponse = refusal, waits: Int = 0, sent: Int? = nil,
+        underWay: Int = 29, capacity: Int = 64, within: Duration = .seconds(2), after: Duration = .zero
     ) -> Duration? {
         pace.refused(
-            response, repeats: repeats, underWay: underWay, until: Self.start + within, at: Self.start + after)
+            response, waits: waits, sent: sent ?? pace.round, underWay: underWay, capacity: capacity,
+            until: Self.start + within, at: Self.start + after)
     }
+
+    private func answer(_ pace: inout ServicePace) -> Bool { pace.answered() }
 
     @Test func `it is halved once for all that was sent together, and not below four`() {
         var pace = ServicePace()
-        for _ in 0..<22 { #expect(refuse(&pace) == .milliseconds(100)) }
+        for _ in 0..<22 { #expect(refuse(&pace, sent: 0) == .milliseconds(150)) }
         #expect(pace.limit == 15)
-        _ = refuse(&pace, underWay: 14, after: .milliseconds(100))
+        _ = refuse(&pace, sent: 1, underWay: 14)
         #expect(pace.limit == 7)
-        _ = refuse(&pace, underWay: 6, after: .milliseconds(200))
-        _ = refuse(&pace, underWay: 3, after: .milliseconds(300))
+        _ = refuse(&pace, sent: 2, underWay: 6)
+        _ = refuse(&pace, sent: 3, underWay: 3)
         #expect(pace.limit == 4)
     }
 
     @Test func `it grows by one with each round of answers, until there is no limit`() {
         var pace = ServicePace()
-        _ = refuse(&pace, underWay: 7)
-        for _ in 0..<4 { pace.answered(capacity: 7) }
+        _ = refuse(&pace, underWay: 7, capacity: 7)
+        for _ in 0..<4 { #expect(!answer(&pace)) }
         #expect(pace.limit == 5)
-        for _ in 0..<5 { pace.answered(capacity: 7) }
+        for _ in 0..<5 { #expect(!answer(&pace)) }
         #expect(pace.limit == 6)
-        for _ in 0..<6 { pace.answered(capacity: 7) }
+        for _ in 0..<5 { #expect(!answer(&pace)) }
+        #expect(answer(&pace))
         #expect(pace.limit == nil)
     }
 
-    @Test(arguments: [(0, 100), (1, 200), (2, 400)])
-    func `each wait of a request is twice the last one`(repeats: Int, wait: Int) {
+    @Test(arguments: [(0, 150), (1, 300), (2, 600), (3, 1_200), (.max, 38_400)])
+    func `each wait of a request is twice the last one`(waits: Int, wait: Int) {
         var pace = ServicePace()
-        #expect(refuse(&pace, repeats: repeats) == .milliseconds(wait))
+        #expect(refuse(&pace, waits: waits, within: .seconds(60)) == .milliseconds(wait))
     }
 
-    @Test func `a request is sent again three times, in its time alone, and when the service says`() {
+    @Test func `a request is sent again in its time alone, and when the service says`() {
         var pace = ServicePace()
-        #expect(refuse(&pace, repeats: 3) == nil)
-        #expect(refuse(&pace, within: .milliseconds(100)) == nil)
+        #expect(refuse(&pace, within: .milliseconds(150)) == nil)
+        #expect(refuse(&pace, waits: 3, within: .milliseconds(1_200)) == nil)
         #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: 1)) == .seconds(1))
         #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: 2)) == nil)
         #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: .max)) == nil)
@@ -59,7 +63,7 @@ struct ServicePaceTests {
         #expect(refuse(&pace) != nil)
         #expect(refuse(&pace, after: .milliseconds(899)) != nil)
         #expect(refuse(&pace, after: .milliseconds(900)) == nil)
-        pace.answered(capacity: 64)
+        #expect(!answer(&pace))
         #expect(refuse(&pace, after: .milliseconds(901)) != nil)
     }
 
