@@ -80,10 +80,10 @@ package final class HijackJournal {
             name: name, address: address, server: server, port: port, evidence: evidence, first: now, last: now,
             count: 1)
         if isOfPortal(sighting, at: now) { return }
-        var entry =
-            held[key] ?? sighting
-        (entry.server, entry.port, entry.evidence, entry.last) = (server, port, evidence, now)
-        entry.count += held[key] == nil ? 0 : 1
+        let earlier = held[key]
+        let entry = HijackedAddress(
+            name: name, address: address, server: server, port: port, evidence: evidence, first: earlier?.first ?? now,
+            last: now, count: (earlier?.count ?? 0) + 1)
         held[key] = entry
         order.removeAll { $0 == key }
         order.append(key)

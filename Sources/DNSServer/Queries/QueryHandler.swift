@@ -84,6 +84,9 @@ struct QueryHandler: Sendable {
         return handleMiss(prepared, message, from: client, over: transport, now: now, into: &reply)
     }
 
+    /// Whether `listen.allow` lets a client be answered.
+    func allows(_ client: IPAddress) -> Bool { access.allows(client) }
+
     /// Answers a message from the entries that are the same for all clients, or returns what the caller does with it.
     /// After a miss `handleMiss` must be called: it is separate so that a hit does not pay for it.
     ///
@@ -92,9 +95,6 @@ struct QueryHandler: Sendable {
     ///   - isTrusted: whether the client is answered whatever the access list says.
     ///   - now: the present time on the boot-time clock.
     ///   - reply: empty; receives the response.
-    /// Whether `listen.allow` lets a client be answered.
-    func allows(_ client: IPAddress) -> Bool { access.allows(client) }
-
     @inline(__always)
     func handle(
         _ prepared: borrowing Prepared, _ message: Span<UInt8>, from client: IPAddress, isTrusted: Bool = false,

@@ -23,6 +23,17 @@ struct LocalDNSTransportTests {
         return server.questions.dropFirst(before).map(\.isTCP)
     }
 
+    /// Asks while 1.6 s pass.
+    @Loop private func ask(_ localDNS: LocalDNS, on clock: ManualClock) async throws -> UpstreamReply {
+        let asked = try question("a.example")
+        let reply = Task { @Loop in await localDNS.ask(asked) }
+        for _ in 0..<4 {
+            await repliesArrive(on: clock)
+            await clock.advance(by: .milliseconds(400))
+        }
+        return await reply.value
+    }
+
     @Test @Loop
     func `a server that is silent over UDP is asked over TCP too, and once a probe has shown it over TCP alone`()
         async throws
@@ -30,13 +41,7 @@ struct LocalDNSTransportTests {
         let server = try LocalDNSRawServer(answer)
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
-        let asked = try question("a.example")
-        let reply = Task { @Loop in await localDNS.ask(asked) }
-        for _ in 0..<4 {
-            await repliesArrive(on: clock)
-            await clock.advance(by: .milliseconds(400))
-        }
-        #expect(addresses(await reply.value) == ["192.0.2.1"])
+        #expect(addresses(try await ask(localDNS, on: clock)) == ["192.0.2.1"])
         #expect(server.questions.map(\.isTCP) == [false, false, true])
         await repliesArrive(on: clock)
         #expect(try await isTCPInQueries(for: 3, to: server, at: localDNS) == [true, true, true])
@@ -57,13 +62,7 @@ struct LocalDNSTransportTests {
         let server = try LocalDNSRawServer(answer)
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
-        let asked = try question("a.example")
-        let reply = Task { @Loop in await localDNS.ask(asked) }
-        for _ in 0..<4 {
-            await repliesArrive(on: clock)
-            await clock.advance(by: .milliseconds(400))
-        }
-        _ = await reply.value
+        _ = try await ask(localDNS, on: clock)
         server.answer = { [$0.reply([rawRecord(1, rawGood)])] }
         await clock.advance(by: LocalDNSHealth.plainTime)
         #expect(try await isTCPInQueries(for: 1, to: server, at: localDNS) == [true])
