@@ -61,7 +61,8 @@ final class HTTP1Connections: HTTPCarrier {
         }
     }
 
-    /// Lets libcurl close, with the next end of a request, an idle connection that the present requests do not need.
+    /// Lets libcurl close, with the next end of a request, an idle connection that the present requests do not need. Of
+    /// requests that end in one call of it all may stay, one less with each later request.
     private func limitConnections() { multi.setOpenConnections(max(HTTPLimits.connections, busy.count)) }
 
     private func newHandle() throws(CurlError) -> HTTPHandle {
