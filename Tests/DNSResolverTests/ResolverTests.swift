@@ -353,6 +353,32 @@ struct ResolverTests {
         #expect(reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
     }
 
+    @Test(arguments: [(RecordType.a, RecordType.aaaa), (.aaaa, .a)], [Duration.zero, .milliseconds(400)]) @Loop
+    func `a family that is empty without a reason is NODATA if the provider, asked for the other one then, has that`(
+        types: (asked: RecordType, other: RecordType), slow: Duration
+    ) async {
+        let machine = Machine(answersBothFamilies: false)
+        let address = types.other == .a ? IPAddress.v4(0xc000_0201) : .v6(0x2001_0db8 << 96 | 1)
+        let addresses = UpstreamResult.answer(Answer(name: .root, addresses: [address], ttl: 60))
+        machine.vendor.behaviour = .reply(
+            after: .zero, [types.other: addresses, types.asked: .indeterminateEmpty(ttl: nil)])
+        machine.vendor.slow = [types.other: slow]
+        let reply = await machine.ask("www.example.com", types.asked)
+        #expect(reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
+        // Both are cached.
+        #expect(await machine.ask("www.example.com", types.other).has(types.other == .a ? "192.0.2.1" : "2001:db8::1"))
+        #expect(machine.vendor.asked.count == 2)
+    }
+
+    @Test @Loop
+    func `of a name that a provider has nothing of one call asks for the other family, and LocalDNS's is given`() async
+    {
+        let machine = Machine(answersBothFamilies: false)
+        machine.vendor.behaviour = .unknown()
+        #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::9"))
+        #expect(machine.vendor.asked.count == 2)
+    }
+
     @Test @Loop
     func `a provider's slow answer of the other family is waited for before LocalDNS's address is given`() async {
         let machine = Machine(answersBothFamilies: false)

@@ -42,6 +42,7 @@ extension FlightWork {
             guard !isCancelled else { return }
             if case .answer(let answer) = made { return keepTranslated(answer, none) }
         } else {
+            if clock.now < until { askOtherFamily(of: type) }
             await flight.otherFamily(of: type, until: until)
             guard !isCancelled else { return }
         }
@@ -50,6 +51,16 @@ extension FlightWork {
         } else {
             settleAlone(found)
         }
+    }
+
+    /// Asks for the other family, which no client has asked for, unless something is known of it or no client gets it.
+    private func askOtherFamily(of type: RecordType) {
+        let other = type.otherFamily
+        guard flight.isOpen(other), otherFamily(of: type) == nil, !policy.localAnswers.families.excludes(other),
+            environment.remembered(key, other, by: policy) == nil
+        else { return }
+        key.note(.ask, "the provider does not say why it is empty: it is asked for \(other), too")
+        _ = Self.join(key, other, by: policy, in: environment)
     }
 
     private func deny(_ answer: Answer, _ found: SourcedResult) async {

@@ -29,25 +29,42 @@ extension Integration {
             case brake = "misses_per_second = 100"
         }
 
+        private let zone = FakeZone(["*": .init(a: ["192.0.2.1"], ttl: 60)])
+        /// Its address is that of a server that answers nothing.
+        private let silent: TestDNSClient
+
+        init() throws { silent = try TestDNSClient(TestAddress("127.0.0.1", port: 9)) }
+
+        /// A server whose every query is below a suffix of a server that is silent, unless its misses are limited.
+        private func daemon(
+            _ choice: Choice, vendor: FakeHTTPDNS, localDNS: FakeLocalDNS, control: String, wrapper: [String] = []
+        ) throws -> Daemon {
+            let forward = choice == .fullQueue ? ["example": silent.localAddress] : [:]
+            return try Daemon(
+                DaemonConfiguration.aliyun(choice == .brake ? vendor.url : "http://127.0.0.1:9")
+                    + DaemonConfiguration.route(forward: forward)
+                    + DaemonConfiguration.rest(
+                        localDNS: localDNS.address, log: "info\"\nqueries = true\n#", control: control)
+                    + "[limits]\n\(choice.rawValue)\n",
+                wrapper: wrapper)
+        }
+
+        private func flooder(of daemon: Daemon, wrapper: [String] = []) throws -> ChildProcess {
+            try ChildProcess(
+                wrapper + [
+                    "setpriv", "--reuid=65534", "--clear-groups", "python3", "-c", Self.flood, "\(daemon.address.port)",
+                ])
+        }
+
         @Test(arguments: Choice.allCases)
         func `another user's new names are all answered, and status and the log name the one that floods`(
             choice: Choice
         ) throws {
-            let zone = FakeZone(["*": .init(a: ["192.0.2.1"], ttl: 60)])
             let (vendor, localDNS) = (try FakeHTTPDNS(zone), try FakeLocalDNS(zone))
-            let silent = try TestDNSClient(TestAddress("127.0.0.1", port: 9))
             let directory = try TemporaryDirectory()
             let socket = directory.path + "/control.sock"
-            let forward = choice == .fullQueue ? ["example": silent.localAddress] : [:]
-            let daemon = try Daemon(
-                DaemonConfiguration.aliyun(choice == .brake ? vendor.url : "http://127.0.0.1:9")
-                    + DaemonConfiguration.route(forward: forward)
-                    + DaemonConfiguration.rest(
-                        localDNS: localDNS.address, log: "info\"\nqueries = true\n#", control: socket)
-                    + "[limits]\n\(choice.rawValue)\n")
-            let flooder = try ChildProcess([
-                "setpriv", "--reuid=65534", "--clear-groups", "python3", "-c", Self.flood, "\(daemon.address.port)",
-            ])
+            let daemon = try daemon(choice, vendor: vendor, localDNS: localDNS, control: socket)
+            let flooder = try flooder(of: daemon)
             #expect(flooder.waitForOutput(.patience) { output, _ in output.contains("full") })
             // Fewer than a burst, and few below each domain.
             let names = (0..<300).map { TestMessage.Question("www.cold-\($0).com") }
@@ -62,6 +79,28 @@ extension Integration {
                 #expect(daemon.errors.contains("user 65534 of this machine"))
             }
             #expect(flooder.isRunning)
+        }
+
+        @Test(.requires(.networkNamespaces)) func `status names the unit of the program that floods`() throws {
+            let (vendor, localDNS) = (try FakeHTTPDNS(zone), try FakeLocalDNS(zone))
+            let directory = try TemporaryDirectory()
+            let socket = directory.path + "/control.sock"
+            // As where systemd runs: there the one hierarchy of control groups is at this place.
+            let mount = "mount -t cgroup2 none /sys/fs/cgroup"
+            let daemon = try daemon(
+                .fullQueue, vendor: vendor, localDNS: localDNS, control: socket,
+                wrapper: ["unshare", "--mount", "sh", "-c", "\(mount) && exec \"$@\"", "sh"])
+            let unit = "flood-\(daemon.pid).service"
+            let group = "/sys/fs/cgroup/\(unit)"
+            let inUnit = "\(mount) && mkdir \(group) && echo $$ > \(group)/cgroup.procs && exec \"$@\""
+            let flooder = try flooder(of: daemon, wrapper: ["unshare", "--mount", "sh", "-c", inUnit, "sh"])
+            defer {
+                flooder.signal(SIGKILL)
+                _ = try? flooder.finish(within: .patience)
+                _ = try? ChildProcess.succeed(["unshare", "--mount", "sh", "-c", "\(mount) && rmdir \(group)"])
+            }
+            #expect(flooder.waitForOutput(.patience) { output, _ in output.contains("full") })
+            #expect(try Daemon.run(["status", "--socket", socket]).output.contains("of user 65534 (\(unit))"))
         }
     }
 }
