@@ -217,6 +217,9 @@ enum Metrics {
         address(
             "response_seconds", .gauge, "The mean response time of late requests.", unit: "seconds"
         ) { address in address.responseMilliseconds.map { Double($0) / 1_000 } }
+        address("pace", .gauge, "The most requests at once, of an address that says \"not so fast\".") { address in
+            address.pace.map(Double.init)
+        }
 
         func address(
             _ name: String, _ kind: MetricsWriter.Kind, _ help: String, unit: String? = nil,

@@ -207,6 +207,7 @@ extension StatusReport.Address {
         var text = "\(address) \(StatusReport.stateText(state, retry)); "
         text += "\(counted(requests, "request")), \(counted(failures, "failure"))"
         if let responseMilliseconds { text += ", replies in \(responseMilliseconds) ms" }
+        if let pace { text += ", \(pace) at once: it says \"not so fast\"" }
         if let lastError { text += ", the last \(StatusReport.duration(lastErrorAge ?? 0)) ago: \(lastError)" }
         return text
     }

@@ -121,6 +121,8 @@ extension StatusReport {
         package var failures = 0
         /// Time until its responses begin, in milliseconds, a moving average; nil before the first.
         package var responseMilliseconds: Int?
+        /// The most requests at once that it is sent, since it has said "not so fast"; nil: as many as there are.
+        package var pace: Int?
         /// Why the last one failed, and how many seconds ago.
         package var lastError: String?
         package var lastErrorAge: Int?
@@ -135,6 +137,7 @@ extension StatusReport {
             case "requests": requests = try reader.int()
             case "failures": failures = try reader.int()
             case "response_ms": responseMilliseconds = try reader.optionalInt()
+            case "pace": pace = try reader.optionalInt()
             case "last_error": lastError = try reader.optionalString()
             case "last_error_seconds": lastErrorAge = try reader.optionalInt()
             default: break
@@ -148,6 +151,7 @@ extension StatusReport {
             writer.member("requests", requests)
             writer.member("failures", failures)
             writer.member("response_ms", responseMilliseconds)
+            writer.member("pace", pace)
             writer.member("last_error", lastError)
             writer.member("last_error_seconds", lastErrorAge)
         }

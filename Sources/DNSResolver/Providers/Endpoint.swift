@@ -29,4 +29,11 @@ package protocol Endpoint: AnyObject, Sendable {
 
     /// Sends no further request on the existing connections: the address is in backoff.
     func retireConnections()
+
+    /// The most requests at once that it is sent, since it has said "not so fast"; nil: as many as there are.
+    var pace: Int? { get }
+}
+
+extension Endpoint {
+    package var pace: Int? { nil }
 }

@@ -22,11 +22,14 @@ struct ServicePace {
     private(set) var limit: Int?
     /// How often it was halved. Of requests that were sent before it last was, a refusal says nothing new.
     private(set) var round = 0
+    /// Of the requests that were under way when it last was, those not refused.
+    private var taken = 0
     /// At this limit there is none any more.
     private var capacity = 0
     /// Answers since it last grew.
     private var answers = 0
-    /// When the service first said so without having answered since; nil: its last word was an answer.
+    /// When the service first said so without having answered since, or until when it then told us to wait; nil: its last
+    /// word was an answer.
     private var since: Instant?
 
     /// Whether a response says "not so fast".
@@ -50,15 +53,22 @@ struct ServicePace {
         _ response: HTTPResponse, waits: Int, sent: Int, underWay: Int, capacity: Int, until end: Instant,
         at now: Instant
     ) -> Duration? {
-        let first = since ?? now
-        since = first
         if sent == round {
-            limit = max(Self.floor, min(limit ?? .max, underWay + 1) / 2)
+            taken = min(limit ?? .max, underWay + 1)
+            limit = max(Self.floor, taken / 2)
             (round, answers, self.capacity) = (round &+ 1, 0, capacity)
         }
-        let wait = max(
-            Self.firstWait * (1 << min(waits, Self.doublings)), .seconds(Int64(response.retryAfter ?? 0)))
-        return now - first < Self.patience && now + wait < end ? wait : nil
+        if sent &+ 1 == round {
+            taken -= 1
+            limit = max(Self.floor, min(limit ?? .max, taken))
+        }
+        let usual = Self.firstWait * (1 << min(waits, Self.doublings))
+        let told = Duration.seconds(Int64(response.retryAfter ?? 0))
+        // A question that cannot wait as long as told is sent again all the same: else another source would answer it.
+        let wait = [max(usual, told), usual].first { now + $0 < end }
+        let first = since ?? (wait == told ? now + told : now)
+        since = first
+        return now - first < Self.patience ? wait : nil
     }
 
     /// Records an answer.

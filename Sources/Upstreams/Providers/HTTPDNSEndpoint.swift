@@ -123,6 +123,8 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Requests that wait for capacity on its connections.
     var waitingRequests: Int { transfers?.load.waiting ?? 0 }
 
+    var pace: Int? { transfers?.pace.limit }
+
     /// Whether the server supports HTTP/2, as far as is known.
     var isMultiplexed: Bool { transfers?.isMultiplexed ?? false }
 

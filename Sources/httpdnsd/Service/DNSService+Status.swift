@@ -165,6 +165,7 @@ extension DNSService {
         address.requests = counters.requests
         address.failures = counters.failures
         address.responseMilliseconds = endpoint.health.responseTime.average.map { Int($0 / .milliseconds(1)) }
+        address.pace = endpoint.pace
         address.lastError = counters.lastFailure?.reason
         address.lastErrorAge = counters.lastFailure.map { Int((loop.now - $0.at).components.seconds) }
         return address

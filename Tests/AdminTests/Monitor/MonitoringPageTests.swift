@@ -17,7 +17,7 @@ struct MonitoringPageTests {
         (provider.callsForecast, provider.billedForecast) = (1, 1)
         (provider.fleetServers, provider.fleetToday, provider.fleetThisMonth) = (2, 1, 1)
         var address = StatusReport.Address()
-        address.responseMilliseconds = 1
+        (address.responseMilliseconds, address.pace) = (1, 8)
         provider.addresses = [address]
         status.providers = [provider]
         let server = StatusReport.Server(address: "192.0.2.53:53", state: .used, retry: nil, group: nil)

@@ -22,12 +22,20 @@ struct ServicePaceTests {
 
     @Test func `it is halved once for all that was sent together, and not below four`() {
         var pace = ServicePace()
-        for _ in 0..<22 { #expect(refuse(&pace, sent: 0) == .milliseconds(150)) }
+        for _ in 0..<15 { #expect(refuse(&pace, sent: 0) == .milliseconds(150)) }
         #expect(pace.limit == 15)
         _ = refuse(&pace, sent: 1, underWay: 14)
         #expect(pace.limit == 7)
         _ = refuse(&pace, sent: 2, underWay: 6)
         _ = refuse(&pace, sent: 3, underWay: 3)
+        #expect(pace.limit == 4)
+    }
+
+    @Test func `where more than half are refused it is as many as were not, and not below four`() {
+        var pace = ServicePace()
+        for _ in 0..<22 { _ = refuse(&pace, sent: 0) }
+        #expect(pace.limit == 8)
+        for _ in 0..<8 { _ = refuse(&pace, sent: 0) }
         #expect(pace.limit == 4)
     }
 
@@ -49,13 +57,14 @@ struct ServicePaceTests {
         #expect(refuse(&pace, waits: waits, within: .seconds(60)) == .milliseconds(wait))
     }
 
-    @Test func `a request is sent again in its time alone, and when the service says`() {
+    @Test func `a request is sent again in its time alone, and when the service says if that is in its time`() {
         var pace = ServicePace()
         #expect(refuse(&pace, within: .milliseconds(150)) == nil)
         #expect(refuse(&pace, waits: 3, within: .milliseconds(1_200)) == nil)
         #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: 1)) == .seconds(1))
-        #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: 2)) == nil)
-        #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: .max)) == nil)
+        #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: 2)) == .milliseconds(150))
+        #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: .max)) == .milliseconds(150))
+        #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: 2), within: .milliseconds(150)) == nil)
     }
 
     @Test func `a service that answers nothing for 0.9 s has failed, and one that answers has not`() {
@@ -65,6 +74,15 @@ struct ServicePaceTests {
         #expect(refuse(&pace, after: .milliseconds(900)) == nil)
         #expect(!answer(&pace))
         #expect(refuse(&pace, after: .milliseconds(901)) != nil)
+    }
+
+    @Test func `the time for which a service says to wait is none in which it answers nothing`() {
+        var pace = ServicePace()
+        let busy = HTTPResponse(status: 503, retryAfter: 1)
+        #expect(refuse(&pace, busy) == .seconds(1))
+        #expect(refuse(&pace, busy, waits: 1, after: .seconds(1)) == .milliseconds(300))
+        #expect(refuse(&pace, busy, within: .seconds(4), after: .milliseconds(1_899)) == .seconds(1))
+        #expect(refuse(&pace, busy, within: .seconds(4), after: .milliseconds(1_900)) == nil)
     }
 
     @Test(
