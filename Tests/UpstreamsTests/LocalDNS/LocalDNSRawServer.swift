@@ -144,13 +144,16 @@ final class LocalDNSRawServer {
 
     /// A UDP and a listening TCP socket with the same port, which no other socket gets once they are closed.
     private static func bindPair() throws -> (udp: Int32, tcp: Int32, port: UInt16) {
-        let port = try FreePort.next()
-        let udp = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        let tcp = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard bind(udp, port), bind(tcp, port), listen(tcp, 16) == 0 else {
-            throw SystemError.last("bind a UDP and a TCP socket to one port")
+        while true {
+            let port = try FreePort.next()
+            let udp = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            let tcp = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            if bind(udp, port), bind(tcp, port), listen(tcp, 16) == 0 { return (udp, tcp, port) }
+            let (code, failure) = (errno, SystemError.last("bind a UDP and a TCP socket to one port"))
+            for each in [udp, tcp] { _ = close(each) }
+            // Another process was faster.
+            guard code == EADDRINUSE else { throw failure }
         }
-        return (udp, tcp, port)
     }
 
     private static func bind(_ descriptor: Int32, _ port: UInt16) -> Bool {
