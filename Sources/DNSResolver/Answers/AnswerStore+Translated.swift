@@ -16,10 +16,9 @@ extension AnswerStore {
 
     /// Whether a provider's answer may be used only while the policy is in force by which it was decided.
     ///
-    /// Hints of service bindings are answers for other names, each with a route of its own. Addresses that were made of others
-    /// are wrong by another prefix, and "no IPv6 address" is wrong since there is one.
+    /// Addresses that were made of others are wrong by another prefix, and "no IPv6 address" is wrong since there is one.
     func dependsOnPolicy(_ entry: CacheEntry, _ type: RecordType) -> Bool {
-        type.isServiceBinding || isTranslated(entry) || isTranslating && type == .aaaa && entry.isNegative
+        isTranslated(entry) || isTranslating && type == .aaaa && entry.isNegative
     }
 
     /// A provider's or verified answer to one type, with its TTLs counted down, while it is fresh and needs no

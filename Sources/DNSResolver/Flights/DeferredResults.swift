@@ -5,8 +5,6 @@ import Scheduling
 final class DeferredResults {
     /// What is to be decided, in the order in which it is: the first may lead to those that follow.
     enum Decision: CaseIterable {
-        /// Hints of a service binding: they depend on other names.
-        case hints
         /// A family that a provider calls empty: whether that provider has answered the other one.
         case otherFamilyOfProvider
         /// A denial: whether the name has addresses of the other family.

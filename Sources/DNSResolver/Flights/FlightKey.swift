@@ -43,13 +43,6 @@ package final class FlightKey: Sendable {
         self.scope = scope
         self.generation = generation
     }
-
-    /// The same key for another client scope.
-    func asking(in scope: ClientScope?) -> FlightKey {
-        FlightKey(
-            name: name, type: type ?? .a, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
-            scope: scope, holder: holder, generation: generation, trace: trace)
-    }
 }
 
 extension FlightKey {

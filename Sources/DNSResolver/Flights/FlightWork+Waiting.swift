@@ -7,25 +7,12 @@ import Scheduling
 extension FlightWork {
     func decide(_ found: SourcedResult, _ decision: DeferredResults.Decision) async {
         switch (decision, found.result) {
-        case (.hints, .answer(let answer)): await fit(answer, found)
         case (.otherFamilyOfProvider, _): await fitFamily(found)
         case (.denial, .answer(let answer)): await deny(answer, found)
         case (.failure, .failure(let failure)): await fail(failure, found)
         case (.translation, .answer(let answer)): await translate(answer, found)
         default: break
         }
-    }
-
-    private func fit(_ answer: Answer, _ found: SourcedResult) async {
-        let fitted = await fitted(answer, found.type)
-        guard !isCancelled else { return }
-        guard let fitted else {
-            return finish(found.type, with: store.keepEmpty(ttl: nil, for: key, found.type))
-        }
-        let outcome = store.keep(
-            policy.consistent(fitted.answer, for: key), for: key, found.type, found.source, found.server,
-            longest: fitted.longest)
-        finish(found.type, with: outcome, source: policy.sources.tag(of: found.source))
     }
 
     /// A provider that knows addresses of the other family knows the name: its empty response then holds for this

@@ -147,7 +147,10 @@ final class FlightWork: FlightRun {
         } else if answer.responseCode == .nameError, key.mayFitFamilies(type) {
             wait(for: .denial, found.with(.answer(answer)))
         } else if policy.strategy.isGuarded(flight.key) {
-            wait(for: .hints, found.with(.answer(answer)))
+            guard let left = answer.withoutHints(type, keepsSigned: key.dnssecOK) else {
+                return finish(type, with: store.keepEmpty(ttl: nil, for: key, type))
+            }
+            keep(left, found)
         } else {
             keepOrTranslate(answer, found)
         }

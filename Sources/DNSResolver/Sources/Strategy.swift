@@ -188,7 +188,7 @@ package final class Strategy {
         }
     }
 
-    /// Whether a flight's records may only come from authenticated providers, with address hints of this resolver.
+    /// Whether a flight's records may only come from authenticated providers, without their address hints.
     func isGuarded(_ key: FlightKey) -> Bool {
         if case .protect = key.route { key.isServiceBinding && guardsServiceBindings } else { false }
     }

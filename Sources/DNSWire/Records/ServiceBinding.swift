@@ -18,9 +18,6 @@ package struct ServiceBinding: Hashable, Sendable {
         static let ipv4Hint: UInt16 = 4
         static let ipv6Hint: UInt16 = 6
         static let invalid: UInt16 = 65_535
-
-        /// The key of the hint that has addresses of this type.
-        static func hint(of type: RecordType) -> UInt16 { type == .a ? ipv4Hint : ipv6Hint }
     }
 
     /// 0 makes the record an alias of `target`.
@@ -91,29 +88,15 @@ package struct ServiceBinding: Hashable, Sendable {
 
     private func has(_ key: UInt16) -> Bool { parameters.contains { $0.key == key } }
 
-    /// Whether it is in AliasMode (section 2.4.2).
-    package var isAlias: Bool { priority == 0 }
-
-    /// The address types, A and AAAA, for which it has hints.
-    package var hintedTypes: [RecordType] { [.a, .aaaa].filter { has(Key.hint(of: $0)) } }
-
-    /// The same record with its hints of `type` replaced by other addresses; without the hint when there are none.
-    ///
-    /// - Returns: nil when a client must not use the record without the hint (`mandatory`).
-    package func replacingHints(of type: RecordType, with addresses: [IPAddress]) -> ServiceBinding? {
-        let key = Key.hint(of: type)
-        guard let place = parameters.firstIndex(where: { $0.key == key }) else { return self }
+    /// The same record without address hints; nil when a client must not use it without (`mandatory`).
+    package var withoutHints: ServiceBinding? {
+        let hints = [Key.ipv4Hint, Key.ipv6Hint]
         var binding = self
-        let value = addresses.filter { $0.recordType == type }.flatMap(\.bytes)
-        guard value.isEmpty else {
-            // As many as fit a parameter, which is more than a message can have.
-            binding.parameters[place].value = Array(value.prefix(0xfff0))
-            return binding
+        binding.parameters.removeAll { hints.contains($0.key) }
+        let isDemanding = parameters.contains { parameter in
+            parameter.key == Key.mandatory && Self.keys(parameter.value).contains(where: hints.contains)
         }
-        let isMandatory = parameters.contains { $0.key == Key.mandatory && Self.keys($0.value).contains(key) }
-        guard !isMandatory else { return nil }
-        binding.parameters.remove(at: place)
-        return binding
+        return isDemanding ? nil : binding
     }
 
     /// The rdata in wire form.

@@ -28,8 +28,8 @@ struct ServicePace {
     private var capacity = 0
     /// Answers since it last grew.
     private var answers = 0
-    /// When the service first said so without having answered since, or until when it then told us to wait; nil: its last
-    /// word was an answer.
+    /// When the service first said so without having answered since, or the end of the wait that it then asked for; nil: its
+    /// last word was an answer.
     private var since: Instant?
 
     /// Whether a response says "not so fast".
@@ -63,10 +63,10 @@ struct ServicePace {
             limit = max(Self.floor, min(limit ?? .max, taken))
         }
         let usual = Self.firstWait * (1 << min(waits, Self.doublings))
-        let told = Duration.seconds(Int64(response.retryAfter ?? 0))
-        // A question that cannot wait as long as told is sent again all the same: else another source would answer it.
-        let wait = [max(usual, told), usual].first { now + $0 < end }
-        let first = since ?? (wait == told ? now + told : now)
+        let wanted = Duration.seconds(Int64(response.retryAfter ?? 0))
+        // A question that cannot wait as long as wanted is sent again all the same: else another source would answer it.
+        let wait = [max(usual, wanted), usual].first { now + $0 < end }
+        let first = since ?? (wait == wanted ? now + wanted : now)
         since = first
         return now - first < Self.patience ? wait : nil
     }

@@ -2,20 +2,13 @@ import DNSWire
 
 /// An HTTPS record as `SimulatedServer` makes it, read without the code that rewrites it.
 struct SimulatedBinding {
-    var target = "."
     var hints: [IPAddress] = []
     var telling = -1
 
     init?(_ rdata: [UInt8]) {
+        // Behind the priority and the target.
         var at = 2
-        var labels: [String] = []
-        while at < rdata.count, rdata[at] > 0 {
-            let end = at + 1 + Int(rdata[at])
-            guard end <= rdata.count else { return nil }
-            labels.append(String(decoding: rdata[(at + 1)..<end], as: UTF8.self))
-            at = end
-        }
-        if !labels.isEmpty { target = labels.joined(separator: ".") }
+        while at < rdata.count, rdata[at] > 0 { at += 1 + Int(rdata[at]) }
         at += 1
         while at + 4 <= rdata.count {
             let key = UInt16(rdata[at]) << 8 | UInt16(rdata[at + 1])

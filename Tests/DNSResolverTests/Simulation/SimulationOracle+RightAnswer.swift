@@ -162,26 +162,13 @@ extension SimulationOracle.Case {
             chronicle.tellings.indices.contains(binding.telling)
         else { return ["hints: a record that no source has answered"] }
         let telling = chronicle.tellings[binding.telling]
-        var faults = faults(of: telling)
+        let faults = faults(of: telling)
         let hints = binding.hints.map { SimulatedAddress($0) }
         guard route.isProtected, reign.policy.guardsServiceBindings else {
             let own = SimulatedAddress(.hint, name: name, number: 2 * binding.telling)
             return hints.allSatisfy { $0 == own } ? faults : faults + ["hints: changed"]
         }
-        if telling.asked.policy != chronicle.epoch.policy { faults.append("hints: of an older policy") }
-        let target = binding.target == "." ? SimulationPlan.names[name] : binding.target
-        for hint in hints {
-            guard let hint, case .provider = hint.giver, SimulationPlan.names[hint.name] == target,
-                chronicle.tellings.indices.contains(hint.telling)
-            else {
-                faults.append("hints: an address that this server does not answer")
-                continue
-            }
-            // Sent a client network only if the target's providers are.
-            let network = reign.scope(of: nil, for: hint.name, in: plan) == .everyone ? nil : scope.network
-            faults += misplaced(chronicle.tellings[hint.telling], network: network)
-        }
-        return faults
+        return hints.isEmpty ? faults : faults + ["hints: of a protected name"]
     }
 
     // MARK: Responses

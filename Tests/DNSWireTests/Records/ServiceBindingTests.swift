@@ -19,13 +19,11 @@ import Testing
         ] { #expect(try #require(ServiceBinding(rdata: bytes)).rdata == bytes) }
     }
 
-    @Test func `priority, target and hints are read`() throws {
+    @Test func `priority and target are read`() throws {
         let binding = try #require(
             ServiceBinding(rdata: TestServiceBinding.rdata(1, "cdn.example.net", [Self.alpn, Self.six])))
-        #expect(!binding.isAlias)
+        #expect(binding.priority == 1)
         #expect(binding.target == (try Name("cdn.example.net")))
-        #expect(binding.hintedTypes == [.aaaa])
-        #expect(try #require(ServiceBinding(rdata: TestServiceBinding.rdata(0, "cdn.example.net"))).isAlias)
     }
 
     @Test(arguments: [
@@ -63,21 +61,19 @@ import Testing
         }
     }
 
-    @Test func `a hint gets other addresses, or goes, and nothing else changes`() throws {
-        let binding = try #require(
-            ServiceBinding(rdata: TestServiceBinding.rdata(1, ".", [Self.alpn, Self.four, Self.ech, Self.six])))
-        let ours = IPAddress.v4(0xcb00_7101)
-        let replaced = binding.replacingHints(of: .a, with: [ours, .v6(1)])?.replacingHints(of: .aaaa, with: [])
-        #expect(replaced?.rdata == TestServiceBinding.rdata(1, ".", [Self.alpn, (4, ours.bytes), Self.ech]))
-        let without = try #require(ServiceBinding(rdata: TestServiceBinding.rdata(1, ".", [Self.alpn])))
-        #expect(without.replacingHints(of: .a, with: [ours]) == without)
+    @Test func `the hints of both families go, and nothing else changes`() throws {
+        let all = [Self.alpn, Self.four, Self.ech, Self.six, Self.unknown]
+        for hinted in [all, [Self.alpn, Self.four, Self.ech, Self.unknown], [Self.alpn, Self.ech, Self.unknown]] {
+            let binding = try #require(ServiceBinding(rdata: TestServiceBinding.rdata(1, ".", hinted)))
+            #expect(
+                binding.withoutHints?.rdata == TestServiceBinding.rdata(1, ".", [Self.alpn, Self.ech, Self.unknown]))
+        }
     }
 
-    @Test func `a record that demands its hint is of no use without`() throws {
-        let bytes = TestServiceBinding.rdata(1, ".", [(0, [0, 4]), Self.four])
-        let binding = try #require(ServiceBinding(rdata: bytes))
-        #expect(binding.replacingHints(of: .a, with: []) == nil)
-        #expect(binding.replacingHints(of: .a, with: [.v4(1)]) != nil)
-        #expect(binding.replacingHints(of: .aaaa, with: []) == binding)
+    @Test(arguments: [4, 6] as [UInt8])
+    func `a record that demands its hint is of no use without`(key: UInt8) throws {
+        let bytes = TestServiceBinding.rdata(
+            1, ".", [(0, [0, 1, 0, key]), Self.alpn, key == 4 ? Self.four : Self.six])
+        #expect(try #require(ServiceBinding(rdata: bytes)).withoutHints == nil)
     }
 }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// A provider that says "not so fast", beside a LocalDNS that lies.
+    /// A provider that says "not so fast", beside a hijacked LocalDNS.
     @Suite struct PaceTests {
         @Test(
             arguments: [(429, nil, 100), (429, 1, 100), (502, nil, 30), (503, 1, 30), (503, 60, 60)]

@@ -164,7 +164,7 @@ extension Integration {
                     DaemonConfiguration.route(mode: "localdns-only")
                         + DaemonConfiguration.rest(localDNS: localDNS.address, log: "warning")
                 case .doh:
-                    // Otherwise HTTPS records of protected names get addresses of our own as hints.
+                    // Otherwise HTTPS records of protected names lose their hints.
                     DaemonConfiguration.doh(vendor.url) + "[answers]\nhttps_records = \"forward\"\n"
                         + DaemonConfiguration.rest(localDNS: localDNS.address, log: "warning")
                 }
