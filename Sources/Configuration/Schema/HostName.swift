@@ -21,7 +21,9 @@ enum HostName {
         guard text.utf8.allSatisfy({ $0 < 0x80 }) else {
             throw ValueProblem("must be written in punycode (xn--...): only ASCII is allowed")
         }
-        guard IPAddress(text) == nil, AddressPrefix(text) == nil else {
+        // A dot behind it leaves it an address, which the name is written as.
+        let bare = text.last == "." ? String(text.dropLast()) : text
+        guard IPAddress(bare) == nil, AddressPrefix(text) == nil else {
             throw ValueProblem("is not a name, but an address or a network")
         }
         if let foreign = text.first(where: { !isOfHosts($0) }) {

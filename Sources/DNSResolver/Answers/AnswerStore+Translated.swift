@@ -16,9 +16,10 @@ extension AnswerStore {
 
     /// Whether a provider's answer may be used only while the policy is in force by which it was decided.
     ///
-    /// Addresses that were made of others are wrong by another prefix, and "no IPv6 address" is wrong since there is one.
+    /// Service bindings lose their hints by one policy and keep them by another. Addresses that were made of others are wrong by
+    /// another prefix, and "no IPv6 address" is wrong since there is one.
     func dependsOnPolicy(_ entry: CacheEntry, _ type: RecordType) -> Bool {
-        isTranslated(entry) || isTranslating && type == .aaaa && entry.isNegative
+        type.isServiceBinding || isTranslated(entry) || isTranslating && type == .aaaa && entry.isNegative
     }
 
     /// A provider's or verified answer to one type, with its TTLs counted down, while it is fresh and needs no

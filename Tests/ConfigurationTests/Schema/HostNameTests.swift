@@ -26,6 +26,7 @@ import Testing
         ("regexp:^ads", "only suffixes are known"), ("geosite:cn", "only suffixes are known"),
         ("file:///etc/list", "only suffixes are known"), ("a.example,b.example", "an entry of its own"),
         ("\"example.com\"", "without quotes of its own"), ("192.0.2.1", "an address or a network"),
+        ("192.0.2.1.", "an address or a network"),
         ("192.0.2.0/24", "an address or a network"), ("2001:db8::/32", "an address or a network"),
         ("exa\u{200b}mple.com", "U+200B"), ("example.com\u{a0}", "U+00A0"), ("\u{feff}example.com", "U+FEFF"),
         ("exam ple.com", "U+0020"), ("exam$ple.com", "no host's has a \"$\""),
