@@ -374,6 +374,9 @@ struct Oracle {
         self[part].waiting.removeAll { $0.number == client }
         let rank = Int(answer.rank.rawValue)
         if lost == client { return [3, 4, 6].contains(rank) ? [] : ["4: lost at a door, and given rank \(rank)"] }
+        if world.translates, part == .aaaa, answer.kind != .records, self[part.other].one == .records {
+            return ["5.5: AAAA was not made of A"]
+        }
         let cache = self[part].cache
         if cache.rank <= rank, cache.kind == answer.kind {
             return rank <= 2 || now <= end || self[part].isOver ? [] : ["2: a cached answer after the end"]
