@@ -190,13 +190,13 @@ extension HTTPTransfers {
         await withCheckedContinuation { continuation in connect(timeout: timeout) { continuation.resume() } }
     }
 
-    /// Asks for a name, with a deadline far in the future unless it is given.
+    /// Asks for a name, with a deadline far in the future.
     func get(
-        _ name: String, timeout: Duration = .patience, within time: Duration = .patience * 2, renewing: Bool = false,
-        holder: ClientNetwork = .daemon
+        _ name: String, timeout: Duration = .patience, renewing: Bool = false, holder: ClientNetwork = .daemon
     ) async -> Result<HTTPDNS.HTTPResponse, UpstreamFailure> {
         await perform(
-            HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + time, renewing: renewing, holder: holder)
+            HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + .patience * 2, renewing: renewing,
+            holder: holder)
     }
 }
 

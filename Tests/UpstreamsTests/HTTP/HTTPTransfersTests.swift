@@ -197,10 +197,13 @@ struct HTTPTransfersTests {
     }
 
     @Test func `an error whose body is compressed is a reply like any other`() async throws {
-        let transfers = try await HTTPFixture.plain(server.address)
+        // After the request's deadline, so that it is not sent again.
+        let clock = ManualClock(now: .bootTime + .patience * 3)
+        let transfers = try await HTTPFixture.plain(server.address, clock: clock)
         server.addHeaders(["Content-Encoding: gzip"])
         server.misbehave(.status(429, body: "?", retryAfter: 7))
-        #expect(await transfers.get("www.example.com", within: .seconds(7)).status == 429)
+        #expect(await transfers.get("www.example.com").status == 429)
+        #expect(server.callCount() == 1)
     }
 
     @Test(arguments: ["Content-Encoding: identity", "Content-Encoding: utf-8", "Vary: Accept-Encoding"])
