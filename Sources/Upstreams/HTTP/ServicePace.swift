@@ -20,9 +20,9 @@ struct ServicePace {
 
     /// The most requests at once; nil: as many as there may be.
     private(set) var limit: Int?
-    /// How often it was halved. Of requests that were sent before it last was, a refusal says nothing new.
+    /// How often it was halved. It is not again for requests that were sent before it last was.
     private(set) var round = 0
-    /// Of the requests that were under way when it last was, those not refused.
+    /// Of the requests that were under way when it last was halved, those not refused: not more at once are sent.
     private var taken = 0
     /// At this limit there is none any more.
     private var capacity = 0

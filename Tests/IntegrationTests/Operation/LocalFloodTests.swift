@@ -35,7 +35,7 @@ extension Integration {
 
         init() throws { silent = try TestDNSClient(TestAddress("127.0.0.1", port: 9)) }
 
-        /// A server whose every query is below a suffix of a server that is silent, unless its misses are limited.
+        /// A server that asks a silent one for the flood's names, or whose misses are limited.
         private func daemon(
             _ choice: Choice, vendor: FakeHTTPDNS, localDNS: FakeLocalDNS, control: String, wrapper: [String] = []
         ) throws -> Daemon {

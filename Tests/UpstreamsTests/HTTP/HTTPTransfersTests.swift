@@ -165,7 +165,7 @@ struct HTTPTransfersTests {
         server.misbehave(fault)
         let transfers = try await HTTPFixture.plain(server.address)
         #expect(await transfers.get("www.example.com").failure == .tooLarge)
-        #expect(await HTTPFixture.eventually { server.openConnections <= 0 })
+        #expect(await HTTPFixture.eventually { server.openConnections == 0 })
     }
 
     @Test func `a reply that comes byte by byte ends with its time, and holds nothing after that`() async throws {
@@ -174,7 +174,7 @@ struct HTTPTransfersTests {
         #expect(await transfers.get("www.example.com", timeout: .milliseconds(500)).failure == .timeout)
         #expect(await transfers.load == (0, 0))
         #expect(await transfers.openConnections == 0)
-        #expect(await HTTPFixture.eventually { server.openConnections <= 0 })
+        #expect(await HTTPFixture.eventually { server.openConnections == 0 })
     }
 
     @Test func `every request asks for a reply that is not compressed`() async throws {
@@ -353,7 +353,7 @@ struct HTTPTransfersTests {
         let transfers = try await HTTPFixture.plain(server.address)
         #expect(await HTTPFixture.parallel(8, on: transfers).allSucceeded)
         server.closeConnections()
-        #expect(await HTTPFixture.eventually { server.openConnections <= 0 })
+        #expect(await HTTPFixture.eventually { server.openConnections == 0 })
         #expect(await HTTPFixture.parallel(8, on: transfers).allSucceeded)
     }
 
@@ -409,7 +409,7 @@ struct HTTPTransfersTests {
         #expect(await HTTPFixture.eventually { server.openConnections == 4 })
         await transfers.retireConnections()
         #expect(await slow.allSucceeded)
-        #expect(await HTTPFixture.eventually { server.openConnections <= 0 })
+        #expect(await HTTPFixture.eventually { server.openConnections == 0 })
         #expect(await transfers.get("www.example.com").isSuccess)
         #expect(server.connections == 5)
     }
@@ -419,7 +419,7 @@ struct HTTPTransfersTests {
         _ = await transfers?.get("www.example.com")
         #expect(server.openConnections == 1)
         transfers = nil
-        #expect(await HTTPFixture.eventually { server.openConnections <= 0 })
+        #expect(await HTTPFixture.eventually { server.openConnections == 0 })
     }
 
     @Test func `why a certificate is refused is reported in OpenSSL's words where there are none of ours`() {
