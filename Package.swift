@@ -45,9 +45,9 @@ let package = Package(
         .target(name: "DNSWire", swiftSettings: strict),
         .target(name: "DNSCache", dependencies: ["CPrefetch", "DNSWire", "Scheduling"], swiftSettings: strict),
         .target(name: "HTTPDNS", dependencies: ["DNSWire"], swiftSettings: strict),
-        .target(name: "DNSResolver", dependencies: ["DNSWire", "DNSCache", "Scheduling"], swiftSettings: strict),
-        // Beside the resolver until it takes its place there: no product has it.
         .target(name: "Racing", dependencies: ["Scheduling"], swiftSettings: strict),
+        .target(
+            name: "DNSResolver", dependencies: ["DNSWire", "DNSCache", "Racing", "Scheduling"], swiftSettings: strict),
 
         // The outside world.
         .target(

@@ -46,14 +46,13 @@ private final class Run {
         let set = ProviderSet(providers: [FakeProvider(loop)], clock: loop, report: { _ in })
         let sources = SourceTags(forwards: 0, providers: 1)
         let routes = RoutePolicy()
-        let strategy = Strategy(
-            mode: routes.mode, providers: set, localDNS: localDNS, forwarders: [], clock: loop)
+        let lines = SourceLines(mode: routes.mode, providers: set, localDNS: localDNS, forwarders: [])
         let store = AnswerStore(
             memory: MemoryCache(memory: 64 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
             sources: sources, badAddresses: BadAddresses(clock: loop), clock: loop)
         resolver = Resolver(
             policy: ResolverPolicy(
-                localAnswers: LocalAnswers(), routes: routes, strategy: strategy, sources: sources),
+                localAnswers: LocalAnswers(), routes: routes, lines: lines, sources: sources),
             store: store, clock: loop)
         self.loop = loop
     }

@@ -5,11 +5,12 @@ extension Configuration {
 
     /// A mode that asks HTTPDNS needs a provider.
     func checkMode(_ reading: Reading) {
-        if route.mode == .localDNSFirst, !providers.isEmpty {
-            reading.warn(
-                Self.modePath,
-                "\(quoted(route.mode.rawValue)) is weaker: the first answer to a name is LocalDNS's, and it is checked only after"
-                    + " clients have it")
+        if route.mode == .localDNSFirst, localDNS.certificateCheck == .off {
+            let path = SettingPath.root.appending(key: "localdns").appending(key: "certificate_check")
+            reading.fail(
+                path,
+                "must not be \"off\" with route.mode = \"localdns-first\", which believes LocalDNS by certificates;"
+                    + " leave it out, or write mode = \"localdns-only\"")
         }
         // Providers that were refused have been reported already.
         guard providers.isEmpty, reading.isSound(.providers), !reading.isMisspelt(.providers),
@@ -27,7 +28,8 @@ extension Configuration {
                 "\(quoted(route.mode.rawValue)) needs at least one [[provider]], and there is none\(why);"
                     + " add one, or write mode = \"localdns-only\"")
         } else if route.mode == .localDNSFirst {
-            reading.warn(Self.modePath, "there is no [[provider]]: nothing can repair what LocalDNS answers")
+            reading.warn(
+                Self.modePath, "there is no [[provider]]: where LocalDNS's address is not verified nothing is asked")
         }
     }
 

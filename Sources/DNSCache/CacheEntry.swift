@@ -18,7 +18,7 @@ package struct CacheEntry: Equatable, Sendable {
     /// Whether it is NXDOMAIN or NODATA.
     package var isNegative: Bool
     /// Seconds at the end of its lifetime in which the UDP threads pass queries to the loop, which can refresh it
-    /// before it expires; 0: never; the whole lifetime: `isNeverHit`. At most 65,535.
+    /// before it expires; 0: never. At most 65,535.
     package var refreshMargin: UInt32
     /// Whether it has answered a client since it was stored. Storing an entry never sets this.
     package internal(set) var wasHit = false
@@ -43,9 +43,6 @@ package struct CacheEntry: Equatable, Sendable {
 
     /// Whether the UDP threads answer from it at `now`, if its generation is current.
     package func isHit(at now: Instant) -> Bool { age(at: now) < lifetime - min(refreshMargin, lifetime) }
-
-    /// Whether the UDP threads never answer from it: the loop decides at each question.
-    package var isNeverHit: Bool { refreshMargin >= lifetime }
 
     /// Its freshness at `now`.
     package func freshness(at now: Instant, _ policy: FreshnessPolicy) -> Freshness {

@@ -2,17 +2,13 @@
 package enum Freshness: Hashable, Sendable {
     /// It may be used for `remaining` seconds, at least 1.
     case fresh(remaining: UInt32)
-    /// Its TTL has expired: a client waits for `wait` for a better answer, and then gets this one.
-    case stale(wait: Duration)
+    /// Its TTL has expired, no longer ago than it is long where it is young.
+    case stale(isYoung: Bool)
     /// It must not be used any more.
     case dead
 }
 
 extension FreshnessPolicy {
-    /// The longest time past expiry, in seconds, for which a stale answer has the short wait `staleWait`.
-    static let longestShortWait: UInt32 = 600
-    /// How long a client waits before it gets an answer that is stale for longer (RFC 8767 section 5).
-    package static let longWait = Duration.milliseconds(1_800)
     /// The least time past expiry for which an answer may be served, in seconds, unless serve-stale is off.
     static let shortestStale: UInt32 = 3_600
     /// The greatest one, as a multiple of its original TTL: an address that changes every minute is soon wrong.
@@ -35,7 +31,7 @@ extension FreshnessPolicy {
         if age < lifetime { return .fresh(remaining: lifetime - age) }
         let past = age - lifetime
         guard staleMax > 0, past <= staleWindow(lifetime: lifetime) else { return .dead }
-        return .stale(wait: past <= min(lifetime, Self.longestShortWait) ? staleWait : Self.longWait)
+        return .stale(isYoung: past <= lifetime)
     }
 
     /// How many seconds past expiry an answer may be served: max(1 h, min(`staleMax`, 100 x original TTL)); 0 when off.

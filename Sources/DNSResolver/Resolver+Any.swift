@@ -95,7 +95,7 @@ extension Response {
     fileprivate var isFailure: Bool { if case .failure = content { true } else { false } }
 
     /// Its records with the TTLs that are sent to a client; nil for a failure.
-    fileprivate func records(for question: Question) -> Answer? {
+    func records(for question: Question) -> Answer? {
         switch content {
         case .answer(let answer, let age): answer.unpacked(for: question)?.aged(.fresh(age: age))
         case .stale(let answer): answer.unpacked(for: question)?.aged(.stale)

@@ -27,12 +27,11 @@ extension Resolver {
 
     /// Returns when both families of a name have their answers, or will not get any.
     private func lookUp(_ name: Name, evenIfFresh: Bool) async {
-        var begun: [(flight: Flight, type: RecordType)] = []
-        for (key, type) in openQuestions(name, evenIfFresh: evenIfFresh) {
-            if let flight = startInBackground(key, type) { begun.append((flight, type)) }
+        for (key, type) in openQuestions(name, evenIfFresh: evenIfFresh).dropLast() { startInBackground(key, type) }
+        guard let (key, type) = openQuestions(name, evenIfFresh: evenIfFresh).last else { return }
+        await withCheckedContinuation { continuation in
+            startInBackground(key, type) { continuation.resume() }
         }
-        let deadline = clock.now + Budget.answer
-        for (flight, type) in begun { _ = await flight.outcome(of: type, until: deadline) }
     }
 
     /// The questions to ask for both families of a name: none that is answered by a preset or another local answer, or
@@ -53,12 +52,25 @@ extension Resolver {
 
     /// Prefetches an answer that a client has just got from the cache and that expires soon.
     func prefetch(_ key: FlightKey, _ type: RecordType) {
-        if startInBackground(key, type) != nil { refreshes += 1 }
+        // What is made of A lives no longer than A.
+        if policy.translates(type, key) { startInBackground(key, .a) }
+        if startInBackground(key, type) { refreshes += 1 }
     }
 
-    /// The flight that asks; nil when the question failed just now, or clients need the capacity.
-    private func startInBackground(_ key: FlightKey, _ type: RecordType) -> Flight? {
-        guard flights.coalescer.isQuiet, remembered(key, type) == nil else { return nil }
-        return join(key, type)
+    /// Asks, unless the question failed just now, or clients need the capacity.
+    ///
+    /// - Parameter done: called in any case, also before this returns.
+    /// - Returns: whether it asks.
+    @discardableResult
+    private func startInBackground(
+        _ key: FlightKey, _ type: RecordType, done: @escaping @Loop () -> Void = {}
+    ) -> Bool {
+        guard flights.coalescer.isQuiet, remembered(key, type) == nil,
+            flights.ask(key, type, by: policy, arrived: clock.now, isRefresh: true, done: { _ in done() })
+        else {
+            done()
+            return false
+        }
+        return true
     }
 }

@@ -13,54 +13,38 @@ extension Resolver {
     /// A NODATA response, when the name has addresses of the family that is preferred to the one asked for; else what was
     /// answered for that one meanwhile, if anything.
     ///
-    /// The preferred family is asked for first. After `Budget.hedge` the other one is asked for as well, so that a slow
-    /// family takes no time from it.
+    /// The preferred family is asked for first. After `hedge` the other one is asked for as well, so that a slow family takes
+    /// no time from it.
     func preferredInstead(of client: ClientQuestion) async -> Response? {
         guard isSuppressed(client) else { return nil }
         let other = client.asking(for: client.question.type.otherFamily)
         let generation = store.generation
         let hedged = Hedged()
-        let hedge = clock.schedule(at: client.arrived + Budget.hedge) { [self] in
+        let hedge = clock.schedule(at: client.arrived + Self.hedge) { [self] in
             // Under another policy the client's question is asked again.
             guard generation == store.generation else { return }
-            let (key, type) = (flightKey(for: client), client.question.type)
-            join(key, type)?.wait(for: type, until: client.arrived + Budget.answer) { outcome, source in
-                // Where its TTL is 0 no cache has it.
-                guard case .answer(let answer)? = outcome else { return }
-                hedged.found = (answer, source, key.route)
-            }
+            // Where its TTL is 0 no cache has it.
+            lookUp(client) { if case .answer = $0.content { hedged.found = $0 } }
         }
         defer { hedge.cancel() }
         await store.recall(cacheKey(for: other))
         let preferred = await withCheckedContinuation { continuation in
             lookUp(other) { continuation.resume(returning: $0) }
         }
-        guard preferred.holds(other.question.type) else {
-            return generation == store.generation ? response(hedged, to: client.question) : nil
-        }
+        guard preferred.holds(other.question.type) else { return generation == store.generation ? hedged.found : nil }
         guard let answer = store.keepYielded(client.question, scope: scope(of: client), generation: generation) else {
             return nil
         }
         return Response(.answer(answer, age: 0), from: .source(store.tag(of: .rule), .rule))
     }
 
-    /// What was answered meanwhile; nil where there is nothing, or a certificate has shown since that LocalDNS forged it.
-    private func response(_ hedged: Hedged, to question: Question) -> Response? {
-        guard let (answer, source, route) = hedged.found else { return nil }
-        if source == policy.sources.tag(of: .localDNS), let check = policy.strategy.answerCheck,
-            check.isKnownForged(answer, to: question, by: route)
-        {
-            return nil
-        }
-        return Response(.answer(answer, age: 0), from: origin(source, by: route))
-    }
+    private static let hedge = Duration.milliseconds(300)
 }
 
 /// What was answered for the family that yields, while the preferred one is waited for.
 @Loop
 private final class Hedged {
-    /// The answer, the number of its source, and its route.
-    var found: (answer: PackedAnswer, source: UInt16?, route: Route)?
+    var found: Response?
 }
 
 extension ResolverPolicy {

@@ -24,15 +24,15 @@ extension Resolver {
     /// Why the miss of a client costs its network too much; nil where it asks nothing of a provider, or may.
     func refusal(of client: ClientQuestion, _ key: FlightKey) -> String? {
         // Mostly nothing limits them.
-        guard flights.brake != nil || policy.strategy.hasCallLimit, key.isBraked(by: policy),
-            !flights.coalescer.isUnderWay(key, client.question.type)
+        guard flights.brake != nil || policy.lines.hasCallLimit, key.isBraked,
+            flights.coalescer.flight(for: key)?.isUnderWay(client.question.type) != true
         else { return nil }
         if let domain = flights.brake?.refuses(key.name, of: key.holder, at: clock.now) {
             flights.refusedMisses += 1
             report(.missesRefused(key.holder, domain: domain))
             return "limits.misses_per_second: too many names that are not cached, now below \(domain)"
         }
-        guard let share = policy.strategy.callShare(for: key),
+        guard let share = policy.lines.callShare(for: key),
             flights.shares.refuses(key.holder, share: share, at: clock.now)
         else { return nil }
         flights.refusedMisses += 1
@@ -43,7 +43,7 @@ extension Resolver {
 
 extension FlightKey {
     /// Whether it may cost a call that a client has caused.
-    func isBraked(by policy: ResolverPolicy) -> Bool { holder != .daemon && policy.routes.prefersProviders(route) }
+    var isBraked: Bool { if case .protect = route { holder != .daemon } else { false } }
 }
 
 extension PackedAnswer {

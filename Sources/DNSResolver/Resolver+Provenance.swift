@@ -27,7 +27,7 @@ extension Resolver {
 
     /// The name of the source with this number, in output.
     package func sourceName(of tag: UInt16) -> String {
-        policy.sources.source(of: tag).map(policy.strategy.name) ?? "a former source"
+        policy.sources.source(of: tag).map(policy.lines.name) ?? "a former source"
     }
 
     /// Whether a cached answer may be given to a client, by the policy in force.
@@ -61,8 +61,8 @@ extension Resolver {
             let key = QueryKey(
                 Question(name: subject, type: type), dnssecOK: client.dnssecOK,
                 checkingDisabled: client.checkingDisabled,
-                scope: policy.strategy.scope(of: client, name: subject, route: route))
-            return store.provenance(of: key, type, route: route, sourceName: policy.strategy.name)?.text
+                scope: policy.lines.scope(of: client, name: subject, route: route))
+            return store.provenance(of: key, type, route: route, sourceName: policy.lines.name)?.text
         }
         lines += Self.explainedTypes.compactMap { type in
             let key = flightKey(
@@ -78,7 +78,7 @@ extension Resolver {
             lines = [isLocal ? "state=answered-here" : "route=\(route) state=not-cached"]
         }
         lines.insert("decision=\(decision(on: Question(name: subject, type: .a)))", at: 0)
-        let forged = policy.strategy.answerCheck?.evidence(of: subject) ?? []
+        let forged = policy.lines.answerCheck?.evidence(of: subject) ?? []
         lines += forged.prefix(Self.hijacksShown).map(\.provenanceText)
         return lines
     }

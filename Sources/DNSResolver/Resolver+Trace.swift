@@ -48,7 +48,7 @@ extension Resolver {
         let cacheKey = QueryKey(
             Question(name: key.name, type: type), dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
             scope: key.scope)
-        let provenance = store.provenance(of: cacheKey, type, route: key.route, sourceName: policy.strategy.name)
+        let provenance = store.provenance(of: cacheKey, type, route: key.route, sourceName: policy.lines.name)
         guard let provenance else { return trace.add(.cache, "\(type) is not cached") }
         let use =
             switch cached {

@@ -2,7 +2,7 @@ package import DNSCache
 package import DNSWire
 package import Scheduling
 
-/// Resolves one question from the cache miss to the answer (Documentation/Architecture.md, steps 5 to 11).
+/// Resolves one question from the cache miss to the answer (Documentation/Architecture.md, steps 5 to 14).
 @Loop
 package final class Resolver {
     /// As configured, whether HTTPDNS is switched off or not.
@@ -18,6 +18,9 @@ package final class Resolver {
     package nonisolated let probes = LoopProbes()
     let clock: any LoopClock
     let report: @Loop (ResolverEvent) -> Void
+
+    /// The most flights at once.
+    package nonisolated static let flightLimit = 10_000
 
     /// Where the configuration has the entry that decides about a name, for operators; nil where it has none.
     package var placeOfRule: @Loop (RoutingRule) -> String? = { _ in nil }
@@ -35,7 +38,7 @@ package final class Resolver {
     ///   - flightLimit: the most flights at once.
     ///   - report: called for every flight whose clients get SERVFAIL, and every stale answer.
     package nonisolated init(
-        policy: ResolverPolicy, store: AnswerStore, clock: any LoopClock, flightLimit: Int = Coalescer.flightLimit,
+        policy: ResolverPolicy, store: AnswerStore, clock: any LoopClock, flightLimit: Int = Resolver.flightLimit,
         report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
         self.report = report
@@ -47,10 +50,12 @@ package final class Resolver {
     }
 
     /// How many flights are under way, and how many clients wait for them.
-    package var load: (flights: Int, waiters: Int) { flights.coalescer.load }
+    package var load: (flights: Int, waiters: Int) {
+        (flights.coalescer.count, flights.coalescer.all.reduce(0) { $0 + $1.waiterCount })
+    }
 
     /// Whether a request waits for a free slot at a source: further ones can only queue behind it.
-    package var isBacklogged: Bool { policy.strategy.isBacklogged }
+    package var isBacklogged: Bool { policy.lines.isBacklogged }
 
     /// The answers that need no source, by the policy in force.
     package var localAnswers: LocalAnswers { policy.localAnswers }
@@ -85,20 +90,25 @@ package final class Resolver {
     package func networkChanged() {
         flights.failures.forgetAll()
         store.beginNetwork()
-        flights.coalescer.abandonAll()
+        for flight in flights.coalescer.removeAll() { flight.abandon() }
     }
 
     /// Removes answers of every type. What has failed is forgotten with them: it may have failed since an older answer went
     /// before what LocalDNS said. Returns how many.
     package func remove(_ removal: AnswerRemoval) async -> Int {
-        defer { flights.failures.forgetAll() }
+        defer { forgetFailures() }
         return await store.remove(removal)
     }
 
     /// The same for the answers that hold an address, and those of the other family of their names.
     package func remove(holding address: IPAddress) async -> Int {
-        defer { flights.failures.forgetAll() }
+        defer { forgetFailures() }
         return await store.remove(holding: address)
+    }
+
+    private func forgetFailures() {
+        flights.failures.forgetAll()
+        for flight in flights.coalescer.all { flight.forgetStale() }
     }
 
     private func putInForce(isNewGeneration: Bool) {
@@ -106,7 +116,7 @@ package final class Resolver {
         guard isNewGeneration else { return }
         // After the policy: a thread that sees the new number gets the new policy.
         store.beginGeneration()
-        flights.coalescer.abandonAll()
+        for flight in flights.coalescer.removeAll() { flight.abandon() }
     }
 
     /// The route of a name's addresses, in any letter case, by the policy in force.
@@ -145,95 +155,40 @@ package final class Resolver {
     func lookUp(_ client: ClientQuestion, _ reply: @escaping @Loop (Response) -> Void) {
         let type = client.question.type
         let key = flightKey(for: client)
-        let cached = cached(for: client, key)
+        let cached = store.cached(for: client, key)
         if client.isTraced, let trace = client.trace { note(cached, type, key, in: trace) }
-        if let cached, cached.isFresh {
-            if cached.isEnding, store.claimRefresh(client.key.scoped(to: key.scope)) { prefetch(key, type) }
+        if let cached, case .fresh(let isEnding) = cached.age {
+            if isEnding, store.claimRefresh(client.key.scoped(to: key.scope)) { prefetch(key, type) }
             return reply(cached.response)
         }
-        // A failure of the providers alone counts only where there is an answer of LocalDNS.
-        if let error = remembered(key, type), cached != nil || !flights.failures.isNarrow(key, type) {
+        if let error = remembered(key, type) {
             client.note(.cache, "\(type) failed just now, and is not asked again yet: \(error.text)")
-            if cached == nil, let answer = instead(of: key, type) { return reply(Response(.answer(answer, age: 0))) }
             return reply(stale(cached, client.question, key.route, or: .cachedError, error.text))
         }
         // A name that was answered before is no flood of new ones.
         if cached == nil, let reason = refusal(of: client, key) {
             return reply(stale(cached, client.question, key.route, or: .other, reason))
         }
-        let mode = mode(of: key, type, behind: cached)
-        guard let flight = join(key, type, mode: mode) else {
-            let reason = "too many questions are under way"
-            overloads += 1
-            report(.overloaded(reason: reason))
-            return reply(stale(cached, client.question, key.route, or: .other, reason))
-        }
-        if mode != nil {
-            flight.isNarrowed = true
-        } else if flight.isNarrowed {
-            FlightWork.widen(flight, type, by: policy)
-        }
-        if client.isTraced, flight.key.trace !== client.trace {
+        if client.isTraced, let flight = flights.coalescer.flight(for: key), flight.key.trace !== client.trace {
             client.note(.ask, "another client's question for the name is under way: its result is awaited")
         }
-        flight.wait(for: type, until: client.arrived + wait(for: key, cached)) { [self] outcome, source in
-            guard flight.key.generation == store.generation, !flight.isAbandoned else {
-                return respond(to: client, reply: reply)
-            }
+        let isAsked = flights.ask(key, type, by: policy, arrived: client.arrived) { [self] outcome in
             switch outcome {
-            case .answer(let answer)?:
-                reply(Response(.answer(answer, age: 0), from: origin(source, by: flight.key.route)))
+            case .answer(let answer, let source)?:
+                reply(Response(.answer(answer, age: 0), from: origin(source, by: key.route)))
+            case .stale(let stale, let error)?:
+                reply(self.stale(stale, client.question, key.route, or: error.code, error.text))
             case .failure(let error)?:
-                reply(stale(cached, client.question, flight.key.route, or: error.code, error.text, after: flight))
+                reply(stale(nil, client.question, key.route, or: error.code, error.text, for: key))
             case nil:
-                // It may have been shown to be forged meanwhile.
-                if let cached, isKnownForged(cached, client.question, flight.key.route),
-                    clock.now < client.arrived + Budget.answer
-                {
-                    return lookUp(client, reply)
-                }
-                reply(
-                    stale(
-                        cached, client.question, flight.key.route, or: .noReachableAuthority, "no answer in time",
-                        after: flight))
+                respond(to: client, reply: reply)
             }
         }
-    }
-
-    /// The cached answer; of LocalDNS for a protected name only until a provider answers, which may have a better one, or a
-    /// check shows that it is forged: perhaps one for another client, whose answer is cached apart.
-    private func cached(for client: ClientQuestion, _ key: FlightKey) -> AnswerStore.Cached? {
-        let cached = store.cached(for: client, key)
-        // Mostly there is none, which is returned as it is: a nil of its own would cost 20 instructions.
-        return cached == nil ? cached : usable(cached, for: client, key)
-    }
-
-    private func usable(
-        _ cached: AnswerStore.Cached?, for client: ClientQuestion, _ key: FlightKey
-    ) -> AnswerStore.Cached? {
-        guard let cached else { return nil }
-        if isKnownForged(cached, client.question, key.route) { return nil }
-        guard let since = cached.fallbackSince, policy.hasYielded(key, since: since) else { return cached }
-        return store.cached(for: client, key, hasYielded: true)
-    }
-
-    /// What is answered in place of a failure: NODATA for a family beside addresses of the other one (musl), and for a
-    /// service binding, without which a browser goes on with A and AAAA.
-    private func instead(of key: FlightKey, _ type: RecordType) -> PackedAnswer? {
-        let outcome =
-            policy.strategy.isGuarded(key)
-            ? store.keepEmpty(ttl: SourceRules.failedServiceBindingTTL, for: key, type)
-            : store.keepFailedFamily(
-                key, type, besides: store.otherFamily(key, type), made: policy.translatedInstead(key, type, in: store),
-                hasYielded: { policy.hasYielded(key, since: $0) })
-        return if case .answer(let answer)? = outcome { answer } else { nil }
-    }
-
-    /// How long a client waits for a flight before it gets a cached answer, if there is one.
-    private func wait(for key: FlightKey, _ cached: AnswerStore.Cached?) -> Duration {
-        guard let wait = cached?.wait else { return Budget.answer }
-        // While no provider can be asked, a newer answer is unlikely.
-        return policy.strategy.outlook(for: key) == .usable ? wait : min(wait, store.staleWait)
+        guard !isAsked else { return }
+        let reason = "too many questions are under way"
+        overloads += 1
+        report(.overloaded(reason: reason))
+        reply(stale(cached, client.question, key.route, or: .other, reason))
     }
 
     /// Why a question failed just now and is not asked again.
@@ -242,55 +197,39 @@ package final class Resolver {
         flights.failures.isEmpty ? nil : flights.remembered(key, type, by: policy)
     }
 
-    /// Where clients have an answer of LocalDNS that yields to the providers, only these are asked: LocalDNS's answer would
-    /// end the flight before that of a provider that is slower than certificates, at each of the clients' questions.
-    private func mode(of key: FlightKey, _ type: RecordType, behind cached: AnswerStore.Cached?) -> Mode? {
-        guard let cached, cached.hasYielded, policy.types(for: type, key).allSatisfy({ store.hasAnswer(key, $0) })
-        else { return nil }
-        return .httpdnsOnly
-    }
-
-    /// The flight that asks for a type; nil when there is no capacity for one.
+    /// Ranks 3, 4 and 6: the stale answer, the preset of last resort, SERVFAIL.
     ///
-    /// - Parameter mode: for this flight; nil: the policy's.
-    func join(_ key: FlightKey, _ type: RecordType, mode: Mode? = nil) -> Flight? {
-        FlightWork.join(key, type, by: policy, mode: mode, in: flights)
-    }
-
-    /// The stale answer if there is one that is trusted, else the preset of last resort, any stale answer, SERVFAIL.
-    ///
-    /// - Parameter flight: whose failure is reported once, whatever the number of clients; nil: it is not reported.
+    /// - Parameter flight: the key of the flight whose failure is reported once, whatever the number of clients; nil: it is
+    ///   not reported.
     private func stale(
         _ cached: AnswerStore.Cached?, _ question: Question, _ route: Route, or code: ExtendedError.Code,
-        _ text: String,
-        after flight: Flight? = nil
+        _ text: String, for flight: FlightKey? = nil
     ) -> Response {
-        let cached = cached.flatMap { isKnownForged($0, question, route) ? nil : $0 }
-        let isTrusted = cached?.isTrusted ?? false || !policy.routes.prefersProviders(route)
-        if cached == nil || !isTrusted, let response = lastResort(for: question) {
+        if let cached {
+            staleAnswers += 1
+            report(.answerStale(question, route, reason: text))
+            return cached.response
+        }
+        if let response = lastResort(for: question) {
             lastResortAnswers += 1
             report(.answerPreset(question, route, reason: text))
             return response
         }
-        guard let cached else {
-            if let flight, !flight.isFailureReported {
-                flight.isFailureReported = true
-                report(.answerFailed(Question(name: flight.key.name, type: question.type), route, reason: text))
-            }
-            return Response(.failure(.serverFailure), extendedError: ExtendedError(code, text))
-        }
-        staleAnswers += 1
-        report(.answerStale(question, route, reason: text))
-        return cached.response
+        // Nothing else may answer these, and with SERVFAIL a browser may give up.
+        if policy.lines.isGuarded(question.type, by: route), let none = noBinding(for: question) { return none }
+        if let flight { reportFailure(of: Question(name: flight.name, type: question.type), flight, route, text) }
+        return Response(.failure(.serverFailure), extendedError: ExtendedError(code, text))
     }
 
-    /// Whether the cached answer is LocalDNS's, and a certificate has shown it to be forged since.
-    private func isKnownForged(_ cached: AnswerStore.Cached, _ question: Question, _ route: Route) -> Bool {
-        guard !cached.isTrusted, let check = policy.strategy.answerCheck else { return false }
-        switch cached.response.content {
-        case .answer(let answer, _), .stale(let answer): return check.isKnownForged(answer, to: question, by: route)
-        case .failure: return false
-        }
+    private func noBinding(for question: Question) -> Response? {
+        PackedAnswer(.negative(name: question.name, ttl: Flight.failedServiceBindingTTL), for: question)
+            .map { Response(.answer($0, age: 0), from: .source(store.tag(of: .rule), .rule)) }
+    }
+
+    private func reportFailure(of question: Question, _ key: FlightKey, _ route: Route, _ text: String) {
+        guard let flight = flights.coalescer.flight(for: key), !flight.isFailureReported else { return }
+        flight.isFailureReported = true
+        report(.answerFailed(question, route, reason: text))
     }
 
     private func lastResort(for question: Question) -> Response? {
@@ -317,9 +256,9 @@ package final class Resolver {
 
     /// The client scope of the answer for this client; nil for all.
     func scope(of client: ClientQuestion) -> ClientScope? {
-        guard policy.strategy.clientScoping != nil else { return nil }
+        guard policy.lines.clientScoping != nil else { return nil }
         let name = client.question.name.lowercased
-        return policy.strategy.scope(
+        return policy.lines.scope(
             of: client, name: name, route: policy.routes.route(for: name, client.question.type))
     }
 

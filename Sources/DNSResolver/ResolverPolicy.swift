@@ -6,7 +6,7 @@ import Scheduling
 package final class ResolverPolicy: Sendable {
     package let localAnswers: LocalAnswers
     package let routes: RoutePolicy
-    package let strategy: Strategy
+    package let lines: SourceLines
     package let sources: SourceTags
     /// Addresses for names that no source could answer.
     package let lastResort: Presets
@@ -17,9 +17,9 @@ package final class ResolverPolicy: Sendable {
     /// Whether there is a prefix, or one is awaited.
     let isTranslating: Bool
 
-    /// - Parameter sources: the numbers of the sources that `strategy` asks.
+    /// - Parameter sources: the numbers of the sources that `lines` asks.
     package init(
-        localAnswers: LocalAnswers, routes: RoutePolicy, strategy: Strategy, sources: SourceTags,
+        localAnswers: LocalAnswers, routes: RoutePolicy, lines: SourceLines, sources: SourceTags,
         lastResort: Presets = Presets(), preresolve: [Name] = [], translation: Translation = .none
     ) {
         self.translation = translation
@@ -28,22 +28,18 @@ package final class ResolverPolicy: Sendable {
         self.preresolve = preresolve
         self.localAnswers = localAnswers
         self.routes = routes
-        self.strategy = strategy
+        self.lines = lines
         self.sources = sources
     }
 
-    /// Whether a fallback answer of LocalDNS, stored at `since`, yields to a provider that has answered since.
-    @Loop
-    func hasYielded(_ key: FlightKey, since: Instant) -> Bool {
-        routes.prefersProviders(key.route) && strategy.hasProviderAnswered(key, since: since)
+    /// The types of the flight for a name: A and AAAA, unless clients get only one of them, or one other type.
+    func types(for type: RecordType, _ key: FlightKey) -> [RecordType] {
+        guard type.isAddress else { return [type] }
+        return key.isSigned
+            ? Self.families : localAnswers.families.limiting(Self.families, for: type, isTranslating: isTranslating)
     }
 
-    /// The types that are asked for together when `type` is wanted.
-    func types(for type: RecordType, _ key: FlightKey) -> [RecordType] {
-        let types = strategy.types(for: type, key)
-        return key.isSigned
-            ? types : localAnswers.families.limiting(types, for: type, isTranslating: isTranslating)
-    }
+    private static let families: [RecordType] = [.a, .aaaa]
 
     /// The key of the flight for a name and type.
     ///
@@ -58,7 +54,7 @@ package final class ResolverPolicy: Sendable {
         let route = routes.route(for: name, type)
         return FlightKey(
             name: name, type: type, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
-            scope: strategy.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
+            scope: lines.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
             generation: generation, trace: client?.trace)
     }
 
@@ -78,7 +74,7 @@ package final class ResolverPolicy: Sendable {
         var routes = routes
         routes.mode = .localDNSOnly
         return ResolverPolicy(
-            localAnswers: localAnswers, routes: routes, strategy: strategy, sources: sources, lastResort: lastResort,
+            localAnswers: localAnswers, routes: routes, lines: lines, sources: sources, lastResort: lastResort,
             preresolve: preresolve, translation: translation)
     }
 }

@@ -85,10 +85,7 @@ final class DiskShared: Sendable {
                 else { return false }
                 entry = stale
             }
-            // What the loop alone may give stays so.
-            if !entry.isNeverHit {
-                entry.refreshMargin = state.freshness.refreshMargin(lifetime: entry.lifetime)
-            }
+            entry.refreshMargin = state.freshness.refreshMargin(lifetime: entry.lifetime)
             return memory.storeIfAbsent(entry, for: key)
         }
     }

@@ -9,7 +9,6 @@ package import Scheduling
 package struct Race: Hashable, Sendable {
     // Nanoseconds; sections 2 to 5.
     private static let step = milliseconds(300)
-    private static let staleDue = milliseconds(200)
     private static let reserve = milliseconds(900)
     private static let lastAsk = milliseconds(1_900)
     private static let end = milliseconds(2_300)
@@ -28,22 +27,23 @@ package struct Race: Hashable, Sendable {
     private var rules: RaceRules
     private var line: [RaceRules.Source]
     private var local: Int?
-    private var a: RaceLane
-    private var aaaa: RaceLane
+    /// For A, or the one type, and for AAAA.
+    private var lanes: [RaceLane]
     private var began: Instant?
-    private var ends = Instant(nanoseconds: .max)
+    private var ends: Instant
 
-    package init(_ rules: RaceRules) {
+    /// - Parameter ends: when its oldest client must have its answer. Default: 2.3 s after it has joined.
+    package init(_ rules: RaceRules, ends: Instant = Instant(nanoseconds: .max)) {
         self.rules = rules
+        self.ends = ends
         line = rules.line
         local = line.firstIndex(where: \.isLocal)
-        a = RaceLane(rules.a, sources: line.count)
-        aaaa = RaceLane(rules.aaaa, sources: line.count)
+        lanes = [RaceLane(rules.a, sources: line.count), RaceLane(rules.aaaa, sources: line.count)]
     }
 
     private subscript(part: Part) -> RaceLane {
-        _read { if part == .a { yield a } else { yield aaaa } }
-        _modify { if part == .a { yield &a } else { yield &aaaa } }
+        _read { yield lanes[Int(part.rawValue)] }
+        _modify { yield &lanes[Int(part.rawValue)] }
     }
 
     private var parts: [Part] { rules.hasFamilies ? Self.families : Self.single }
@@ -51,13 +51,18 @@ package struct Race: Hashable, Sendable {
     private static let single: [Part] = [.a]
 
     /// Whether clients wait, or a better answer may come.
-    package var isRunning: Bool { began != nil && parts.contains { self[$0].isWanted && !self[$0].isOver } }
+    package var isRunning: Bool { parts.contains { isRunning($0) } }
+
+    /// The same of one type.
+    package func isRunning(_ part: Part) -> Bool { began != nil && self[part].isWanted && !self[part].isOver }
 
     /// The event, then whatever is due at `now`.
     package mutating func apply(_ event: Event, at now: Instant) -> [Effect] {
         var effects: [Effect] = []
+        effects.reserveCapacity(4)
         switch event {
-        case .joined(let client, let part): joined(client, part, now, &effects)
+        case .joined(let client, let part): joined(client, part, isLate: false, now, &effects)
+        case .joinedLate(let client, let part): joined(client, part, isLate: true, now, &effects)
         case .left(let client): for part in parts { self[part].waiting.removeAll { $0.client == client } }
         case .lost(let client): lost(client, now, &effects)
         case .replied(let place, let a, let aaaa) where line[place].isLocal:
@@ -88,12 +93,22 @@ package struct Race: Hashable, Sendable {
         return effects
     }
 
+    /// What the cache had past its TTL is there no longer.
+    package mutating func forgetStale() { for index in lanes.indices { lanes[index].stale = nil } }
+
+    /// What the cache had within its TTL is there no longer.
+    package mutating func forgetFresh(_ part: Part) {
+        if self[part].cached?.origin == .cache { self[part].cached = nil }
+    }
+
     /// When `.time` is due next; nil while nothing is awaited.
     package func wake(after now: Instant) -> Instant? {
         guard let began, isRunning else { return nil }
         var next: Int64?
         func add(_ time: Int64) { if time > now.nanoseconds { next = min(next ?? time, time) } }
-        for wait in [Self.staleDue, Self.reserve, Self.lastAsk + Self.milliseconds(1)] { add(began.nanoseconds + wait) }
+        for wait in [rules.staleWait, Self.reserve, Self.lastAsk + Self.milliseconds(1)] {
+            add(began.nanoseconds + wait)
+        }
         add(ends.nanoseconds)
         for part in parts {
             if let last = self[part].lastAsk, self[part].isWanted, !self[part].isOver {
@@ -108,19 +123,21 @@ package struct Race: Hashable, Sendable {
 
     // MARK: Clients
 
-    private mutating func joined(_ client: Int, _ part: Part, _ now: Instant, _ effects: inout [Effect]) {
+    private mutating func joined(
+        _ client: Int, _ part: Part, isLate: Bool, _ now: Instant, _ effects: inout [Effect]
+    ) {
         let isFirst = began.map { now <= $0 } ?? true
         if let cached = self[part].cached, self[part].isFresh || self[part].isOver {
             effects.append(.reply(client, part, cached))
             // 2: a question in the last tenth of an answer's life begins a race.
             guard self[part].isFresh, self[part].isEnding, isFirst else { return }
-        } else if self[part].isOver || began != nil && isTooOldToJoin(now) {
+        } else if self[part].isOver || began != nil && !isLate && isTooOldToJoin(now) {
             return effects.append(.again(client, part))
         } else {
             self[part].waiting.append(RaceLane.Waiter(client: client, arrived: now))
         }
         self[part].isWanted = true
-        if began == nil { (began, ends) = (now, Instant(nanoseconds: now.nanoseconds + Self.end)) }
+        if began == nil { (began, ends) = (now, min(ends, Instant(nanoseconds: now.nanoseconds + Self.end))) }
     }
 
     /// 2: equal questions share a race until it is 1.9 s old.
@@ -140,10 +157,10 @@ package struct Race: Hashable, Sendable {
 
     /// 7: what was in flight is dropped; a client that waits still has its answer by 2.3 s.
     private mutating func changed(to rules: RaceRules, _ now: Instant) {
-        let waiting = (a.waiting, aaaa.waiting)
+        let waiting = lanes.map(\.waiting)
         self = Race(rules)
-        (a.waiting, aaaa.waiting) = waiting
-        let arrivals = (waiting.0 + waiting.1).map(\.arrived)
+        for index in lanes.indices { lanes[index].waiting = waiting[index] }
+        let arrivals = waiting.joined().map(\.arrived)
         for part in parts {
             self[part].isWanted = !self[part].waiting.isEmpty
             self[part].isOver = arrivals.isEmpty
@@ -156,7 +173,7 @@ package struct Race: Hashable, Sendable {
 
     private mutating func replied(_ place: Int, _ part: Part, _ reply: Reply) {
         let status = self[part].places[place].status
-        guard status == .asked || status == .busy, !self[part].isOver || !self[part].isWanted else { return }
+        guard status.isThere, !self[part].isOver || !self[part].isWanted else { return }
         let (next, kind): (RaceLane.Status, RaceAnswer.Kind?) =
             switch reply {
             case .records: (.records, .records)
@@ -169,6 +186,7 @@ package struct Race: Hashable, Sendable {
             if self[part].first == nil { self[part].first = (kind, place) }
         } else {
             self[part].wasEmpty = true
+            endProvider(of: place, part)
         }
     }
 
@@ -218,6 +236,7 @@ package struct Race: Hashable, Sendable {
             if self[part].verifiedAt == nil { self[part].verifiedAt = now }
         }
         if verdict == .anothers { self[part].anothers.formUnion(address) }
+        if verdict == .unreachable { self[part].addresses.subtract(address) }
         if !self[part].isOver { startChecks(part, &effects) }
         guard verdict == .anothers, self[part].verified.isEmpty, let cached = self[part].cached,
             cached.rank == .unproved, cached.kind == .records
@@ -233,8 +252,9 @@ package struct Race: Hashable, Sendable {
         var again = Parts()
         for part in parts where types.contains(Parts(part)) {
             let status = self[part].places[place].status
-            guard status == .asked || status == .busy else { continue }
+            guard status.isThere || isWhole && status == .unasked else { continue }
             self[part].places[place].status = .failed
+            if isWhole { endProvider(of: place, part) }
             guard !isWhole, mayAsk(now) else { continue }
             if Int(self[part].places[place].address) + 1 < line[place].addresses {
                 self[part].places[place].address += 1
@@ -248,7 +268,15 @@ package struct Race: Hashable, Sendable {
         }
         guard !again.isEmpty else { return }
         let part: Part = again.contains(.a) ? .a : .aaaa
-        effects.append(.ask(place, again, address: Int(self[part].places[place].address)))
+        let address = line[place].firstAddress + Int(self[part].places[place].address)
+        effects.append(.ask(place, again, address: address))
+    }
+
+    /// What its provider has said once, it would say at its other address.
+    private mutating func endProvider(of place: Int, _ part: Part) {
+        for other in line.indices where line[other].provider == line[place].provider && !line[place].isLocal {
+            if self[part].places[other].status == .unasked { self[part].places[other].status = .failed }
+        }
     }
 
     /// 6: its question is with the service, which sends it again as soon as it can.
@@ -260,7 +288,7 @@ package struct Race: Hashable, Sendable {
     private mutating func broke(_ place: Int, _ types: Parts) {
         for part in parts where types.contains(Parts(part)) {
             let status = self[part].places[place].status
-            guard status == .asked || status == .busy else { continue }
+            guard status.isThere else { continue }
             self[part].places[place].breaks += 1
             if self[part].places[place].breaks == 2 { self[part].places[place].status = .failed }
         }
@@ -321,7 +349,7 @@ package struct Race: Hashable, Sendable {
             }
         var types = Parts()
         for each in parts {
-            let isOpenThere = [.unasked, .probed].contains(self[each].places[place].status)
+            let isOpenThere = self[each].places[place].status.isOpen
             guard each == part || line[place].answersBoth && isOpenThere else { continue }
             types.insert(Parts(each))
             // Its own steps begin with what it wants, or when it is asked in its turn.
@@ -374,6 +402,7 @@ package struct Race: Hashable, Sendable {
 
     /// 5.1: NODATA if that provider has addresses of the other family, which it is asked for; else failed.
     private mutating func resolveEmpty(_ part: Part, _ now: Instant, _ effects: inout [Effect]) {
+        guard self[part].wasEmpty else { return }
         let other = part.other
         for place in line.indices where self[part].places[place].status == .empty {
             let provider = line[place].provider
@@ -386,7 +415,7 @@ package struct Race: Hashable, Sendable {
                 rules.hasFamilies, !isDone(other)
             {
                 ask(other, place, now, &effects)
-            } else if ![.asked, .busy].contains(self[other].places[place].status) {
+            } else if !self[other].places[place].status.isThere {
                 self[part].places[place].status = .failed
             }
         }
@@ -413,10 +442,11 @@ package struct Race: Hashable, Sendable {
             return RaceAnswer(.verified, .records, .localDNS(self[part].verified), life: life)
         }
         guard let denial = self[part].denial(of: local) else { return nil }
-        if self[part].wasEmpty || rules.hasFamilies && !self[part.other].verified.isEmpty {
+        if rules.hasFamilies, !self[part.other].verified.isEmpty {
             return RaceAnswer(.verified, .noData, .localDNS([]), life: life)
         }
-        return rules.isVerifiedUnchecked ? RaceAnswer(.verified, denial, .localDNS([]), life: life) : nil
+        let isAgreed = self[part].wasEmpty || rules.isVerifiedUnchecked
+        return isAgreed ? RaceAnswer(.verified, denial, .localDNS([]), life: life) : nil
     }
 
     /// Ranks 3 to 6.
@@ -437,12 +467,18 @@ package struct Race: Hashable, Sendable {
     /// The best that is known of one type.
     private func known(_ part: Part, _ now: Instant) -> RaceAnswer? {
         if let first = self[part].first {
+            // 5.3: LocalDNS's addresses are given instead, of listed names the verified.
+            let instead = rules.isUnlisted ? self[part].addresses : self[part].verified
+            if searched(part) != nil, !instead.isEmpty {
+                return RaceAnswer(.provider, .records, .localDNS(instead), life: Self.localLife)
+            }
             let life = rules.mode == .portal ? Self.portalLife : nil
             return RaceAnswer(.provider, first.kind, .source(first.place), life: life)
         }
         let cached = self[part].isFresh && !self[part].isWanted ? self[part].cached : nil
         let verified = verifiedAnswer(part)
-        if let best = [cached, verified].compactMap({ $0 }).min(by: { $0.rank < $1.rank }) { return best }
+        if let cached, verified.map({ cached.rank <= $0.rank }) ?? true { return cached }
+        if let verified { return verified }
         let isFailed = self[part].stale != nil || self[part].isWanted && haveAllFailed(part, now)
         return isFailed ? whenAllFailed(part) : nil
     }
@@ -456,6 +492,7 @@ package struct Race: Hashable, Sendable {
             return RaceAnswer(worst, .records, .translation, life: other.life)
         }
         // 5.2
+        guard !rules.isSigned else { return own }
         if own.rank >= .unproved, other.rank < own.rank, other.kind == .records || other.kind == .nxDomain {
             let kind: RaceAnswer.Kind = other.kind == .records ? .noData : .nxDomain
             return RaceAnswer(.failure, kind, .family, life: Self.shortLife)
@@ -476,28 +513,23 @@ package struct Race: Hashable, Sendable {
         else { return false }
         return self[other].isWanted
             || line.indices.contains {
-                !line[$0].isLocal && [.asked, .busy].contains(self[other].places[$0].status)
+                !line[$0].isLocal && self[other].places[$0].status.isThere
             }
     }
 
     /// Whether a stale answer may be given by its age.
     private func isStaleDue(_ part: Part, _ now: Instant) -> Bool {
         guard let stale = self[part].stale, stale.kind != .nxDomain else { return false }
-        return age(now) >= (stale.isYoung ? Self.staleDue : Self.reserve)
+        return age(now) >= (stale.isYoung ? rules.staleWait : Self.reserve)
     }
 
     /// The best that is known, once any may be taken.
     private func best(_ part: Part, _ now: Instant) -> RaceAnswer? {
         guard var own = known(part, now) else { return nil }
         var isDue = isStaleDue(part, now)
-        if let local = searched(part) {
-            // 5.3: LocalDNS's addresses are given instead, of listed names the verified.
-            let given = rules.isUnlisted ? self[part].addresses : self[part].verified
-            if !given.isEmpty { return RaceAnswer(.provider, .records, .localDNS(given), life: Self.localLife) }
-            if self[part].denial(of: local) == nil {
-                guard isDue || age(now) >= Self.reserve || hasFailed(part, local, now) else { return nil }
-                own.life = Self.localLife
-            }
+        if own.kind == .nxDomain, let local = searched(part), self[part].denial(of: local) == nil {
+            guard isDue || age(now) >= Self.reserve || hasFailed(part, local, now) else { return nil }
+            own.life = Self.localLife
         }
         let hasFailed = haveAllFailed(part, now)
         switch own.rank {
@@ -520,7 +552,8 @@ package struct Race: Hashable, Sendable {
 
     /// A better rank replaces a worse one in the cache; every client that waits gets the best.
     private mutating func settle(_ part: Part, _ now: Instant, _ effects: inout [Effect]) {
-        guard isOpen(part) else { return }
+        // What comes with what was wanted is stored as well.
+        guard isOpen(part) || !self[part].isOver && isDone(part) else { return }
         if let best = best(part, now) {
             if self[part].cached.map({ best.rank <= $0.rank && best != $0 }) ?? true {
                 self[part].cached = best

@@ -41,11 +41,15 @@ extension Race {
         case unproved
         /// A certificate that is wrong only in its time.
         case wrongTime
+        /// No route leads there from here: the address is left out.
+        case unreachable
     }
 
     /// What happens to a race. A source is its place in the line, a client any number that is used once.
     package enum Event: Hashable, Sendable {
         case joined(Int, Part)
+        /// The same of a client that must have its answer by the end of the race, however soon that is.
+        case joinedLate(Int, Part)
         case left(Int)
         /// The client lost at a door (section 8).
         case lost(Int)

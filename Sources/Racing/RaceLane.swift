@@ -18,6 +18,12 @@ package struct RaceLane: Hashable, Sendable {
         case denied
         /// LocalDNS's, which are of no rank by themselves.
         case localNoData, localNXDomain
+
+        /// Whether it can be asked.
+        var isOpen: Bool { self == .unasked || self == .probed }
+
+        /// Whether it has the question.
+        var isThere: Bool { self == .asked || self == .busy }
     }
 
     /// One source, and this type's question there.

@@ -95,8 +95,8 @@ package struct RaceRules: Hashable, Sendable {
     package let line: [Source]
     /// Whether LocalDNS's unproved answers may be given when all else fails.
     package let isUnlisted: Bool
-    /// Whether LocalDNS's addresses are checked.
-    let checksAddresses: Bool
+    /// Whether LocalDNS's addresses are checked; other records cannot be.
+    package var checksAddresses: Bool
     /// Whether LocalDNS's answers count as verified: below `localdns.unverified`, with `localdns-first`.
     let isVerifiedUnchecked: Bool
     /// Section 4: the clock cannot be right.
@@ -109,6 +109,10 @@ package struct RaceRules: Hashable, Sendable {
     package var isGuarded = false
     /// Section 5.5: AAAA is made of A where there is none.
     package var translates = false
+    /// Whether clients check signatures: no family is made to fit the other one then.
+    package var isSigned = false
+    /// Nanoseconds after which a stale answer is given (`cache.stale.wait`).
+    package var staleWait: Int64 = 200_000_000
     package var a = Known()
     package var aaaa = Known()
 
@@ -126,15 +130,11 @@ package struct RaceRules: Hashable, Sendable {
         isUnlisted = isUnverified || check == .lenient || check == .off || check == .auto && !isListed
         isVerifiedUnchecked = mode == .localDNSFirst && isUnverified
         checksAddresses = check != .off && !isVerifiedUnchecked
-        let providers = Self.separatingAddresses(providers)
-        let local = localDNS.map { [$0] } ?? []
-        line =
-            switch mode {
-            case .httpdnsFirst: providers.prefix(2) + local + providers.dropFirst(2)
-            case .localDNSFirst, .portal: local + providers
-            case .httpdnsOnly: providers
-            case .localDNSOnly: local
-            }
+        var line = mode == .localDNSOnly ? [] : Self.separatingAddresses(providers)
+        if let localDNS, mode != .httpdnsOnly {
+            line.insert(localDNS, at: mode == .httpdnsFirst ? min(2, line.count) : 0)
+        }
+        self.line = line
     }
 
     private static func separatingAddresses(_ providers: [Source]) -> [Source] {
@@ -145,5 +145,5 @@ package struct RaceRules: Hashable, Sendable {
     }
 
     /// Whether whatever LocalDNS says is of rank 1.
-    var trustsLocalDNS: Bool { mode == .portal || mode == .localDNSOnly }
+    package var trustsLocalDNS: Bool { mode == .portal || mode == .localDNSOnly }
 }

@@ -9,22 +9,22 @@ struct FreshnessTests {
         arguments: [
             (0, 300, Freshness.fresh(remaining: 300)),
             (299, 300, .fresh(remaining: 1)),
-            (300, 300, .stale(wait: .milliseconds(200))),
-            (600, 300, .stale(wait: .milliseconds(200))),
-            (601, 300, .stale(wait: .milliseconds(1_800))),
-            (3_600 + 600, 3_600, .stale(wait: .milliseconds(200))),
-            (3_600 + 601, 3_600, .stale(wait: .milliseconds(1_800))),
+            (300, 300, .stale(isYoung: true)),
+            (600, 300, .stale(isYoung: true)),
+            (601, 300, .stale(isYoung: false)),
+            (3_600 + 3_600, 3_600, .stale(isYoung: true)),
+            (3_600 + 3_601, 3_600, .stale(isYoung: false)),
             // 100 x 300 s is less than a day.
-            (300 + 30_000, 300, .stale(wait: .milliseconds(1_800))),
+            (300 + 30_000, 300, .stale(isYoung: false)),
             (300 + 30_001, 300, .dead),
             // Never less than an hour.
-            (5 + 3_600, 5, .stale(wait: .milliseconds(1_800))),
+            (5 + 3_600, 5, .stale(isYoung: false)),
             (5 + 3_601, 5, .dead),
             // Never more than a day.
-            (86_400 + 86_400, 86_400, .stale(wait: .milliseconds(1_800))),
+            (86_400 + 86_400, 86_400, .stale(isYoung: true)),
             (86_400 + 86_401, 86_400, .dead),
         ] as [(UInt32, UInt32, Freshness)])
-    func `an answer is fresh, then stale with a short wait, then with a long one, then dead`(
+    func `an answer is fresh, then stale and young for as long, then old, then dead`(
         age: UInt32, lifetime: UInt32, freshness: Freshness
     ) {
         #expect(policy.freshness(age: age, lifetime: lifetime) == freshness)
@@ -61,11 +61,6 @@ struct FreshnessTests {
         let policy = FreshnessPolicy(staleMax: .zero)
         #expect(policy.freshness(age: 59, lifetime: 60) == .fresh(remaining: 1))
         #expect(policy.freshness(age: 60, lifetime: 60) == .dead)
-    }
-
-    @Test func `the short wait is the configured one`() {
-        let policy = FreshnessPolicy(staleWait: .milliseconds(50))
-        #expect(policy.freshness(age: 60, lifetime: 60) == .stale(wait: .milliseconds(50)))
     }
 
     @Test func `the largest values overflow nothing`() {

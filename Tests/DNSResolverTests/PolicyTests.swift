@@ -19,9 +19,9 @@ struct PolicyTests {
             providers: [FakeProvider("other", addresses: [vendor])], clock: machine.clock, report: { _ in })
         return ResolverPolicy(
             localAnswers: LocalAnswers(), routes: machine.policy.routes,
-            strategy: Strategy(
-                mode: .httpdnsFirst, providers: set, localDNS: machine.localDNS, forwarders: [],
-                clock: machine.clock), sources: sources)
+            lines: SourceLines(
+                mode: .httpdnsFirst, providers: set, localDNS: machine.localDNS, forwarders: []),
+            sources: sources)
     }
 
     @Test @Loop func `switched off, a name goes to LocalDNS at once, also one that is cached`() async {
@@ -124,7 +124,7 @@ struct PolicyTests {
             let policy = machine.policy
             machine.resolver.replace(
                 with: ResolverPolicy(
-                    localAnswers: policy.localAnswers, routes: routes, strategy: policy.strategy,
+                    localAnswers: policy.localAnswers, routes: routes, lines: policy.lines,
                     sources: policy.sources),
                 freshness: FreshnessPolicy(), isNewGeneration: true)
         }

@@ -46,7 +46,7 @@ import Testing
         machine.disk.stop()
         clock.pass(300)
         let later = try Machine(path, clock: clock)
-        #expect(later.load() && later.freshness("www.example.com") == .stale(wait: .milliseconds(200)))
+        #expect(later.load() && later.freshness("www.example.com") == .stale(isYoung: true))
         later.disk.stop()
     }
 
@@ -69,7 +69,7 @@ import Testing
         let machine = try Machine(path, clock: clock)
         #expect(machine.load())
         for name in ["www.example.com", "b.example.com"] {
-            #expect(machine.freshness(name) == .stale(wait: FreshnessPolicy.longWait))
+            #expect(machine.freshness(name) == .stale(isYoung: false))
         }
         machine.disk.stop()
     }
@@ -82,7 +82,7 @@ import Testing
         clock.pass(1_100)
         let machine = try Machine(path, clock: clock)
         #expect(machine.load())
-        #expect(machine.freshness("www.example.com") == .stale(wait: FreshnessPolicy.longWait))
+        #expect(machine.freshness("www.example.com") == .stale(isYoung: false))
         #expect(machine.freshness("b.example.com") == .fresh(remaining: 1_900))
         machine.disk.stop()
     }
@@ -98,7 +98,7 @@ import Testing
         clock.pass(1_100)
         let machine = try Machine(path, clock: clock)
         #expect(machine.load())
-        #expect(machine.freshness("www.example.com") == .stale(wait: FreshnessPolicy.longWait))
+        #expect(machine.freshness("www.example.com") == .stale(isYoung: false))
         #expect(machine.freshness("b.example.com") == .fresh(remaining: 1_900))
         machine.disk.stop()
     }
@@ -108,7 +108,7 @@ import Testing
         try write(["www.example.com"], clock: clock)
         clock.set(12)
         let machine = try Machine(path, clock: clock)
-        #expect(machine.load() && machine.freshness("www.example.com") == .stale(wait: FreshnessPolicy.longWait))
+        #expect(machine.load() && machine.freshness("www.example.com") == .stale(isYoung: false))
         machine.disk.stop()
     }
 
@@ -118,7 +118,7 @@ import Testing
         try write(["www.example.com"], clock: clock)
         clock.set(noon)
         let machine = try Machine(path, clock: clock)
-        #expect(machine.load() && machine.freshness("www.example.com") == .stale(wait: FreshnessPolicy.longWait))
+        #expect(machine.load() && machine.freshness("www.example.com") == .stale(isYoung: false))
         machine.disk.stop()
     }
 
@@ -135,7 +135,7 @@ import Testing
             machine = try Machine(path, clock: clock)
             #expect(machine.wait { machine.disk.status.state == .memoryOnly })
         }
-        #expect(machine.load() && machine.freshness("www.example.com") == .stale(wait: FreshnessPolicy.longWait))
+        #expect(machine.load() && machine.freshness("www.example.com") == .stale(isYoung: false))
         machine.disk.stop()
     }
 
@@ -158,7 +158,7 @@ import Testing
         clock.set(noon + 100)
         let machine = try Machine(path, clock: clock)
         #expect(machine.load())
-        #expect(machine.freshness("www.example.com") == .stale(wait: FreshnessPolicy.longWait))
+        #expect(machine.freshness("www.example.com") == .stale(isYoung: false))
         #expect(await machine.disk.states().contains { $0.kind == .serviceAddresses })
         machine.disk.stop()
     }

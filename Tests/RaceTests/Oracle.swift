@@ -114,7 +114,7 @@ struct Oracle {
     mutating func note(_ event: Race.Event, at now: Int) {
         (lost, isAlone, risen) = (nil, false, [])
         switch event {
-        case .joined(let client, let part): joined(client, part, now)
+        case .joined(let client, let part), .joinedLate(let client, let part): joined(client, part, now)
         case .left(let client): for part in Self.parts { self[part].waiting.removeAll { $0.number == client } }
         case .lost(let client):
             lost = client
@@ -125,7 +125,12 @@ struct Oracle {
         case .checked(let part, let address, let verdict): checked(part, address, verdict, now)
         case .failed(let place, let types): failed(place, types, now)
         case .refused(let place, let types):
-            for part in asked(place, types) { self[part].sources[place] = .failed }
+            for part in Self.parts where types.contains(Race.Parts(part)) {
+                if [.asked, .busy, .unasked].contains(self[part].sources[place]) {
+                    self[part].sources[place] = .failed
+                }
+                endProvider(of: place, part)
+            }
         case .busy(let place):
             for part in Self.parts where self[part].sources[place] == .asked { self[part].sources[place] = .busy }
         case .broke(let place, let types):
@@ -137,6 +142,13 @@ struct Oracle {
         case .changed, .time: break
         }
         resolveEmpty(now)
+    }
+
+    /// What a provider says once it would say at its other address.
+    private mutating func endProvider(of place: Int, _ part: Race.Part) {
+        for other in line.indices where place != local && line[other].provider == line[place].provider {
+            if self[part].sources[other] == .unasked { self[part].sources[other] = .failed }
+        }
     }
 
     private func asked(_ place: Int, _ types: Race.Parts) -> [Race.Part] {
@@ -169,7 +181,10 @@ struct Oracle {
             localReplied(place, part, reply, now)
         } else if [.asked, .busy].contains(self[part].sources[place]) {
             self[part].sources[place] = kind == nil ? .empty : kind == .records ? .records : .denied
-            if kind == nil { self[part].wasEmpty = true }
+            if kind == nil {
+                self[part].wasEmpty = true
+                endProvider(of: place, part)
+            }
             if !(self[part].isOver && self[part].isOpen) { self[part].one = self[part].one ?? kind }
         }
     }

@@ -40,6 +40,11 @@ struct Vector {
             }
     }
 
+    /// Whether a client asks for a type.
+    func isWanted(_ type: String) -> Bool {
+        events.contains { $0.event[0].text == "join" && $0.event[2].text == type }
+    }
+
     private static func text(_ entry: JSON) -> String {
         let life = entry["life"].number.map { "\($0) s" } ?? "its TTL"
         return "rank \(entry["rank"].number ?? 0) \(entry["kind"].text) of \(entry["source"].text) "

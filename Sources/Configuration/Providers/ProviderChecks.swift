@@ -9,6 +9,7 @@ extension Configuration.ProviderEntry {
             reading.fail(typePath, "is missing; write one of \(choices)")
         }
         guard reading.written.contains(typePath), reading.isSound(typePath) else { return }
+        if !reading.written.contains(path.appending(key: "hedge")) { hedge = !isMetered }
         completeSecret(at: path, reading)
         checkAccount(at: path, reading)
         checkRegion(at: path, reading)

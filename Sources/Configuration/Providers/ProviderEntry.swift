@@ -123,8 +123,8 @@ extension Configuration {
                 "monthly_limit", \.monthlyLimit, .integer(in: 0...Int.max), shapesAnswers: false,
                 "Calls a month; 0 for no limit."),
             Setting(
-                "hedge", \.hedge, .boolean, shapesAnswers: false,
-                "Whether it is asked beside another provider that is slow."),
+                "hedge", \.hedge, .boolean, default: "false where each question is billed, else true",
+                shapesAnswers: false, "Whether it is asked beside another provider that is slow."),
             Setting(
                 "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10)),
                 shapesAnswers: false, "How long one attempt may take."),

@@ -21,15 +21,4 @@ extension AnswerStore {
     func dependsOnPolicy(_ entry: CacheEntry, _ type: RecordType) -> Bool {
         type.isServiceBinding || isTranslated(entry) || isTranslating && type == .aaaa && entry.isNegative
     }
-
-    /// A provider's or verified answer to one type, with its TTLs counted down, while it is fresh and needs no
-    /// refresh; nil when none is cached.
-    func trustedAnswer(_ key: FlightKey, _ type: RecordType) -> Answer? {
-        let question = Question(name: key.name, type: type)
-        let cacheKey = QueryKey(question, dnssecOK: key.dnssecOK, checkingDisabled: false, scope: key.scope)
-        guard let entry = memory.entry(for: cacheKey), isUsable(entry, question.type, by: key.route), !isStale(entry),
-            SourceTags.isTrusted(entry.source), entry.isHit(at: clock.now)
-        else { return nil }
-        return entry.answer.unpacked(for: question)?.aged(.fresh(age: entry.age(at: clock.now)))
-    }
 }

@@ -5,17 +5,6 @@ package import Scheduling
 /// The resolver's view of the memory cache: which answers may still be used, and in which form answers are cached.
 @Loop
 package final class AnswerStore {
-    /// Seconds for which "no address of this family" is cached when that family's question failed and the other one's
-    /// did not.
-    static let failedFamilyTTL: UInt32 = 5
-    /// The most seconds for which an unverified answer of LocalDNS for a protected name is cached.
-    static let unverifiedLifetime: UInt32 = 60
-    /// The most seconds for which a provider's denial of a name is cached that LocalDNS may know and has not answered.
-    static let provisionalLifetime: UInt32 = 10
-    /// Seconds for which a verified answer of LocalDNS is used: as long as the verdict. Its own TTL is chosen by the
-    /// server that answered.
-    private static let verifiedLifetime: UInt32 = 600
-
     /// Slots of the cache that one step of a walk visits: under a millisecond.
     nonisolated static let slotsPerStep = 1_024
 
@@ -83,49 +72,35 @@ package final class AnswerStore {
     /// An answer that is fresh, or stale and used when nothing better comes. An object: mostly there is none, and
     /// waiting clients refer to it.
     package final class Cached: Sendable {
-        /// Nil when it is fresh; else how long a client waits for a better one.
-        package let wait: Duration?
-        /// Whether a provider gave it, or certificates verify it.
-        package let isTrusted: Bool
-        /// Whether a source gave it: it was not made here.
-        package let isFromSource: Bool
-        /// Whether its TTL is near its end, so that it is prefetched if clients ask for it.
-        package let isEnding: Bool
-        /// When it was stored, of LocalDNS's answer in place of a provider's, in whole seconds; nil of any other.
-        let fallbackSince: Instant?
-        /// Whether it is within its TTL, and stale only since it yields to a provider.
-        let hasYielded: Bool
+        package enum Age: Hashable, Sendable {
+            /// - Parameter isEnding: whether its TTL is near its end, so that it is prefetched if clients ask for it.
+            case fresh(isEnding: Bool)
+            /// - Parameter isYoung: whether it expired no longer ago than its TTL.
+            case stale(isYoung: Bool)
+        }
+
+        package let age: Age
+        /// The number of its source.
+        let source: UInt16
         package let response: Response
 
-        fileprivate init(
-            wait: Duration?, isTrusted: Bool, isFromSource: Bool, isEnding: Bool, fallbackSince: Instant?,
-            hasYielded: Bool = false, response: Response
-        ) {
-            self.fallbackSince = fallbackSince
-            self.hasYielded = hasYielded
-            self.wait = wait
-            self.isTrusted = isTrusted
-            self.isFromSource = isFromSource
-            self.isEnding = isEnding
+        fileprivate init(_ age: Age, source: UInt16, _ response: Response) {
+            self.age = age
+            self.source = source
             self.response = response
         }
 
-        package var isFresh: Bool { wait == nil }
+        package var isFresh: Bool { if case .fresh = age { true } else { false } }
+
+        /// Whether a source gave it: it was not made here.
+        package var isFromSource: Bool { source != SourceTags.rule && source != SourceTags.preset }
     }
 
     /// The cached answer for `key`, if it was obtained by this route.
     ///
-    /// - Parameter hasYielded: whether a fallback answer yields to a provider: a verified one is stale, and any other is
-    ///   not given.
-    package func cached(_ key: QueryKey, route: Route, at now: Instant, hasYielded: Bool = false) -> Cached? {
+    package func cached(_ key: QueryKey, route: Route, at now: Instant) -> Cached? {
         guard var entry = memory.entry(for: key), isUsable(entry, key.type, by: route) else { return nil }
-        guard !hasYielded || entry.source == tag(of: .verifiedLocalDNS) else { return nil }
-        let fallbackSince = isFallback(entry, by: route) ? entry.storedAt : nil
         switch entry.freshness(at: now, freshness) {
-        case .fresh where hasYielded:
-            return stale(
-                entry, wait: freshness.staleWait, fallbackSince,
-                "\(origin(of: entry, at: now)), while no provider answered", hasYielded: true)
         case .fresh where generations.isOfNetwork(entry.generation):
             // Decided again under the present policy, with the same result: the UDP threads may serve it again.
             if entry.generation != generation {
@@ -133,62 +108,56 @@ package final class AnswerStore {
                 memory.restamp(key, generation: generation, rotates: entry.answer.rotates)
             }
             return Cached(
-                wait: nil, isTrusted: SourceTags.isTrusted(entry.source), isFromSource: isFromSource(entry),
-                isEnding: !entry.isHit(at: now) && !entry.isNeverHit,
-                fallbackSince: fallbackSince,
-                response: Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
+                .fresh(isEnding: !entry.isHit(at: now)), source: entry.source,
+                Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
         case .fresh where endsFresh(entry, by: route), .stale where endsFresh(entry, by: route):
             return nil
         case .fresh:
-            return stale(
-                entry, wait: freshness.staleWait, fallbackSince,
-                "\(origin(of: entry, at: now)), before the network changed")
-        case .stale(let wait):
+            return stale(entry, isYoung: true, "\(origin(of: entry, at: now)), before the network changed")
+        case .stale(let isYoung):
             // An answer that was made here is not served stale.
-            return isFromSource(entry) ? stale(entry, wait: wait, fallbackSince, origin(of: entry, at: now)) : nil
+            return isFromSource(entry) ? stale(entry, isYoung: isYoung, origin(of: entry, at: now)) : nil
         case .dead:
             return nil
         }
     }
 
-    /// Whether it is LocalDNS's answer for a protected name in place of a provider's, and not beside one that denied the name
-    /// or called it empty.
-    private func isFallback(_ entry: CacheEntry, by route: Route) -> Bool {
-        if case .protect = route { entry.isNeverHit && isOfLocalDNS(entry) } else { false }
+    /// The same for a type of a flight.
+    func cached(_ key: FlightKey, _ type: RecordType) -> Cached? {
+        cached(queryKey(key, type), route: key.route, at: clock.now)
     }
 
-    private func isOfLocalDNS(_ entry: CacheEntry) -> Bool {
-        entry.source == tag(of: .localDNS) || entry.source == tag(of: .verifiedLocalDNS)
+    private func isOfLocalDNS(_ entry: CacheEntry) -> Bool { isOfLocalDNS(entry.source) }
+
+    private func isOfLocalDNS(_ source: UInt16) -> Bool {
+        source == tag(of: .localDNS) || source == tag(of: .verifiedLocalDNS)
     }
 
-    /// Whether it is not served stale: an answer for a portal check, and a denial by LocalDNS for a protected name,
-    /// which nothing verifies.
+    func isOfLocalDNS(_ cached: Cached) -> Bool { isOfLocalDNS(cached.source) }
+
+    /// Whether it is not served stale: an answer for a portal check, and LocalDNS's for a protected name, which nothing
+    /// verifies.
     private func endsFresh(_ entry: CacheEntry, by route: Route) -> Bool {
         switch route {
         case .portal: true
-        case .protect: entry.isNegative && entry.source == tag(of: .localDNS)
+        case .protect: entry.source == tag(of: .localDNS)
         case .bypass, .forward: false
         }
     }
 
     /// The cached answer for a client, whose question would be asked by the flight `flight`.
-    func cached(for client: ClientQuestion, _ flight: FlightKey, hasYielded: Bool = false) -> Cached? {
+    func cached(for client: ClientQuestion, _ flight: FlightKey) -> Cached? {
         // Mostly there is no scope: then the key, which is long, is not copied.
-        guard let scope = flight.scope else {
-            return cached(client.key, route: flight.route, at: clock.now, hasYielded: hasYielded)
-        }
-        return cached(client.key.scoped(to: scope), route: flight.route, at: clock.now, hasYielded: hasYielded)
+        guard let scope = flight.scope else { return cached(client.key, route: flight.route, at: clock.now) }
+        return cached(client.key.scoped(to: scope), route: flight.route, at: clock.now)
     }
 
-    private func stale(
-        _ entry: CacheEntry, wait: Duration, _ fallbackSince: Instant?, _ text: String, hasYielded: Bool = false
-    ) -> Cached {
+    private func stale(_ entry: CacheEntry, isYoung: Bool, _ text: String) -> Cached {
         let isNXDomain = entry.answer.responseCode == .nameError
         let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, text)
         return Cached(
-            wait: wait, isTrusted: SourceTags.isTrusted(entry.source), isFromSource: isFromSource(entry),
-            isEnding: false, fallbackSince: fallbackSince, hasYielded: hasYielded,
-            response: Response(.stale(entry.answer), extendedError: error, from: .cache))
+            .stale(isYoung: isYoung), source: entry.source,
+            Response(.stale(entry.answer), extendedError: error, from: .cache))
     }
 
     /// Decides whether a fresh answer near its end is prefetched now: once, and only if a client has had it before.
@@ -279,35 +248,6 @@ package final class AnswerStore {
         if case .forward(let index) = route { sources.tag(of: .forward(index: index)) } else { nil }
     }
 
-    /// Caches an unverified answer of LocalDNS for a protected name as fallback: for a minute at most, and not while
-    /// there is a stale trusted answer, which takes precedence (decision 6).
-    ///
-    /// - Parameter replacesTrusted: whether the providers have just contradicted any such answer. Default false.
-    package func keepUnverified(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String, isFallback: Bool,
-        replacesTrusted: Bool = false
-    ) -> Flight.Outcome {
-        if !replacesTrusted, let cached = answerOfSource(key, type), cached.isTrusted {
-            return .failure(
-                ExtendedError(.noReachableAuthority, "only LocalDNS answers, and an older answer is trusted more"))
-        }
-        return keep(answer, for: key, type, .localDNS, server, longest: Self.unverifiedLifetime, isFallback: isFallback)
-    }
-
-    /// Caches an answer of LocalDNS for a protected name while its certificates are still to be checked: for a minute
-    /// at most.
-    package func keepUnchecked(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String
-    ) -> Flight.Outcome {
-        keep(answer, for: key, type, .localDNS, server, longest: Self.unverifiedLifetime)
-    }
-
-    /// Caches a verified answer instead of LocalDNS's unverified one, if that is still the cached one.
-    func keepVerified(_ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String) {
-        guard holdsUnverified(queryKey(key, type)) else { return }
-        _ = keep(answer, for: key, type, .verifiedLocalDNS, server)
-    }
-
     private func holdsUnverified(_ key: borrowing QueryKey) -> Bool {
         memory.entry(for: key)?.source == sources.tag(of: .localDNS)
     }
@@ -320,63 +260,19 @@ package final class AnswerStore {
         archive(of: key)?.remove(cacheKey)
     }
 
-    /// Caches NODATA for a name for which every source sent an indeterminate empty response.
-    ///
-    /// Nothing is cached, and the outcome is a failure, while there is an older answer: only an explicit NXDOMAIN or
-    /// NODATA response ends its use.
-    ///
-    /// - Parameter replacesStale: whether there was one, of LocalDNS, which a provider's empty response confirms. Default
-    ///   false.
-    package func keepEmpty(
-        ttl: UInt32?, for key: FlightKey, _ type: RecordType, replacesStale: Bool = false
-    ) -> Flight.Outcome {
-        guard replacesStale || answerOfSource(key, type) == nil else {
-            return .failure(ExtendedError(.other, "the sources say nothing of this name any more"))
+    /// Removes LocalDNS's answers of a name that hold an address which is another's, whichever question of its clients has
+    /// shown that.
+    func forgetForged(_ address: IPAddress, _ key: FlightKey, _ type: RecordType) {
+        let question = Question(name: key.name, type: type)
+        for (dnssecOK, checkingDisabled) in [(false, false), (true, false), (false, true), (true, true)] {
+            let cacheKey = QueryKey(
+                question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, scope: key.scope)
+            guard let entry = memory.entry(for: cacheKey), isOfLocalDNS(entry),
+                entry.answer.unpacked(for: question)?.addresses.contains(address) == true
+            else { continue }
+            memory.remove(cacheKey)
+            archive(of: key)?.remove(cacheKey)
         }
-        let ttl = min(ttl ?? freshness.negativeTTL, freshness.negativeTTL)
-        return keep(.negative(name: key.name, ttl: ttl), for: key, type, .rule, "")
-    }
-
-    /// Caches NODATA for a short time for a family whose question failed, if the name has addresses of the other
-    /// family.
-    ///
-    /// musl fails a whole look-up when one family is SERVFAIL. An older answer of the failed family takes precedence, unless
-    /// no client gets it.
-    /// - Parameters:
-    ///   - other: the number of the source of the other family's addresses; nil: there are none.
-    ///   - made: cached in place of NODATA.
-    ///   - hasYielded: whether a fallback answer stored at that time yields to a provider.
-    /// - Returns: nil when the rule does not apply.
-    package func keepFailedFamily(
-        _ key: FlightKey, _ type: RecordType, besides other: UInt16?, made: Answer? = nil,
-        hasYielded: (Instant) -> Bool
-    ) -> Flight.Outcome? {
-        guard type.isAddress, other != nil else { return nil }
-        if let older = answerOfSource(key, type) {
-            guard !older.isTrusted, let since = older.fallbackSince, hasYielded(since) else { return nil }
-        }
-        return keep(made ?? .negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, "")
-    }
-
-    /// Whether there is an answer of a source, fresh or stale.
-    func hasAnswer(_ key: FlightKey, _ type: RecordType) -> Bool { answerOfSource(key, type) != nil }
-
-    /// The answer of a source, fresh or stale.
-    private func answerOfSource(_ key: FlightKey, _ type: RecordType) -> Cached? {
-        guard let cached = cached(queryKey(key, type), route: key.route, at: clock.now), cached.isFromSource else {
-            return nil
-        }
-        return cached
-    }
-
-    /// When the answer of a source that is cached is of no more use, fresh or stale; nil: there is none.
-    func endOfUse(_ key: FlightKey, _ type: RecordType) -> Instant? {
-        guard hasAnswer(key, type), let entry = memory.entry(for: queryKey(key, type)) else { return nil }
-        let (now, lifetime) = (clock.now, Int64(entry.lifetime))
-        let window = Int64(freshness.staleWindow(lifetime: entry.lifetime))
-        let seconds = lifetime + (window > 0 ? window + 1 : 0) - Int64(entry.age(at: now))
-        // Ages are counted in whole seconds of the clock.
-        return now + .seconds(seconds) - .nanoseconds(now.nanoseconds % 1_000_000_000)
     }
 
     /// The number of the source whose addresses of the family other than `type` are cached, by the same route and within
@@ -389,32 +285,27 @@ package final class AnswerStore {
         return entry.source
     }
 
-    /// Caches the answer of a source.
+    /// Caches the answer of a source, unless a fresh one of a better rank is cached.
     ///
     /// - Parameters:
     ///   - longest: seconds that no TTL exceeds, whatever shorter ones are raised to.
     ///   - isTranslated: whether the addresses were made of others. Of use under this policy alone: no archive gets them.
-    ///   - isFallback: whether LocalDNS gave it in place of a provider: the loop decides at each question whether it
-    ///     yields, so that no UDP thread may serve it.
-    ///   - isGiven: whether clients may get it; if not, it is not stored.
+    ///   - isStored: false packs it for a client alone.
+    /// - Returns: nil when it is longer than a message can be.
     package func keep(
         _ answer: consuming Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
-        longest: UInt32 = .max, isTranslated: Bool = false, isFallback: Bool = false, isGiven: Bool = true
-    ) -> Flight.Outcome {
+        longest: UInt32 = .max, isTranslated: Bool = false, isStored: Bool = true
+    ) -> PackedAnswer? {
         let question = Question(name: key.name, type: type)
-        let limit =
-            isFallback ? min(longest, Self.verifiedLifetime) : min(longest, longestLifetime(of: source, by: key.route))
+        let limit = key.route == .portal ? min(longest, PortalChecks.lifetime) : longest
         let normalized = freshness.normalized(withBadAddressesLast(answer), for: question).limited(to: limit)
-        guard var packed = PackedAnswer(normalized, for: question) else {
-            return .failure(ExtendedError(.other, "the answer is longer than a message can be"))
-        }
+        guard var packed = PackedAnswer(normalized, for: question) else { return nil }
         packed.rotates = mayRotate(packed)
         // Clients that asked before the policy was replaced get the answer; it is not cached for others.
-        guard key.generation == generation, isGiven else { return .answer(packed) }
+        guard key.generation == generation, isStored else { return packed }
         let lifetime = freshness.lifetime(of: normalized, for: type)
-        let cacheKey = QueryKey(
-            question, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled, scope: key.scope)
-        if isFallback, hasFreshOfProvider(cacheKey, by: key.route) { return .answer(packed) }
+        let cacheKey = queryKey(key, type)
+        guard !isOutranked(source, cacheKey, by: key.route) else { return packed }
         key.note(.keep, "\(type) is cached for \(lifetime) s")
         if lifetime == 0 {
             // Not to be cached, and the answer cached before is no longer valid.
@@ -425,7 +316,7 @@ package final class AnswerStore {
                 answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
                 route: routeTag(of: key.route, isTranslated: isTranslated), source: sources.tag(of: source),
                 server: serverNames.number(of: server), isNegative: normalized.isNegative(for: type),
-                refreshMargin: refreshMargin(of: source, lifetime, isFallback: isFallback))
+                refreshMargin: source == .rule ? 0 : freshness.refreshMargin(lifetime: lifetime))
             memory.store(entry, for: cacheKey)
             if isTranslated {
                 archive(of: key)?.remove(cacheKey)
@@ -433,26 +324,16 @@ package final class AnswerStore {
                 archive(of: key)?.store(entry, for: cacheKey)
             }
         }
-        return .answer(packed)
+        return packed
     }
 
-    /// Whether a provider's answer is cached that nothing but a provider replaces.
-    private func hasFreshOfProvider(_ key: borrowing QueryKey, by route: Route) -> Bool {
-        guard let entry = memory.entry(for: key), SourceTags.isProvider(entry.source),
-            isUsable(entry, key.type, by: route), generations.isOfNetwork(entry.generation)
+    /// Whether a fresh answer of a better rank is cached: another flight for the name may have stored it.
+    private func isOutranked(_ source: Source, _ key: borrowing QueryKey, by route: Route) -> Bool {
+        let tag = sources.tag(of: source)
+        guard case .protect = route, !SourceTags.isProvider(tag), let entry = memory.entry(for: key),
+            SourceTags.isTrusted(entry.source), isUsable(entry, key.type, by: route), !isStale(entry)
         else { return false }
-        return entry.age(at: clock.now) < entry.lifetime
-    }
-
-    private func refreshMargin(of source: Source, _ lifetime: UInt32, isFallback: Bool) -> UInt32 {
-        if isFallback { return lifetime }
-        return source == .rule ? 0 : freshness.refreshMargin(lifetime: lifetime)
-    }
-
-    /// The most seconds of a TTL from a source.
-    private func longestLifetime(of source: Source, by route: Route) -> UInt32 {
-        if route == .portal { return PortalChecks.lifetime }
-        return source == .verifiedLocalDNS ? Self.verifiedLifetime : .max
+        return SourceTags.isProvider(entry.source) || !SourceTags.isTrusted(tag)
     }
 
     private func queryKey(_ key: FlightKey, _ type: RecordType) -> QueryKey {

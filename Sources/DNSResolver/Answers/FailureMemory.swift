@@ -19,8 +19,6 @@ package final class FailureMemory {
         var count: Int
         var error: ExtendedError
         var asked: Instant
-        /// Whether the providers alone were asked, behind an answer of LocalDNS.
-        var isNarrow: Bool
     }
 
     private struct Key: Hashable {
@@ -60,22 +58,14 @@ package final class FailureMemory {
         return (unreachable[flight.route]?[key] ?? refused[key]).map { ($0.error, $0.asked) }
     }
 
-    /// Whether the providers alone were asked when the question failed last, behind an answer of LocalDNS.
-    func isNarrow(_ flight: FlightKey, _ type: RecordType) -> Bool {
-        let key = Key(flight: flight, type: type)
-        return (unreachable[flight.route]?[key] ?? refused[key])?.isNarrow ?? false
-    }
-
     /// Records a failure.
     ///
     /// - Parameters:
     ///   - isTransport: whether there was no response at all.
     ///   - asked: when the question was asked.
-    ///   - isNarrow: whether the providers alone were asked, behind an answer of LocalDNS. Default: no.
-    ///   - end: when the pause ends at the latest. Default: when it is over.
     package func failed(
         _ flight: FlightKey, _ type: RecordType, isTransport: Bool, error: ExtendedError, at now: Instant,
-        asked: Instant, isNarrow: Bool = false, until end: Instant? = nil
+        asked: Instant
     ) {
         if count >= Self.capacity { forgetAll() }
         let key = Key(flight: flight, type: type)
@@ -83,9 +73,7 @@ package final class FailureMemory {
         if earlier == nil { count += 1 }
         let times = earlier.map { now - $0.until < Self.forgetAfter ? $0.count : 0 } ?? 0
         let pause = Self.pauses[min(times, Self.pauses.count - 1)]
-        let failure = Failure(
-            until: min(now + pause, end ?? now + pause), count: times + 1, error: error, asked: asked,
-            isNarrow: isNarrow)
+        let failure = Failure(until: now + pause, count: times + 1, error: error, asked: asked)
         if isTransport {
             unreachable[flight.route, default: [:]][key] = failure
         } else {

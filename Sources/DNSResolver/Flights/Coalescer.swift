@@ -3,23 +3,28 @@ package import Scheduling
 
 /// Coalesces equal questions: the flights under way, by their keys.
 @Loop
-package final class Coalescer {
-    /// The most flights at once.
-    package nonisolated static let flightLimit = 10_000
+package final class Coalescer<Flight: AnyObject> {
+    private struct Held {
+        let flight: Flight
+        /// Increases in the order in which flights begin.
+        let number: Int
+        /// In the count of flights by client network, while they are counted.
+        var ticket: FairShare.Ticket?
+    }
 
-    private let clock: any LoopClock
-    private var flights: [FlightKey: Flight] = [:]
+    private var flights: [FlightKey: Held] = [:]
+    /// Those that another one has replaced, until they are over.
+    private var replaced: [ObjectIdentifier: Flight] = [:]
     private var lastNumber = 0
     private let limit: Int
     /// Which client networks have begun them: counted only while there are many, so that a flight mostly costs nothing
     /// more.
     private var holdings: FairShare
-    /// The counted flights, by their tickets.
-    private var held: [Flight?] = []
+    /// The keys of the counted flights, by their tickets.
+    private var counted: [FlightKey?] = []
 
     /// - Parameter limit: the most flights at once.
-    package nonisolated init(clock: any LoopClock, limit: Int = Coalescer.flightLimit) {
-        self.clock = clock
+    package nonisolated init(limit: Int) {
         self.limit = limit
         holdings = FairShare(capacity: limit)
     }
@@ -27,84 +32,82 @@ package final class Coalescer {
     /// Whether there is ample capacity for flights without waiting clients.
     var isQuiet: Bool { flights.count < limit / 2 }
 
-    /// How many flights are under way, and how many clients wait for them.
-    package var load: (flights: Int, waiters: Int) {
-        (flights.count, flights.values.reduce(0) { $0 + $1.waiterCount })
-    }
+    /// The flights under way, in no order.
+    var all: [Flight] { flights.values.map(\.flight) + replaced.values }
 
-    /// Whether a flight asks `key` for `type`.
-    func isUnderWay(_ key: FlightKey, _ type: RecordType) -> Bool { flights[key]?.run(for: type) != nil }
+    /// How many flights are under way.
+    package var count: Int { flights.count + replaced.count }
 
-    /// The flight that asks `key` for `type`: the one under way, or a new one. Unless it asks for that type already,
-    /// `begin` starts that.
+    /// Whether flights are counted by client network.
+    package var isCounting: Bool { holdings.count > 0 }
+
+    /// The flight for a key; nil: none is under way.
+    package func flight(for key: FlightKey) -> Flight? { flights[key]?.flight }
+
+    /// Adds a flight, in place of an earlier one for its key, with which equal questions are not coalesced any more.
     ///
     /// At the limit, one flight of the client network that has begun most is evicted: the clients that wait for it ask
     /// again, each in the share of its own network.
     ///
-    /// - Returns: nil when that is the network of `key`.
-    package func join(_ key: FlightKey, _ type: RecordType, begin: @Loop (Flight) -> Void) -> Flight? {
-        if let flight = flights[key] {
-            if flight.run(for: type) == nil { begin(flight) }
-            return flight
+    /// - Returns: whether there was room, which there is not where that is the network of `key`; and the flight that was
+    ///   evicted.
+    package func add(_ flight: Flight, for key: FlightKey) -> (isAdded: Bool, evicted: Flight?) {
+        if let earlier = flights[key]?.flight {
+            remove(earlier, for: key)
+            replaced[ObjectIdentifier(earlier)] = earlier
         }
-        var leaving: Flight?
+        var evicted: Flight?
         if flights.count >= limit {
-            guard let ticket = holdings.yielding(to: key.holder), let flight = held[ticket] else { return nil }
-            remove(flight)
-            leaving = flight
+            guard let ticket = holdings.yielding(to: key.holder), let other = counted[ticket],
+                let held = flights[other]
+            else { return (false, nil) }
+            evicted = held.flight
+            remove(held.flight, for: other)
         }
         lastNumber += 1
-        let flight = Flight(key: key, number: lastNumber, clock: clock)
-        add(flight)
-        begin(flight)
-        // Last, since the clients that wait for it may ask the same.
-        leaving?.abandon()
-        return flight
-    }
-
-    private func add(_ flight: Flight) {
-        flights[flight.key] = flight
-        flight.isUnderWay = true
+        flights[key] = Held(flight: flight, number: lastNumber)
         if holdings.count > 0 {
-            count(flight)
+            count(key)
         } else if flights.count > limit / 2 {
             // The oldest first: they are evicted first.
-            for flight in flights.values.sorted(by: { $0.number < $1.number }) { count(flight) }
+            for (key, _) in flights.sorted(by: { $0.value.number < $1.value.number }) { count(key) }
         }
+        return (true, evicted)
     }
 
-    private func count(_ flight: Flight) {
-        let ticket = holdings.add(for: flight.key.holder)
-        flight.ticket = ticket
-        while held.count <= ticket { held.append(nil) }
-        held[ticket] = flight
+    private func count(_ key: FlightKey) {
+        let ticket = holdings.add(for: key.holder)
+        flights[key]?.ticket = ticket
+        while counted.count <= ticket { counted.append(nil) }
+        counted[ticket] = key
     }
 
-    private func remove(_ flight: Flight) {
-        guard flight.isUnderWay else { return }
-        flight.isUnderWay = false
-        flights[flight.key] = nil
-        guard let ticket = flight.ticket.take() else { return }
+    /// Removes a flight that is over: an equal question from now on begins a new one. One that is not held any more stays
+    /// removed.
+    package func remove(_ flight: Flight, for key: FlightKey) {
+        guard let held = flights[key], held.flight === flight else {
+            replaced[ObjectIdentifier(flight)] = nil
+            return
+        }
+        flights[key] = nil
+        guard let ticket = held.ticket else { return }
         holdings.remove(ticket)
-        held[ticket] = nil
+        counted[ticket] = nil
         if flights.count < limit / 4 { stopCounting() }
     }
 
     private func stopCounting() {
-        for flight in flights.values { flight.ticket = nil }
+        for key in flights.keys { flights[key]?.ticket = nil }
         holdings = FairShare(capacity: limit)
-        held = []
+        counted = []
     }
 
-    /// Removes a flight that is complete: an equal question from now on begins a new one.
-    package func end(_ flight: Flight) {
-        remove(flight)
-    }
-
-    /// Abandons every flight under way: the clients that wait must ask again.
-    func abandonAll() {
-        let abandoned = Array(flights.values)
-        for flight in abandoned { remove(flight) }
-        for flight in abandoned { flight.abandon() }
+    /// Removes all flights, and returns them, the oldest first.
+    func removeAll() -> [Flight] {
+        defer {
+            (flights, replaced) = ([:], [:])
+            stopCounting()
+        }
+        return replaced.values + flights.values.sorted { $0.number < $1.number }.map(\.flight)
     }
 }

@@ -1,13 +1,12 @@
 import DNSWire
 import Scheduling
 
-/// What all flights share: where equal questions meet, and where results are cached, remembered and checked again.
+/// What all flights share: where equal questions meet, and where results are cached and remembered.
 @Loop
 final class FlightEnvironment: Sendable {
     nonisolated let store: AnswerStore
     nonisolated let clock: any LoopClock
-    nonisolated let coalescer: Coalescer
-    nonisolated let repair: AnswerRepair
+    nonisolated let coalescer: Coalescer<Flight>
     nonisolated let failures = FailureMemory()
     /// Limits the misses of each client network; nil: nothing does.
     var brake: MissBrake?
@@ -20,14 +19,38 @@ final class FlightEnvironment: Sendable {
     nonisolated init(store: AnswerStore, clock: any LoopClock, flightLimit: Int) {
         self.store = store
         self.clock = clock
-        coalescer = Coalescer(clock: clock, limit: flightLimit)
-        repair = AnswerRepair(store: store, clock: clock)
+        coalescer = Coalescer(limit: flightLimit)
     }
 
     /// Why a question failed just now and is not asked again; also nil when it would begin the probe of a provider.
     func remembered(_ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> ExtendedError? {
-        let error = failures.remembered(
-            key, type, at: clock.now, recovery: policy.strategy.lastRecovery(for: key))
-        return error == nil || policy.strategy.outlook(for: key) == .probeDue ? nil : error
+        let error = failures.remembered(key, type, at: clock.now, recovery: policy.lines.lastRecovery(for: key))
+        return error == nil || policy.lines.isProbeDue(for: key) ? nil : error
+    }
+
+    /// Lets a question wait for the flight that asks it: the one under way, or a new one.
+    ///
+    /// - Parameters:
+    ///   - arrived: when the client's query was received.
+    ///   - isRefresh: whether a fresh answer is asked for again. Default: no.
+    ///   - done: also called before this returns; with nil when the client is to ask again.
+    /// - Returns: false when there is no capacity for it.
+    func ask(
+        _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, arrived: Instant, isRefresh: Bool = false,
+        done: @escaping Flight.Completion
+    ) -> Bool {
+        let deadline = arrived + Budget.answer
+        if let flight = coalescer.flight(for: key),
+            flight.join(type, until: deadline, isRefresh: isRefresh, done: done)
+        {
+            return true
+        }
+        let flight = Flight(key, type, by: policy, arrived: arrived, isRefresh: isRefresh, in: self)
+        let (isAdded, evicted) = coalescer.add(flight, for: key)
+        guard isAdded else { return false }
+        _ = flight.join(type, until: deadline, isRefresh: isRefresh, done: done)
+        // Last, since the clients that wait for it may ask the same.
+        evicted?.abandon()
+        return true
     }
 }

@@ -24,9 +24,6 @@ package final class FlightKey: Sendable {
     /// Whether it asks for signatures, or for a client that validates them.
     var isSigned: Bool { dnssecOK || checkingDisabled }
 
-    /// Whether it asks for HTTPS or SVCB, whose address hints duplicate A and AAAA (RFC 9460).
-    var isServiceBinding: Bool { type?.isServiceBinding ?? false }
-
     /// - Parameter type: of the key of an address family, the other one has the same key.
     package init(
         name: Name, type: RecordType, route: Route, dnssecOK: Bool, checkingDisabled: Bool,
@@ -67,12 +64,4 @@ extension FlightKey: Hashable {
         hasher.combine(type)
         if let scope { hasher.combine(scope) }
     }
-}
-
-extension FlightKey {
-    /// Whether NXDOMAIN may be turned into NODATA when the name has addresses of the other family.
-    ///
-    /// Broken load balancers answer NXDOMAIN for the family that they do not have, and musl then fails the whole
-    /// look-up. A client that validates signatures must get what was signed.
-    func mayFitFamilies(_ type: RecordType) -> Bool { type.isAddress && !isSigned }
 }

@@ -27,12 +27,10 @@ package enum FamilyPreference: Sendable {
 
     /// The `types` to ask for when a client wants `wanted`: without an excluded family, unless that is `wanted`.
     ///
-    /// The suppressed family is last: types that one response answers together are settled in this order.
     /// - Parameter isTranslating: whether IPv6 addresses are made of IPv4 addresses.
     func limiting(_ types: [RecordType], for wanted: RecordType, isTranslating: Bool = false) -> [RecordType] {
         switch self {
-        case .both: types
-        case .ipv4, .ipv6: types.filter { !yields($0) } + types.filter { yields($0) }
+        case .both, .ipv4, .ipv6: types
         case .ipv6Only where isTranslating: types
         case .ipv4Only, .ipv6Only: types.filter { $0 == wanted || !excludes($0) }
         }

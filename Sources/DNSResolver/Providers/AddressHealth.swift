@@ -86,7 +86,6 @@ package final class AddressHealth {
     }
 
     /// Resets the state, since the network has changed: results of probes begun before are meaningless.
-    /// When it last answered stays known: what LocalDNS answered before has yielded to that.
     package func networkChanged(at now: Instant) {
         backoff.succeeded()
         lastNetworkChange = now

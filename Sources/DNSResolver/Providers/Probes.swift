@@ -9,6 +9,8 @@ import Scheduling
 final class Probes {
     /// A service that asks for a later retry is probed after this time nevertheless.
     private static let longestRetryAfter: Duration = .seconds(300)
+    /// An attempt that another one has overtaken was silent if it took this long.
+    private static let silence = Duration.milliseconds(300)
     /// The most time for a probe; the timeout of its provider may end it earlier.
     private static let longest: Duration = .seconds(2)
 
@@ -77,7 +79,7 @@ final class Probes {
             // detected.
             if !reply.isCancelled {
                 answered(endpoint, of: provider, isProbe: false)
-            } else if clock.now - began >= Budget.hedge {
+            } else if clock.now - began >= Self.silence {
                 suspect(candidate, since: began)
             }
             return

@@ -50,28 +50,17 @@ package final class ProviderSet {
         all.contains { $0.clientScoping != nil && $0.serves(name) }
     }
 
-    /// Whether an address of these providers can be asked, given their backoffs.
-    func outlook(_ indices: [Int]) -> Outlook {
-        let now = clock.now
-        var outlook = Outlook.backoff
+    /// Whether no address of these providers can be asked, and the next question begins a probe.
+    func isProbeDue(_ indices: [Int]) -> Bool {
+        var isDue = false
         for index in indices where all[index].unavailability == nil {
-            let provider = all[index]
-            for endpoint in provider.endpoints {
-                let candidate = Candidate(index: index, provider: provider, endpoint: endpoint)
-                if candidate.isUsable { return .usable }
-                if candidate.backoff.isDue(at: now, isUrgent: true) { outlook = .probeDue }
+            for endpoint in all[index].endpoints {
+                let candidate = Candidate(index: index, provider: all[index], endpoint: endpoint)
+                if candidate.isUsable { return false }
+                if candidate.backoff.isDue(at: clock.now, isUrgent: true) { isDue = true }
             }
         }
-        return outlook
-    }
-
-    enum Outlook {
-        /// An address may be asked.
-        case usable
-        /// None may be asked, and the next question begins a probe.
-        case probeDue
-        /// None may be asked.
-        case backoff
+        return isDue
     }
 
     /// The reason why none of these could be asked.

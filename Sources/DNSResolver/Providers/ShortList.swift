@@ -18,6 +18,12 @@ struct ShortList<Element> {
         if !others.isEmpty { others = [] }
     }
 
+    /// Removes the elements for which `isUnwanted` is true.
+    mutating func remove(where isUnwanted: (Element) -> Bool) {
+        others.removeAll(where: isUnwanted)
+        if let element = first, isUnwanted(element) { first = others.isEmpty ? nil : others.removeFirst() }
+    }
+
     /// Calls `body` with each element, in the order in which they were appended.
     func forEach(_ body: (Element) -> Void) {
         if let first { body(first) }

@@ -4,7 +4,7 @@
 package enum Mode: String, Sendable {
     /// HTTPDNS, with LocalDNS as fallback. The default.
     case httpdnsFirst = "httpdns-first"
-    /// LocalDNS, with HTTPDNS when it fails.
+    /// LocalDNS where certificates verify its addresses, else HTTPDNS.
     case localDNSFirst = "localdns-first"
     /// HTTPDNS only, for protected names.
     case httpdnsOnly = "httpdns-only"

@@ -35,11 +35,6 @@ package struct RoutePolicy: Equatable, Sendable {
     /// most 32. For tests, which enforce that bound.
     package var listMemory: Int { lists.rules.memory }
 
-    /// Whether answers of LocalDNS by this route are a fallback for a provider's, and are trusted less.
-    package func prefersProviders(_ route: Route) -> Bool {
-        if case .protect = route { mode != .localDNSFirst } else { false }
-    }
-
     /// The route of the list entry for `name` or its nearest parent.
     ///
     /// - Parameter belowRoot: ignores an entry for the root, which matches every name.

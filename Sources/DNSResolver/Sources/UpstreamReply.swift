@@ -25,28 +25,6 @@ package struct UpstreamReply: Hashable, Sendable {
 }
 
 extension UpstreamReply {
-    /// Whether it holds an answer with records.
-    var hasRecords: Bool {
-        results.containsValue { result in
-            if case .answer(let answer) = result { !answer.answers.isEmpty } else { false }
-        }
-    }
-
-    /// With a further part of the reply to an attempt.
-    func adding(_ part: UpstreamReply) -> UpstreamReply {
-        var whole = part
-        whole.results = results
-        whole.results.add(part.results)
-        return whole
-    }
-
-    /// Whether asking the same address again is pointless: only silence and broken connections are transient.
-    var endsEndpoint: Bool {
-        !results.containsValue { result in
-            if case .failure(let failure) = result { failure.isTransport } else { false }
-        }
-    }
-
     /// Whether the attempt was cancelled without any result.
     var isCancelled: Bool {
         !results.containsValue { if case .failure(.cancelled) = $0 { false } else { true } }

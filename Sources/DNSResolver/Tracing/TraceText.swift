@@ -47,16 +47,6 @@ extension Answer {
     }
 }
 
-extension CheckedAnswer {
-    func traceText(_ type: RecordType) -> String {
-        switch self {
-        case .verified(let answer): "certificates verify \(answer.traceText(type))"
-        case .unverified(let answer): "nothing verifies, and nothing speaks against \(answer.traceText(type))"
-        case .refused(let failure): "LocalDNS's answer is not used: \(failure)"
-        }
-    }
-}
-
 extension AddressVerdict {
     var traceText: String {
         switch self {

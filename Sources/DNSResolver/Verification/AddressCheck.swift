@@ -34,19 +34,6 @@ package protocol AddressCheck: AnyObject, Sendable {
         on address: IPAddress, for name: Name, from server: String, holder: ClientNetwork, until deadline: Instant
     ) async -> AddressVerdict
 
-    /// Makes a check that is under way go on while there is room, although nothing waits for it any more.
-    func goOn(_ address: IPAddress, for name: Name)
-
-    /// A verdict that is still cached; nil when there is none.
-    func known(_ address: IPAddress, for name: Name) -> AddressVerdict?
-
-    /// Whether a verdict that is still cached verifies an address of the name.
-    func hasVerified(_ name: Name) -> Bool
-
-    /// Calls `found` when a check that is under way, or waits for its turn, detects that the address is not the name's.
-    /// Starts no check, and does not prolong one.
-    func watch(_ address: IPAddress, for name: Name, found: @escaping @Loop () -> Void)
-
     /// The recorded forgeries for a name in lower case, the one seen last first.
     func evidence(of name: Name) -> [HijackedAddress]
 }

@@ -66,16 +66,6 @@ package final class AddressChecks: AddressCheck {
         found.verdict(on: VerdictCache.Subject(name: name, address: address), at: clock.now)
     }
 
-    package func hasVerified(_ name: Name) -> Bool { found.hasVerified(name, at: clock.now) }
-
-    package func watch(_ address: IPAddress, for name: Name, found: @escaping @Loop () -> Void) {
-        checks[VerdictCache.Subject(name: name, address: address)]?.watch(found)
-    }
-
-    package func goOn(_ address: IPAddress, for name: Name) {
-        checks[VerdictCache.Subject(name: name, address: address)]?.goesOn = true
-    }
-
     package func evidence(of name: Name) -> [HijackedAddress] { journal.entries(of: name) }
 
     package func verdict(
@@ -117,7 +107,7 @@ package final class AddressChecks: AddressCheck {
     /// it ends when all its waiters were cancelled.
     private func abandoned(_ check: PendingCheck, isCancelled: Bool) {
         guard !check.isWaitedFor, !check.isFinished else { return }
-        if check.task == nil || isCancelled && !check.goesOn {
+        if check.task == nil || isCancelled {
             check.task.take()?.cancel()
             queue.remove(check)
             finish(check, .unchecked)

@@ -11,7 +11,7 @@ import Scheduling
 @Loop
 struct CheckQueue {
     /// The most handshakes at once.
-    nonisolated static let limit = 16
+    nonisolated static let limit = 64
     /// How many of these may be at one address that has not answered yet; one that has may be that of many names.
     nonisolated static let newAddressLimit = 2
     /// The most checks that wait, shared fairly by client networks.

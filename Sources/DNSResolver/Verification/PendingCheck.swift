@@ -41,15 +41,11 @@ final class PendingCheck {
     var ticket: FairShare.Ticket = 0
     /// When the last of its questions no longer waits for it.
     private(set) var deadline: Instant
-    /// Whether it goes on although all its waiters were cancelled.
-    var goesOn = false
     /// When its handshake began last; nil until its first turn has come.
     var began: Instant?
     /// Its handshake; nil while it waits for its turn.
     var task: Task<Void, Never>?
     private var waiters: [Waiter] = []
-    /// Called if the address is forged.
-    private var watchers: [@Loop () -> Void] = []
     private var outcome: AddressVerdict?
 
     init(_ subject: VerdictCache.Subject, from server: String, holder: ClientNetwork, until deadline: Instant) {
@@ -81,15 +77,9 @@ final class PendingCheck {
         }
     }
 
-    /// Calls `found` if the address turns out to be forged; does not prolong the check.
-    func watch(_ found: @escaping @Loop () -> Void) { watchers.append(found) }
-
     func finish(_ verdict: AddressVerdict) {
         outcome = verdict
         for waiter in waiters { waiter.resume(verdict) }
         waiters = []
-        let watchers = watchers
-        self.watchers = []
-        if verdict == .forged { for watcher in watchers { watcher() } }
     }
 }

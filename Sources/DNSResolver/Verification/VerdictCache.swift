@@ -35,11 +35,6 @@ struct VerdictCache {
 
     func verdict(on subject: Subject, at now: Instant) -> AddressVerdict? { verdicts.value(for: subject, at: now) }
 
-    /// Whether any address of the name is verified.
-    func hasVerified(_ name: Name, at now: Instant) -> Bool {
-        verdicts.contains(at: now) { $0.name == name && $1 == .verified }
-    }
-
     /// Whether the address has shown wrong certificates and no right one for other names of the same owner.
     func isDiscredited(_ subject: Subject, at now: Instant) -> Bool {
         shown.value(for: subject.ofOwner, at: now) == false
@@ -85,10 +80,6 @@ private struct ExpiringTable<Key: Hashable, Value> {
     func value(for key: Key, at now: Instant) -> Value? {
         guard let entry = entries[key], now < entry.until else { return nil }
         return entry.value
-    }
-
-    func contains(at now: Instant, where isMatch: (Key, Value) -> Bool) -> Bool {
-        entries.contains { now < $0.value.until && isMatch($0.key, $0.value.value) }
     }
 
     mutating func store(_ value: Value, for key: Key, until end: Instant, at now: Instant) {

@@ -10,9 +10,6 @@ package struct PolicyIdentity: Sendable {
     package var sources: [UInt16: String]
     /// Numbers of sources whose answers depend on the whole policy when they are for protected names: LocalDNS.
     package var standIns: Set<UInt16>
-    /// Whether these yield to a provider that answers again: then the loop decides at each question whether one is given.
-    /// Default: yes.
-    package var doStandInsYield: Bool
     /// A digest of lists, mode and sources.
     package var digest: String
     /// The number that the memory cache keeps for it.
@@ -28,7 +25,7 @@ package struct PolicyIdentity: Sendable {
 
     package init(
         sources: [UInt16: String], standIns: Set<UInt16>, digest: String, generation: UInt32,
-        networkBegan: Instant = Instant(nanoseconds: .min), earlierNetwork: UInt32 = 0, doStandInsYield: Bool = true,
+        networkBegan: Instant = Instant(nanoseconds: .min), earlierNetwork: UInt32 = 0,
         route: @escaping @Sendable (Question, _ isSigned: Bool) -> UInt16?
     ) {
         self.sources = sources
@@ -36,7 +33,6 @@ package struct PolicyIdentity: Sendable {
         self.digest = digest
         self.generation = generation
         self.networkBegan = networkBegan
-        self.doStandInsYield = doStandInsYield
         self.earlierNetwork = earlierNetwork
         self.route = route
     }

@@ -21,7 +21,7 @@ extension StoredAnswer {
         return CacheEntry(
             answer: answer, storedAt: storedAt, lifetime: lifetime, generation: generation, route: routeTag,
             source: tag,
-            isNegative: isNegative, refreshMargin: isStandIn && identity.doStandInsYield ? lifetime : 0)
+            isNegative: isNegative)
     }
 
     /// Seconds since it was stored. An unknown age makes the answer stale, and not only by a little: a client waits
@@ -29,7 +29,7 @@ extension StoredAnswer {
     private func age(_ reading: WallClock.Reading, isClockSound: Bool) -> Int64 {
         let age = reading.secondsSince1970 - storedAt
         guard isClockSound, storedAt >= WallClock.earliest, age >= 0 else {
-            return Int64(lifetime) + min(Int64(lifetime), 600) + 1
+            return 2 * Int64(lifetime) + 1
         }
         // Far beyond any use, and far below the overflow of 32 bits of seconds.
         return min(age, Int64(Int32.max / 2))

@@ -196,42 +196,30 @@ private final class SingleLookup {
             outcome = .noSuchSource(known: ["httpdns", "localdns", "cache"] + composition.providerNames)
             return false
         }
-        let strategy = composition.strategy(mode: mode, onlyProvider: provider)
-        let key = FlightKey(
-            name: name, type: questions[0].type, route: route, dnssecOK: false, checkingDisabled: false)
+        let sources = ResolverPolicy(
+            localAnswers: composition.localAnswers(), routes: policy,
+            lines: composition.lines(mode: mode, onlyProvider: provider), sources: composition.sources,
+            lastResort: via == nil ? composition.lastResort() : Presets())
+        let race = SingleRace(sources, clock: loop)
         let began = loop.now
-        let types = questions.map(\.type).sorted { $0.rawValue < $1.rawValue }
-        await strategy.run(key, types) { [self] found in
-            let (type, result, source) = (found.type, found.result, found.source)
-            guard let question = questions.first(where: { $0.type == type }) else { return }
-            let took = loop.now - began
-            let lastResort = via == nil ? composition.lastResort().answer(to: question, ttl: Reply.staleTTL) : nil
-            if let lastResort, result.isOutdone(from: source, by: route, policy) {
-                results[type] = QueryResult(
-                    question: question, result: .answer(lastResort), source: "the preset of last resort", took: took)
-                return
+        await withCheckedContinuation { continuation in
+            var left = questions.count
+            for question in questions {
+                race.ask(name, question.type, by: route) { [self] answer, source, reason in
+                    let took = loop.now - began
+                    let lastResort =
+                        answer == nil && via == nil
+                        ? composition.lastResort().answer(to: question, ttl: Reply.staleTTL) : nil
+                    results[question.type] = QueryResult(
+                        question: question,
+                        result: (answer ?? lastResort).map { .answer($0) } ?? .failure(.unusable(reason)),
+                        source: lastResort == nil ? provider ?? source : "the preset of last resort", took: took)
+                    left -= 1
+                    if left == 0 { continuation.resume() }
+                }
             }
-            if via == nil, case .failure(.noServer) = result,
-                let answer = composition.localAnswers().withoutLocalDNS(question, policy: policy)
-            {
-                results[type] = QueryResult(question: question, .answer(answer))
-                return
-            }
-            // What is empty without a cause counts as a rule of ours, even where one provider alone was asked.
-            results[type] = QueryResult(
-                question: question, result: result, source: provider ?? strategy.name(of: source), took: took)
         }
         return true
-    }
-}
-
-extension UpstreamResult {
-    /// Whether a preset of last resort goes before it: no source answered, or only LocalDNS as fallback.
-    fileprivate func isOutdone(from source: DNSResolver.Source, by route: DNSResolver.Route, _ routes: RoutePolicy)
-        -> Bool
-    {
-        guard case .answer = self else { return true }
-        return source == .localDNS && routes.prefersProviders(route)
     }
 }
 

@@ -40,7 +40,7 @@ struct QueryResult: Sendable {
     private var status: String {
         switch result {
         case .answer(let answer): isAnswer || answer.responseCode != .noError ? "\(answer.responseCode)" : "NODATA"
-        case .indeterminateEmpty: "empty, for a reason that the service does not give"
+        case .indeterminateEmpty: "empty"
         case .failure(let failure): "no answer: \(failure)"
         }
     }

@@ -32,7 +32,7 @@ extension Composition {
         return PolicyIdentity(
             sources: texts, standIns: [sources.localDNS, verified],
             digest: Self.digest(policyTexts(mode: routes.mode) + [translation.description] + texts.values.sorted()),
-            generation: generation, doStandInsYield: routes.mode != .localDNSFirst,
+            generation: generation,
             route: { question, isSigned in
                 localAnswers.reply(to: question, policy: routes, isSigned: isSigned) == nil
                     ? routes.route(for: question.name, question.type).tag : nil

@@ -226,7 +226,7 @@ struct Composition {
         let routes = routes(translation)
         hosts.routes = routes
         return ResolverPolicy(
-            localAnswers: localAnswers(), routes: routes, strategy: strategy(mode: routes.mode), sources: sources,
+            localAnswers: localAnswers(), routes: routes, lines: lines(mode: routes.mode), sources: sources,
             lastResort: lastResort(), preresolve: settings.preset.preresolve, translation: translation)
     }
 
@@ -260,19 +260,19 @@ struct Composition {
     }
 
     /// The sources that are asked; `onlyProvider` leaves the other ones out.
-    func strategy(mode: Mode, onlyProvider: String? = nil) -> Strategy {
+    func lines(mode: Mode, onlyProvider: String? = nil) -> SourceLines {
         let asked = providers.map(\.upstream).filter { onlyProvider == nil || $0.name == onlyProvider }
         let answers = settings.answers
         let filter = AddressFilter(
             bogus: answers.bogus, dropsPrivate: answers.privateAddresses == .drop, privateNames: answers.privateNames)
         let set = ProviderSet(providers: asked, filter: filter, clock: loop, report: report)
-        return Strategy(
+        return SourceLines(
             mode: mode, providers: set, localDNS: localDNS, forwarders: forwarders,
             answerCheck: AnswerCheck(
-                rule: CertificateRule(settings.localDNS), check: checks, timeOfDay: timeOfDay, clock: loop),
+                rule: CertificateRule(settings.localDNS), check: checks, timeOfDay: timeOfDay),
             // A provider that is asked alone shall answer itself.
             shared: onlyProvider == nil ? shared : nil,
-            guardsServiceBindings: settings.answers.httpsRecords == .protect, clock: loop)
+            guardsServiceBindings: settings.answers.httpsRecords == .protect)
     }
 
     /// The names of the providers, in the order in which they are asked.

@@ -251,7 +251,7 @@ final class DNSService {
 extension ClientRules {
     fileprivate init(_ settings: Configuration, _ policy: ResolverPolicy) {
         self.init(
-            access: AccessList(settings.listen.allow), scoping: policy.strategy.clientScoping,
+            access: AccessList(settings.listen.allow), scoping: policy.lines.clientScoping,
             tokens: AccessTokens(settings.listen.tokens.map(\.value)))
     }
 }

@@ -145,7 +145,7 @@ struct AnswerArchiveTests {
             { _ = store.keep(answer, for: key, .a, .localDNS, "", isTranslated: true) },
         ]
         for remove in removals {
-            _ = store.keepUnchecked(answer, for: key, .a, "")
+            _ = store.keep(answer, for: key, .a, .localDNS, "")
             #expect(disk.isTaken)
             remove()
             #expect(!disk.isTaken)

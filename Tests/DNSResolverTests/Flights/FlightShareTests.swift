@@ -18,39 +18,61 @@ struct FlightShareTests {
             holder: ClientNetwork(client))
     }
 
+    /// Something that is under way.
+    @Loop
+    private final class Work {
+        nonisolated init() {}
+    }
+
+    /// Adds one more, and returns it with what was evicted; nil where there is no room.
+    @Loop
+    private func add(_ name: String, _ client: IPAddress, to coalescer: Coalescer<Work>) throws -> (Work, Work?)? {
+        let work = Work()
+        let (isAdded, evicted) = coalescer.add(work, for: try key(name, client))
+        return isAdded ? (work, evicted) : nil
+    }
+
     @Test @Loop func `one client may begin as many as are allowed, and another one still gets its own`() throws {
-        let coalescer = Coalescer(clock: ManualClock(), limit: 4)
-        let flights = try (0..<6).map { coalescer.join(try key("n\($0).example", Self.flooder), .a) { _ in } }
-        #expect(flights.map { $0 != nil } == [true, true, true, true, false, false])
-        #expect(coalescer.join(try key("a.example", Self.client), .a) { _ in } != nil)
-        #expect(coalescer.join(try key("b.example", Self.client), .a) { _ in } != nil)
-        #expect(flights.map { $0?.isAbandoned } == [true, true, false, false, nil, nil])
-        #expect(coalescer.join(try key("c.example", Self.client), .a) { _ in } == nil)
-        #expect(coalescer.load.flights == 4)
+        let coalescer = Coalescer<Work>(limit: 4)
+        let flood = try (0..<6).map { try add("n\($0).example", Self.flooder, to: coalescer) }
+        #expect(flood.map { $0 != nil } == [true, true, true, true, false, false])
+        for (place, name) in ["a.example", "b.example"].enumerated() {
+            let (_, evicted) = try #require(try add(name, Self.client, to: coalescer))
+            #expect(evicted === flood[place]?.0)
+        }
+        #expect(try add("c.example", Self.client, to: coalescer) == nil)
+        #expect(coalescer.count == 4)
     }
 
     @Test @Loop func `a flight that has ended makes room`() throws {
-        let coalescer = Coalescer(clock: ManualClock(), limit: 1)
+        let coalescer = Coalescer<Work>(limit: 1)
         for name in ["a.example", "b.example"] {
-            let flight = try #require(coalescer.join(try key(name, Self.client), .a) { _ in })
-            #expect(coalescer.join(try key("more.example", Self.client), .a) { _ in } == nil)
-            coalescer.end(flight)
-            coalescer.end(flight)
+            let (work, _) = try #require(try add(name, Self.client, to: coalescer))
+            #expect(try add("more.example", Self.client, to: coalescer) == nil)
+            for _ in 0..<2 { coalescer.remove(work, for: try key(name, Self.client)) }
         }
-        #expect(coalescer.load.flights == 0)
+        #expect(coalescer.count == 0)
+    }
+
+    @Test @Loop func `a flight that another one has replaced ends without it`() throws {
+        let coalescer = Coalescer<Work>(limit: 4)
+        let name = try key("a.example", Self.client)
+        let (first, _) = try #require(try add("a.example", Self.client, to: coalescer))
+        let (second, _) = try #require(try add("a.example", Self.client, to: coalescer))
+        coalescer.remove(first, for: name)
+        #expect(coalescer.flight(for: name) === second && coalescer.count == 1)
     }
 
     @Test @Loop func `flights are counted from more than half of the limit on, until fewer than a quarter are left`()
         throws
     {
-        let coalescer = Coalescer(clock: ManualClock(), limit: 8)
-        let flights = try (0..<5).map { index in
-            try #require(coalescer.join(try key("n\(index).example", Self.client), .a) { _ in })
-        }
-        for flight in flights.prefix(3) { coalescer.end(flight) }
-        #expect(flights[3].ticket != nil && flights[4].ticket != nil)
-        coalescer.end(flights[3])
-        #expect(flights[4].ticket == nil)
+        let coalescer = Coalescer<Work>(limit: 8)
+        let names = (0..<5).map { "n\($0).example" }
+        let works = try names.map { try #require(try add($0, Self.client, to: coalescer)).0 }
+        for place in 0..<3 { coalescer.remove(works[place], for: try key(names[place], Self.client)) }
+        #expect(coalescer.isCounting)
+        coalescer.remove(works[3], for: try key(names[3], Self.client))
+        #expect(!coalescer.isCounting)
     }
 
     @Test @Loop func `a client that joined the flight of a flooder does not lose its answer with it`() async {

@@ -63,11 +63,12 @@ struct FamilyPreferenceTests {
         }
     }
 
-    @Test @Loop func `ipv4 holds for what LocalDNS answers first and is checked only behind`() async throws {
+    @Test @Loop func `ipv4 holds for what LocalDNS answers first`() async throws {
         for first in [RecordType.a, .aaaa] {
             let machine = Machine(
                 policy: RoutePolicy(mode: .localDNSFirst), rule: CertificateRule(.lenient),
                 local: LocalAnswers(families: .ipv4))
+            for address in ["203.0.113.9", "2001:db8::9"] { machine.handshake.servers[address] = .honest }
             machine.localDNS.behaviour = .addresses("203.0.113.9", "2001:db8::9", after: .milliseconds(20))
             let replies = (0..<2).map { _ in ResolverTests.Reply(clock: machine.clock) }
             // Both at once, as the C library asks.
@@ -86,6 +87,8 @@ struct FamilyPreferenceTests {
             local: LocalAnswers(families: .ipv4))
         machine.localDNS.behaviour = .addresses("203.0.113.9", "2001:db8::9")
         machine.localDNS.slow = [.a: .milliseconds(450)]
+        for address in ["203.0.113.9", "2001:db8::9"] { machine.handshake.servers[address] = .honest }
+        machine.vendor.behaviour = .silence
         let reply = ResolverTests.Reply(clock: machine.clock)
         machine.start("www.example.com", .aaaa, reply)
         await machine.clock.advance(by: .milliseconds(300))
@@ -122,31 +125,14 @@ struct FamilyPreferenceTests {
         #expect(await isEmpty(machine.ask("www.example.com", .aaaa)))
     }
 
-    @Test @Loop func `ipv4: a slow A does not take the time of AAAA`() async {
+    @Test(arguments: [60, 0] as [UInt32]) @Loop
+    func `ipv4: a slow A does not take the time of AAAA, also if that may not be cached`(ttl: UInt32) async {
         let machine = machine(.ipv4, mode: .localDNSOnly)
-        machine.localDNS.behaviour = .silence
-        let reply = ResolverTests.Reply(clock: machine.clock)
-        machine.start("www.example.com", .aaaa, reply)
-        await machine.clock.advance(by: .milliseconds(299))
-        #expect(machine.localDNS.asked.map(\.types) == [[.a]])
-        machine.localDNS.behaviour = .addresses("2001:db8::9")
-        await machine.clock.advance(by: .milliseconds(1))
-        #expect(machine.localDNS.asked.map(\.types) == [[.a], [.aaaa]])
-        await machine.clock.advance(by: .seconds(2))
+        machine.localDNS.behaviour = .addresses("2001:db8::9", ttl: ttl)
+        machine.localDNS.slow = [.a: .seconds(10)]
+        let reply = await machine.ask("www.example.com", .aaaa)
         #expect(reply.has("2001:db8::9"))
         #expect((reply.waited ?? .seconds(9)) <= Budget.answer)
-    }
-
-    @Test @Loop func `ipv4: an AAAA that came while A was awaited is given, also if it may not be cached`() async {
-        let machine = machine(.ipv4, mode: .localDNSOnly)
-        machine.localDNS.behaviour = .silence
-        let reply = ResolverTests.Reply(clock: machine.clock)
-        machine.start("www.example.com", .aaaa, reply)
-        await machine.clock.advance(by: .milliseconds(299))
-        machine.localDNS.behaviour = .addresses("2001:db8::9", ttl: 0)
-        await machine.clock.advance(by: .milliseconds(1))
-        await machine.clock.advance(by: .seconds(2))
-        #expect(reply.has("2001:db8::9") && machine.localDNS.asked.map(\.types) == [[.a], [.aaaa]])
     }
 
     @Test(arguments: [false, true]) @Loop
@@ -158,13 +144,9 @@ struct FamilyPreferenceTests {
             rule: CertificateRule(.strict),
             local: LocalAnswers(families: .ipv6), answersBothFamilies: false)
         machine.handshake.servers["203.0.113.9"] = isForged ? .hijacker : .honest
-        (machine.vendor.behaviour, machine.localDNS.behaviour) = (.silence, .silence)
-        let reply = ResolverTests.Reply(clock: machine.clock)
-        machine.start("www.example.com", .a, reply)
-        await machine.clock.advance(by: .milliseconds(299))
-        machine.localDNS.behaviour = .addresses("203.0.113.9", ttl: 0)
-        await machine.clock.advance(by: .milliseconds(1))
-        await machine.clock.advance(by: .seconds(3))
+        (machine.vendor.behaviour, machine.localDNS.behaviour) = (.silence, .addresses("203.0.113.9", ttl: 0))
+        machine.localDNS.slow = [.aaaa: .seconds(10)]
+        let reply = await machine.ask()
         #expect(!machine.handshake.attempts.isEmpty)
         #expect(reply.response != nil && reply.has("203.0.113.9") != isForged)
     }
@@ -179,7 +161,7 @@ struct FamilyPreferenceTests {
         machine.resolver.replace(
             with: ResolverPolicy(
                 localAnswers: LocalAnswers(families: .ipv4Only), routes: machine.policy.routes,
-                strategy: machine.policy.strategy, sources: machine.policy.sources), freshness: FreshnessPolicy(),
+                lines: machine.policy.lines, sources: machine.policy.sources), freshness: FreshnessPolicy(),
             isNewGeneration: true)
         await machine.clock.advance(by: .seconds(3))
         #expect(isEmpty(reply))

@@ -37,7 +37,7 @@ struct PresetScenarioTests {
         #expect(try machine.hit()?.answers.compactMap(\.address) == [IPAddress("198.51.100.7")])
         machine.resolver.replace(
             with: ResolverPolicy(
-                localAnswers: LocalAnswers(), routes: machine.policy.routes, strategy: machine.policy.strategy,
+                localAnswers: LocalAnswers(), routes: machine.policy.routes, lines: machine.policy.lines,
                 sources: machine.policy.sources), freshness: FreshnessPolicy(), isNewGeneration: true)
         #expect(try machine.hit() == nil)
         #expect(await machine.ask().has("192.0.2.1"))
@@ -49,7 +49,7 @@ struct PresetScenarioTests {
         machine.failEverything()
         machine.resolver.replace(
             with: ResolverPolicy(
-                localAnswers: LocalAnswers(), routes: machine.policy.routes, strategy: machine.policy.strategy,
+                localAnswers: LocalAnswers(), routes: machine.policy.routes, lines: machine.policy.lines,
                 sources: machine.policy.sources), freshness: FreshnessPolicy(), isNewGeneration: true)
         #expect(await machine.ask().failure == .serverFailure)
         await machine.clock.advance(by: .seconds(61))
@@ -98,7 +98,7 @@ struct PresetScenarioTests {
         #expect(await machine.ask().has("203.0.113.9"))
         machine.resolver.replace(
             with: ResolverPolicy(
-                localAnswers: LocalAnswers(), routes: machine.policy.routes, strategy: machine.policy.strategy,
+                localAnswers: LocalAnswers(), routes: machine.policy.routes, lines: machine.policy.lines,
                 sources: machine.policy.sources, lastResort: presets("www.example.com", "198.51.100.7")),
             freshness: FreshnessPolicy(), isNewGeneration: false)
         machine.failEverything()

@@ -167,12 +167,11 @@ final class Chronicle {
     func begin(_ question: UpstreamQuestion, at server: SimulatedServer) -> Int {
         let name = SimulationPlan.number(of: question.name) ?? -1
         if name < 0 { faults.append("question: \(question.name) is asked, which nobody has asked for") }
-        let budget = if case .provider = server.giver { Budget.lastStart } else { Budget.answer }
         asks.append(
             Ask(
                 server: server.index, giver: server.giver, name: name, types: question.types,
                 isSigned: question.dnssecOK, network: question.clientNetwork?.description,
-                epoch: epoch, at: clock.now, flightBegan: question.deadline - budget))
+                epoch: epoch, at: clock.now, flightBegan: question.deadline - Budget.answer))
         return asks.count - 1
     }
 

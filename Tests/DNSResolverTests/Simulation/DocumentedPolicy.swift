@@ -97,14 +97,19 @@ extension Chronicle.Reign {
     enum Check { case strict, lenient, off }
 
     func check(of name: Int) -> Check {
-        let isUnverified = policy.unverified.contains { SimulationPlan.name(name).isWithin($0) }
-        guard case .protect(let isListed) = route(of: name), !isUnverified else { return .off }
+        guard case .protect(let isListed) = route(of: name) else { return .off }
+        if isBelowUnverified(name) { return .off }
         return switch policy.certificates {
         case .auto: isListed ? .strict : .lenient
         case .strict: .strict
         case .lenient: .lenient
         case .off: .off
         }
+    }
+
+    /// Whether `localdns.unverified` has it: in `localdns-first` LocalDNS's addresses are as good as verified.
+    func isBelowUnverified(_ name: Int) -> Bool {
+        policy.unverified.contains { SimulationPlan.name(name).isWithin($0) }
     }
 
     /// Whether no upstream is asked for this type (section 3).

@@ -121,14 +121,14 @@ struct SimulatedOutcome {
         if isEmpty, peaceful.isEmpty, peaceful.isMadeHere { return false }
         // A check may have to wait for a turn of another one to end (Documentation/Strategy.md, section 8).
         // A probe may be awaited before LocalDNS is asked.
-        let delay = CheckQueue.turn + (isHopeless ? Budget.verified : .zero)
-        if peaceful.worth == .verified, peaceful.waited + delay > Budget.checked { return false }
+        let delay = CheckQueue.turn + (isHopeless ? Duration.milliseconds(900) : .zero)
+        if peaceful.worth == .verified, peaceful.waited + delay > Duration.milliseconds(2_250) { return false }
         // A cached answer of LocalDNS yields to what a provider has answered since it was stored, and when that was may depend
         // on the turn of a check, too.
         if worth == .verified, waited == .zero { return false }
         if isHopeless, hasMissedGlimpse(comparedWith: peaceful) { return false }
         // How soon another provider is asked, and which address first, depends on how slow they usually are.
-        return worth != .verified || !isStale && !peaceful.isStale && waited < Budget.verified
+        return worth != .verified || !isStale && !peaceful.isStale && waited < Duration.milliseconds(900)
     }
 
     /// Whether it is a cached answer of LocalDNS that without attackers has yielded to a provider that was back for less
@@ -179,8 +179,21 @@ extension SimulationOracle.Case {
 
     /// Whether it is LocalDNS's unverified answer for a protected name, in place of HTTPDNS's.
     var isUnverified: Bool {
-        isOfLocalDNS && route.isProtected && type.isAddress && reign.mode == .httpdnsFirst
-            && (reign.check(of: name) == .off || !isVerified)
+        isOfLocalDNS && route.isProtected && type.isAddress && !reign.providers(for: name, type, in: plan).isEmpty
+            && (reign.check(of: name) == .off || !isVerified) && !isVerifiedDenial
+            && !(reign.mode == .localDNSFirst && reign.isBelowUnverified(name))
+    }
+
+    /// Whether it is LocalDNS's denial of a family beside addresses of the other one that certificates verify, or of what a
+    /// provider has called empty.
+    private var isVerifiedDenial: Bool {
+        reply.answers.isEmpty
+            && chronicle.tellings.contains { telling in
+                guard telling.name == name, telling.network == scope.network else { return false }
+                if telling.type == type { return telling.result == .empty }
+                guard case .localDNS = telling.giver else { return false }
+                return telling.result == .records && telling.addresses.contains(where: \.isHonest)
+            }
     }
 
     /// Whether certificates verify all addresses of LocalDNS's answer, if there is time.

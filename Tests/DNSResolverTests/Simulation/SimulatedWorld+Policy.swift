@@ -30,18 +30,18 @@ extension SimulatedWorld {
             mode: policy.mode, protect: NameList(names(policy.protect)), bypass: NameList(names(policy.bypass)),
             forward: policy.forwards.map { NameList(names($0.suffixes)) }, searchDomains: names(policy.searchDomains),
             providers: policy.providers.map { names(plan.providers[$0].names) })
-        let strategy = Strategy(
+        let lines = SourceLines(
             mode: policy.mode,
             providers: ProviderSet(
                 providers: policy.providers.map { providers[$0] }, clock: clock, report: { chronicle.note($0) }),
             localDNS: server(.localDNS(policy.localDNS)),
             forwarders: policy.forwards.map { server(.forwarder($0.servers)) },
             answerCheck: AnswerCheck(
-                rule: CertificateRule(policy.certificates, unverified: names(policy.unverified)), check: checks,
-                clock: clock), guardsServiceBindings: policy.guardsServiceBindings, clock: clock)
+                rule: CertificateRule(policy.certificates, unverified: names(policy.unverified)), check: checks),
+            guardsServiceBindings: policy.guardsServiceBindings)
         return ResolverPolicy(
             localAnswers: LocalAnswers(presets: presets(policy.presets, .preset), families: policy.families),
-            routes: routes, strategy: strategy,
+            routes: routes, lines: lines,
             sources: SourceTags(
                 localDNS: tags.localDNS[policy.localDNS], forwards: policy.forwards.map { tags.forwarders[$0.servers] },
                 providers: policy.providers.map { tags.providers[$0] }),

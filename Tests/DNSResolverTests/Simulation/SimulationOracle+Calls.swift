@@ -24,6 +24,7 @@ extension SimulationOracle {
             for other in earlier[question, default: []].map({ asks[$0] })
             where other.network == ask.network && other.epoch == ask.epoch
                 && !Set(other.types).isDisjoint(with: ask.types) && other.ended.map({ $0 > ask.at }) ?? true
+                && [ask, other].allSatisfy({ max(ask.at, other.at) <= $0.flightBegan + .milliseconds(1_900) })
             {
                 faults.append("waste: asked twice at the same time, first \(other), then \(ask)")
             }
@@ -62,7 +63,8 @@ extension SimulationOracle {
     /// second (Documentation/Strategy.md: after that it is asked like any other).
     private func isBesideOthers(_ ask: Chronicle.Ask, _ earlier: Range<Int>, in chronicle: Chronicle) -> Bool {
         guard case .provider(let number) = ask.giver, !plan.providers[number].mayHedge,
-            ask.at < ask.flightBegan + Budget.spared
+            chronicle.reigns[ask.epoch.policy].providers(for: ask.name, ask.types[0], in: plan).first != number,
+            ask.at < ask.flightBegan + Duration.milliseconds(900)
         else { return false }
         let others = earlier.reversed().prefix { chronicle.asks[$0].at >= ask.flightBegan - Budget.answer }.filter {
             let other = chronicle.asks[$0]
@@ -74,6 +76,13 @@ extension SimulationOracle {
             return other.name == ask.name && other.isSigned == ask.isSigned && other.network == ask.network
                 && other.epoch == ask.epoch
         }
+        // One before it that was not asked was in backoff, and has failed.
+        let order = chronicle.reigns[ask.epoch.policy].providers(for: ask.name, ask.types[0], in: plan)
+        guard
+            order.prefix(while: { $0 != number }).allSatisfy({ earlier in
+                others.contains { chronicle.asks[$0].giver == .provider(earlier) }
+            })
+        else { return false }
         // Of a provider that is asked for each family apart, the failure or silence of one is that of the provider.
         let answered = Set(
             chronicle.tellings.lazy.filter { if case .failure = $0.result { false } else { true } }.map(\.ask))

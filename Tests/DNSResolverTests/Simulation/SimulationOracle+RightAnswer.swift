@@ -13,9 +13,10 @@ extension SimulationOracle.Case {
     private static let checkTime: Duration = .milliseconds(250)
     /// The same for an address whose handshake takes 0.7 s, with the head start of the first one and a margin.
     private static let slowCheckTime: Duration = .seconds(1)
-    /// Seconds for which addresses of LocalDNS are used for a protected name, if certificates verify them and if not.
+    /// Seconds for which LocalDNS is believed for a protected name: in `localdns-first`, if certificates verify its addresses,
+    /// and else.
     private static let verifiedTime: UInt32 = 600
-    private static let unverifiedTime: UInt32 = 60
+    private static let unverifiedTime: UInt32 = 30
     /// Seconds for which a family that failed is NODATA beside the other one, with the time of its flight.
     private static let ownDenialTime: Int64 = 10
     /// How long after the start of its flight an answer may be stored, from when it ages: that includes a check that
@@ -86,14 +87,14 @@ extension SimulationOracle.Case {
             return caught.network == chronicle.epoch.network && caught.at < now && now - caught.at < .seconds(300)
         }
         if isKnown { faults.append("forged: an address that is known to be forged") }
-        guard reign.mode == .httpdnsFirst else { return faults }
         let isHonest = kinds.allSatisfy(\.isHonest)
         if check == .strict, !isHonest {
             faults.append("forged: an address that nothing verifies, of a name that is checked strictly")
         }
-        guard telling.at + Self.checkTime <= telling.flightBegan + Budget.checked else { return faults }
+        guard telling.at + Self.checkTime <= telling.flightBegan + Duration.milliseconds(2_250) else { return faults }
         if kinds.contains(.hijacker) { faults.append("forged: an address that shows another's certificate") }
-        if kinds.contains(.slowHijacker), telling.at + Self.slowCheckTime <= telling.flightBegan + Budget.checked,
+        if kinds.contains(.slowHijacker),
+            telling.at + Self.slowCheckTime <= telling.flightBegan + Duration.milliseconds(2_250),
             !isCrowded(around: telling.at)
         {
             faults.append("slow forged: an address that shows another's certificate after 0.7 s")
@@ -124,7 +125,8 @@ extension SimulationOracle.Case {
 
     private var wrongDenial: [String] {
         guard case .sourced(let number)? = reply.denial else {
-            return reply.responseCode == .noError && hasReasonForNoData ? [] : ["rule: a denial without a reason"]
+            let hasReason = reply.responseCode == .noError ? hasReasonForNoData : hasReasonForNameError
+            return hasReason ? [] : ["rule: a denial without a reason"]
         }
         guard chronicle.tellings.indices.contains(number) else {
             return ["origin: a denial that no source has answered"]
@@ -140,6 +142,14 @@ extension SimulationOracle.Case {
         return faults
     }
 
+    /// Whether the resolver itself may say that the name does not exist: the other family's source has.
+    private var hasReasonForNameError: Bool {
+        type.isAddress
+            && chronicle.tellings.contains {
+                $0.name == name && $0.network == scope.network && $0.type == type.sibling && $0.result == .nameError
+            }
+    }
+
     /// Whether the resolver itself may say that there is nothing of this type.
     private var hasReasonForNoData: Bool {
         if type == .https, route.isProtected, reign.policy.guardsServiceBindings { return true }
@@ -151,7 +161,8 @@ extension SimulationOracle.Case {
             if telling.type == type { return telling.result == .empty }
             guard type.isAddress, telling.type == type.sibling, telling.result == .records else { return false }
             let lifetime = chronicle.reigns[telling.asked.policy].lifetime(telling.ttl, isDenial: false)
-            return !areBothGiven || now - telling.at <= .seconds(Int64(lifetime) + Self.ownDenialTime)
+            let longest = Int64(lifetime) + Int64(reign.staleTime(lifetime)) + Self.ownDenialTime
+            return !areBothGiven || now - telling.at <= .seconds(longest)
         }
     }
 
@@ -182,7 +193,7 @@ extension SimulationOracle.Case {
         if chronicle.isFlushed(name, since: telling.flightBegan, before: client) {
             faults.append("age: it was flushed")
         }
-        if isUnverified, lastResort != nil {
+        if isUnverified, lastResort != nil, !isOfNetwork(telling) {
             faults.append("last resort: it takes the place of LocalDNS's unverified answers")
         }
         return faults
@@ -233,10 +244,10 @@ extension SimulationOracle.Case {
     private func lifetime(of telling: Chronicle.Telling) -> UInt32 {
         let isDenial = telling.result != .records
         let lifetime = chronicle.reigns[telling.asked.policy].lifetime(telling.ttl, isDenial: isDenial)
-        guard case .localDNS = telling.giver, route.isProtected, type.isAddress else { return lifetime }
-        // Where LocalDNS goes first, only its addresses are doubted.
-        if reign.mode == .localDNSFirst, isDenial || reign.check(of: name) == .off { return lifetime }
-        return min(lifetime, isVerified ? Self.verifiedTime : Self.unverifiedTime)
+        guard case .localDNS = telling.giver, route.isProtected,
+            !reign.providers(for: name, type, in: plan).isEmpty
+        else { return lifetime }
+        return min(lifetime, reign.mode == .localDNSFirst ? Self.verifiedTime : Self.unverifiedTime)
     }
 }
 

@@ -51,25 +51,23 @@ struct SearchDomainTests {
         let reply = await machine.ask()
         #expect(reply.has(Self.given) && reply.waited == .zero)
         #expect(machine.handshake.attempts.isEmpty && machine.checks.journal.total == 0)
-        await machine.clock.advance(by: .seconds(59))
-        #expect(await machine.ask().response?.origin == .cache)
-        await machine.clock.advance(by: .seconds(2))
+        await machine.clock.advance(by: .milliseconds(26_900))
+        #expect(try machine.hit() != nil)
+        await machine.clock.advance(by: .milliseconds(3_100))
+        #expect(try machine.hit() == nil)
         #expect(await machine.ask().has(Self.given))
         #expect(machine.vendor.asked.count == 2)
     }
 
-    @Test @Loop func `LocalDNS's addresses are given to their end, and stale while nothing answers`() async throws {
+    @Test @Loop func `LocalDNS's addresses are given for 30 s, and never stale`() async throws {
         let machine = try machine()
-        deny(machine, after: .milliseconds(300))
         _ = await machine.ask()
-        await machine.clock.advance(by: .milliseconds(59_500))
-        let fresh = await machine.ask()
-        #expect(fresh.response?.origin == .cache && fresh.waited == .zero && !fresh.isStale)
         machine.failEverything()
-        machine.localDNS.behaviour = .silence
-        await machine.clock.advance(by: .seconds(2))
-        let stale = await machine.ask()
-        #expect(stale.has(Self.given) && stale.isStale)
+        await machine.clock.advance(by: .milliseconds(26_900))
+        let fresh = await machine.ask()
+        #expect(fresh.has(Self.given) && fresh.response?.origin == .cache)
+        await machine.clock.advance(by: .milliseconds(3_100))
+        #expect(await machine.ask().failure == .serverFailure)
     }
 
     @Test(arguments: [FakeHandshake.Server.hijacker, .silent]) @Loop
@@ -163,7 +161,7 @@ struct SearchDomainTests {
         let routes = try Self.routes(.httpdnsFirst, listed: listed, ["example.com"])
         machine.resolver.replace(
             with: ResolverPolicy(
-                localAnswers: machine.policy.localAnswers, routes: routes, strategy: machine.policy.strategy,
+                localAnswers: machine.policy.localAnswers, routes: routes, lines: machine.policy.lines,
                 sources: machine.policy.sources),
             freshness: FreshnessPolicy(), isNewGeneration: true)
         machine.resolver.networkChanged()
@@ -173,14 +171,16 @@ struct SearchDomainTests {
     }
 
     @Test(arguments: [false, true]) @Loop
-    func `a denial that LocalDNS did not answer is asked for again after ten seconds`(isSilent: Bool) async throws {
+    func `a denial that LocalDNS did not answer is asked for again after 30 s`(isSilent: Bool) async throws {
         let machine = try machine()
         machine.localDNS.behaviour = isSilent ? .silence : .failure(.responseCode(.serverFailure))
-        #expect(await machine.ask().packed?.responseCode == .nameError)
+        let denied = await machine.ask()
+        #expect(denied.packed?.responseCode == .nameError)
+        #expect(denied.waited == (isSilent ? .milliseconds(900) : .zero))
         machine.localDNS.behaviour = .addresses(Self.given)
-        await machine.clock.advance(by: .seconds(8))
+        await machine.clock.advance(by: .milliseconds(26_900))
         #expect(await machine.ask().packed?.responseCode == .nameError)
-        await machine.clock.advance(by: .seconds(3))
+        await machine.clock.advance(by: .milliseconds(3_100))
         let reply = await machine.ask()
         #expect(reply.has(Self.given) && !reply.isStale)
     }

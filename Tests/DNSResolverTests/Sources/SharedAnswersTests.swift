@@ -1,10 +1,11 @@
 import DNSCache
-import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
 import TestUpstreams
 import Testing
+
+@testable import DNSResolver
 
 /// Answers that several servers share, before a provider is asked, on a clock that the test moves.
 @Suite(.onLoop)
@@ -59,8 +60,11 @@ struct SharedAnswersTests {
         let localDNS: FakeUpstream
         var mode = Mode.httpdnsFirst
         var isAuthenticated = true
+        var answersBothFamilies = true
         var filter = AddressFilter()
-        var results: [RecordType: SourcedResult] = [:]
+        private let lookup = Lookup()
+        var results: [RecordType: UpstreamResult] { lookup.results }
+        var sources: [RecordType: Source] { lookup.sources }
 
         init() {
             shared = Shared(clock)
@@ -72,21 +76,19 @@ struct SharedAnswersTests {
             _ types: [RecordType] = [.a, .aaaa], route: Route = .protect(explicit: false), mayBeLocal: Bool = false,
             for time: Duration = .milliseconds(10)
         ) async throws {
-            let provider = FakeProvider("vendor", addresses: [vendor], isAuthenticated: isAuthenticated)
+            let provider = FakeProvider(
+                "vendor", addresses: [vendor], answersBothFamilies: answersBothFamilies,
+                isAuthenticated: isAuthenticated)
             let set = ProviderSet(providers: [provider], filter: filter, clock: clock) { _ in }
-            let strategy = Strategy(
-                mode: mode, providers: set, localDNS: localDNS, forwarders: [], shared: shared, clock: clock)
-            let key = FlightKey(
-                name: try Name("www.example.com"), type: types[0], route: route, dnssecOK: false,
-                checkingDisabled: false)
-            Loop.spawn {
-                await strategy.run(key, types, mayBeLocal: mayBeLocal) { self.results[$0.type] = $0 }
-            }
+            let lines = SourceLines(mode: mode, providers: set, localDNS: localDNS, forwarders: [], shared: shared)
+            lookup.begin(
+                lines, providers: 1, types, route: route,
+                searchDomains: mayBeLocal ? [try Name("example.com")] : [], clock: clock)
             await clock.advance(by: time)
         }
 
         func addresses(_ type: RecordType) -> [String] {
-            guard case .answer(let answer)? = results[type]?.result else { return [] }
+            guard case .answer(let answer)? = results[type] else { return [] }
             return answer.addresses.map(\.description)
         }
 
@@ -98,13 +100,15 @@ struct SharedAnswersTests {
         }
     }
 
-    @Test @Loop func `an answer that is found is the provider's, which is not asked`() async throws {
+    @Test(arguments: [true, false]) @Loop
+    func `an answer that is found is the provider's, which is not asked`(answersBothFamilies: Bool) async throws {
         let network = Network()
+        network.answersBothFamilies = answersBothFamilies
         try network.share(.a, "192.0.2.7")
         try network.share(.aaaa, "2001:db8::7")
         try await network.fly()
         #expect(network.addresses(.a) == ["192.0.2.7"] && network.addresses(.aaaa) == ["2001:db8::7"])
-        #expect(network.results[.a]?.source == .provider(index: 0))
+        #expect(network.sources[.a] == .provider(index: 0))
         #expect(network.vendor.asked.isEmpty)
         #expect(network.shared.written.isEmpty, "it is not written again")
         #expect(network.shared.ended == 1)
@@ -157,12 +161,12 @@ struct SharedAnswersTests {
         #expect(network.addresses(.a) == ["192.0.2.1"])
     }
 
-    @Test @Loop func `while a look-up takes its time, LocalDNS is asked as fallback when it is due`() async throws {
+    @Test @Loop func `while a look-up takes its time, LocalDNS is asked after 0.3 s`() async throws {
         let network = Network()
         network.shared.delay = .seconds(1)
-        try await network.fly(for: .milliseconds(499))
+        try await network.fly(for: .milliseconds(299))
         #expect(network.localDNS.asked.isEmpty && network.vendor.asked.isEmpty)
-        await network.clock.advance(by: .milliseconds(2))
+        await network.clock.advance(by: .milliseconds(1))
         #expect(network.localDNS.asked.count == 2)
         await network.clock.advance(by: .seconds(1))
         #expect(network.addresses(.a) == ["192.0.2.1"])
@@ -196,10 +200,10 @@ struct SharedAnswersTests {
         shared.answers = [SharedAnswer(type: .a, answer: answer, remaining: 7, provider: 0, server: "")]
         let vendor = FakeUpstream("vendor", .addresses("192.0.2.1"), clock: clock)
         let set = ProviderSet(providers: [FakeProvider("vendor", addresses: [vendor])], clock: clock) { _ in }
-        let strategy = Strategy(
-            mode: .httpdnsFirst, providers: set, localDNS: vendor, forwarders: [], shared: shared, clock: clock)
+        let lines = SourceLines(
+            mode: .httpdnsFirst, providers: set, localDNS: vendor, forwarders: [], shared: shared)
         let policy = ResolverPolicy(
-            localAnswers: LocalAnswers(), routes: RoutePolicy(), strategy: strategy,
+            localAnswers: LocalAnswers(), routes: RoutePolicy(), lines: lines,
             sources: SourceTags(forwards: 0, providers: 1))
         let freshness = FreshnessPolicy(minTTL: .seconds(600))
         let memory = MemoryCache(memory: 1 << 20, policy: freshness)

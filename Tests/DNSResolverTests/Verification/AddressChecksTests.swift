@@ -256,12 +256,14 @@ struct AddressChecksTests {
             for (number, client) in clients.enumerated() {
                 let address = "198.51.\(round).\(number + 1)"
                 bench.handshake.servers[address] = .init(.verified, after: .milliseconds(200))
-                bench.begin(address, "h.example.net", within: Budget.checked, from: client, as: "honest \(address)")
+                bench.begin(
+                    address, "h.example.net", within: Duration.milliseconds(2_250), from: client,
+                    as: "honest \(address)")
             }
             for number in 0..<40 {
                 let address = "10.\(round).\(number).1"
                 bench.handshake.servers[address] = .silent
-                bench.begin(address, "n.example.com", within: Budget.checked, from: "192.0.2.66")
+                bench.begin(address, "n.example.com", within: Duration.milliseconds(2_250), from: "192.0.2.66")
             }
             await bench.advance(100)
         }
@@ -287,7 +289,7 @@ struct AddressChecksTests {
     @Test @Loop func `a silent address is one without TLS for 30 s, for all names, and then checked again`() async {
         let bench = Bench()
         bench.handshake.servers["192.0.2.1"] = .silent
-        bench.begin("192.0.2.1", "first.example.com", within: Budget.checked)
+        bench.begin("192.0.2.1", "first.example.com", within: Duration.milliseconds(2_250))
         await bench.advance(1_500)
         #expect(bench.verdicts == ["192.0.2.1": .noTLS])
         bench.handshake.servers["192.0.2.1"] = .honest
@@ -306,7 +308,7 @@ struct AddressChecksTests {
         bench.begin("192.0.2.1", "a.example.com")
         await bench.advance()
         bench.handshake.servers["192.0.2.1"] = .silent
-        bench.begin("192.0.2.1", "b.example.com", within: Budget.checked, as: "b")
+        bench.begin("192.0.2.1", "b.example.com", within: Duration.milliseconds(2_250), as: "b")
         await bench.advance(1_500)
         #expect(bench.verdicts["b"] == .noTLS)
         bench.handshake.servers["192.0.2.1"] = .honest
@@ -319,7 +321,7 @@ struct AddressChecksTests {
         let bench = Bench()
         bench.handshake.servers["192.0.2.1"] = .silent
         for number in 0..<5 {
-            bench.begin("192.0.2.1", "n\(number).example.com", within: Budget.checked, as: "\(number)")
+            bench.begin("192.0.2.1", "n\(number).example.com", within: Duration.milliseconds(2_250), as: "\(number)")
         }
         await bench.advance(1_500)
         #expect(bench.verdicts.count == 5 && bench.verdicts.values.allSatisfy { $0 == .noTLS })
@@ -333,10 +335,10 @@ struct AddressChecksTests {
         await bench.advance()
         bench.handshake.servers["192.0.2.66"] = .init(.unclear("slow"), after: .milliseconds(450))
         for number in 0..<400 {
-            bench.begin("192.0.2.66", "n\(number).example.com", within: Budget.checked, as: "\(number)")
+            bench.begin("192.0.2.66", "n\(number).example.com", within: Duration.milliseconds(2_250), as: "\(number)")
         }
         bench.handshake.servers["198.51.100.1"] = .init(.verified, after: .milliseconds(200))
-        bench.begin("198.51.100.1", within: Budget.checked)
+        bench.begin("198.51.100.1", within: Duration.milliseconds(2_250))
         await bench.advance(650)
         #expect(bench.verdicts["198.51.100.1"] == .verified)
     }
@@ -344,12 +346,12 @@ struct AddressChecksTests {
     @Test @Loop func `a slow server of one client is not displaced by a client with more checks under way`() async {
         let bench = Bench()
         bench.handshake.servers["198.51.100.1"] = .init(.verified, after: .milliseconds(1_200))
-        bench.begin("198.51.100.1", within: Budget.checked, from: "192.0.2.1")
+        bench.begin("198.51.100.1", within: Duration.milliseconds(2_250), from: "192.0.2.1")
         for round in 0..<15 {
             for number in 0..<40 {
                 let address = "10.\(round).\(number).1"
                 bench.handshake.servers[address] = .silent
-                bench.begin(address, "n.example.com", within: Budget.checked, from: "192.0.2.66")
+                bench.begin(address, "n.example.com", within: Duration.milliseconds(2_250), from: "192.0.2.66")
             }
             await bench.advance(100)
         }

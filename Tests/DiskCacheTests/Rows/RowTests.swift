@@ -195,7 +195,7 @@ import Testing
             return row.entry(identity(), reading, isClockSound: true)?.freshness(at: now, FreshnessPolicy())
         }
         #expect(freshness(after: 100) == .fresh(remaining: 200))
-        #expect(freshness(after: -100) == .stale(wait: FreshnessPolicy.longWait))
+        #expect(freshness(after: -100) == .stale(isYoung: false))
         #expect(freshness(after: Int64(Int32.max) + 100) == .dead)
     }
 }

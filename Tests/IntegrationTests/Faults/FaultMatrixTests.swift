@@ -86,6 +86,8 @@ extension Integration.FaultMatrixTests.Cell {
     /// The sources from which a client may get its answer: LocalDNS only where no provider can answer.
     fileprivate func sources(of name: String) -> [Source] {
         let providers = [Source.first, .second].filter { canAnswer(name, $0) }
+        // Silence is no failure before a probe has met it: until then no other address is asked.
+        if fault == .blackHole, place == .all { return providers + [.localDNS] }
         return providers.isEmpty ? [.localDNS] : providers
     }
 }

@@ -82,7 +82,7 @@ extension Integration {
                 .body(Array(#"{"Status":0,"Question":[{"name":"void.example.com.","type":1}]}"#.utf8)))
             let unknown = try Self.query(stage, "void.example.com")
             #expect(unknown.status == 1)
-            #expect(unknown.output.contains(": empty, for a reason that the service does not give, from json in "))
+            #expect(unknown.output.contains(": no answer: empty, for a reason that the service does not give, after "))
         }
 
         @Test func `empty without a cause is asked of the next source`() throws {

@@ -31,15 +31,26 @@ extension Integration {
             #expect(stage.vendor.callCount() == 0)
         }
 
-        @Test func `localdns-first answers from LocalDNS`() throws {
-            let stage = try stage(mode: "localdns-first")
-            #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
+        /// In mode `localdns-first`, where LocalDNS is believed without certificates.
+        private func daemon(_ vendor: FakeHTTPDNS, _ localDNS: FakeLocalDNS) throws -> Daemon {
+            let rest = DaemonConfiguration.rest(localDNS: localDNS.address, check: "auto")
+                .replacing("[cache.disk]", with: "unverified = [\"example.com\"]\n[cache.disk]")
+            let route = DaemonConfiguration.route(mode: "localdns-first")
+            return try Daemon(DaemonConfiguration.aliyun(vendor.url) + route + rest)
+        }
+
+        @Test func `localdns-first answers from LocalDNS, and makes no call`() throws {
+            let (vendor, localDNS) = (try FakeHTTPDNS(Stage.zone), try FakeLocalDNS(Self.local))
+            let daemon = try daemon(vendor, localDNS)
+            #expect(try daemon.client().ask("www.example.com").addresses == ["198.51.100.1"])
+            #expect(vendor.callCount() == 0)
         }
 
         @Test func `localdns-first asks the vendor when LocalDNS fails`() throws {
-            let stage = try stage(mode: "localdns-first")
-            stage.localDNS.behave(.rcode(ResponseCode.servFail))
-            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+            let (vendor, localDNS) = (try FakeHTTPDNS(Stage.zone), try FakeLocalDNS(Self.local))
+            localDNS.behave(.rcode(ResponseCode.servFail))
+            let daemon = try daemon(vendor, localDNS)
+            #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
         }
 
         @Test func `with protect set, other names are asked of LocalDNS`() throws {

@@ -1,0 +1,12 @@
+import DNSWire
+
+extension ResolverPolicy {
+    /// Whether a name's AAAA is made of its A when a provider answers none (RFC 6147).
+    ///
+    /// A client that checks signatures itself gets what was answered (RFC 6147 section 5.5), and clients that are to use IPv4
+    /// get no IPv6 addresses.
+    func translates(_ type: RecordType, _ key: FlightKey) -> Bool {
+        guard isTranslating, type == .aaaa, !key.checkingDisabled, case .protect = key.route else { return false }
+        return !localAnswers.families.yields(.aaaa) && !localAnswers.families.excludes(.aaaa)
+    }
+}

@@ -1,0 +1,184 @@
+import DNSCache
+import DNSWire
+import Racing
+import Scheduling
+
+// What becomes of an answer of the race: what is stored, and what clients get.
+
+extension Flight {
+    /// Stores an answer, or remembers that there is none.
+    func keep(_ answer: RaceAnswer, _ part: Race.Part) -> Outcome {
+        let type = type(of: part)
+        let outcome = outcome(answer, part, isStored: true)
+        switch outcome {
+        case .answer(let packed, let source):
+            environment.failures.answered(key, type, isMadeHere: source == nil || source == SourceTags.rule)
+            // One call, for both families or for one.
+            if let brake = environment.brake, type == types[0], key.isBraked, packed.denies(type) {
+                brake.denied(key.name, to: key.holder, at: clock.now)
+            }
+        case .stale(_, let error), .failure(let error):
+            guard !isLate, self[part].providerFailure?.isOurs != true, self[part].localFailure?.isOurs != true else {
+                break
+            }
+            environment.failures.failed(
+                key, type, isTransport: isSilent(part), error: error, at: clock.now, asked: ends - Budget.answer)
+        }
+        return outcome
+    }
+
+    /// What clients get of an answer.
+    func outcome(_ answer: RaceAnswer, _ part: Race.Part, isStored: Bool = false) -> Outcome {
+        let type = type(of: part)
+        // 8: what a door has refused proves nothing against the providers.
+        if answer.rank == .unproved, self[part].providerFailure?.isOurs == true { return .failure(reason(part)) }
+        switch answer.origin {
+        case .source(let place):
+            guard let found = self[part].answer(at: place) else { return .failure(reason(part)) }
+            return give(found, part, life: answer.life, isStored)
+        case .localDNS(let addresses):
+            guard var found = self[part].local else { return .failure(reason(part)) }
+            let known = self[part].localAddresses
+            if answer.kind == .records, type.isAddress {
+                found.answer = found.answer.keeping { address in
+                    known.firstIndex(of: address).map { addresses.contains(.at($0)) } ?? false
+                }
+            } else if answer.kind == .noData {
+                found.answer.responseCode = .noError
+            }
+            if answer.rank == .verified { found.source = .verifiedLocalDNS }
+            return give(found, part, life: answer.life, isStored)
+        case .family:
+            var made = Answer.negative(name: key.name, ttl: answer.life ?? Self.madeLife)
+            if answer.kind == .nxDomain { made.responseCode = .nameError }
+            return give(FlightLane.Found(made), part, life: answer.life, isStored)
+        case .translation:
+            return translated(answer, part, isStored)
+        case .nowhere where answer.kind == .noData:
+            let made = Answer.negative(name: key.name, ttl: Self.failedServiceBindingTTL)
+            return give(FlightLane.Found(made), part, life: nil, isStored)
+        case .nowhere(isForged: true):
+            return .failure(
+                ExtendedError(
+                    .forgedAnswer, "the addresses of LocalDNS show certificates that are not the name's"))
+        case .stale: return self[part].stale.map { .stale($0, reason(part)) } ?? .failure(reason(part))
+        case .preset, .nowhere, .cache: return .failure(reason(part))
+        }
+    }
+
+    private static var madeLife: UInt32 { 5 }
+
+    /// - Parameter life: seconds for which it lives at most; nil: its TTL.
+    private func give(_ found: FlightLane.Found, _ part: Race.Part, life: UInt32?, _ isStored: Bool) -> Outcome {
+        let type = type(of: part)
+        let tag = policy.sources.tag(of: found.source)
+        if isStored {
+            key.note(
+                .decide, "\(type): \(found.answer.traceText(type)), from \(policy.lines.name(of: found.source))")
+        }
+        if isStored, policy.suppresses(type, key), hasOtherFamily(part),
+            let packed = store.keepYielded(
+                Question(name: key.name, type: type), scope: key.scope, generation: key.generation)
+        {
+            return .answer(packed, source: tag)
+        }
+        // A family that no client may use is asked for only when the other one is made of it.
+        let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
+        let kept = store.keep(
+            policy.consistent(found.answer, for: key), for: key, type, found.source, found.server,
+            longest: min(life ?? .max, found.sharedFor ?? .max), isStored: isStored && found.isStored && isGiven)
+        guard let kept else { return .failure(ExtendedError(.other, "the answer is longer than a message can be")) }
+        if isStored, type.isAddress, policy.suppresses(type.otherFamily, key), kept.holds(type) {
+            store.removeYielding(Question(name: key.name, type: type.otherFamily), scope: key.scope)
+        }
+        return .answer(kept, source: tag)
+    }
+
+    /// Whether the other family has addresses: stored ones, or such as came with this answer.
+    private func hasOtherFamily(_ part: Race.Part) -> Bool {
+        let other = self[part.other].found.last?.answer
+        return other?.isNegative(for: type(of: part.other)) == false || store.otherFamily(key, type(of: part)) != nil
+    }
+
+    // MARK: DNS64
+
+    /// Addresses made of the other family's (RFC 6147), of the worse of both ranks.
+    private func translated(_ answer: RaceAnswer, _ part: Race.Part, _ isStored: Bool) -> Outcome {
+        // What was made before is stale itself.
+        if answer.rank == .stale, let stale = self[part].stale { return .stale(stale, reason(part)) }
+        let denial = self[part].found.last
+        let ipv4 = ipv4Answer(isStale: answer.rank == .stale)
+        let source = [denial?.source, ipv4?.source].compactMap(\.self).max { $0.worth > $1.worth } ?? .rule
+        let longest = min(denial?.answer.translationTTL ?? Self.madeLife, answer.life ?? .max)
+        guard let ipv4, case .prefix(let prefix) = policy.translation, !ipv4.answer.hasSignatures,
+            denial?.answer.hasSignatures != true, let made = prefix.translated(ipv4.answer, longest: longest)
+        else {
+            guard let denial else { return .failure(reason(part)) }
+            return give(denial, part, life: nil, isStored)
+        }
+        guard
+            let kept = store.keep(
+                made, for: key, .aaaa, source, denial?.server ?? "", isTranslated: true,
+                isStored: isStored && answer.rank != .stale)
+        else { return .failure(reason(part)) }
+        return .answer(kept, source: policy.sources.tag(of: source))
+    }
+
+    /// The name's IPv4 addresses that clients get.
+    private func ipv4Answer(isStale: Bool) -> (answer: Answer, source: Source)? {
+        let question = Question(name: key.name, type: .a)
+        if case .answer(let packed, let tag)? = self[.a].given?.outcome {
+            return packed.unpacked(for: question).map { ($0, tag.flatMap { policy.sources.source(of: $0) } ?? .rule) }
+        }
+        guard let cached = store.cached(key, .a), cached.isFresh != isStale,
+            let answer = cached.response.records(for: question)
+        else { return nil }
+        return (answer, policy.sources.source(of: cached.source) ?? .rule)
+    }
+
+    // MARK: Why there is no answer
+
+    /// Whether there was no response at all.
+    private func isSilent(_ part: Race.Part) -> Bool {
+        (self[part].providerFailure?.isTransport ?? true) && (self[part].localFailure?.isTransport ?? true)
+            && self[part].local == nil
+    }
+
+    private func reason(_ part: Race.Part) -> ExtendedError {
+        let local = self[part].localFailure ?? self[part].local.map { refusal(of: $0, part) }
+        let failure: UpstreamFailure? =
+            switch (self[part].providerFailure ?? reasonAgainstProviders, local) {
+            case (let httpdns?, let local?): .combined(httpdns: httpdns, localDNS: local)
+            case (let failure?, nil), (nil, let failure?): failure
+            case (nil, nil): nil
+            }
+        return failure?.extendedError ?? ExtendedError(.noReachableAuthority, "no answer in time")
+    }
+
+    /// Why none of the providers was asked; nil where one was.
+    private var reasonAgainstProviders: UpstreamFailure? {
+        guard !line.rules.trustsLocalDNS, line.members.allSatisfy(\.endpoints.isEmpty) else { return nil }
+        return line.eligible.isEmpty
+            ? .unusable("no provider for this name and type")
+            : .network(policy.lines.providers.reasonAgainst(line.eligible))
+    }
+
+    /// Why an answer of LocalDNS is of no use.
+    private func refusal(of found: FlightLane.Found, _ part: Race.Part) -> UpstreamFailure {
+        found.answer.isNegative(for: type(of: part))
+            ? .unusable("a LocalDNS that says there is nothing cannot be believed")
+            : .unusable("nothing verifies the addresses of LocalDNS")
+    }
+}
+
+extension Source {
+    /// How much its answers are worth.
+    fileprivate var worth: Int {
+        switch self {
+        case .provider, .forward: 3
+        case .verifiedLocalDNS: 2
+        case .localDNS: 1
+        case .rule, .preset: 0
+        }
+    }
+}

@@ -1,0 +1,264 @@
+package import DNSCache
+package import DNSWire
+import Racing
+package import Scheduling
+
+/// The race for a name under way, and the clients that wait for it: turns the effects of `Race` into questions, checks, stored
+/// answers and replies.
+@Loop
+package final class Flight {
+    /// What the clients of one type get.
+    package enum Outcome: Sendable {
+        /// - Parameter source: its number; nil: it was made here.
+        case answer(PackedAnswer, source: UInt16?)
+        /// An answer past its TTL, in place of one that does not come.
+        case stale(AnswerStore.Cached, ExtendedError)
+        /// No answer: what is left is a preset of last resort, or SERVFAIL.
+        case failure(ExtendedError)
+    }
+
+    /// Called once: with the outcome, or with nil when the flight was given up and the client is to ask again.
+    package typealias Completion = @Loop (Outcome?) -> Void
+
+    private struct Waiter {
+        let part: Race.Part
+        let deadline: Instant
+        let done: Completion
+    }
+
+    package let key: FlightKey
+    let policy: ResolverPolicy
+    let environment: FlightEnvironment
+    /// A and AAAA, or one type.
+    let types: [RecordType]
+    /// Whether a client has got SERVFAIL, which is reported for the first one.
+    var isFailureReported = false
+    /// When its race ends at the latest.
+    let ends: Instant
+    /// Whether its first client had waited before: what it has no time for is no failure of a source.
+    let isLate: Bool
+    var line: SourceLine
+    /// What is known of each type.
+    private let a: FlightLane
+    /// Where one type alone is asked for, the same.
+    private let aaaa: FlightLane
+    private var race: Race
+    /// The first client, mostly the only one, and the others.
+    private var first: (client: Int, waiter: Waiter)?
+    private var further: [Int: Waiter] = [:]
+    private var lastClient = 0
+    private var timer: LoopTimer?
+    private var alarm: Instant?
+    /// The client that was told to ask another flight.
+    private var refused: Int?
+    private var state = State.racing
+    /// The requests to providers, while they are under way.
+    var attempts = ShortList<ProviderAttempt>()
+    /// The questions to LocalDNS, while they are under way, and the wait for a probe.
+    var lookUps: [any Cancellable] = []
+    /// The look-up among shared answers; it has a turn until it is cancelled.
+    var sharing: (any SharedLookup)?
+    var sharedStep = SharedStep.before
+    var checks: [any Cancellable] = []
+    var probeWait: (any Cancellable)?
+    /// What is told to the race later.
+    var held: [LoopTimer] = []
+
+    private static let lateness = Duration.milliseconds(100)
+
+    /// What a source is asked for once the shared answers are known.
+    struct SharedAsk {
+        let place: Int
+        let parts: Race.Parts
+        let address: Int
+    }
+
+    enum SharedStep {
+        case before, over
+        case underWay([SharedAsk])
+    }
+
+    private enum State {
+        case racing
+        /// Nothing but the verdicts of checks may come.
+        case over
+        /// Given up.
+        case abandoned
+    }
+
+    /// - Parameters:
+    ///   - type: for which it begins.
+    ///   - arrived: when its first client's query was received.
+    ///   - isRefresh: whether a fresh answer is asked for again.
+    init(
+        _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, arrived: Instant, isRefresh: Bool,
+        in environment: FlightEnvironment
+    ) {
+        self.key = key
+        self.policy = policy
+        self.environment = environment
+        types = policy.types(for: type, key)
+        let hasFamilies = types.count > 1
+        line = policy.lines.line(
+            for: key, hasFamilies: hasFamilies, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
+        a = FlightLane(types[0], key, policy, environment)
+        aaaa = hasFamilies ? FlightLane(types[1], key, policy, environment) : a
+        var rules = line.rules
+        rules.a = a.known(isRefresh: isRefresh, key.route)
+        if hasFamilies { rules.aaaa = aaaa.known(isRefresh: isRefresh, key.route) }
+        rules.hasFamilies = hasFamilies
+        rules.isSigned = key.isSigned
+        if case .prefix = policy.translation { rules.translates = hasFamilies && policy.translates(.aaaa, key) }
+        rules.staleWait = environment.store.staleWait.nanoseconds
+        ends = arrived + Budget.answer
+        isLate = environment.clock.now - arrived > Self.lateness
+        race = Race(rules, ends: ends)
+    }
+
+    var store: AnswerStore { environment.store }
+    var clock: any LoopClock { environment.clock }
+
+    /// Whether clients wait, or a better answer may come.
+    var isRunning: Bool { state == .racing && race.isRunning }
+
+    /// How many clients wait.
+    var waiterCount: Int { (first == nil ? 0 : 1) + further.count }
+
+    subscript(part: Race.Part) -> FlightLane { part == .a ? a : aaaa }
+
+    func type(of part: Race.Part) -> RecordType { part == .a ? types[0] : types[types.count - 1] }
+
+    func types(of parts: Race.Parts) -> [RecordType] {
+        types.count == 1 || parts == .both ? types : [parts == .a ? types[0] : types[1]]
+    }
+
+    func part(of type: RecordType) -> Race.Part? {
+        types[0] == type ? .a : types.count > 1 && types[1] == type ? .aaaa : nil
+    }
+
+    /// Whether it asks for a type, and clients wait or a better answer may come.
+    func isUnderWay(_ type: RecordType) -> Bool { part(of: type).map { race.isRunning($0) } ?? false }
+
+    // MARK: Clients
+
+    /// Lets a client wait for a type.
+    ///
+    /// - Parameters:
+    ///   - deadline: when it must have its answer.
+    ///   - isRefresh: whether it may have a fresh answer, which is asked for again.
+    ///   - done: also called before this returns.
+    /// - Returns: false where the client is to begin another flight: this one is too old, or over for the type.
+    func join(
+        _ type: RecordType, until deadline: Instant, isRefresh: Bool, done: @escaping Completion
+    ) -> Bool {
+        // An answer that may not be cached is shared no longer than the race is joined.
+        guard state == .racing, let part = part(of: type),
+            self[part].given == nil || race.isRunning(part) || clock.now <= ends - (Budget.answer - Budget.lastStart)
+        else { return false }
+        if !isRefresh { race.forgetFresh(part) }
+        lastClient += 1
+        let client = lastClient
+        let waiter = Waiter(part: part, deadline: deadline, done: done)
+        if first == nil { first = (client, waiter) } else { further[client] = waiter }
+        run(deadline <= ends ? .joinedLate(client, part) : .joined(client, part))
+        if isRunning { awaitProbes() }
+        return refused != client
+    }
+
+    /// What the cache had is removed: it is given to no client any more.
+    func forgetStale() {
+        race.forgetStale()
+        a.forgetCached()
+        aaaa.forgetCached()
+    }
+
+    private var waiters: [(client: Int, waiter: Waiter)] {
+        (first.map { [$0] } ?? []) + further.map { ($0.key, $0.value) }
+    }
+
+    private func takeWaiter(_ client: Int) -> Waiter? {
+        first?.client == client ? first.take()?.waiter : further.removeValue(forKey: client)
+    }
+
+    /// Gives it up: the clients that wait must ask again, the oldest first.
+    func abandon() {
+        state = .abandoned
+        withdraw()
+        let left = waiters.sorted { $0.client < $1.client }
+        (first, further) = (nil, [:])
+        for (_, waiter) in left { waiter.done(nil) }
+    }
+
+    // MARK: The race
+
+    /// Tells the race what has happened, and does what follows.
+    func run(_ event: Race.Event) {
+        guard state != .abandoned else { return }
+        for effect in race.apply(event, at: clock.now) where state != .abandoned { perform(effect) }
+        guard state == .racing else { return }
+        if race.isRunning { setTimer() } else { finish() }
+    }
+
+    private func perform(_ effect: Race.Effect) {
+        switch effect {
+        case .ask(let place, let parts, let address): ask(place, parts, address)
+        case .check(let part, let addresses): check(part, addresses)
+        case .store(let part, let answer):
+            let outcome = keep(answer, part)
+            self[part].given = (answer, outcome)
+        case .drop(let part): store.forgetUnverified(key, type(of: part))
+        case .reply(let client, let part, let answer):
+            guard let waiter = takeWaiter(client) else { return }
+            if let given = self[part].given, given.answer == answer { return waiter.done(given.outcome) }
+            waiter.done(outcome(answer, part))
+        case .again(let client, _):
+            _ = takeWaiter(client)
+            refused = client
+        }
+    }
+
+    private func setTimer() {
+        let now = clock.now
+        var next = race.wake(after: now)
+        if let first, first.waiter.deadline < ends { next = min(next ?? first.waiter.deadline, first.waiter.deadline) }
+        for waiter in further.values where waiter.deadline < ends {
+            next = min(next ?? waiter.deadline, waiter.deadline)
+        }
+        guard next != alarm || timer == nil else { return }
+        timer?.cancel()
+        alarm = next
+        timer = next.map { clock.schedule(at: $0) { [self] in wake() } }
+    }
+
+    private func wake() {
+        (timer, alarm) = (nil, nil)
+        let now = clock.now
+        for (client, waiter) in waiters where waiter.deadline <= now && now < ends { run(.lost(client)) }
+        run(.time)
+    }
+
+    /// The race is over: only the verdict on an answer that was given unverified is still of use.
+    private func finish() {
+        state = .over
+        environment.coalescer.remove(self, for: key)
+        withdraw(keepsChecks: a.isGivenUnverified || aaaa.isGivenUnverified)
+    }
+
+    private func withdraw(keepsChecks: Bool = false) {
+        timer?.cancel()
+        (timer, alarm) = (nil, nil)
+        probeWait.take()?.cancel()
+        for timer in held { timer.cancel() }
+        held = []
+        for lookUp in lookUps { lookUp.cancel() }
+        lookUps = []
+        if !keepsChecks {
+            for check in checks { check.cancel() }
+            checks = []
+        }
+        let left = attempts
+        attempts = ShortList()
+        left.forEach { $0.giveUp(for: self) }
+        sharing.take()?.cancel()
+    }
+}

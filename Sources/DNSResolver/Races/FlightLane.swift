@@ -1,0 +1,134 @@
+import DNSCache
+import DNSWire
+import Racing
+import Scheduling
+
+/// One type of a flight: what its sources have answered, and what its clients were given. An object: each step refers to it.
+@Loop
+final class FlightLane {
+    /// What a source has answered.
+    struct Found {
+        /// The source's place in the line.
+        var place: Int
+        var answer: Answer
+        var source: Source
+        var server: String
+        /// Seconds for which it may be used at most, of an answer from the shared cache; nil: it is not from there.
+        var sharedFor: UInt32?
+        /// Whether it may be given without being stored.
+        var isStored = true
+
+        init(
+            place: Int, answer: Answer, source: Source, server: String, sharedFor: UInt32? = nil, isStored: Bool = true
+        ) {
+            self.place = place
+            self.answer = answer
+            self.source = source
+            self.server = server
+            self.sharedFor = sharedFor
+            self.isStored = isStored
+        }
+
+        /// An answer that is made here.
+        init(_ made: Answer) { self.init(place: -1, answer: made, source: .rule, server: "") }
+    }
+
+    let type: RecordType
+    var found = ShortList<Found>()
+    /// LocalDNS's answer to a protected name, the server that gave it, and its addresses, each once.
+    var local: Found?
+    var localAddresses: [IPAddress] = []
+    /// Why the providers, and LocalDNS, have failed.
+    var providerFailure: UpstreamFailure?
+    var localFailure: UpstreamFailure?
+    /// What was stored last, and what clients get of it.
+    var given: (answer: RaceAnswer, outcome: Flight.Outcome)?
+    /// What the cache had in the beginning.
+    private var cached: AnswerStore.Cached?
+    private var lastResort: RaceAnswer.Kind?
+
+    init(_ type: RecordType, _ key: FlightKey, _ policy: ResolverPolicy, _ environment: FlightEnvironment) {
+        self.type = type
+        cached = environment.store.cached(key, type)
+        lastResort = policy.lastResort.kind(of: Question(name: key.name, type: type))
+    }
+
+    /// Whether clients were given LocalDNS's addresses without proof.
+    var isGivenUnverified: Bool { given?.answer.rank == .unproved }
+
+    /// What the cache had in the beginning, where that is stale.
+    var stale: AnswerStore.Cached? { cached?.isFresh == false ? cached : nil }
+
+    func forgetCached() { cached = nil }
+
+    /// Whether the cache had an answer of a source in the beginning, fresh or stale.
+    var hasAnswer: Bool { cached?.isFromSource ?? false }
+
+    /// What is known of it when the race begins.
+    func known(isRefresh: Bool, _ route: Route) -> RaceRules.Known {
+        var known = RaceRules.Known(preset: lastResort)
+        guard let cached else { return known }
+        if case .stale(let isYoung) = cached.age {
+            known.stale = RaceRules.Stale(cached.kind(type), isYoung: isYoung)
+            return known
+        }
+        known.cached = RaceRules.Cached(cached.rank(route), cached.kind(type), isEnding: isRefresh)
+        return known
+    }
+
+    /// What the source at a place has answered.
+    func answer(at place: Int) -> Found? {
+        // Mostly one source has answered.
+        if let first = found.first, first.place == place { return first }
+        var result: Found?
+        found.forEach { if $0.place == place { result = $0 } }
+        return result
+    }
+}
+
+extension AnswerStore.Cached {
+    /// Whether it is an answer with this address.
+    func holds(_ address: IPAddress, _ type: RecordType, _ name: Name) -> Bool {
+        switch response.content {
+        case .answer(let answer, _), .stale(let answer):
+            answer.unpacked(for: Question(name: name, type: type))?.addresses.contains(address) ?? false
+        case .failure: false
+        }
+    }
+
+    /// What it says of a type.
+    func kind(_ type: RecordType) -> RaceAnswer.Kind {
+        switch response.content {
+        case .answer(let answer, _), .stale(let answer):
+            answer.responseCode == .nameError ? .nxDomain : answer.holds(type) ? .records : .noData
+        case .failure: .serverFailure
+        }
+    }
+
+    /// The rank of a fresh one.
+    fileprivate func rank(_ route: Route) -> RaceAnswer.Rank {
+        guard isFromSource else { return .failure }
+        if SourceTags.isTrusted(source) { return SourceTags.isProvider(source) ? .provider : .verified }
+        if case .protect = route { return .unproved }
+        return .provider
+    }
+}
+
+extension Presets {
+    /// What it says of a name and type; nil where it has nothing.
+    fileprivate func kind(of question: Question) -> RaceAnswer.Kind? {
+        answer(to: question, ttl: 0).map { $0.isNegative(for: question.type) ? .noData : .records }
+    }
+}
+
+extension UpstreamResult {
+    /// What it says of a type, for a race; nil: it failed.
+    func said(_ type: RecordType) -> Race.Reply? {
+        switch self {
+        case .answer(let answer) where answer.responseCode == .nameError: .nxDomain
+        case .answer(let answer): answer.isNegative(for: type) ? .noData : .records(1)
+        case .indeterminateEmpty: .empty
+        case .failure: nil
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import DNSWire
+import Scheduling
+
+/// One request at an address of a provider.
+@Loop
+final class ProviderAttempt {
+    /// The source's place in the line.
+    let place: Int
+    let candidate: Candidate
+    let began: Instant
+    private let types: [RecordType]
+    /// While it may be under way.
+    private var request: (any Cancellable)?
+
+    init(_ candidate: Candidate, at place: Int, _ types: [RecordType], began: Instant) {
+        self.place = place
+        self.candidate = candidate
+        self.types = types
+        self.began = began
+    }
+
+    /// Begins it for a flight, which is told its reply.
+    func begin(for flight: Flight) {
+        candidate.endpoint.health.began()
+        flight.key.note(.ask, "\(candidate.text) is asked for \(types.traceText)")
+        request = candidate.endpoint.begin(UpstreamQuestion(flight.key, types, until: flight.ends)) { [self] reply in
+            request = nil
+            flight.key.note(
+                .reply, "\(candidate.text) after \((flight.clock.now - began).traceText): \(reply.traceText(types))")
+            flight.policy.lines.providers.probes.note(reply, from: candidate, began: began)
+            flight.received(reply, of: self)
+        }
+    }
+
+    /// Cancels it. An address that is slower than another one, or than LocalDNS, is judged by that.
+    func giveUp(for flight: Flight) {
+        guard let request = request.take() else { return }
+        flight.key.note(.reply, "\(candidate.text) is given up after \((flight.clock.now - began).traceText)")
+        request.cancel()
+        flight.policy.lines.providers.probes.note(
+            UpstreamReply(failure: .cancelled, types: types), from: candidate, began: began)
+    }
+}

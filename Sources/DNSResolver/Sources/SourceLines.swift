@@ -1,0 +1,258 @@
+package import DNSWire
+import Racing
+package import Scheduling
+
+/// The sources of a policy, and the line of them that each name has (Documentation/Strategy.md, sections 1 and 2).
+@Loop
+package final class SourceLines {
+    private nonisolated let mode: Mode
+    nonisolated let providers: ProviderSet
+    private nonisolated let localDNS: any Upstream
+    private nonisolated let forwarders: [any Upstream]
+    /// Nil: answers of LocalDNS are not checked.
+    package nonisolated let answerCheck: AnswerCheck?
+    /// Nil: no answers are shared.
+    nonisolated let shared: (any SharedAnswers)?
+    /// Whether HTTPS and SVCB records of protected names come from authenticated providers or not at all.
+    private nonisolated let guardsServiceBindings: Bool
+
+    /// - Parameters:
+    ///   - forwarders: one for each `[[forward]]` entry, in order.
+    ///   - answerCheck: checks LocalDNS's answers to protected names; nil: they are not checked.
+    ///   - shared: looked at before a provider is asked for a protected name; nil: nothing is shared.
+    ///   - guardsServiceBindings: false passes HTTPS and SVCB on like any other type.
+    package nonisolated init(
+        mode: Mode, providers: ProviderSet, localDNS: any Upstream, forwarders: [any Upstream],
+        answerCheck: AnswerCheck? = nil, shared: (any SharedAnswers)? = nil, guardsServiceBindings: Bool = true
+    ) {
+        self.mode = mode
+        self.providers = providers
+        self.localDNS = localDNS
+        self.forwarders = forwarders
+        self.answerCheck = answerCheck
+        self.shared = shared
+        self.guardsServiceBindings = guardsServiceBindings
+    }
+
+    /// The name of a source in output.
+    package nonisolated func name(of source: Source) -> String {
+        switch source {
+        case .localDNS, .verifiedLocalDNS: localDNS.name
+        case .forward(let index): forwarders[index].name
+        case .provider(let index): providers.all[index].name
+        case .rule: "a rule"
+        case .preset: "a preset"
+        }
+    }
+
+    // MARK: Clients
+
+    /// The most of clients' addresses that is sent to providers; nil: nothing.
+    package nonisolated var clientScoping: ClientScoping? { providers.clientScoping }
+
+    /// For which clients an answer holds; nil for all.
+    ///
+    /// The same for all types of a name, and always the same under one policy: for a name that is asked for by client
+    /// network, answers of LocalDNS are cached in that scope too.
+    ///
+    /// - Parameter client: nil: a look-up without a client.
+    package nonisolated func scope(of client: ClientQuestion?, name: Name, route: Route) -> ClientScope? {
+        guard let scoping = clientScoping, case .protect = route, providers.tellsNetworks(for: name) else { return nil }
+        guard let client else { return .undisclosed }
+        return scoping.scope(of: client.client, hidesNetwork: client.hidesNetwork)
+    }
+
+    // MARK: Providers
+
+    /// Whether a request waits for a free slot at its service.
+    var isBacklogged: Bool { providers.isBacklogged }
+
+    /// When a backoff of a provider last ended, where that matters to a name.
+    func lastRecovery(for key: FlightKey) -> Instant? {
+        if case .protect = key.route { providers.probes.lastRecovery } else { nil }
+    }
+
+    /// Whether the next question for a name would begin a provider's probe.
+    func isProbeDue(for key: FlightKey) -> Bool {
+        if case .protect = key.route { providers.isProbeDue(eligible(for: key)) } else { false }
+    }
+
+    /// Whether some provider has a limit of calls.
+    var hasCallLimit: Bool {
+        for provider in providers.all where provider.callShare != nil { return true }
+        return false
+    }
+
+    /// How many calls one client network may have caused since half of the limits was spent, `.max` before that; nil where a
+    /// provider that may be asked has no limit.
+    func callShare(for key: FlightKey) -> Int? {
+        guard hasCallLimit else { return nil }
+        var share: Int?
+        for index in eligible(for: key) {
+            guard let own = providers.all[index].callShare else { return nil }
+            share = max(share ?? own, own)
+        }
+        return share
+    }
+
+    private func eligible(for key: FlightKey) -> [Int] {
+        providers.eligible(
+            for: key.name, type: key.type ?? .a, signed: key.isSigned, authenticatedOnly: isGuarded(key))
+    }
+
+    /// Whether a name's records may only come from authenticated providers, without their address hints.
+    nonisolated func isGuarded(_ type: RecordType, by route: Route) -> Bool {
+        if case .protect = route { type.isServiceBinding && guardsServiceBindings } else { false }
+    }
+
+    private nonisolated func isGuarded(_ key: FlightKey) -> Bool {
+        key.type.map { isGuarded($0, by: key.route) } ?? false
+    }
+
+    // MARK: Lines
+
+    /// The line of a name's sources. Begins the probes that are due.
+    ///
+    /// - Parameters:
+    ///   - hasFamilies: whether A and AAAA are asked for; else one type.
+    ///   - isInSearchDomain: whether the name is within a search domain of the network.
+    func line(for key: FlightKey, hasFamilies: Bool, isInSearchDomain: Bool) -> SourceLine {
+        switch key.route {
+        case .bypass: return SourceLine(Self.alone, [], localDNS, .localDNS)
+        case .forward(let index): return SourceLine(Self.alone, [], forwarders[index], .forward(index: index))
+        case .portal, .protect: break
+        }
+        let isGuarded = isGuarded(key)
+        let eligible = eligible(for: key)
+        let mayUseLocalDNS = mode != .httpdnsOnly && !isGuarded
+        // 1: what no provider may answer is LocalDNS's.
+        if eligible.isEmpty, mayUseLocalDNS {
+            return SourceLine(Self.alone, [], localDNS, .localDNS)
+        }
+        let members = members(eligible)
+        let sources = members.enumerated().map { RaceRules.Source(number: $0.offset, $0.element) }
+        let rule = answerCheck?.rule
+        let isUnverified = rule?.unverified.contains { key.name.isWithin($0) } ?? false
+        var rules = RaceRules(
+            raceMode(key.route, mayUseLocalDNS), sources,
+            localDNS: mayUseLocalDNS ? RaceRules.Source(provider: nil, answersBoth: true) : nil,
+            check: RaceRules.CertificateCheck(rule?.setting), isListed: key.route == .protect(explicit: true),
+            isUnverified: isUnverified)
+        if isUnverified || key.type != nil { rules.checksAddresses = false }
+        rules.isClockWrong = answerCheck?.isClockDoubtful ?? false
+        rules.isInSearchDomain = isInSearchDomain
+        rules.isGuarded = isGuarded
+        return SourceLine(rules, members, localDNS, .localDNS, eligible: eligible)
+    }
+
+    /// LocalDNS, or the servers of a `forward` entry, alone: asked for what clients want.
+    private nonisolated static let alone = RaceRules(.localDNSOnly, [], localDNS: RaceRules.Source(provider: nil))
+
+    private func raceMode(_ route: Route, _ mayUseLocalDNS: Bool) -> RaceRules.Mode {
+        guard mayUseLocalDNS else { return .httpdnsOnly }
+        return route == .portal ? .portal : mode == .localDNSFirst ? .localDNSFirst : .httpdnsFirst
+    }
+
+    /// The providers that can be asked, with their addresses in order. An address in backoff is probed when that is due.
+    private func members(_ eligible: [Int]) -> [SourceLine.Member] {
+        var members: [SourceLine.Member] = []
+        members.reserveCapacity(eligible.count)
+        var hasUsable = false
+        for index in eligible {
+            let provider = providers.all[index]
+            guard provider.unavailability == nil else {
+                provider.leftOut()
+                continue
+            }
+            let endpoints = provider.endpoints
+            let ordered = provider.ranking.order(endpoints, family: endpoints.first?.family ?? .ipv4)
+            let member = SourceLine.Member(index: index, provider: provider, ordered: ordered)
+            hasUsable = hasUsable || !member.endpoints.isEmpty
+            members.append(member)
+        }
+        for member in members {
+            for candidate in member.inBackoff { providers.probes.beginIfDue(candidate, isUrgent: !hasUsable) }
+        }
+        return members
+    }
+}
+
+/// The sources of one race, in the order of its line.
+@Loop
+struct SourceLine {
+    /// A provider, and its addresses that can be asked, in order.
+    struct Member {
+        let index: Int
+        let provider: any Provider
+        /// All of its addresses, in order.
+        private let ordered: [any Endpoint]
+        private(set) var endpoints: [any Endpoint]
+
+        @Loop
+        init(index: Int, provider: any Provider, ordered: [any Endpoint]) {
+            self.index = index
+            self.provider = provider
+            self.ordered = ordered
+            endpoints = []
+            refresh()
+        }
+
+        /// Looks for the addresses that can be asked once more.
+        @Loop
+        mutating func refresh() {
+            // Mostly all of them: then no list is made.
+            endpoints =
+                provider.access.isActive
+                ? [] : ordered.allSatisfy(\.health.isUsable) ? ordered : ordered.filter(\.health.isUsable)
+        }
+
+        /// The addresses that cannot be asked before a probe has been answered.
+        @Loop
+        var inBackoff: [Candidate] {
+            guard endpoints.count < ordered.count else { return [] }
+            return ordered.map { Candidate(index: index, provider: provider, endpoint: $0) }.filter(\.isInBackoff)
+        }
+    }
+
+    let rules: RaceRules
+    var members: [Member]
+    /// LocalDNS, or the servers of a `forward` entry.
+    let upstream: any Upstream
+    let upstreamSource: Source
+    /// The indices of the providers that may be asked, whether they can be or not.
+    let eligible: [Int]
+
+    init(
+        _ rules: RaceRules, _ members: [Member], _ upstream: any Upstream, _ upstreamSource: Source,
+        eligible: [Int] = []
+    ) {
+        self.rules = rules
+        self.eligible = eligible
+        self.members = members
+        self.upstream = upstream
+        self.upstreamSource = upstreamSource
+    }
+}
+
+extension RaceRules.Source {
+    @Loop
+    fileprivate init(number: Int, _ member: SourceLine.Member) {
+        let isProbed = member.endpoints.isEmpty && member.inBackoff.contains(where: \.backoff.isProbing)
+        self.init(
+            provider: number, answersBoth: member.provider.answersBothFamilies, mayHedge: member.provider.mayHedge,
+            health: !member.endpoints.isEmpty ? .usable : isProbed ? .probed : .backoff,
+            addresses: max(1, member.endpoints.count))
+    }
+}
+
+extension RaceRules.CertificateCheck {
+    fileprivate init(_ setting: CertificateRule.Setting?) {
+        self =
+            switch setting {
+            case .auto: .auto
+            case .strict: .strict
+            case .lenient: .lenient
+            case .off, nil: .off
+            }
+    }
+}

@@ -1,0 +1,51 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+
+@testable import DNSResolver
+
+/// One name looked up by a line of sources with nothing cached, and what came of it.
+@Loop
+final class Lookup {
+    private(set) var results: [RecordType: UpstreamResult] = [:]
+    private(set) var sources: [RecordType: Source] = [:]
+    /// Whether every type that was asked for has its result.
+    var isOver: Bool { results.count == asked }
+    private var asked = 0
+
+    nonisolated init() {}
+
+    /// - Parameter forwarders: how many there are in `lines`.
+    func begin(
+        _ lines: SourceLines, providers: Int, forwarders: Int = 0, _ types: [RecordType], route: Route,
+        searchDomains: [Name] = [], clock: ManualClock
+    ) {
+        let tags = SourceTags(forwards: forwarders, providers: providers)
+        let policy = ResolverPolicy(
+            localAnswers: LocalAnswers(), routes: RoutePolicy(searchDomains: searchDomains), lines: lines,
+            sources: tags)
+        let store = AnswerStore(
+            memory: MemoryCache(memory: 1 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
+            sources: tags, badAddresses: BadAddresses(clock: clock), clock: clock)
+        let environment = FlightEnvironment(store: store, clock: clock, flightLimit: 100)
+        let name = (try? Name("www.example.com")) ?? .root
+        asked = types.count
+        for type in types {
+            let key = FlightKey(
+                name: name, type: type, route: route, dnssecOK: false, checkingDisabled: false,
+                generation: store.generation)
+            _ = environment.ask(key, type, by: policy, arrived: clock.now) { [self] outcome in
+                switch outcome {
+                case .answer(let packed, let tag)?:
+                    results[type] = packed.unpacked(for: Question(name: name, type: type)).map { .answer($0) }
+                    sources[type] = tag.flatMap { tags.source(of: $0) }
+                case .stale(_, let error)?, .failure(let error)?:
+                    results[type] = .failure(
+                        error.code == .networkError ? .network(error.text) : .unusable(error.text))
+                case nil: results[type] = .failure(.cancelled)
+                }
+            }
+        }
+    }
+}
