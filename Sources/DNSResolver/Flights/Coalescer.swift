@@ -1,4 +1,3 @@
-package import DNSWire
 package import Scheduling
 
 /// Coalesces equal questions: the flights under way, by their keys.

@@ -30,7 +30,7 @@ extension Flight {
     /// What clients get of an answer.
     func outcome(_ answer: RaceAnswer, _ part: Race.Part, isStored: Bool = false) -> Outcome {
         let type = type(of: part)
-        // 8: what a door has refused proves nothing against the providers.
+        // 8: what a door has refused says nothing against the providers.
         if answer.rank == .unproved, self[part].providerFailure?.isOurs == true { return .failure(reason(part)) }
         switch answer.origin {
         case .source(let place):
@@ -84,14 +84,14 @@ extension Flight {
         }
         // A family that no client may use is asked for only when the other one is made of it.
         let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
-        let kept = store.keep(
+        let packed = store.keep(
             policy.consistent(found.answer, for: key), for: key, type, found.source, found.server,
             longest: min(life ?? .max, found.sharedFor ?? .max), isStored: isStored && found.isStored && isGiven)
-        guard let kept else { return .failure(ExtendedError(.other, "the answer is longer than a message can be")) }
-        if isStored, type.isAddress, policy.suppresses(type.otherFamily, key), kept.holds(type) {
+        guard let packed else { return .failure(ExtendedError(.other, "the answer is longer than a message can be")) }
+        if isStored, type.isAddress, policy.suppresses(type.otherFamily, key), packed.holds(type) {
             store.removeYielding(Question(name: key.name, type: type.otherFamily), scope: key.scope)
         }
-        return .answer(kept, source: tag)
+        return .answer(packed, source: tag)
     }
 
     /// Whether the other family has addresses: stored ones, or such as came with this answer.
@@ -117,11 +117,11 @@ extension Flight {
             return give(denial, part, life: nil, isStored)
         }
         guard
-            let kept = store.keep(
+            let packed = store.keep(
                 made, for: key, .aaaa, source, denial?.server ?? "", isTranslated: true,
                 isStored: isStored && answer.rank != .stale)
         else { return .failure(reason(part)) }
-        return .answer(kept, source: policy.sources.tag(of: source))
+        return .answer(packed, source: policy.sources.tag(of: source))
     }
 
     /// The name's IPv4 addresses that clients get.

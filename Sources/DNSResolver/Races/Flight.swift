@@ -49,7 +49,7 @@ package final class Flight {
     private var lastClient = 0
     private var timer: LoopTimer?
     private var alarm: Instant?
-    /// The client that was told to ask another flight.
+    /// The client that is to ask another flight.
     private var refused: Int?
     private var state = State.racing
     /// The requests to providers, while they are under way.
@@ -61,7 +61,7 @@ package final class Flight {
     var sharedStep = SharedStep.before
     var checks: [any Cancellable] = []
     var probeWait: (any Cancellable)?
-    /// What is told to the race later.
+    /// What the race hears of later.
     var held: [LoopTimer] = []
 
     private static let lateness = Duration.milliseconds(100)

@@ -19,7 +19,7 @@ final class ProviderAttempt {
         self.began = began
     }
 
-    /// Begins it for a flight, which is told its reply.
+    /// Begins it for a flight, which gets its reply.
     func begin(for flight: Flight) {
         candidate.endpoint.health.began()
         flight.key.note(.ask, "\(candidate.text) is asked for \(types.traceText)")

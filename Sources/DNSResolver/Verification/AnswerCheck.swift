@@ -1,5 +1,5 @@
 import DNSCache
-package import DNSWire
+import DNSWire
 package import Scheduling
 
 /// Checks the addresses that LocalDNS gives for protected names (Documentation/Strategy.md, section 4).
