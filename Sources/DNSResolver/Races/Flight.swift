@@ -47,6 +47,8 @@ package final class Flight {
     private var first: (client: Int, waiter: Waiter)?
     private var further: [Int: Waiter] = [:]
     private var lastClient = 0
+    /// The first deadline of a client before the end of the race: of one that had waited before.
+    private var firstDeadline: Instant?
     private var timer: LoopTimer?
     private var alarm: Instant?
     /// The client that is to ask another flight.
@@ -160,6 +162,7 @@ package final class Flight {
         let client = lastClient
         let waiter = Waiter(part: part, deadline: deadline, done: done)
         if first == nil { first = (client, waiter) } else { further[client] = waiter }
+        if deadline < ends { firstDeadline = min(firstDeadline ?? deadline, deadline) }
         run(deadline <= ends ? .joinedLate(client, part) : .joined(client, part))
         if isRunning { awaitProbes() }
         return refused != client
@@ -220,10 +223,7 @@ package final class Flight {
     private func setTimer() {
         let now = clock.now
         var next = race.wake(after: now)
-        if let first, first.waiter.deadline < ends { next = min(next ?? first.waiter.deadline, first.waiter.deadline) }
-        for waiter in further.values where waiter.deadline < ends {
-            next = min(next ?? waiter.deadline, waiter.deadline)
-        }
+        if let firstDeadline { next = min(next ?? firstDeadline, firstDeadline) }
         guard next != alarm || timer == nil else { return }
         timer?.cancel()
         alarm = next
@@ -233,8 +233,14 @@ package final class Flight {
     private func wake() {
         (timer, alarm) = (nil, nil)
         let now = clock.now
-        for (client, waiter) in waiters where waiter.deadline <= now && now < ends { run(.lost(client)) }
+        if firstDeadline.map({ $0 <= now }) ?? false, now < ends { loseLate(at: now) }
         run(.time)
+    }
+
+    /// Clients that had waited before have no more time.
+    private func loseLate(at now: Instant) {
+        for (client, waiter) in waiters where waiter.deadline <= now { run(.lost(client)) }
+        firstDeadline = waiters.map(\.waiter.deadline).filter { $0 < ends }.min()
     }
 
     /// The race is over: only the verdict on an answer that was given unverified is still of use.
