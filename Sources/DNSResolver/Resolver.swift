@@ -108,7 +108,7 @@ package final class Resolver {
 
     private func forgetFailures() {
         flights.failures.forgetAll()
-        for flight in flights.coalescer.all { flight.forgetStale() }
+        for flight in flights.coalescer.all { flight.forgetRemoved() }
     }
 
     private func putInForce(isNewGeneration: Bool) {

@@ -94,7 +94,7 @@ package struct Race: Hashable, Sendable {
     }
 
     /// What the cache had past its TTL is there no longer.
-    package mutating func forgetStale() { for index in lanes.indices { lanes[index].stale = nil } }
+    package mutating func forgetStale(_ part: Part) { self[part].stale = nil }
 
     /// What the cache had within its TTL is there no longer.
     package mutating func forgetFresh(_ part: Part) {

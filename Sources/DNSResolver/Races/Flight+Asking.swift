@@ -240,7 +240,7 @@ extension Flight {
     private func forget(_ address: IPAddress, _ part: Race.Part) {
         store.forgetForged(address, key, type(of: part))
         if let stale = self[part].stale, store.isOfLocalDNS(stale), stale.holds(address, type(of: part), key.name) {
-            forgetStale()
+            forgetStale(part)
         }
     }
 

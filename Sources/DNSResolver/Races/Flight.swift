@@ -157,6 +157,8 @@ package final class Flight {
         guard state == .racing, let part = part(of: type),
             self[part].given == nil || race.isRunning(part) || clock.now <= ends - (Budget.answer - Budget.lastStart)
         else { return false }
+        // One that has its whole time shares no race that another's has shortened.
+        guard !isLate || deadline <= ends || ends - clock.now >= Budget.lastStart else { return false }
         if !isRefresh { race.forgetFresh(part) }
         lastClient += 1
         let client = lastClient
@@ -168,11 +170,16 @@ package final class Flight {
         return refused != client
     }
 
-    /// What the cache had is removed: it is given to no client any more.
-    func forgetStale() {
-        race.forgetStale()
-        a.forgetCached()
-        aaaa.forgetCached()
+    /// What the cache has no longer is given to no client any more.
+    func forgetRemoved() {
+        for part in [Race.Part.a, .aaaa] where self[part].stale != nil && store.cached(key, type(of: part)) == nil {
+            forgetStale(part)
+        }
+    }
+
+    func forgetStale(_ part: Race.Part) {
+        race.forgetStale(part)
+        self[part].forgetCached()
     }
 
     private var waiters: [(client: Int, waiter: Waiter)] {

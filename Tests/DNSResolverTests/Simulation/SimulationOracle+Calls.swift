@@ -25,6 +25,7 @@ extension SimulationOracle {
             where other.network == ask.network && other.epoch == ask.epoch
                 && !Set(other.types).isDisjoint(with: ask.types) && other.ended.map({ $0 > ask.at }) ?? true
                 && [ask, other].allSatisfy({ max(ask.at, other.at) <= $0.flightBegan + .milliseconds(1_900) })
+                && ![ask, other].contains(where: { isShortened($0, in: chronicle) })
             {
                 faults.append("waste: asked twice at the same time, first \(other), then \(ask)")
             }
@@ -34,6 +35,17 @@ extension SimulationOracle {
             }
         }
         return faults
+    }
+
+    /// Whether its race began late, for a client that had waited, perhaps for the family that is preferred: one with its whole
+    /// time does not share it.
+    private func isShortened(_ ask: Chronicle.Ask, in chronicle: Chronicle) -> Bool {
+        let isPreferring = [.ipv4, .ipv6].contains(chronicle.reigns[ask.epoch.policy].policy.families)
+        let first = chronicle.asks.first {
+            $0.name == ask.name && $0.flightBegan == ask.flightBegan && $0.isSigned == ask.isSigned
+                && $0.epoch == ask.epoch && (!isPreferring || $0.types == ask.types)
+        }
+        return first.map { $0.at > $0.flightBegan + .milliseconds(100) } ?? false
     }
 
     /// Whether the policy lets this source be asked this question (sections 1 to 4 and 7).
@@ -76,11 +88,13 @@ extension SimulationOracle {
             return other.name == ask.name && other.isSigned == ask.isSigned && other.network == ask.network
                 && other.epoch == ask.epoch
         }
-        // One before it that was not asked was in backoff, and has failed.
+        // One before it that was not asked in this race was in backoff, and has failed.
         let order = chronicle.reigns[ask.epoch.policy].providers(for: ask.name, ask.types[0], in: plan)
         guard
             order.prefix(while: { $0 != number }).allSatisfy({ earlier in
-                others.contains { chronicle.asks[$0].giver == .provider(earlier) }
+                others.contains {
+                    chronicle.asks[$0].giver == .provider(earlier) && chronicle.asks[$0].flightBegan == ask.flightBegan
+                }
             })
         else { return false }
         // Of a provider that is asked for each family apart, the failure or silence of one is that of the provider.
