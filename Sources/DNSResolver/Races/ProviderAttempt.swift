@@ -8,7 +8,9 @@ final class ProviderAttempt {
     let place: Int
     let candidate: Candidate
     let began: Instant
-    private let types: [RecordType]
+    let types: [RecordType]
+    /// Whether it is the second one at its address.
+    var isRepeated = false
     /// While it may be under way.
     private var request: (any Cancellable)?
 
