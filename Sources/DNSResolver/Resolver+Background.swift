@@ -27,8 +27,9 @@ extension Resolver {
 
     /// Returns when both families of a name have their answers, or will not get any.
     private func lookUp(_ name: Name, evenIfFresh: Bool) async {
-        for (key, type) in openQuestions(name, evenIfFresh: evenIfFresh).dropLast() { startInBackground(key, type) }
-        guard let (key, type) = openQuestions(name, evenIfFresh: evenIfFresh).last else { return }
+        var open = openQuestions(name, evenIfFresh: evenIfFresh)
+        guard let (key, type) = open.popLast() else { return }
+        for (key, type) in open { startInBackground(key, type) }
         await withCheckedContinuation { continuation in
             startInBackground(key, type) { continuation.resume() }
         }

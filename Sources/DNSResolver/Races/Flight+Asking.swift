@@ -87,7 +87,9 @@ extension Flight {
         switch result {
         case .answer(let answer):
             (found.answer, said) = admitted(answer, part)
-            sharing?.share(answer, type, of: attempt.candidate.index, from: server)
+            if attempt.candidate.provider.isAuthenticated {
+                sharing?.share(answer, type, of: attempt.candidate.index, from: server)
+            }
         case .indeterminateEmpty(let ttl):
             found.answer = .empty(key.name, sent: ttl)
             self[part].providerFailure = .unusable("empty, for a reason that the service does not give")

@@ -138,6 +138,24 @@ struct SharedAnswersTests {
         #expect(network.shared.asked.isEmpty && network.shared.written.isEmpty)
     }
 
+    @Test @Loop func `beside a provider over HTTPS, what one over plain http answers is not shared`() async throws {
+        let clock = ManualClock()
+        let (shared, lookup) = (Shared(clock), Lookup())
+        let https = FakeUpstream("https", .failure(.network("down")), clock: clock)
+        let plain = FakeUpstream("plain", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
+        let providers = [
+            FakeProvider("https", addresses: [https]),
+            FakeProvider("plain", addresses: [plain], isAuthenticated: false),
+        ]
+        let set = ProviderSet(providers: providers, clock: clock) { _ in }
+        let lines = SourceLines(
+            mode: .httpdnsFirst, providers: set, localDNS: https, forwarders: [], shared: shared)
+        lookup.begin(lines, providers: 2, [.a], route: .protect(explicit: false), clock: clock)
+        await clock.advance(by: .seconds(3))
+        #expect(lookup.sources[.a] == .provider(index: 1))
+        #expect(shared.asked.count == 1 && shared.written.isEmpty)
+    }
+
     @Test(arguments: [Route.bypass, .portal]) @Loop
     func `only names that go to the providers are looked up`(route: Route) async throws {
         let network = Network()
