@@ -222,7 +222,7 @@ package final class Resolver {
     }
 
     private func noBinding(for question: Question) -> Response? {
-        PackedAnswer(.negative(name: question.name, ttl: Flight.failedServiceBindingTTL), for: question)
+        PackedAnswer(.negative(name: question.name, ttl: Flight.madeTTL), for: question)
             .map { Response(.answer($0, age: 0), from: .source(store.tag(of: .rule), .rule)) }
     }
 

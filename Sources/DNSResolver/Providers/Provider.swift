@@ -38,7 +38,7 @@ package protocol Provider: AnyObject, Sendable {
     func leftOut()
 
     /// Whether it may be asked beside another provider that is slow; false avoids the cost of a metered one, which is
-    /// then asked only after the others have failed, or after `Budget.spared`.
+    /// then asked only after the others have failed, or after 0.9 s (Documentation/Strategy.md).
     nonisolated var mayHedge: Bool { get }
 
     /// Backoff of the account: refused credentials. Written by `Probes`.

@@ -22,7 +22,7 @@ extension Flight {
                 break
             }
             environment.failures.failed(
-                key, type, isTransport: isSilent(part), error: error, at: clock.now, asked: ends - Budget.answer)
+                key, type, isTransport: isSilent(part), error: error, at: clock.now, asked: began)
         }
         return outcome
     }
@@ -49,13 +49,13 @@ extension Flight {
             if answer.rank == .verified { found.source = .verifiedLocalDNS }
             return give(found, part, life: answer.life, isStored)
         case .family:
-            var made = Answer.negative(name: key.name, ttl: answer.life ?? Self.madeLife)
+            var made = Answer.negative(name: key.name, ttl: answer.life ?? Self.madeTTL)
             if answer.kind == .nxDomain { made.responseCode = .nameError }
             return give(FlightLane.Found(made), part, life: answer.life, isStored)
         case .translation:
             return translated(answer, part, isStored)
         case .nowhere where answer.kind == .noData:
-            let made = Answer.negative(name: key.name, ttl: Self.failedServiceBindingTTL)
+            let made = Answer.negative(name: key.name, ttl: Self.madeTTL)
             return give(FlightLane.Found(made), part, life: nil, isStored)
         case .nowhere(isForged: true):
             return .failure(
@@ -65,8 +65,6 @@ extension Flight {
         case .preset, .nowhere, .cache: return .failure(reason(part))
         }
     }
-
-    private static var madeLife: UInt32 { 5 }
 
     /// - Parameter life: seconds for which it lives at most; nil: its TTL.
     private func give(_ found: FlightLane.Found, _ part: Race.Part, life: UInt32?, _ isStored: Bool) -> Outcome {
@@ -109,7 +107,7 @@ extension Flight {
         let denial = self[part].found.last
         let ipv4 = ipv4Answer(isStale: answer.rank == .stale)
         let source = [denial?.source, ipv4?.source].compactMap(\.self).max { $0.worth > $1.worth } ?? .rule
-        let longest = min(denial?.answer.translationTTL ?? Self.madeLife, answer.life ?? .max)
+        let longest = min(denial?.answer.translationTTL ?? Self.madeTTL, answer.life ?? .max)
         guard let ipv4, case .prefix(let prefix) = policy.translation, !ipv4.answer.hasSignatures,
             denial?.answer.hasSignatures != true, let made = prefix.translated(ipv4.answer, longest: longest)
         else {

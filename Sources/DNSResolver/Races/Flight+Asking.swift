@@ -58,7 +58,7 @@ extension Flight {
     /// Whether a question goes out again at the same address: its connection may have been dead, and there is no other
     /// address.
     private func mayRepeat(_ attempt: ProviderAttempt, _ reply: UpstreamReply) -> Bool {
-        guard !attempt.isRepeated, isRunning, clock.now <= ends - (Budget.answer - Budget.lastStart),
+        guard !attempt.isRepeated, isRunning, clock.now <= began + Budget.lastStart,
             reply.failure == .timeout, let number = line.rules.line[attempt.place].provider
         else { return false }
         return line.members[number].endpoints.count == 1 && attempt.candidate.isUsable
@@ -75,8 +75,6 @@ extension Flight {
     private var holdsDenials: Bool {
         policy.translation == .awaited && policy.translates(.aaaa, key) && clock.now < began + Translation.longestWait
     }
-
-    private var began: Instant { ends - Budget.answer }
 
     /// Keeps what a provider has said of a type.
     private func take(_ result: UpstreamResult, of attempt: ProviderAttempt, _ part: Race.Part) -> Race.Reply? {
@@ -105,7 +103,7 @@ extension Flight {
         if line.rules.isGuarded, !answer.isNegative(for: type) {
             // 5.4
             guard let left = answer.withoutHints(type, keepsSigned: key.dnssecOK) else {
-                return (.negative(name: key.name, ttl: Self.failedServiceBindingTTL), .noData)
+                return (.negative(name: key.name, ttl: Self.madeTTL), .noData)
             }
             return (left, UpstreamResult.answer(left).said(type))
         }
@@ -115,8 +113,8 @@ extension Flight {
         return (left, UpstreamResult.answer(left).said(type))
     }
 
-    /// Seconds for which "no service binding" is cached when the providers that could answer have failed.
-    static var failedServiceBindingTTL: UInt32 { 5 }
+    /// Seconds for which a denial is cached that is made here.
+    static var madeTTL: UInt32 { 5 }
 
     /// Waits for the probes of the providers that are asked as soon as they have answered one.
     func awaitProbes() {

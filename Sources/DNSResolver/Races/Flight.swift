@@ -123,6 +123,9 @@ package final class Flight {
     /// Whether clients wait, or a better answer may come.
     var isRunning: Bool { state == .racing && race.isRunning }
 
+    /// When the query arrived that began it.
+    var began: Instant { ends - Budget.answer }
+
     /// How many clients wait.
     var waiterCount: Int { (first == nil ? 0 : 1) + further.count }
 
@@ -155,7 +158,7 @@ package final class Flight {
     ) -> Bool {
         // An answer that may not be cached is shared no longer than the race is joined.
         guard state == .racing, let part = part(of: type),
-            self[part].given == nil || race.isRunning(part) || clock.now <= ends - (Budget.answer - Budget.lastStart)
+            self[part].given == nil || race.isRunning(part) || clock.now <= began + Budget.lastStart
         else { return false }
         // One that has its whole time shares no race that another's has shortened.
         guard !isLate || deadline <= ends || ends - clock.now >= Budget.lastStart else { return false }
