@@ -1,3 +1,4 @@
+import DNSResolver
 import HTTPDNS
 import Scheduling
 
@@ -15,6 +16,8 @@ struct ServicePace {
     private static let firstWait: Duration = .milliseconds(150)
     /// The most times that a wait is doubled.
     private static let doublings = 8
+    /// The time that a request which is sent again has for its answer.
+    private static let answerTime = Budget.answer - Budget.lastStart
     /// How long a service that answers nothing else is asked again.
     private static let patience: Duration = .milliseconds(900)
 
@@ -48,7 +51,7 @@ struct ServicePace {
     ///   - sent: the round in which it was sent.
     ///   - underWay: how many requests are under way, without it.
     ///   - capacity: the most that there may be at once.
-    ///   - end: until when it may be sent again.
+    ///   - end: until when its answer is of use.
     mutating func refused(
         _ response: HTTPResponse, waits: Int, sent: Int, underWay: Int, capacity: Int, until end: Instant,
         at now: Instant
@@ -65,7 +68,7 @@ struct ServicePace {
         let usual = Self.firstWait * (1 << min(waits, Self.doublings))
         let wanted = Duration.seconds(Int64(response.retryAfter ?? 0))
         // A question that cannot wait as long as wanted is sent again all the same: else another source would answer it.
-        let wait = [max(usual, wanted), usual].first { now + $0 < end }
+        let wait = [max(usual, wanted), usual].first { now + $0 + Self.answerTime <= end }
         let first = since ?? (wait == wanted ? now + wanted : now)
         since = first
         return now - first < Self.patience ? wait : nil

@@ -57,14 +57,19 @@ struct ServicePaceTests {
         #expect(refuse(&pace, waits: waits, within: .seconds(60)) == .milliseconds(wait))
     }
 
-    @Test func `a request is sent again in its time alone, and when the service says if that is in its time`() {
+    @Test func `a request is sent again while its answer has 0.4 s, and when the service says if that is in its time`()
+    {
         var pace = ServicePace()
-        #expect(refuse(&pace, within: .milliseconds(150)) == nil)
-        #expect(refuse(&pace, waits: 3, within: .milliseconds(1_200)) == nil)
+        #expect(refuse(&pace, within: .milliseconds(549)) == nil)
+        #expect(refuse(&pace, within: .milliseconds(550)) == .milliseconds(150))
+        #expect(refuse(&pace, waits: 3, within: .milliseconds(1_599)) == nil)
         #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: 1)) == .seconds(1))
+        #expect(
+            refuse(&pace, HTTPResponse(status: 503, retryAfter: 1), waits: 1, within: .milliseconds(1_399))
+                == .milliseconds(300))
         #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: 2)) == .milliseconds(150))
         #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: .max)) == .milliseconds(150))
-        #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: 2), within: .milliseconds(150)) == nil)
+        #expect(refuse(&pace, HTTPResponse(status: 503, retryAfter: 2), within: .milliseconds(549)) == nil)
     }
 
     @Test func `a service that answers nothing for 0.9 s has failed, and one that answers has not`() {
