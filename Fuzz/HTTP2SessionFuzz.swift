@@ -109,7 +109,7 @@ private final class Stage {
     private func begin(body: [UInt8]?) {
         guard streams.count < HTTPLimits.streams, session.mayOpen else { return }
         let request = HTTPRequest(target: "/", headers: [["Content-Type", "text/plain"]], body: body)
-        let stream = HTTP2Stream(request, repliesBefore: 0, hasWaited: false, at: Instant(nanoseconds: 0))
+        let stream = HTTP2Stream(request, at: Instant(nanoseconds: 0))
         guard (try? session.open(stream, path: request.target)) != nil else { return }
         streams.append(stream)
         ids.append(stream.id)

@@ -66,7 +66,7 @@ private final class Run {
         let request = try format.request(for: question, at: 0)
         sent += 1
         // Under callgrind the first handshake alone may take a second.
-        _ = transfers.begin(request, timeout: .seconds(10), deadline: loop.now + .seconds(20)) { [self] result in
+        _ = transfers.begin(request, deadline: loop.now + .seconds(20)) { [self] result in
             take(result, question)
         }
     }

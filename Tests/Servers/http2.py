@@ -23,9 +23,12 @@ show the last:
   cut           half a reply, and the stream ends without an error (RST_STREAM, NO_ERROR)
   chaos         each request's body is sent back, or one of many things is done instead that a server should not do; which, the
                 connection's number decides as the seed of a generator
+  doh           each question (GET of RFC 8484) has the address 192.0.2.1, but that for a name which begins with `fin`, `reset`
+                or `goodbye` ends the connection so, with all that is under way on it
   confuse       a frame on a stream that was never opened, which is an error of the connection; it stays open
 """
 
+import base64
 import io
 import os
 import random
@@ -156,6 +159,93 @@ class Chaos:
             self.connection.sendall(frame(DATA, END_STREAM, late, rest))
 
 
+def codes() -> dict[str, str]:
+    """The codes of the characters of URLs: by length, and of one length in the order of the characters (RFC 7541 appendix B)."""
+    result, code = {}, 0
+    for length, characters in (
+        (5, "012aceiost"),
+        (6, " %-./3456789=A_bdfghlmnpru"),
+        (7, ":BCDEFGHIJKLMNOPQRSTUVWYjkqvwxyz"),
+        (8, "&*,;XZ"),
+        (9, ""),
+        (10, '!"()?'),
+    ):
+        for character in characters:
+            result[f"{code:0{length}b}"] = character
+            code += 1
+        code <<= 1
+    return result
+
+
+CODES = codes()
+
+
+def number(block: bytes, at: int, bits: int) -> tuple[int, int]:
+    """A number, and where the next thing begins (RFC 7541 section 5.1)."""
+    value, at = block[at] & ((1 << bits) - 1), at + 1
+    if value < (1 << bits) - 1:
+        return value, at
+    shift = 0
+    while True:
+        value, shift, at = value + ((block[at] & 127) << shift), shift + 7, at + 1
+        if block[at - 1] < 128:
+            return value, at
+
+
+def path(block: bytes) -> str:
+    """The `:path` of a request, which is a literal with the name's number (RFC 7541 section 6.2)."""
+    at = 0
+    while at < len(block):
+        first = block[at]
+        if first & 128 or first & 224 == 32:
+            # A whole field, or the size of the table.
+            _, at = number(block, at, 7 if first & 128 else 5)
+            continue
+        index, at = number(block, at, 6 if first & 64 else 4)
+        for is_value in [True] if index else [False, True]:
+            is_coded = block[at] & 128
+            length, at = number(block, at, 7)
+            text, at = block[at : at + length], at + length
+            if is_value and index in (4, 5):
+                return decoded(text) if is_coded else text.decode()
+    return ""
+
+
+def decoded(text: bytes) -> str:
+    result, code = "", ""
+    for bit in "".join(f"{byte:08b}" for byte in text):
+        code += bit
+        if code in CODES:
+            result, code = result + CODES[code], ""
+    return result
+
+
+def answer(connection: ssl.SSLSocket, stream: int, block: bytes) -> None:
+    """Answers the DNS query of a request, or ends the connection at its name."""
+    text = path(block).partition("dns=")[2]
+    query = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    name = query[13 : 13 + query[12]]
+    end = query.index(b"\0", 12) + 5
+    if name.startswith((b"reset", b"fin", b"goodbye")):
+        # What was sent with it is under way then.
+        time.sleep(0.01)
+        if name.startswith(b"goodbye"):
+            connection.sendall(frame(GOAWAY, 0, 0, struct.pack(">II", stream + 100, NO_ERROR)))
+        if name.startswith(b"reset"):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            socket.close(connection.detach())
+        else:
+            connection.shutdown(socket.SHUT_RDWR)
+        return
+    is_ipv4 = query[end - 4 : end - 2] == b"\0\1"
+    record = b"\xc0\x0c" + query[end - 4 : end] + struct.pack(">IH", 60, 4) + bytes([192, 0, 2, 1])
+    head = query[:2] + b"\x81\x80\0\1" + (b"\0\1" if is_ipv4 else b"\0\0") + bytes(4)
+    body = head + query[12:end] + (record if is_ipv4 else b"")
+    # The media type is a literal with the name's number.
+    fields = b"\x88\x0f\x10\x17application/dns-message"
+    connection.sendall(frame(HEADERS, END_HEADERS, stream, fields) + frame(DATA, END_STREAM, stream, body))
+
+
 def serve(
     plain: socket.socket, context: ssl.SSLContext, streams: int, behaviour: str, number: int, goodbyes: io.TextIOBase
 ) -> None:
@@ -188,6 +278,8 @@ def serve(
                 goodbyes.write(f"{number}\n")
             elif behaviour == "chaos":
                 chaos.take(kind, flags, stream, payload)
+            elif kind == HEADERS and behaviour == "doh":
+                answer(connection, stream, payload)
             elif kind == HEADERS:
                 behave(behaviour, connection, stream)
 

@@ -42,8 +42,8 @@ extension Configuration {
         package var monthlyLimit = 0
         /// Whether it may be asked beside another provider that is slow, or only after the others have failed.
         package var hedge = true
-        /// From dispatch of one attempt; 10 ms to 10 s.
-        package var timeout = Duration.seconds(1)
+        /// The silence after which an address is probed, and the most time for that; 10 ms to 10 s.
+        package var timeout = Duration.milliseconds(900)
 
         package init() {}
 
@@ -127,7 +127,7 @@ extension Configuration {
                 shapesAnswers: false, "Whether it is asked beside another provider that is slow."),
             Setting(
                 "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10)),
-                shapesAnswers: false, "How long one attempt may take."),
+                shapesAnswers: false, "After how long a silent address is probed."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {

@@ -27,6 +27,9 @@ package protocol Endpoint: AnyObject, Sendable {
     ///   - done: called once, on the loop, never before this returns; not after `cancel()`.
     func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable
 
+    /// How long a question may have no answer before the address is suspect.
+    nonisolated var silence: Duration { get }
+
     /// Sends no further request on the existing connections: the address is in backoff.
     func retireConnections()
 
@@ -35,5 +38,7 @@ package protocol Endpoint: AnyObject, Sendable {
 }
 
 extension Endpoint {
+    package nonisolated var silence: Duration { .milliseconds(900) }
+
     package var pace: Int? { nil }
 }

@@ -36,7 +36,7 @@ final class Probes {
 
     /// Called when a question that began at `began` has no answer from this address: probes it, unless it answers
     /// others.
-    private func suspect(_ candidate: Candidate, since began: Instant) {
+    func suspect(_ candidate: Candidate, since began: Instant) {
         if candidate.endpoint.health.isSuspect(since: began, at: clock.now) { begin(candidate) }
     }
 

@@ -28,7 +28,6 @@ extension Flight {
         attempts.remove(where: { $0 === attempt })
         let filter = policy.lines.providers.filter
         let reply = filter.isEmpty ? reply : filter.admitted(reply, to: key.name)
-        if mayRepeat(attempt, reply) { return sendAgain(attempt) }
         var (failed, refused) = (Race.Parts(), Race.Parts())
         var said: (a: Race.Reply?, aaaa: Race.Reply?) = (nil, nil)
         reply.results.forEach { type, result in
@@ -53,22 +52,6 @@ extension Flight {
         if said.a != nil || said.aaaa != nil { run(.replied(attempt.place, a: said.a, aaaa: said.aaaa)) }
         if !refused.isEmpty { run(.refused(attempt.place, refused)) }
         if !failed.isEmpty { run(.failed(attempt.place, failed)) }
-    }
-
-    /// Whether a question goes out again at the same address: its connection may have been dead, and there is no other
-    /// address.
-    private func mayRepeat(_ attempt: ProviderAttempt, _ reply: UpstreamReply) -> Bool {
-        guard !attempt.isRepeated, isRunning, clock.now <= began + Budget.lastStart,
-            reply.failure == .timeout, let number = line.rules.line[attempt.place].provider
-        else { return false }
-        return line.members[number].endpoints.count == 1 && attempt.candidate.isUsable
-    }
-
-    private func sendAgain(_ attempt: ProviderAttempt) {
-        let again = ProviderAttempt(attempt.candidate, at: attempt.place, attempt.types, began: clock.now)
-        again.isRepeated = true
-        attempts.append(again)
-        again.begin(for: self)
     }
 
     /// Whether "no IPv6 address" waits for the network's prefix: the policy that has it gives the flight up.

@@ -234,6 +234,7 @@ package final class Flight {
         let now = clock.now
         var next = race.wake(after: now)
         if let firstDeadline { next = min(next ?? firstDeadline, firstDeadline) }
+        attempts.forEach { if let due = $0.silenceDue { next = min(next ?? due, due) } }
         guard next != alarm || timer == nil else { return }
         timer?.cancel()
         alarm = next
@@ -244,6 +245,7 @@ package final class Flight {
         (timer, alarm) = (nil, nil)
         let now = clock.now
         if firstDeadline.map({ $0 <= now }) ?? false, now < ends { loseLate(at: now) }
+        attempts.forEach { $0.noteSilence(at: now, to: policy.lines.providers.probes) }
         run(.time)
     }
 

@@ -8,9 +8,9 @@ final class ProviderAttempt {
     let place: Int
     let candidate: Candidate
     let began: Instant
-    let types: [RecordType]
-    /// Whether it is the second one at its address.
-    var isRepeated = false
+    private let types: [RecordType]
+    /// When it will have been silent for so long that its address is suspect; nil: that was said.
+    private(set) var silenceDue: Instant?
     /// While it may be under way.
     private var request: (any Cancellable)?
 
@@ -19,6 +19,7 @@ final class ProviderAttempt {
         self.candidate = candidate
         self.types = types
         self.began = began
+        silenceDue = began + candidate.endpoint.silence
     }
 
     /// Begins it for a flight, which gets its reply.
@@ -32,6 +33,13 @@ final class ProviderAttempt {
             flight.policy.lines.providers.probes.note(reply, from: candidate, began: began)
             flight.received(reply, of: self)
         }
+    }
+
+    /// Has its address probed if that has been silent for too long. The request stays: one name may be slow.
+    func noteSilence(at now: Instant, to probes: Probes) {
+        guard let due = silenceDue, due <= now else { return }
+        silenceDue = nil
+        probes.suspect(candidate, since: began)
     }
 
     /// Cancels it. An address that is slower than another one, or than LocalDNS, is judged by that.

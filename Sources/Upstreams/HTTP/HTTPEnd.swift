@@ -6,9 +6,9 @@ enum HTTPEnd: Error {
     case reply(HTTPResponse, isHTTP2: Bool)
     /// The connection's certificate is not valid for the name; nothing was sent.
     case refusedName(UpstreamFailure)
-    /// The connection or its stream failed. A connection that had worked before may just have been closed: on a new one
-    /// the same request may succeed.
-    case broken(UpstreamFailure, wasReused: Bool)
+    /// The connection or the stream on which the request was sent failed. That may be another request's fault: alone on a new
+    /// connection the same request may succeed.
+    case broken(UpstreamFailure)
     /// The server has not processed the request, since it accepts no more on this connection (RFC 9113 section 8.7).
     /// - Parameter tookOthers: whether it processed others there.
     case unprocessed(UpstreamFailure, tookOthers: Bool)

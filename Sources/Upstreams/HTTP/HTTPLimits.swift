@@ -50,9 +50,12 @@ package enum HTTPLimits {
     /// Seconds of silence before the kernel's first TCP keep-alive probe, and between two probes.
     static let keepAliveIdle = 20
     static let keepAliveInterval = 5
-    /// The least time without a reply, while a request is outstanding, after which no further request is sent on a
-    /// connection.
-    static let silence: Duration = .seconds(1)
+    /// The connections for requests whose connection broke: one request at a time on each.
+    static let separateConnections = 64
+    /// The time without a reply after which the other end is asked for a sign of life (PING), and how long after that it is
+    /// dead without one.
+    package static let test: Duration = .milliseconds(300)
+    package static let silence: Duration = .milliseconds(600)
     /// The time since its last use after which a spare connection is renewed, while the old one is still usable.
     static let spareRenewal: Duration = .seconds(50)
     /// Seconds after which the file of trust anchors is read again.

@@ -13,7 +13,7 @@ struct HTTPShares {
     @Loop
     init(_ active: [HTTPTransfer]) {
         holdings = FairShare(capacity: active.count)
-        for transfer in active.sorted(by: { $0.end < $1.end }) { add(transfer) }
+        for transfer in active.sorted(by: { $0.deadline < $1.deadline }) { add(transfer) }
     }
 
     /// How many a network has.

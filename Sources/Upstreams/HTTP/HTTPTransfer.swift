@@ -22,11 +22,11 @@ protocol HTTPCarrier: AnyObject {
     /// Reads what has been received and was not read yet because the loop was busy: a reply may be among it.
     func readUnread()
 
-    /// Whether the connection of a transfer was closed from our side, since it may be dead.
-    func isEvicted(_ transfer: HTTPTransfer) -> Bool
+    /// Asks the other end of a transfer's connection for a sign of life.
+    func test(_ transfer: HTTPTransfer)
 
-    /// Whether the connection of a transfer whose time-out is over answers nothing at all.
-    func isSilent(for transfer: HTTPTransfer) -> Bool
+    /// Closes the connection of a transfer if it has given none since: its transfers are reported at the end of the turn.
+    func evictIfDead(_ transfer: HTTPTransfer)
 
     /// Closes what it is, since it may be dead. Its transfers are reported at the end of the turn.
     func evict()
@@ -43,18 +43,18 @@ final class HTTPTransfer: Cancellable {
     typealias Completion = @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
 
     let request: HTTPRequest
-    /// The time-out of an attempt, from its dispatch.
-    let timeout: Duration
     /// Called each time before the request is sent; nil: it may be sent.
     let permit: Permit?
     /// The client network in whose share it is.
     let holder: ClientNetwork
     /// Whether it is sent on a new connection opened for it.
     let isRenewing: Bool
-    /// When it ends in any case: at `deadline`, or, once dispatched, at the attempt's time-out if that is earlier.
-    var end: Instant
-    /// When the caller stops waiting.
+    /// When the caller stops waiting: it ends then in any case.
     let deadline: Instant
+    /// When something is due for it next: a test of its connection, or its end.
+    var due: Instant
+    /// What is due before its end.
+    var stage = Stage.queued
     /// Its place in the queue while it waits.
     var place: FairShare.Ticket?
     /// Its index in the list of active transfers; nil while it waits.
@@ -65,13 +65,11 @@ final class HTTPTransfer: Cancellable {
     var carrier: (any HTTPCarrier)?
     /// Its index among the requests that its carrier has sent; nil before it is sent.
     var slot: Int?
-    /// Whether its time-out runs: it was dispatched at least once.
-    var isStarted = false
     /// The name under which it is sent, as an index into `origin.hosts`.
     var host = 0
     /// Names whose certificate was rejected during this request.
     var refusedHosts: Set<Int> = []
-    /// The number of the address's replies when its time-out began to run.
+    /// The number of the address's replies when it was last sent.
     var repliesBefore = 0
     /// How often a server has not processed it.
     var refusals = 0
@@ -83,21 +81,29 @@ final class HTTPTransfer: Cancellable {
     var wait: LoopTimer?
     /// Whether it may be sent without calling `permit`: an earlier call allowed it, and the request was not processed.
     var isPermitted = false
-    /// Whether it was already sent again after its connection failed.
+    /// Whether it was already sent again after its connection was given up.
     var isRepeated = false
+    /// Whether a connection broke under it: it is sent again on one of its own, once.
+    var hasBroken = false
     /// Retained, and the connections with it, until the end.
     private var owner: (any HTTPTransferOwner)?
     private var done: Completion?
 
+    enum Stage {
+        /// Its end alone: it is not sent, or its connection was tested.
+        case queued
+        /// The connection's test, or the test's end.
+        case sent, tested
+    }
+
     init(
-        _ request: HTTPRequest, timeout: Duration, deadline: Instant, holder: ClientNetwork = .daemon,
+        _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork = .daemon,
         permit: Permit?, isRenewing: Bool = false, of owner: any HTTPTransferOwner,
         done: @escaping Completion
     ) {
         self.request = request
-        self.timeout = timeout
-        end = deadline
         self.deadline = deadline
+        due = deadline
         self.holder = holder
         self.permit = permit
         self.isRenewing = isRenewing

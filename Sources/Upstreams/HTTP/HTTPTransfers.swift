@@ -7,28 +7,33 @@ package import Scheduling
 /// All HTTP requests to one address of a service, on the address's own connections.
 ///
 /// Over TLS they share one HTTP/2 connection if the server supports it; else each uses one of a few connections.
-/// Requests above that capacity are queued, and an attempt's time-out starts at its dispatch.
+/// Requests above that capacity are queued. One whose connection broke is sent again, on a connection that it shares with no other:
+/// what a service does at one name says nothing about the names that were on the same connection.
 @Loop
 package final class HTTPTransfers: HTTPTransferOwner {
-    /// The least time between two scans of all transfers for overdue ones.
+    /// The least time between two scans of all transfers for due ones.
     private static let clockInterval: Duration = .milliseconds(1)
 
     package nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
     private let clock: any LoopClock
     private let http2: HTTP2Connections
+    /// For transfers under which a connection broke.
+    private let separate: HTTP2Connections
     /// Created by the first request that needs it. One that was replaced is released with its last request.
     private var http1: HTTP1Connections?
     /// Until when requests are sent over HTTP/1.1, since the server did not support HTTP/2 when last tried; nil: it did.
     private var refusalEnd: Instant?
     private let waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
+    /// The same of transfers under which a connection broke.
+    private let waitingSeparately = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
     /// Transfers on a connection, or waiting for one being opened; in no order.
     private var active: [HTTPTransfer] = []
     /// The active ones by client network, while others wait.
     private var shares: HTTPShares?
     /// The active request with a new connection opened for it.
     private var renewal: HTTPTransfer?
-    /// Scheduled for `alarm`, which is not later than the end of any transfer.
+    /// Scheduled for `alarm`, which is not later than what is due for any transfer.
     private var timer: LoopTimer?
     private var alarm = Instant(nanoseconds: 0)
     /// What the service has shown of how many requests at once it takes.
@@ -55,11 +60,16 @@ package final class HTTPTransfers: HTTPTransferOwner {
         self.origin = origin
         self.loop = loop
         self.clock = clock ?? loop
-        http2 = HTTP2Connections(origin, loop: loop)
+        http2 = HTTP2Connections(
+            origin, streams: HTTPLimits.streams, connections: HTTPLimits.connections, loop: loop)
+        separate = HTTP2Connections(origin, streams: 1, connections: HTTPLimits.separateConnections, loop: loop)
         if !usesHTTP2 { _ = try readyHTTP1() }
     }
 
-    isolated deinit { http2.abandonAll() }
+    isolated deinit {
+        http2.abandonAll()
+        separate.abandonAll()
+    }
 
     /// Called as a request is about to be sent on a connection that is ready, also when it is sent a second time.
     ///
@@ -67,10 +77,10 @@ package final class HTTPTransfers: HTTPTransferOwner {
     package typealias Permit = @Loop () -> Bool
 
     /// The numbers of active and of queued requests.
-    package var load: (active: Int, waiting: Int) { (active.count, waiting.count) }
+    package var load: (active: Int, waiting: Int) { (active.count, waiting.count + waitingSeparately.count) }
 
     /// The number of open connections, idle ones included. For tests.
-    package var openConnections: Int { http2.count + (http1?.count ?? 0) }
+    package var openConnections: Int { http2.count + separate.count + (http1?.count ?? 0) }
 
     /// Called with the reply, whatever its status, or with the reason why there is none.
     package typealias Completion = @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
@@ -78,7 +88,6 @@ package final class HTTPTransfers: HTTPTransferOwner {
     /// Sends a request, unless it is cancelled before it is dispatched; cancelled later, only its stream is reset.
     ///
     /// - Parameters:
-    ///   - timeout: the time-out of the attempt, from its dispatch.
     ///   - deadline: when it ends in any case, also while it is queued.
     ///   - holder: the client network in whose share of the active and of the queued requests it is.
     ///   - renewing: whether it is sent on a new connection opened for it, without being queued. When it is answered
@@ -88,12 +97,11 @@ package final class HTTPTransfers: HTTPTransferOwner {
     ///   - permit: nil: it may be sent.
     ///   - done: called once, never before this returns, and not after `cancel()`.
     package func begin(
-        _ request: HTTPRequest, timeout: Duration, deadline: Instant, holder: ClientNetwork = .daemon,
+        _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork = .daemon,
         renewing: Bool = false, permit: Permit? = nil, done: @escaping Completion
     ) -> any Cancellable {
         let transfer = HTTPTransfer(
-            request, timeout: timeout, deadline: deadline, holder: holder, permit: permit, isRenewing: renewing,
-            of: self, done: done)
+            request, deadline: deadline, holder: holder, permit: permit, isRenewing: renewing, of: self, done: done)
         if deadline <= loop.now {
             fail(transfer, .timeout)
         } else if renewing {
@@ -105,24 +113,27 @@ package final class HTTPTransfers: HTTPTransferOwner {
             }
         } else if waiting.isFull, !makeRoom(for: holder) {
             failOverloaded(transfer)
+        } else if waiting.count == 0, hasRoom {
+            dispatch(transfer)
         } else {
-            // A service with a longer time-out is not silent before that.
-            let silence = max(HTTPLimits.silence, timeout)
-            http2.evictSilent(for: silence)
-            if waiting.count == 0, hasRoom {
-                dispatch(transfer)
-            } else {
-                transfer.place = waiting.append(transfer, for: holder)
-                watchClock(until: deadline)
-                displaceActive(for: holder)
-            }
+            enqueue(transfer)
+            watchClock(until: deadline)
+            displaceActive(for: holder)
         }
         return transfer
     }
 
+    private func queue(of transfer: HTTPTransfer) -> FairQueue<HTTPTransfer> {
+        transfer.hasBroken ? waitingSeparately : waiting
+    }
+
+    private func enqueue(_ transfer: HTTPTransfer) {
+        transfer.place = queue(of: transfer).append(transfer, for: transfer.holder)
+    }
+
     /// Displaces a queued request of the client network that has the most. Returns false if there is none.
-    private func makeRoom(for holder: ClientNetwork) -> Bool {
-        guard let transfer = waiting.displace(for: holder) else { return false }
+    private func makeRoom(for holder: ClientNetwork, in queue: FairQueue<HTTPTransfer>? = nil) -> Bool {
+        guard let transfer = (queue ?? waiting).displace(for: holder) else { return false }
         transfer.place = nil
         failOverloaded(transfer)
         return true
@@ -135,7 +146,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     /// Takes the place of an active request of the client network that has most for one of `holder`, if that has
     /// fewer.
     ///
-    /// The displaced one waits in the queue again, and its time-out goes on: so its question is asked elsewhere in time.
+    /// The displaced one waits in the queue again.
     private func displaceActive(for holder: ClientNetwork) {
         guard active.count >= capacity else { return }
         var shares = self.shares ?? HTTPShares(active)
@@ -144,7 +155,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
         if let displaced {
             shares.remove(displaced)
             release(displaced)
-            displaced.place = waiting.append(displaced, for: displaced.holder)
+            enqueue(displaced)
         }
         self.shares = shares
         guard displaced != nil, hasRoom, let next = waiting.popFirst(of: holder) else { return }
@@ -159,8 +170,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     package func connect(timeout: Duration, done: @escaping @Loop () -> Void = {}) {
         http2.closeIdle(for: HTTPLimits.spareRenewal)
         _ = begin(
-            HTTPRequest(target: "/"), timeout: timeout, deadline: loop.now + timeout, permit: { false },
-            done: { _ in done() })
+            HTTPRequest(target: "/"), deadline: loop.now + timeout, permit: { false }, done: { _ in done() })
     }
 
     /// Closes all connections, since they may be dead after a change of network: requests in progress are sent once
@@ -168,6 +178,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     package func renewConnections() {
         refusalEnd = nil
         http2.evictAll()
+        separate.evictAll()
         http1?.evict()
         for transfer in active { transfer.carrier?.evict() }
     }
@@ -178,6 +189,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     /// Called when the address is in backoff: the fault may be one of its connections alone.
     package func retireConnections() {
         http2.retireAll()
+        separate.retireAll()
         http1 = nil
     }
 
@@ -193,7 +205,14 @@ package final class HTTPTransfers: HTTPTransferOwner {
             dispatch(transfer)
         }
         if waiting.count == 0 { shares = nil }
+        while hasRoom, mayAddSeparately, let transfer = waitingSeparately.popFirst({ _ in 0 }) {
+            transfer.place = nil
+            dispatch(transfer)
+        }
+        if waitingSeparately.count == 0 { separate.closeIdle(for: .zero) }
     }
+
+    private var mayAddSeparately: Bool { !usesHTTP2 || separate.hasRoom }
 
     private func dispatch(_ transfer: HTTPTransfer) {
         if transfer.refusedHosts.contains(preferredHost) {
@@ -203,7 +222,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
         }
         do throws(UpstreamFailure) {
             if usesHTTP2 {
-                try http2.add(transfer)
+                try (transfer.hasBroken ? separate : http2).add(transfer)
             } else {
                 try (transfer.isRenewing ? newHTTP1() : readyHTTP1()).add(transfer)
             }
@@ -214,12 +233,9 @@ package final class HTTPTransfers: HTTPTransferOwner {
         transfer.index = active.count
         active.append(transfer)
         shares?.add(transfer)
-        if !transfer.isStarted {
-            transfer.isStarted = true
-            transfer.end = min(transfer.end, loop.now + transfer.timeout)
-            transfer.repliesBefore = replies
-        }
-        watchClock(until: transfer.end)
+        transfer.repliesBefore = replies
+        (transfer.stage, transfer.due) = (.sent, min(transfer.deadline, loop.now + HTTPLimits.test))
+        watchClock(until: transfer.due)
     }
 
     private func readyHTTP1() throws(UpstreamFailure) -> HTTP1Connections {
@@ -239,26 +255,17 @@ package final class HTTPTransfers: HTTPTransferOwner {
         loop.atTurnEnd { transfer.finish(.failure(failure)) }
     }
 
-    /// Sends a transfer again, in the place that it had if that is still free; its time-out goes on. A renewal is sent
-    /// on another new connection in any case.
+    /// Sends a transfer again, in the place that it had if that is still free. A renewal is sent on another new connection
+    /// in any case.
     private func repeatLater(_ transfer: HTTPTransfer) {
-        if transfer.isRenewing || hasRoom {
+        let queue = queue(of: transfer)
+        if transfer.isRenewing || hasRoom && (!transfer.hasBroken || mayAddSeparately) {
             dispatch(transfer)
-        } else if waiting.isFull, !makeRoom(for: transfer.holder) {
+        } else if queue.isFull, !makeRoom(for: transfer.holder, in: queue) {
             failOverloaded(transfer)
         } else {
-            transfer.place = waiting.append(transfer, for: transfer.holder)
+            enqueue(transfer)
         }
-    }
-
-    /// Sends a transfer again as if it had not been sent: its connection's failure is no fault of the
-    /// request.
-    private func repeatUnsent(_ transfer: HTTPTransfer) {
-        transfer.isRepeated = true
-        transfer.isStarted = false
-        transfer.end = transfer.deadline
-        watchClock(until: transfer.end)
-        repeatLater(transfer)
     }
 
     /// Withdraws a transfer from its connection.
@@ -270,6 +277,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
             last.index = index
         }
         shares?.remove(transfer)
+        (transfer.stage, transfer.due) = (.queued, transfer.deadline)
         transfer.carrier?.withdraw(transfer)
     }
 
@@ -295,54 +303,57 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     private func withdraw(_ transfer: HTTPTransfer) {
         transfer.wait.take()?.cancel()
-        if let place = transfer.place.take() { waiting.remove(place) }
+        if let place = transfer.place.take() { queue(of: transfer).remove(place) }
         release(transfer)
         endRenewal(transfer)
     }
 
     /// Ensures that transfers are scanned at `end`.
     ///
-    /// One timer serves all transfers. Most end long before their time-out, so it is rescheduled only for an earlier
+    /// One timer serves all transfers. Most end long before anything is due, so it is rescheduled only for an earlier
     /// end.
     private func watchClock(until end: Instant) {
         if let timer, timer.isPending, alarm <= end { return }
         timer?.cancel()
         alarm = end
-        timer = loop.schedule(at: end) { [weak self] in self?.endOverdue() }
+        timer = loop.schedule(at: end) { [weak self] in self?.lookAtDue() }
     }
 
-    private func endOverdue() {
+    private func lookAtDue() {
         let now = loop.now
-        var overdue: [HTTPTransfer] = []
+        var due: [HTTPTransfer] = []
         var next: Instant?
-        func look(at transfer: HTTPTransfer) {
-            if transfer.end <= now {
-                overdue.append(transfer)
-            } else {
-                next = min(next ?? transfer.end, transfer.end)
-            }
+        func sort(_ transfer: HTTPTransfer) {
+            if transfer.due <= now { due.append(transfer) } else { next = min(next ?? transfer.due, transfer.due) }
         }
-        for transfer in active { look(at: transfer) }
-        for transfer in waiting.all { look(at: transfer) }
+        for transfer in active { sort(transfer) }
+        for transfer in waiting.all { sort(transfer) }
+        for transfer in waitingSeparately.all { sort(transfer) }
         if let next { watchClock(until: max(next, now + Self.clockInterval)) }
-        for transfer in overdue where !transfer.isEnded && transfer.end <= now {
+        for transfer in due where !transfer.isEnded && transfer.due <= now {
             transfer.carrier?.readUnread()
-            guard !transfer.isEnded, transfer.end <= now else { continue }
-            // The first of several on a dead connection has just closed it: the others must not count as failures of
-            // the address.
-            let isEvicted = transfer.carrier?.isEvicted(transfer) == true
-            if isEvicted, !transfer.isRepeated {
-                release(transfer)
-                repeatUnsent(transfer)
-            } else {
-                timeOut(transfer)
-            }
+            if !transfer.isEnded, transfer.due <= now { look(at: transfer, now) }
         }
         fill()
     }
 
-    /// Ends a transfer whose time is up: resets its stream, and closes its connection only if that is silent. With
-    /// HTTP/1.1 each transfer has its own connection, which is closed with it.
+    /// Tests a transfer's connection: a slow service answers the test, so its request stays; a dead one does not, and what waits there
+    /// is sent again.
+    private func look(at transfer: HTTPTransfer, _ now: Instant) {
+        switch transfer.stage {
+        case _ where transfer.deadline <= now: return timeOut(transfer)
+        case .queued: return
+        case .sent:
+            (transfer.stage, transfer.due) = (.tested, min(transfer.deadline, now + HTTPLimits.silence))
+            transfer.carrier?.test(transfer)
+        case .tested:
+            (transfer.stage, transfer.due) = (.queued, transfer.deadline)
+            transfer.carrier?.evictIfDead(transfer)
+        }
+        watchClock(until: transfer.due)
+    }
+
+    /// Ends a transfer whose time is up. With HTTP/2 its stream is reset; with HTTP/1.1 its connection is closed.
     private func timeOut(_ transfer: HTTPTransfer) {
         let failure: UpstreamFailure =
             if transfer.index == nil {
@@ -350,10 +361,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
             } else {
                 replies == transfer.repliesBefore ? .timeout : .slow
             }
-        let carrier = transfer.carrier
-        let isSilent = carrier?.isSilent(for: transfer) == true
         withdraw(transfer)
-        if isSilent { carrier?.evict() }
         transfer.finish(.failure(failure))
     }
 
@@ -371,9 +379,11 @@ package final class HTTPTransfers: HTTPTransferOwner {
             if !transfer.isRenewing, waits(transfer, response) { break }
             transfer.finish(Self.readable(response))
         case .refusedName(let failure): refuseHost(of: transfer, failure)
-        case .evicted where !transfer.isRepeated: repeatUnsent(transfer)
-        case .broken(_, wasReused: true) where !transfer.isRepeated:
+        case .evicted where !transfer.isRepeated:
             transfer.isRepeated = true
+            repeatLater(transfer)
+        case .broken where !transfer.hasBroken && !transfer.isRenewing:
+            transfer.hasBroken = true
             repeatLater(transfer)
         case .unprocessed(_, let tookOthers)
         where transfer.refusals < (tookOthers ? HTTPLimits.requests : HTTPLimits.refusals):
@@ -383,14 +393,14 @@ package final class HTTPTransfers: HTTPTransferOwner {
         case .lacksHTTP2(let time):
             refusalEnd = clock.now + time
             repeatLater(transfer)
-        case .evicted(let failure), .broken(let failure, _), .unprocessed(let failure, _),
+        case .evicted(let failure), .broken(let failure), .unprocessed(let failure, _),
             .failed(let failure):
             // The server may use another HTTP version now.
             if case .network = failure { refusalEnd = nil }
             endRenewal(transfer)
             transfer.finish(.failure(failure))
         }
-        if waiting.count > 0 { fill() }
+        if waiting.count > 0 || separate.count > 0 { fill() }
     }
 
     /// Has a request wait that the service refuses for now, and learns the service's pace. A request on a connection of its own
@@ -412,12 +422,10 @@ package final class HTTPTransfers: HTTPTransferOwner {
         else { return false }
         transfer.waits += 1
         transfer.isPermitted = true
-        transfer.isStarted = false
-        transfer.end = transfer.deadline
         transfer.wait = clock.schedule(at: now + wait) { [weak self] in
             transfer.wait = nil
             guard let self, !transfer.isEnded else { return }
-            watchClock(until: transfer.end)
+            watchClock(until: transfer.due)
             repeatLater(transfer)
         }
         return true

@@ -82,7 +82,7 @@ package final class WebDocument {
             let transfers = try HTTPTransfers(origin, loop: loop)
             let request = HTTPRequest(target: path, headers: tag.map { [["If-None-Match", $0]] } ?? [])
             let result = await withCheckedContinuation { continuation in
-                _ = transfers.begin(request, timeout: Self.timeout, deadline: loop.now + Self.timeout) {
+                _ = transfers.begin(request, deadline: loop.now + Self.timeout) {
                     continuation.resume(returning: $0)
                 }
             }

@@ -51,7 +51,7 @@ final class HTTP1Connections: HTTPCarrier {
         do throws(CurlError) {
             let handle = if let spare = idle.popLast() { spare } else { try newHandle() }
             // A second idle connection may be dead like the first.
-            try handle.prepare(transfer, isFresh: transfer.isRepeated)
+            try handle.prepare(transfer, isFresh: transfer.isRepeated || transfer.hasBroken)
             unsafe try multi.add(handle.pointer)
             busy.append(handle)
             limitConnections()
@@ -83,12 +83,15 @@ final class HTTP1Connections: HTTPCarrier {
     /// libcurl reads whatever there is.
     func readUnread() {}
 
-    func isEvicted(_ transfer: HTTPTransfer) -> Bool {
-        busy.contains { $0.transfer === transfer && $0.isEvicted }
-    }
+    /// HTTP/1.1 has no question for it: the kernel knows whether the request has arrived.
+    func test(_ transfer: HTTPTransfer) {}
 
-    /// Each request has a connection to itself, which ends with it.
-    func isSilent(for transfer: HTTPTransfer) -> Bool { false }
+    func evictIfDead(_ transfer: HTTPTransfer) {
+        guard let connection = busy.first(where: { $0.transfer === transfer })?.connection,
+            connection.isUnacknowledged
+        else { return }
+        sockets.evict(connection)
+    }
 
     /// Shuts all connections down.
     func evict() {
@@ -120,7 +123,8 @@ final class HTTP1Connections: HTTPCarrier {
         }
         let failure = UpstreamFailure(code)
         if handle.isEvicted { return .evicted(failure) }
-        guard UpstreamFailure.isBrokenConnection(code) else { return .failed(failure) }
-        return .broken(failure, wasReused: handle.wasReused)
+        // Without one, the connection was never made.
+        let wasSent = handle.connection != nil
+        return wasSent && UpstreamFailure.isBrokenConnection(code) ? .broken(failure) : .failed(failure)
     }
 }

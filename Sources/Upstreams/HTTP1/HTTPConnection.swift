@@ -42,6 +42,14 @@ final class HTTPConnection {
         return true
     }
 
+    /// Whether the kernel waits for the other end to acknowledge what was sent.
+    var isUnacknowledged: Bool {
+        var info = tcp_info()
+        var length = socklen_t(MemoryLayout<tcp_info>.size)
+        return unsafe isOpen && getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0
+            && info.tcpi_unacked > 0
+    }
+
     private func readLocalPort() -> UInt16? {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -178,9 +178,6 @@ final class HTTPHandle {
         return .microseconds(first - sent)
     }
 
-    /// Whether the request was sent on a connection that was already open.
-    var wasReused: Bool { easy.long(CURLINFO_NUM_CONNECTS) == 0 }
-
     /// OpenSSL's verification result for the certificate; 0 is valid.
     var verification: Int? { easy.long(CURLINFO_SSL_VERIFYRESULT) }
 }

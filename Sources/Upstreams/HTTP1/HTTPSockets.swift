@@ -45,9 +45,13 @@ final class HTTPSockets {
     var willTellOfEvicted: Bool { !evicted.isEmpty }
 
     /// Shuts all connections down; libcurl is called for them before anything more is sent.
-    func evictAll() {
-        for connection in connections where connection.evict() { evicted.append(connection) }
-        if !evicted.isEmpty { settleLater() }
+    func evictAll() { for connection in connections { evict(connection) } }
+
+    /// Shuts one down.
+    func evict(_ connection: HTTPConnection) {
+        guard connection.evict() else { return }
+        evicted.append(connection)
+        settleLater()
     }
 
     // MARK: From libcurl

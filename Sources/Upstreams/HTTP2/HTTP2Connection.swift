@@ -48,13 +48,12 @@ final class HTTP2Connection: HTTPCarrier {
     private var unsent: [HTTP2Stream] = []
     /// Requests that could not be sent when the connection became ready, and why; not reported yet.
     private var refused: [(HTTPTransfer, UpstreamFailure)] = []
-    private var silence = ConnectionSilence()
+    /// When the other end was asked for a sign of life; nil: it has given one since.
+    private var tested: Instant?
     /// Whether a request has been answered on this connection.
     private var hasServed = false
     /// Whether it takes no further request, and closes when its requests have ended.
     private var isRetired = false
-    /// Whether a request was queued but not yet sent.
-    private var hasNewRequests = false
     private var willFlush = false
 
     /// Starts to connect.
@@ -82,7 +81,7 @@ final class HTTP2Connection: HTTPCarrier {
 
     /// Whether a request may be added, sent now or when the connection is ready.
     func isUsable(at now: Instant) -> Bool {
-        guard isOpen, !isRetired else { return false }
+        guard isOpen, !isRetired, !isDead(at: now) else { return false }
         guard let session else { return true }
         return session.mayOpen && !isWorn(at: now)
     }
@@ -107,25 +106,22 @@ final class HTTP2Connection: HTTPCarrier {
     /// - Throws: `UpstreamFailure.cancelled`, or `UpstreamFailure.network` without memory.
     func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
         if let session {
-            try send(transfer, on: session, hasWaited: false)
+            try send(transfer, on: session)
         } else {
             pending.append(transfer)
         }
         transfer.carrier = self
     }
 
-    private func send(_ transfer: HTTPTransfer, on session: HTTP2Session, hasWaited: Bool) throws(UpstreamFailure) {
+    private func send(_ transfer: HTTPTransfer, on session: HTTP2Session) throws(UpstreamFailure) {
         guard transfer.isPermitted || transfer.permit?() ?? true else { throw .cancelled }
         transfer.isPermitted = false
-        let stream = HTTP2Stream(
-            transfer.request, isDocument: origin.hasDocuments, repliesBefore: session.replies, hasWaited: hasWaited,
-            at: loop.now)
+        let stream = HTTP2Stream(transfer.request, isDocument: origin.hasDocuments, at: loop.now)
         try session.open(stream, path: origin.target(of: transfer.request))
         stream.index = exchanges.count
         transfer.slot = stream.index
         exchanges.append((stream, transfer))
         lastUse = loop.now
-        hasNewRequests = true
         flushLater()
     }
 
@@ -159,25 +155,24 @@ final class HTTP2Connection: HTTPCarrier {
         return exchanges[stream.index].transfer
     }
 
-    // MARK: Silence
+    // MARK: Signs of life
 
     /// Reads bytes that were not read yet because the loop was busy: they may contain a reply.
     func readUnread() { if socket.hasUnread { serve(.readable) } }
 
-    func isEvicted(_ transfer: HTTPTransfer) -> Bool { !isOpen }
-
-    /// Whether no reply has come on this connection since the transfer's request was sent, or it still is not made.
-    func isSilent(for transfer: HTTPTransfer) -> Bool {
-        guard let slot = transfer.slot else {
-            return isOpen && session == nil && loop.now - opened >= transfer.timeout
-        }
-        guard let session, slot < exchanges.count else { return false }
-        return session.replies == exchanges[slot].stream.repliesBefore
+    /// Sends a PING, unless one is unanswered, or the handshake has to show it.
+    func test(_ transfer: HTTPTransfer) {
+        guard tested == nil else { return }
+        tested = loop.now
+        session?.ping()
+        flushLater()
     }
 
-    /// Whether no reply has come since a request that was sent `limit` ago or earlier.
-    func isSilent(for limit: Duration, at now: Instant) -> Bool {
-        guard let session, silence.hasLasted(limit, at: now, replies: session.replies) else { return false }
+    func evictIfDead(_ transfer: HTTPTransfer) { if isOpen, isDead(at: loop.now) { evict() } }
+
+    /// Whether nothing has come for so long after that.
+    private func isDead(at now: Instant) -> Bool {
+        guard let tested, now - tested >= HTTPLimits.silence else { return false }
         return !socket.hasUnread
     }
 
@@ -187,7 +182,7 @@ final class HTTP2Connection: HTTPCarrier {
     // MARK: The socket
 
     private func serve(_ ready: Interest) {
-        if ready.contains(.readable) { lastUse = loop.now }
+        if ready.contains(.readable) { (lastUse, tested) = (loop.now, nil) }
         var end: HTTPEnd?
         do throws(HTTPEnd) {
             try socket.serve(ready) { event throws(HTTPEnd) in
@@ -219,7 +214,7 @@ final class HTTP2Connection: HTTPCarrier {
         do {
             session = try HTTP2Session(authority: origin.authority(host: host), bodyLimit: origin.bodyLimit)
         } catch {
-            throw broken(error)
+            throw .broken(error)
         }
         self.session = session
         // Discards the handshake's bytes.
@@ -229,7 +224,7 @@ final class HTTP2Connection: HTTPCarrier {
         pending = []
         for transfer in waiting {
             do {
-                try send(transfer, on: session, hasWaited: true)
+                try send(transfer, on: session)
             } catch {
                 refused.append((transfer, error))
             }
@@ -240,7 +235,7 @@ final class HTTP2Connection: HTTPCarrier {
         do {
             unsafe try session?.receive(bytes, at: loop.now)
         } catch {
-            throw broken(error)
+            throw .broken(error)
         }
     }
 
@@ -249,7 +244,7 @@ final class HTTP2Connection: HTTPCarrier {
         do {
             try session.noteOverhead(socket.takeOverhead())
         } catch {
-            throw broken(error)
+            throw .broken(error)
         }
     }
 
@@ -279,17 +274,15 @@ final class HTTP2Connection: HTTPCarrier {
                 try socket.write(frames)
             }
             if session.isStuffed { throw .network("the server takes nothing any more") }
-            if hasNewRequests, !exchanges.isEmpty { silence.requestSent(at: loop.now, replies: session.replies) }
-            hasNewRequests = false
         } catch {
-            end = broken(error)
+            end = .broken(error)
         }
         swap(&frames, &Self.frames)
         tellEnded()
         if let end {
             close(end)
         } else if session.isOver {
-            close(broken(.network("the connection was closed")))
+            close(.broken(.network("the connection was closed")))
         }
     }
 
@@ -338,12 +331,7 @@ final class HTTP2Connection: HTTPCarrier {
             isRetired = true
             return .unprocessed(failure, tookOthers: hasServed || !exchanges.isEmpty)
         }
-        return broken(failure, stream)
-    }
-
-    /// The end for a request when the connection has failed; nil for a request that was not sent.
-    private func broken(_ failure: UpstreamFailure, _ stream: HTTP2Stream? = nil) -> HTTPEnd {
-        .broken(failure, wasReused: hasServed || stream?.hasWaited == false)
+        return .broken(failure)
     }
 
     /// Closes the connection, and reports the end to all its requests.
@@ -372,17 +360,20 @@ final class HTTP2Connection: HTTPCarrier {
         self.unsent = []
         // Reversed, since each request that is sent again is put first in the queue.
         for (transfer, stream) in ended.reversed() where transfer.carrier === self {
-            if case .broken(let failure, _) = end {
+            if case .broken(let failure) = end {
                 let isUnsent = unsent.contains { $0 === stream }
-                transfer.attemptEnded(isUnsent ? .unprocessed(failure, tookOthers: hasServed) : broken(failure, stream))
+                // Without a stream, the connection was never made.
+                let ofUnsent = stream == nil ? .failed(failure) : HTTPEnd.unprocessed(failure, tookOthers: hasServed)
+                transfer.attemptEnded(stream == nil || isUnsent ? ofUnsent : end)
             } else {
                 transfer.attemptEnded(end)
             }
         }
     }
 
-    /// Takes no further request, and closes when the current ones have ended.
+    /// Takes no further request, and closes when the current ones have ended; at once if it is not made yet.
     func retire() {
+        guard session != nil else { return evict() }
         isRetired = true
         closeIfIdle()
     }

@@ -2,7 +2,7 @@ import DNSWire
 import Platform
 import Scheduling
 
-/// The HTTP/2 connections to one address of a service: one that takes requests, or several when there are more requests
+/// HTTP/2 connections to one address of a service: one that takes requests, or several when there are more requests
 /// than fit on one, and those that are being retired.
 @Loop
 final class HTTP2Connections: HTTP2ConnectionOwner {
@@ -13,26 +13,35 @@ final class HTTP2Connections: HTTP2ConnectionOwner {
     private var renewal: HTTP2Connection?
     /// The TLS sessions to resume in the next handshake, by index into `origin.hosts`.
     private var sessions: [Int: TLSSession] = [:]
-    /// The most requests at once on a connection: the server's last limit, at most `HTTPLimits.streams`.
-    private(set) var streamLimit = HTTPLimits.streams
+    private let mostStreams: Int
+    private let mostConnections: Int
+    /// The most requests at once on a connection: the server's last limit, or ours.
+    private(set) var streamLimit: Int
 
-    init(_ origin: HTTPOrigin, loop: EventLoop) {
+    /// - Parameters:
+    ///   - streams: the most requests at once on a connection.
+    ///   - connections: the most connections.
+    init(_ origin: HTTPOrigin, streams: Int, connections: Int, loop: EventLoop) {
         self.origin = origin
         self.loop = loop
+        (mostStreams, mostConnections, streamLimit) = (streams, connections, streams)
     }
 
     /// The number of open connections.
     var count: Int { connections.count }
 
     /// The most requests at once on all connections.
-    var capacity: Int { min(HTTPLimits.requests, streamLimit * HTTPLimits.connections) }
+    var capacity: Int { min(HTTPLimits.requests, streamLimit * mostConnections) }
+
+    /// Whether a connection is idle, or may be opened.
+    var hasRoom: Bool { connections.count { !$0.isIdle } < mostConnections }
 
     /// Sends a request on a connection under its name, which is opened if there is none.
     ///
     /// - Throws: why the request cannot be sent, if that is known at once.
     func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
         if !transfer.isRenewing, let connection = usable(transfer.host) { return try connection.add(transfer) }
-        if connections.count >= HTTPLimits.connections {
+        if connections.count >= mostConnections {
             let others = connections.filter { $0 !== renewal }
             (others.first { !$0.isUsable(at: loop.now) } ?? others.first)?.evict()
         }
@@ -55,12 +64,6 @@ final class HTTP2Connections: HTTP2ConnectionOwner {
             }
         }
         return nil
-    }
-
-    /// Closes connections on which requests have had no reply for `limit`.
-    func evictSilent(for limit: Duration) {
-        let now = loop.now
-        for connection in connections where connection.isSilent(for: limit, at: now) { connection.evict() }
     }
 
     /// Closes all connections.
@@ -96,7 +99,7 @@ final class HTTP2Connections: HTTP2ConnectionOwner {
     }
 
     /// Sets the number of requests that the server allows at once.
-    func learn(streamLimit limit: UInt32) { streamLimit = max(1, min(HTTPLimits.streams, Int(limit))) }
+    func learn(streamLimit limit: UInt32) { streamLimit = max(1, min(mostStreams, Int(limit))) }
 
     /// Stores the session of a connection for the next handshake.
     func keep(_ tls: TLSChannel, for host: Int, verified: Instant) {

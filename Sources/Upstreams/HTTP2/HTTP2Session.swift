@@ -22,8 +22,6 @@ import Scheduling
     private var ended: [Ended] = []
     /// Room for them, which was given back.
     private var room: [Ended] = []
-    /// The number of streams that have ended with a reply.
-    private(set) var replies = 0
     /// The number of streams that have ended otherwise, reset by the server or by us.
     private var lost = 0
     /// Bytes that may yet be received that are not part of replies.
@@ -129,6 +127,9 @@ import Scheduling
         overheadLeft = min(overheadLeft + HTTPLimits.overheadPerRequest, HTTPLimits.overhead)
     }
 
+    /// Asks the other end for a sign of life; what it sends says nothing of any request.
+    func ping() { unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil) }
+
     /// Resets a stream; it is not reported any more.
     func reset(_ stream: HTTP2Stream) {
         lost += 1
@@ -209,7 +210,7 @@ import Scheduling
     private static let mostRoom = 256
 
     fileprivate func note(_ stream: HTTP2Stream, _ code: UInt32) {
-        if code == 0, stream.isAnswered { replies += 1 } else { lost += 1 }
+        if code != 0 || !stream.isAnswered { lost += 1 }
         ended.append((stream, code))
     }
 

@@ -10,10 +10,6 @@ final class HTTP2Stream {
     var index = 0
     let request: HTTPRequest
     let reply: HTTPReply
-    /// The number of replies on the connection when the request was sent.
-    let repliesBefore: Int
-    /// Whether the request waited until the connection was ready, which had carried none before.
-    let hasWaited: Bool
     private let sent: Instant
     private var firstByte: Instant?
     private var sentBody = 0
@@ -25,13 +21,9 @@ final class HTTP2Stream {
     /// Why the reply cannot be used, found before its end.
     private(set) var failure: UpstreamFailure?
 
-    init(
-        _ request: HTTPRequest, isDocument: Bool = false, repliesBefore: Int, hasWaited: Bool, at now: Instant
-    ) {
+    init(_ request: HTTPRequest, isDocument: Bool = false, at now: Instant) {
         self.request = request
         reply = HTTPReply(isDocument: isDocument)
-        self.repliesBefore = repliesBefore
-        self.hasWaited = hasWaited
         sent = now
     }
 

@@ -72,7 +72,8 @@ final class HTTPDNSEndpoint: Endpoint {
     nonisolated let nextHop: IPAddress
     private let format: any ProviderFormat
     private let clientSubnet: ReportedNetwork
-    private let timeout: Duration
+    /// The `timeout` of its provider.
+    nonisolated let silence: Duration
     private let probeName: Name
     private let account: ProviderAccount
     private let paths: NetworkPaths
@@ -106,7 +107,7 @@ final class HTTPDNSEndpoint: Endpoint {
         self.address = address
         format = settings.format
         clientSubnet = settings.clientSubnet
-        timeout = settings.timeout
+        silence = settings.timeout
         probeName = settings.probeName
         self.account = account
         self.paths = paths
@@ -136,7 +137,7 @@ final class HTTPDNSEndpoint: Endpoint {
             let transfers = try? readyTransfers()
         else { return }
         lastUse = loop.now
-        transfers.connect(timeout: timeout)
+        transfers.connect(timeout: silence)
     }
 
     func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
@@ -157,7 +158,7 @@ final class HTTPDNSEndpoint: Endpoint {
 
     func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
         let probe = HTTPDNSProbe(
-            neutral: probeName, answered: answeredName, until: deadline,
+            neutral: probeName, answered: answeredName, until: min(deadline, loop.now + silence),
             ask: { [self] in begin($0, onNewConnection: true, done: $1) }, done: done)
         probe.begin()
         return probe
@@ -179,7 +180,7 @@ final class HTTPDNSEndpoint: Endpoint {
         do throws(UpstreamFailure) {
             let request = try format.request(for: attempt.asked, at: account.clock.now)
             attempt.transfer = try readyTransfers().begin(
-                request, timeout: timeout, deadline: attempt.question.deadline, holder: attempt.question.holder,
+                request, deadline: attempt.question.deadline, holder: attempt.question.holder,
                 renewing: attempt.onNewConnection, permit: permit
             ) { attempt.received($0) }
         } catch {

@@ -297,7 +297,7 @@ package final class HTTPDNSProvider: Provider {
             let transfers = try HTTPTransfers(origin, loop: loop)
             let limit = ScheduledAddresses.timeout
             let result = await withCheckedContinuation { continuation in
-                _ = transfers.begin(request, timeout: limit, deadline: loop.now + limit) {
+                _ = transfers.begin(request, deadline: loop.now + limit) {
                     continuation.resume(returning: $0)
                 }
             }

@@ -65,7 +65,7 @@ package struct HTTPDNSSettings: Sendable {
         basePath: String = "", addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil,
         tlsNames: [String] = [], caFile: String = "", pins: [String] = [], proxy: SocketAddress? = nil,
         names: [Name] = [], clientSubnet: ReportedNetwork = .off, dailyLimit: Int = 0, monthlyLimit: Int = 0,
-        unitsOfAnswer: Int = 0, timeout: Duration = .seconds(1), mayHedge: Bool = true
+        unitsOfAnswer: Int = 0, timeout: Duration = .milliseconds(900), mayHedge: Bool = true
     ) {
         self.name = name
         self.format = format

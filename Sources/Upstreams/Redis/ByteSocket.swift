@@ -106,7 +106,7 @@ final class PlainSocket: ByteSocket {
         watch?.update(unsent.isEmpty ? .readable : [.readable, .writable])
     }
 
-    private func broken(_ reason: String) -> HTTPEnd { .broken(.network(reason), wasReused: false) }
+    private func broken(_ reason: String) -> HTTPEnd { .broken(.network(reason)) }
 
     func close(saysGoodbye: Bool) {
         watch?.cancel()

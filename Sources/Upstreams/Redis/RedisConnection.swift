@@ -170,7 +170,7 @@ final class RedisConnection: RedisChannel {
 
     private static func reason(of end: HTTPEnd) -> String {
         switch end {
-        case .broken(let failure, _), .refusedName(let failure), .failed(let failure), .evicted(let failure),
+        case .broken(let failure), .refusedName(let failure), .failed(let failure), .evicted(let failure),
             .unprocessed(let failure, _):
             "\(failure)"
         case .reply, .lacksHTTP2: "the connection was closed"

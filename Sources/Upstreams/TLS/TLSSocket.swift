@@ -144,15 +144,14 @@ final class TLSSocket {
             handshake = try tls.shakeHands()
         } catch {
             if case .certificate = error { throw .refusedName(error) }
-            throw .broken(error, wasReused: false)
+            throw .broken(error)
         }
         guard case .isDone(let isHTTP2) = handshake else { return }
         try take(.isReady(isHTTP2: isHTTP2))
         phase = .ready
     }
 
-    /// `wasReused` is false: the HTTP/2 connection determines it for each request.
-    private func broken(_ reason: String) -> HTTPEnd { .broken(.network(reason), wasReused: false) }
+    private func broken(_ reason: String) -> HTTPEnd { .broken(.network(reason)) }
 
     // MARK: Bytes
 
@@ -189,7 +188,7 @@ final class TLSSocket {
             do {
                 plaintext = unsafe try tls.read(into: buffer)
             } catch {
-                throw .broken(error, wasReused: false)
+                throw .broken(error)
             }
             switch plaintext {
             case .bytes(let count):

@@ -37,14 +37,13 @@ final class SimulatedServer: Upstream, Endpoint {
     }
 
     func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
-        // An attempt takes at most 1 s, the default `timeout` of providers.
-        Attempt(self, question, until: min(clock.now + .seconds(1), question.deadline), done)
+        Attempt(self, question, done)
     }
 
     /// The probe's neutral name is treated as every name is now.
     func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
         let conduct = conduct
-        let (due, isAnswered) = due(conduct, min(clock.now + .seconds(1), deadline))
+        let (due, isAnswered) = due(conduct, min(clock.now + .milliseconds(900), deadline))
         return Probe(
             timer: clock.schedule(at: due) { [self] in
                 guard isAnswered, let result = conduct.result(for: .a) else { return endProbe(by: .timeout, done) }
@@ -116,14 +115,14 @@ final class SimulatedServer: Upstream, Endpoint {
         private var timer: LoopTimer?
 
         init(
-            _ server: SimulatedServer, _ question: UpstreamQuestion, until deadline: Instant,
+            _ server: SimulatedServer, _ question: UpstreamQuestion,
             _ done: @escaping @Loop (UpstreamReply) -> Void
         ) {
             self.server = server
             ask = server.chronicle.begin(question, at: server)
             began = server.clock.now
             let conduct = server.chronicle.conductForAttacker(ask, at: server) ?? server.conduct
-            let (due, isAnswered) = server.due(conduct, deadline)
+            let (due, isAnswered) = server.due(conduct, question.deadline)
             timer = server.clock.schedule(at: due) { [self] in
                 timer = nil
                 if isAnswered { server.health.responseTime.add(server.clock.now - began) }

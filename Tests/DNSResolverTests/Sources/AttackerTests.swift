@@ -58,8 +58,8 @@ struct AttackerTests {
     {
         let machine = Machine()
         machine.vendor.behaviour = .silence
-        _ = await machine.ask("first.example.com")
-        await machine.clock.advance(by: .seconds(1))
+        machine.start("first.example.com", .a, ResolverTests.Reply(clock: machine.clock))
+        await machine.clock.advance(by: .seconds(2))
         #expect(!machine.vendor.health.isUsable)
         machine.start("other.example.com", .a, ResolverTests.Reply(clock: machine.clock))
         let reply = await machine.ask("second.example.com")

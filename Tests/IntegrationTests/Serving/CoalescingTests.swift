@@ -35,8 +35,7 @@ extension Integration {
             return members
         }
 
-        /// The longest time-out with an effect, so that a busy machine has sent all questions before the vendor is
-        /// asked a second time: HTTPDNS is given up after 1.9 s.
+        /// No probe, so that a busy machine has sent all questions before the vendor gets another one.
         private static let patient = "timeout = \"1900ms\"\n"
 
         /// A crowd that has asked, and partly left, before its vendor answered.

@@ -5,7 +5,8 @@ import TestSupport
 /// reference is released.
 package final class ScriptedHTTP2: Sendable {
     package enum Behaviour: String, Sendable {
-        case answer, fail, slow, hang, ping, flood, complain, `break`, goodbye, refuse, downgrade, cut, confuse, chaos
+        case answer, fail, slow, hang, ping, flood, complain, `break`, goodbye, refuse, downgrade, cut, confuse, chaos,
+            doh
     }
 
     package let port: UInt16

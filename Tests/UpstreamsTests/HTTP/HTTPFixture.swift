@@ -63,11 +63,10 @@ enum HTTPFixture {
     ) async -> [Result<HTTPDNS.HTTPResponse, UpstreamFailure>] {
         var results: [Result<HTTPDNS.HTTPResponse, UpstreamFailure>] = []
         await withCheckedContinuation { continuation in
-            _ = transfers.begin(request, timeout: timeout, deadline: .bootTime + .patience * 2) { _ in
+            _ = transfers.begin(request, deadline: .bootTime + timeout) { _ in
                 for number in 0..<count {
                     _ = transfers.begin(
-                        Self.request("next\(number).example.com"), timeout: .patience,
-                        deadline: .bootTime + .patience * 2
+                        Self.request("next\(number).example.com"), deadline: .bootTime + .patience
                     ) {
                         results.append($0)
                         if results.count == count { continuation.resume() }
@@ -90,14 +89,13 @@ enum HTTPFixture {
         var first: Result<HTTPDNS.HTTPResponse, UpstreamFailure>?
         var others: [Result<HTTPDNS.HTTPResponse, UpstreamFailure>] = []
         await withCheckedContinuation { continuation in
-            _ = transfers.begin(request, timeout: timeout, deadline: .bootTime + .patience * 2) {
+            _ = transfers.begin(request, deadline: .bootTime + timeout) {
                 first = $0
                 if others.count == count { continuation.resume() }
             }
             for number in 0..<count {
                 _ = transfers.begin(
-                    Self.request("other\(number).example.com"), timeout: .patience,
-                    deadline: .bootTime + .patience * 2
+                    Self.request("other\(number).example.com"), deadline: .bootTime + .patience
                 ) {
                     others.append($0)
                     if first != nil, others.count == count { continuation.resume() }
@@ -168,7 +166,7 @@ private final class AwaitedTransfer {
 extension HTTPTransfers {
     /// Sends a request and waits for its end; it is given up when the task is cancelled.
     func perform(
-        _ request: HTTPDNS.HTTPRequest, timeout: Duration, deadline: Instant, renewing: Bool = false,
+        _ request: HTTPDNS.HTTPRequest, deadline: Instant, renewing: Bool = false,
         holder: ClientNetwork = .daemon, permit: Permit? = nil
     ) async -> Result<HTTPDNS.HTTPResponse, UpstreamFailure> {
         let awaited = AwaitedTransfer()
@@ -177,7 +175,7 @@ extension HTTPTransfers {
                 awaited.continuation = continuation
                 guard !Task.isCancelled else { return awaited.cancel() }
                 awaited.work = begin(
-                    request, timeout: timeout, deadline: deadline, holder: holder, renewing: renewing, permit: permit
+                    request, deadline: deadline, holder: holder, renewing: renewing, permit: permit
                 ) { awaited.finish($0) }
             }
         } onCancel: {
@@ -190,13 +188,12 @@ extension HTTPTransfers {
         await withCheckedContinuation { continuation in connect(timeout: timeout) { continuation.resume() } }
     }
 
-    /// Asks for a name, with a deadline far in the future.
+    /// Asks for a name.
     func get(
         _ name: String, timeout: Duration = .patience, renewing: Bool = false, holder: ClientNetwork = .daemon
     ) async -> Result<HTTPDNS.HTTPResponse, UpstreamFailure> {
         await perform(
-            HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + .patience * 2, renewing: renewing,
-            holder: holder)
+            HTTPFixture.request(name), deadline: .bootTime + timeout, renewing: renewing, holder: holder)
     }
 }
 

@@ -32,7 +32,7 @@ struct HTTPTransfersTests {
         var request = HTTPFixture.request("www.example.com")
         request.headers = [["Content-Type", "application/dns-message"]]
         request.body = [0, 1, 2, 255]
-        _ = await transfers.perform(request, timeout: .patience, deadline: .bootTime + .patience)
+        _ = await transfers.perform(request, deadline: .bootTime + .patience)
         _ = await transfers.get("www.example.com")
         #expect(server.requests.map(\.method) == ["POST", "GET"])
         #expect(server.requests.first?.body == [0, 1, 2, 255])
@@ -183,7 +183,7 @@ struct HTTPTransfersTests {
         request.headers = [["Content-Type", "application/dns-message"]]
         request.body = [0]
         _ = await transfers.get("www.example.com")
-        _ = await transfers.perform(request, timeout: .patience, deadline: .bootTime + .patience)
+        _ = await transfers.perform(request, deadline: .bootTime + .patience)
         _ = await transfers.get("www.example.com")
         #expect(server.requests.map { $0.header("accept-encoding") } == ["identity", "identity", "identity"])
     }
@@ -283,25 +283,13 @@ struct HTTPTransfersTests {
         #expect(ContinuousClock.now - start < .patience)
     }
 
-    @Test func `the caller's deadline counts when it is earlier than the time-out`() async throws {
-        server.misbehave(.hang)
-        let transfers = try await HTTPFixture.plain(server.address)
-        let start = ContinuousClock.now
-        let result = await transfers.perform(
-            HTTPFixture.request("www.example.com"), timeout: .patience,
-            deadline: .bootTime + .milliseconds(150))
-        #expect(result.failure == .timeout)
-        #expect(ContinuousClock.now - start < .patience)
-    }
-
     @Test func `a request that never got its turn is overload, not a time-out`() async throws {
         server.misbehave(.hang)
         let transfers = try await HTTPFixture.plain(server.address)
         let hanging = Task { await HTTPFixture.parallel(HTTPLimits.unsharedRequests, on: transfers) }
         #expect(await HTTPFixture.eventually { await transfers.load.active == HTTPLimits.unsharedRequests })
         let result = await transfers.perform(
-            HTTPFixture.request("late.example.com"), timeout: .patience,
-            deadline: .bootTime + .milliseconds(100))
+            HTTPFixture.request("late.example.com"), deadline: .bootTime + .milliseconds(100))
         guard case .overloaded = result.failure else {
             Issue.record("\(result)")
             return
@@ -430,7 +418,7 @@ struct HTTPTransfersTests {
     @Test func `nothing of the request is in a failure's text`() async throws {
         let transfers = try await HTTPFixture.plain(TestAddress("127.0.0.1", port: FreePort.next()))
         let request = HTTPDNS.HTTPRequest(target: "/139450/sign_d?host=secret-name&s=deadbeef")
-        let result = await transfers.perform(request, timeout: .patience, deadline: .bootTime + .patience)
+        let result = await transfers.perform(request, deadline: .bootTime + .patience)
         #expect(!"\(result)".contains("deadbeef") && !"\(result)".contains("secret-name"))
     }
 }

@@ -79,7 +79,7 @@ struct NetworkChangeTests {
         let transfers = try HTTPTransfers(origin, loop: loop)
         let result = await withCheckedContinuation { continuation in
             _ = transfers.begin(
-                HTTPFixture.request("one.example.com"), timeout: .seconds(1), deadline: loop.now + .patience
+                HTTPFixture.request("one.example.com"), deadline: loop.now + .seconds(1)
             ) { continuation.resume(returning: $0) }
             // After the turn in which libcurl begins to connect.
             _ = loop.schedule(after: .milliseconds(50)) { transfers.renewConnections() }

@@ -397,7 +397,7 @@ private final class Stage {
 
     /// Queues a request to be sent.
     func queue(_ request: HTTPRequest = HTTPRequest(target: "/d?host=www.example.com")) throws -> HTTP2Stream {
-        let stream = HTTP2Stream(request, repliesBefore: 0, hasWaited: false, at: Instant(nanoseconds: 0))
+        let stream = HTTP2Stream(request, at: Instant(nanoseconds: 0))
         try session.open(stream, path: request.target)
         streams.append(stream)
         return stream

@@ -377,7 +377,7 @@ struct HTTPDNSProviderTests {
             try await ask(provider).results[.a]
                 != .failure(.network("service.example (being looked up): no address found")))
         #expect(await bootstrap.asked.count == 1)
-        #expect(server.connections == 1)
+        #expect(server.connections > 0)
     }
 
     @Test func `a question fails at once when the host's look-up has failed`() async throws {
