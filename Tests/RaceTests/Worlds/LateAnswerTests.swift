@@ -1,0 +1,174 @@
+import Racing
+import Testing
+
+/// Worlds in which a client could get no answer, or a late one.
+struct LateAnswerTests {
+    private let rules = RaceRules(.httpdnsFirst, [.first])
+    private let metered = RaceRules.Source(provider: 1, mayHedge: false)
+
+    @Test func `B1: a provider alone that bills is asked at once`() {
+        let race = ScriptedRace(
+            RaceRules(.httpdnsFirst, [metered]),
+            [(0, .joined(1, .a)), (40, .replied(0, a: .records(1), aaaa: nil))])
+        #expect(race.asked == [.init(0, 0, .a)])
+        #expect(race.replies == [.init(40, 1, .a, .addresses(of: 0))])
+    }
+
+    @Test func `B2: a provider that bills is asked as soon as those before it have failed, whatever LocalDNS does`() {
+        let race = ScriptedRace(
+            RaceRules(.httpdnsFirst, [.first, metered]),
+            [
+                (0, .joined(1, .a)), (320, .replied(2, a: .records(1), aaaa: .noData)),
+                (340, .checked(.a, 0, .verified)),
+                (400, .failed(0, .a)), (450, .replied(1, a: .records(1), aaaa: nil)),
+            ])
+        #expect(race.asked == [.init(0, 0, .a), .init(300, 2, .both), .init(400, 1, .a)])
+        #expect(race.replies == [.init(450, 1, .a, .addresses(of: 1))])
+    }
+
+    @Test func `B2: a provider in backoff has failed, and the one that bills is asked at once`() {
+        let dead = RaceRules.Source(provider: 0, health: .backoff)
+        let race = ScriptedRace(
+            RaceRules(.httpdnsFirst, [dead, metered]),
+            [(0, .joined(1, .a)), (50, .replied(1, a: .records(1), aaaa: nil))])
+        #expect(race.asked == [.init(0, 1, .a)])
+        #expect(race.replies == [.init(50, 1, .a, .addresses(of: 1))])
+    }
+
+    @Test func `B5: beside a probe that hangs LocalDNS is asked at once, and its verified address given by 0.9 s`() {
+        let race = ScriptedRace(
+            RaceRules(.httpdnsFirst, [RaceRules.Source(provider: 0, health: .probed)]),
+            [
+                (0, .joined(1, .a)), (20, .replied(1, a: .records(1), aaaa: .noData)), (80, .checked(.a, 0, .verified)),
+                (1_800, .probed(0, isUp: false)),
+            ])
+        #expect(race.asked == [.init(0, 1, .both)])
+        #expect(race.replies == [.init(900, 1, .a, .verified(.at(0)))])
+    }
+
+    @Test func `B5: a provider that is probed is asked as soon as its probe is answered`() {
+        let race = ScriptedRace(
+            RaceRules(.httpdnsFirst, [RaceRules.Source(provider: 0, health: .probed)]),
+            [(0, .joined(1, .a)), (200, .probed(0, isUp: true)), (240, .replied(0, a: .records(1), aaaa: nil))])
+        #expect(race.asked == [.init(0, 1, .both), .init(200, 0, .a)])
+        #expect(race.replies == [.init(240, 1, .a, .addresses(of: 0))])
+    }
+
+    @Test(arguments: [false, true]) func `B6: a probe that another client's name began holds up and ends no question`(
+        isUp: Bool
+    ) {
+        let race = ScriptedRace(
+            rules,
+            [
+                (0, .joined(1, .a)), (100, .probed(0, isUp: isUp)), (250, .replied(0, a: .records(1), aaaa: nil)),
+            ])
+        #expect(race.asked == [.init(0, 0, .a)])
+        #expect(race.replies == [.init(250, 1, .a, .addresses(of: 0))])
+    }
+
+    @Test func `B7: with LocalDNS first the provider is asked as soon as no address can be verified`() {
+        let race = ScriptedRace(
+            RaceRules(.localDNSFirst, [.first]),
+            [
+                (0, .joined(1, .a)), (10, .replied(0, a: .records(1), aaaa: .noData)), (20, .checked(.a, 0, .unproved)),
+                (60, .replied(1, a: .records(1), aaaa: nil)),
+            ])
+        #expect(race.asked == [.init(0, 0, .both), .init(20, 1, .a)])
+        #expect(race.replies == [.init(60, 1, .a, .addresses(of: 1))])
+    }
+
+    @Test func `B7: behind LocalDNS the third provider is asked as soon as no address can be verified`() {
+        let race = ScriptedRace(
+            RaceRules(.httpdnsFirst, [.first, .second, .third]),
+            [
+                (0, .joined(1, .a)), (5, .failed(0, .a)), (10, .failed(1, .a)),
+                (20, .replied(2, a: .records(1), aaaa: .noData)), (30, .checked(.a, 0, .unproved)),
+                (70, .replied(3, a: .records(1), aaaa: nil)),
+            ])
+        #expect(race.asked == [.init(0, 0, .a), .init(5, 1, .a), .init(10, 2, .both), .init(30, 3, .a)])
+        #expect(race.replies == [.init(70, 1, .a, .addresses(of: 3))])
+    }
+
+    @Test(arguments: [1_900, 1_901, 2_200]) func `B8: a race of more than 1.9 s is joined by no other client`(
+        time: Int
+    ) {
+        let race = ScriptedRace(rules, [(0, .joined(1, .a)), (time, .joined(2, .a))])
+        let clients = time > 1_900 ? [1] : [1, 2]
+        #expect(race.replies == clients.map { .init(2_300, $0, .a, .serverFailure()) })
+        #expect(race.sentAway == (time > 1_900 ? [2] : []))
+    }
+
+    @Test(arguments: [false, true]) func `B9: NXDOMAIN of one family is NODATA beside addresses of the other`(
+        isLast: Bool
+    ) {
+        let race = ScriptedRace(
+            rules,
+            [
+                (0, .joined(1, .a)), (0, .joined(2, .aaaa)),
+                (30, .replied(0, a: isLast ? .records(1) : nil, aaaa: isLast ? nil : .nxDomain)),
+                (60, .replied(0, a: isLast ? nil : .records(1), aaaa: isLast ? .nxDomain : nil)),
+            ])
+        #expect(
+            race.replies == [
+                .init(isLast ? 30 : 60, 1, .a, .addresses(of: 0)),
+                .init(60, 2, .aaaa, .family(.noData, .provider)),
+            ])
+    }
+
+    @Test func `B9: NXDOMAIN waits for the other family until 0.9 s`() {
+        let race = ScriptedRace(
+            rules, [(0, .joined(1, .a)), (0, .joined(2, .aaaa)), (30, .replied(0, a: nil, aaaa: .nxDomain))])
+        #expect(race.replies.first == .init(900, 2, .aaaa, RaceAnswer(.provider, .nxDomain, .source(0))))
+    }
+
+    @Test func `B10: what a forward server says is of rank 1, and its silence is SERVFAIL at 2.3 s`() {
+        let forward = RaceRules(.localDNSOnly, [])
+        let answered = ScriptedRace(
+            forward, [(0, .joined(1, .a)), (330, .replied(0, a: .records(1), aaaa: .noData))])
+        #expect(answered.checks.isEmpty)
+        #expect(answered.replies == [.init(330, 1, .a, .addresses(of: 0))])
+        let silent = ScriptedRace(forward, [(0, .joined(1, .a))])
+        #expect(silent.replies == [.init(2_300, 1, .a, .serverFailure())])
+    }
+
+    @Test func `B19: of eight addresses, the first three of which are dead, the fourth is given to a listed name`() {
+        let dead = (0..<3).map { (at: 1_530, event: Race.Event.checked(.a, $0, .unproved)) }
+        let race = ScriptedRace(
+            RaceRules(.httpdnsFirst, [.first], isListed: true),
+            [(0, .joined(1, .a)), (10, .failed(0, .a)), (30, .replied(1, a: .records(8), aaaa: .noData))] + dead
+                + [(1_580, .checked(.a, 3, .verified))])
+        #expect(race.checks == [RaceAnswer.Addresses(count: 3)] + (3..<7).map { .at($0) })
+        // The others are awaited for 0.3 s.
+        #expect(race.replies == [.init(1_880, 1, .a, .verified(.at(3)))])
+    }
+
+    @Test func `B20: an answer that expired longer ago than its TTL waits for the provider until 0.9 s`() {
+        var rules = rules
+        rules.a.stale = RaceRules.Stale(.records, isYoung: false)
+        let answered = ScriptedRace(rules, [(0, .joined(1, .a)), (250, .replied(0, a: .records(1), aaaa: nil))])
+        #expect(answered.replies == [.init(250, 1, .a, .addresses(of: 0))])
+        let silent = ScriptedRace(rules, [(0, .joined(1, .a))])
+        #expect(silent.replies == [.init(900, 1, .a, .staleAddresses)])
+    }
+
+    @Test func `B21: a stale NXDOMAIN is given only when all have failed`() {
+        var rules = RaceRules(.localDNSOnly, [])
+        rules.a.stale = RaceRules.Stale(.nxDomain, isYoung: true)
+        let answered = ScriptedRace(rules, [(0, .joined(1, .a)), (250, .replied(0, a: .records(1), aaaa: .noData))])
+        #expect(answered.replies == [.init(250, 1, .a, .addresses(of: 0))])
+        let failed = ScriptedRace(rules, [(0, .joined(1, .a)), (250, .failed(0, .both))])
+        #expect(failed.replies == [.init(250, 1, .a, RaceAnswer(.stale, .nxDomain, .stale, life: 5))])
+    }
+
+    @Test func `B27: once a stale answer is due a verified one that is known is given instead`() {
+        var rules = RaceRules(.httpdnsFirst, [.first, .second])
+        rules.a.stale = RaceRules.Stale(.records, isYoung: true)
+        let race = ScriptedRace(
+            rules,
+            [
+                (0, .joined(1, .a)), (5, .failed(0, .a)), (20, .busy(1)), (40, .replied(2, a: .records(1), aaaa: nil)),
+                (100, .checked(.a, 0, .verified)),
+            ])
+        #expect(race.replies == [.init(200, 1, .a, .verified(.at(0)))])
+    }
+}
