@@ -73,7 +73,8 @@ struct NetworkChangeTests {
         #expect(reply.waited == .zero)
     }
 
-    @Test @Loop func `a waiter of a flight of the old network gets the answer of the new one, as soon as it comes`()
+    @Test @Loop
+    func `B26: a waiter of a flight of the old network gets the answer of the new one, as soon as it comes`()
         async
     {
         let machine = Machine()
@@ -105,7 +106,7 @@ struct NetworkChangeTests {
         #expect(await machine.ask().has("192.0.2.2"))
     }
 
-    @Test @Loop func `a network that changes all the time delays no client past its deadline`() async {
+    @Test @Loop func `B26: a network that changes all the time delays no client past its deadline`() async {
         let machine = Machine()
         machine.vendor.behaviour = .silence
         machine.localDNS.behaviour = .silence

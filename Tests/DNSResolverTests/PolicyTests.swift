@@ -65,7 +65,7 @@ struct PolicyTests {
     }
 
     @Test @Loop
-    func `waiters are answered by the new policy when it is replaced, and the old flight is lost`()
+    func `B26: waiters are answered by the new policy when it is replaced, and the old flight is lost`()
         async
     {
         let machine = Machine()

@@ -22,7 +22,7 @@ struct PrefetchTests {
     }
 
     @Test @Loop
-    func `a popular name never expires: a question in its last tenth refreshes it, and is answered at once`()
+    func `C9: a popular name never expires: a question in its last tenth refreshes it, and is answered at once`()
         async throws
     {
         let machine = try await popular()
@@ -86,7 +86,8 @@ struct PrefetchTests {
         #expect(await machine.ask().isStale)
     }
 
-    @Test @Loop func `a refresh that only LocalDNS answers does not replace what a provider returned`() async throws {
+    @Test @Loop func `C9: a refresh that only LocalDNS answers does not replace what a provider returned`() async throws
+    {
         let machine = try await popular()
         await machine.clock.advance(by: .seconds(55))
         machine.vendor.behaviour = .failure(.network("refused"))

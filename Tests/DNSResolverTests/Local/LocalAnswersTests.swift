@@ -73,7 +73,7 @@ struct LocalAnswersTests {
     }
 
     @Test(arguments: ["nas.lan", "nas.home.arpa", "1.0.168.192.in-addr.arpa", "git.corp.internal"])
-    func `without LocalDNS a name of the network does not exist, for ten seconds`(name: String) throws {
+    func `B13: without LocalDNS a name of the network does not exist, for ten seconds`(name: String) throws {
         let question = Question(name: try Name(name), type: .a)
         let answer = try #require(LocalAnswers().withoutLocalDNS(question, policy: RoutePolicy()))
         #expect(answer.responseCode == .nameError)

@@ -18,7 +18,7 @@ struct PresetScenarioTests {
         return presets
     }
 
-    @Test @Loop func `a preset name is answered in both families, and no upstream is asked`() async throws {
+    @Test @Loop func `A5: a preset name is answered in both families, and no upstream is asked`() async throws {
         let machine = Machine(local: LocalAnswers(presets: presets("www.example.com", "198.51.100.7")))
         #expect(await machine.ask().has("198.51.100.7"))
         let other = await machine.ask("www.example.com", .aaaa)

@@ -64,7 +64,7 @@ struct TranslationTests {
     }
 
     @Test(arguments: [true, false]) @Loop
-    func `a name with IPv4 addresses alone has IPv6 addresses that stand for them, also for the UDP threads`(
+    func `B12: a name with IPv4 addresses alone has IPv6 addresses that stand for them, also for the UDP threads`(
         both: Bool
     ) async throws {
         let machine = machine(both: both)

@@ -20,7 +20,7 @@ struct NetworkNamesTests {
         #expect(machine.vendor.asked.isEmpty)
     }
 
-    @Test @Loop func `without LocalDNS it does not exist, and is asked for again each time`() async throws {
+    @Test @Loop func `B13: without LocalDNS it does not exist, and is asked for again each time`() async throws {
         let machine = Machine()
         machine.localDNS.behaviour = .failure(.noServer("localdns has no server"))
         let reply = await machine.ask("nas.home.arpa")

@@ -52,7 +52,7 @@ struct PortalChecksTests {
         #expect(await machine.ask(Self.check).failure == .serverFailure)
     }
 
-    @Test @Loop func `where LocalDNS does not answer, HTTPDNS does`() async {
+    @Test @Loop func `B11: where LocalDNS does not answer, HTTPDNS does`() async {
         let machine = machine()
         machine.localDNS.behaviour = .failure(.network("unreachable"))
         let reply = await machine.ask(Self.check)

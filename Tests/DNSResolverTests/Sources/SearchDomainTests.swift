@@ -44,7 +44,7 @@ struct SearchDomainTests {
     // MARK: Honest networks
 
     @Test(arguments: [FakeHandshake.Server.hijacker, .refusing, .silent]) @Loop
-    func `LocalDNS's addresses are given at once, and no certificate is asked of them`(
+    func `B18: LocalDNS's addresses are given at once, and no certificate is asked of them`(
         server: FakeHandshake.Server
     ) async throws {
         let machine = try machine(server: server)
@@ -114,7 +114,7 @@ struct SearchDomainTests {
     @Test(
         arguments: [FakeHandshake.Server.hijacker, .refusing, .silent, .plain],
         [CertificateRule.Setting.auto, .strict]) @Loop
-    func `a search list adds no host without a certificate to a domain that a list has`(
+    func `A11: a search list adds no host without a certificate to a domain that a list has`(
         server: FakeHandshake.Server, setting: CertificateRule.Setting
     ) async throws {
         let machine = try machine(setting, listed: setting == .auto, server: server)
@@ -123,7 +123,7 @@ struct SearchDomainTests {
     }
 
     @Test(arguments: ["com", "COM", "."], [false, true]) @Loop
-    func `a search domain of one label adds no host`(domain: String, listed: Bool) async throws {
+    func `A11: a search domain of one label adds no host`(domain: String, listed: Bool) async throws {
         let machine = try machine(listed: listed, searchDomains: [domain], server: .honest)
         #expect(await machine.ask("evil.example.com").packed?.responseCode == .nameError)
         #expect(machine.localDNS.asked.isEmpty)

@@ -237,7 +237,7 @@ struct SourceLinesTests {
     }
 
     @Test @Loop
-    func `when the service stays silent LocalDNS's unproved answer is given at 2.3 s`() async {
+    func `B3: when the service stays silent LocalDNS's unproved answer is given at 2.3 s`() async {
         let network = Network()
         network.first.behaviour = .silence
         network.second.behaviour = .silence
@@ -619,7 +619,7 @@ struct SourceLinesTests {
     }
 
     @Test(arguments: [RecordType.https, .svcb], [false, true]) @Loop
-    func `a service binding that no provider can return is empty for 5 s, and LocalDNS is not asked`(
+    func `A4: a service binding that no provider can return is empty for 5 s, and LocalDNS is not asked`(
         type: RecordType, anyType: Bool
     ) async {
         let network = Network(anyType: anyType)

@@ -278,7 +278,7 @@ struct CertificateScenarioTests {
         }
     }
 
-    @Test @Loop func `an address that cannot be reached from here is not given as one without TLS`() async throws {
+    @Test @Loop func `A14: an address that cannot be reached from here is not given as one without TLS`() async throws {
         let machine = try machine(server: .unreachable)
         cutHTTPDNS(machine)
         let reply = await machine.ask()
@@ -414,7 +414,7 @@ struct CertificateScenarioTests {
         #expect(reply.response?.extendedError?.code == .forgedAnswer)
     }
 
-    @Test @Loop func `an address that turns out to be another's after it was given at 2.3 s is dropped at once`()
+    @Test @Loop func `A16: an address that turns out to be another's after it was given at 2.3 s is dropped at once`()
         async throws
     {
         let machine = try machine(
@@ -470,7 +470,7 @@ struct CertificateScenarioTests {
 
     // MARK: LocalDNS first
 
-    @Test @Loop func `LocalDNS first: a verified answer is given at once, for 10 min, and HTTPDNS is not asked`()
+    @Test @Loop func `A13: LocalDNS first: a verified answer is given at once, for 10 min, and HTTPDNS is not asked`()
         async throws
     {
         let machine = try machine(mode: .localDNSFirst, server: .init(.verified, after: .milliseconds(300)))

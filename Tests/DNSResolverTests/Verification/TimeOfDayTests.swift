@@ -97,7 +97,8 @@ struct TimeOfDayTests {
 
     private static let early = FakeHandshake.Server(.wrongTime("the certificate is not valid yet"))
 
-    @Test @Loop func `with an unset clock a certificate that is wrong in its time alone verifies, also a listed name`()
+    @Test @Loop
+    func `A7: with an unset clock a certificate that is wrong in its time alone verifies, also a listed name`()
         async throws
     {
         for setting in [CertificateRule.Setting.auto, .strict] {
@@ -119,7 +120,7 @@ struct TimeOfDayTests {
     }
 
     @Test(arguments: [FakeHandshake.Server.refusing, .plain, .hijacker]) @Loop
-    func `with an unset clock a listed name needs a certificate all the same`(server: FakeHandshake.Server)
+    func `A7: with an unset clock a listed name needs a certificate all the same`(server: FakeHandshake.Server)
         async throws
     {
         #expect(try await machine(server: server).ask("ntp.example.com").failure == .serverFailure)

@@ -182,7 +182,8 @@ struct LoopGuardTests {
         #expect(fixture.events == [.serverLoops(upstream: "localdns", server: server)])
     }
 
-    @Test @Loop func `when every server is in a forwarding loop, questions fail at once and say why`() async throws {
+    @Test @Loop func `B28: when every server is in a forwarding loop, questions fail at once and say why`() async throws
+    {
         let fixture = Fixture()
         let server = try fixture.server(loops: true)
         await fixture.use([server])

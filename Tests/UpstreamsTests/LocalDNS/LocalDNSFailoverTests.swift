@@ -10,7 +10,7 @@ import Testing
 @Suite(.onLoop)
 struct LocalDNSFailoverTests {
     @Test(arguments: [UInt16(2), 5], [false, true]) @Loop
-    func `SERVFAIL and REFUSED go on to the next server at once`(code: UInt16, isBare: Bool) async throws {
+    func `B10: SERVFAIL and REFUSED go on to the next server at once`(code: UInt16, isBare: Bool) async throws {
         let bad = try LocalDNSRawServer { [isBare ? $0.bareReply(code: code) : $0.reply(flags: 0x8180 | code)] }
         let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
         let clock = ManualClock()
@@ -25,7 +25,7 @@ struct LocalDNSFailoverTests {
         #expect(reply.results[.a] == .failure(.responseCode(.refused)))
     }
 
-    @Test @Loop func `the next server joins when the first is silent, and is the first for the next question`()
+    @Test @Loop func `B10: the next server joins when the first is silent, and is the first for the next question`()
         async throws
     {
         let dead = try LocalDNSRawServer()

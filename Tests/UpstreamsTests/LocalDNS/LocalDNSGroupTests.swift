@@ -229,7 +229,7 @@ struct LocalDNSGroupTests {
         return await reply.value
     }
 
-    @Test @Loop func `a group that drops probes, and answers its names, is used`() async throws {
+    @Test @Loop func `B22: a group that drops probes, and answers its names, is used`() async throws {
         let vpn = try LocalDNSRawServer { $0.isProbe || $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
         let (denying, clock) = (try server(Self.denied), ManualClock())
         let localDNS = grouped([[vpn], [denying]], clock: clock)
