@@ -4,6 +4,7 @@
 
 @testable import Admin
 import DNSCache
+import DNSResolver
 import DNSWire
 @testable import DiskCache
 import Scheduling
@@ -200,7 +201,8 @@ private final class Store {
             let age = answer.age(at: reading.secondsSince1970)
             let report = CacheReport.Entry(
                 answer.question, answer.answer, isSigned: false, isNegative: answer.isNegative, age: age,
-                lifetime: Int(answer.lifetime), source: answer.source, withRecords: withRecords)
+                lifetime: Int(answer.lifetime), source: SourceName(.provider, provider: answer.source),
+                withRecords: withRecords)
             precondition(report.ttl >= 0 && report.age >= 0 && report.records.allSatisfy { $0.ttl >= 0 })
             precondition(!report.json.isEmpty)
         }

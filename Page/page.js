@@ -2,9 +2,10 @@
 (() => {
     // The palette of Okabe and Ito, which people with any colour vision tell apart; each has its name beside it.
     const sources = [
-        ["memory", "from memory", "#0072b2"],
+        ["cache", "from memory", "#0072b2"],
         ["disk", "from the cache file", "#56b4e9"],
         ["provider", "from a provider", "#009e73"],
+        ["shared", "from the shared cache", "#66c2a5"],
         ["localdns_verified", "LocalDNS, verified by certificates", "#b6d957"],
         ["localdns", "LocalDNS, of names not protected", "#999999"],
         ["forward", "from forward servers", "#cc79a7"],
@@ -125,7 +126,7 @@
         const rate = rates ? sum(rates) / seconds : null;
         const figures = [
             ["Answers a second", rate === null ? "\u2013" : number(rate)],
-            ["From memory", percent(count("memory"), all)],
+            ["From memory", percent(count("cache"), all)],
             ["No answer", percent(count("none"), all)],
             ["Past their TTL", percent(count("stale"), all)],
             ["Entries cached", number(status.cache.entries)],
@@ -203,7 +204,7 @@
     };
 
     const drawShare = (steps, all) => {
-        const share = (step) => answersOf(step, "memory") / answered(step);
+        const share = (step) => answersOf(step, "cache") / answered(step);
         draw("share", steps, 60, [columnsPath(steps, colours.memory, (step) => [56 - share(step) * 54, 3])]);
         const least = Math.min(...steps.filter((step) => answered(step) > 0).map(share));
         byId("share-text").textContent = answered(all) === 0
@@ -237,7 +238,7 @@
             const minutes = (size * seconds) / 60;
             rows.push([
                 `${age * minutes} to ${(age + 1) * minutes} minutes ago`, number(answered(all)),
-                percent(answersOf(all, "memory"), answered(all)), percent(answersOf(all, "none"), answered(all)),
+                percent(answersOf(all, "cache"), answered(all)), percent(answersOf(all, "none"), answered(all)),
                 quantile(bounds, all.latencies, 0.5), quantile(bounds, all.latencies, 0.95),
             ]);
         }

@@ -25,9 +25,17 @@ extension Resolver {
     /// The most forgeries of one name that are reported, the ones seen last: more are in `cache show`.
     private static let hijacksShown = 4
 
-    /// The name of the source with this number, in output.
-    package func sourceName(of tag: UInt16) -> String {
-        policy.sources.source(of: tag).map(policy.lines.name) ?? "a former source"
+    /// The source of a cached answer, in output.
+    package func sourceName(of cached: CachedAnswer) -> SourceName {
+        let route = policy.routes.route(for: cached.name, cached.type)
+        return policy.sourceName(cached.entry.source, by: store.obtained(cached.entry, by: route))
+    }
+
+    /// The source of an answered question, in output.
+    package func sourceName(_ kind: AnswerKind, _ tag: UInt16?) -> SourceName {
+        // What was cached is called so, and not by where it came from first.
+        guard let tag, kind == .provider || kind == .shared else { return SourceName(kind) }
+        return policy.sourceName(tag, by: .bypass)
     }
 
     /// Whether a cached answer may be given to a client, by the policy in force.
@@ -62,20 +70,23 @@ extension Resolver {
                 Question(name: subject, type: type), dnssecOK: client.dnssecOK,
                 checkingDisabled: client.checkingDisabled,
                 scope: policy.lines.scope(of: client, name: subject, route: route))
-            return store.provenance(of: key, type, route: route, sourceName: policy.lines.name)?.text
+            return store.provenance(of: key, type, route: route, sourceName: policy.sourceName)?.text
         }
         lines += Self.explainedTypes.compactMap { type in
             let key = flightKey(
                 subject, type, dnssecOK: client.dnssecOK, checkingDisabled: client.checkingDisabled, for: client)
             return flights.failures.last(key, type).map { failure in
                 let age = max(.zero, clock.now - failure.asked).components.seconds
-                return "type=\(type) route=\(route) state=failed age=\(age) reason=\(failure.error.text)"
+                return
+                    "type=\(type) route=\(route) \(SourceName(.failure).pairs) state=failed age=\(age) reason=\(failure.error.text)"
             }
         }
         if lines.isEmpty {
             let question = Question(name: subject, type: .a)
-            let isLocal = policy.localAnswers.reply(to: question, policy: policy.routes) != nil
-            lines = [isLocal ? "state=answered-here" : "route=\(route) state=not-cached"]
+            let local = policy.localAnswers.reply(to: question, policy: policy.routes)
+            lines = [
+                local.map { "\(SourceName($0.kind).pairs) state=answered-here" } ?? "route=\(route) state=not-cached"
+            ]
         }
         lines.insert("decision=\(decision(on: Question(name: subject, type: .a)))", at: 0)
         let forged = policy.lines.answerCheck?.evidence(of: subject) ?? []

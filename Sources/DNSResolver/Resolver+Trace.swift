@@ -17,7 +17,8 @@ extension Resolver {
         let response = await withCheckedContinuation { continuation in
             respond(to: client) { continuation.resume(returning: $0) }
         }
-        trace.add(.answer, response.traceText(for: question))
+        let source = sourceName(response.kind, response.source)
+        trace.add(.answer, "\(response.traceText(for: question)); \(source.pairs)")
         return (trace, response)
     }
 
@@ -48,7 +49,7 @@ extension Resolver {
         let cacheKey = QueryKey(
             Question(name: key.name, type: type), dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
             scope: key.scope)
-        let provenance = store.provenance(of: cacheKey, type, route: key.route, sourceName: policy.lines.name)
+        let provenance = store.provenance(of: cacheKey, type, route: key.route, sourceName: policy.sourceName)
         guard let provenance else { return trace.add(.cache, "\(type) is not cached") }
         let use =
             switch cached {

@@ -290,8 +290,7 @@ extension Resolver {
         case .answer(let answer): packed = PackedAnswer(answer, for: client.question)
         case .configured(let answer, let source):
             packed = store.keepLocal(answer, for: client, source)
-            let tag = store.tag(of: source)
-            origin = .source(tag, AnswerKind(tag, route: .bypass))
+            origin = .source(store.tag(of: source), reply.kind)
         }
         return Response(packed.map { .answer($0, age: 0) } ?? .failure(.serverFailure), from: origin)
     }

@@ -32,6 +32,17 @@ package final class ResolverPolicy: Sendable {
         self.sources = sources
     }
 
+    /// The source with a number, of this policy or an earlier one, in output.
+    ///
+    /// - Parameter route: by which it was asked.
+    package func sourceName(_ tag: UInt16, by route: Route) -> SourceName {
+        switch sources.source(of: tag) {
+        case .provider(let index), .shared(let index):
+            SourceName(AnswerKind(tag, route: route), provider: lines.providers.all[index].name)
+        default: SourceName(AnswerKind(tag, route: route))
+        }
+    }
+
     /// The types of the flight for a name: A and AAAA, unless clients get only one of them, or one other type.
     func types(for type: RecordType, _ key: FlightKey) -> [RecordType] {
         guard type.isAddress else { return [type] }

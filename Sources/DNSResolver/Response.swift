@@ -53,6 +53,9 @@ package struct Response: Sendable {
 }
 
 extension Response {
+    /// The number of the source that was asked for it, or made it.
+    package var source: UInt16? { if case .source(let tag, _) = origin { tag } else { nil } }
+
     /// The kind by which it is counted.
     package var kind: AnswerKind {
         switch (content, origin) {
@@ -60,7 +63,7 @@ extension Response {
         case (.failure, _): .rule
         case (.stale, _): .stale
         case (.answer, .ourselves): .rule
-        case (.answer, .cache): .memory
+        case (.answer, .cache): .cache
         case (.answer, .archive): .disk
         case (.answer, .source(_, let kind)): kind
         }

@@ -119,7 +119,7 @@ package final class Server: Sendable {
 
     /// How long the answers of a kind took since the start, from query to response.
     package func latencies(_ kind: AnswerKind) -> LatencyHistogram.Total {
-        kind == .memory ? hitTimes.reduce(times.total(kind)) { $0 + $1.total } : times.total(kind)
+        kind == .cache ? hitTimes.reduce(times.total(kind)) { $0 + $1.total } : times.total(kind)
     }
 
     /// Queries refused since the start, by the reason.

@@ -20,11 +20,11 @@ struct QueryListenerTests {
 
     private func matches(
         _ name: String? = "www.example.com", from client: IPAddress = client, _ source: String = "cache",
-        took: Duration = .milliseconds(5), _ change: (inout QueryFilter) -> Void
+        _ provider: String = "", took: Duration = .milliseconds(5), _ change: (inout QueryFilter) -> Void
     ) throws -> Bool {
         var filter = QueryFilter()
         change(&filter)
-        return filter.matches(try name.map { try Name($0) }, from: client, source, took: took)
+        return filter.matches(try name.map { try Name($0) }, from: client, source, provider, took: took)
     }
 
     @Test func `without a filter every query is wanted, also one that could not be parsed`() throws {
@@ -47,10 +47,10 @@ struct QueryListenerTests {
         #expect(try matches(from: .v6(1)) { $0.network = AddressPrefix("::1") })
     }
 
-    @Test func `a source is meant whole, or by its first word`() throws {
-        #expect(try matches { $0.source = "cache" })
-        #expect(try matches(nil, "forward to 192.0.2.53:53") { $0.source = "forward" })
-        #expect(try !matches(nil, "aliyun-2") { $0.source = "aliyun" } && !matches { $0.source = "stale" })
+    @Test func `a source is meant by its word, or by its provider's whole name`() throws {
+        #expect(try matches { $0.source = "cache" } && !matches { $0.source = "stale" })
+        #expect(try matches(nil, "shared", "aliyun") { $0.source = "aliyun" })
+        #expect(try !matches(nil, "shared", "aliyun-2") { $0.source = "aliyun" })
     }
 
     @Test func `slower is more than the time, not the time itself`() throws {
@@ -89,7 +89,7 @@ struct QueryListenerTests {
         let (all, other) = (try #require(listeners.add(QueryFilter())), try #require(listeners.add(QueryFilter())))
         let none = try #require(listeners.add(filter))
         var made = 0
-        listeners.add(nil, from: Self.client, source: "cache", took: .zero) {
+        listeners.add(nil, from: Self.client, source: "cache", "", took: .zero) {
             made += 1
             return report("www.example.com")
         }
@@ -105,7 +105,7 @@ struct QueryListenerTests {
         let room = QueryListener.limit / (line.utf8.count + 1) + 1
         var made = 0
         for _ in 0..<(room + 500) {
-            listeners.add(nil, from: Self.client, source: "cache", took: .zero) {
+            listeners.add(nil, from: Self.client, source: "cache", "", took: .zero) {
                 made += 1
                 return report("www.example.com")
             }
@@ -114,14 +114,14 @@ struct QueryListenerTests {
         listeners.missed(3)
         let lines = try #require(listener.take()).split(separator: "\n")
         #expect(lines.count == room + 1 && lines.last == "{\"dropped\":503}")
-        listeners.add(nil, from: Self.client, source: "cache", took: .zero) { report("www.example.com") }
+        listeners.add(nil, from: Self.client, source: "cache", "", took: .zero) { report("www.example.com") }
         #expect(listener.take() == line + "\n")
     }
 
     /// A query of which everything wants a line.
     @Loop
     private func query(_ listeners: QueryListeners) {
-        listeners.add(nil, from: Self.client, source: "cache", took: .zero) { report("www.example.com") }
+        listeners.add(nil, from: Self.client, source: "cache", "", took: .zero) { report("www.example.com") }
     }
 
     @Test @Loop

@@ -92,11 +92,12 @@ struct ReportTests {
 
     @Test func `an answer for one network says so, on the way over the socket and to people`() throws {
         var entry = CacheReport.Entry()
-        (entry.name, entry.type, entry.source, entry.clients) = ("www.example.com", "A", "vendor", "198.51.100.0/24")
+        (entry.name, entry.type, entry.source) = ("www.example.com", "A", "provider")
+        (entry.provider, entry.clients) = ("vendor", "198.51.100.0/24")
         let report = CacheReport(entries: [entry], next: nil)
         #expect(try CacheReport(json: Array(report.json.utf8)) == report)
-        #expect(report.listText.contains("vendor, for 198.51.100.0/24"))
-        #expect(report.showText.contains("from vendor, for 198.51.100.0/24"))
+        #expect(report.listText.contains("provider vendor, for 198.51.100.0/24"))
+        #expect(report.showText.contains("from provider vendor, for 198.51.100.0/24"))
     }
 
     @Test func `an answer that is never given says so, on the way over the socket and to people`() throws {

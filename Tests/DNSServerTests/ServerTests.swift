@@ -148,7 +148,7 @@ import Testing
             #expect(try TestTCPClient(server.address, from: "127.0.0.2").ask(.query("hit.example")).rcode == 5)
             var counts: [Int] = []
             for _ in 0..<2 {
-                counts.append(await server.server.latencies(.memory).counts.reduce(0, +))
+                counts.append(await server.server.latencies(.cache).counts.reduce(0, +))
                 #expect(try client.ask(.query("hit.example")).rcode == 0)
             }
             #expect(counts == [0, 1])

@@ -122,7 +122,7 @@ const use = async () => {
 
     // At a glance, and live without a reload.
     await until(`document.getElementById("verdict")?.textContent.includes(${JSON.stringify(verdict)})`);
-    expect(await evaluate(`document.querySelectorAll("#answers tr").length`) === 12, "not every source has its row");
+    expect(await evaluate(`document.querySelectorAll("#answers tr").length`) === 13, "not every source has its row");
     expect(await evaluate(`document.getElementById("providers").textContent.includes("vendor")`), "no provider");
     await until(`document.getElementById("chart-text").textContent.includes("answers in the last")`);
     const chart = `document.getElementById("chart-text").textContent`;

@@ -29,12 +29,13 @@ package final class QueryListeners {
     ///   - name: of the question, as received; nil when it could not be parsed.
     ///   - report: called once if any wants it and has room.
     package func add(
-        _ name: Name?, from client: IPAddress, source: String, took: Duration, _ report: () -> QueryReport
+        _ name: Name?, from client: IPAddress, source: String, _ provider: String, took: Duration,
+        _ report: () -> QueryReport
     ) {
         removeStalled()
         var line: String?
         for case let listener? in listeners.map(\.object) {
-            guard listener.filter.matches(name, from: client, source, took: took) else { continue }
+            guard listener.filter.matches(name, from: client, source, provider, took: took) else { continue }
             listener.add {
                 let text = line ?? report().json
                 line = text

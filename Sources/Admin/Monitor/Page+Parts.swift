@@ -4,7 +4,7 @@
 enum Page {
     /// The value of `Content-Security-Policy`: nothing but the style sheet and the scripts in the document runs.
     static let policy =
-        "default-src 'none'; style-src 'sha256-dtileS7BqJKGHKfQGY/ViApVEvtmnMhzzZeAI/bM64E='; script-src 'sha256-XCFH/5yXQPPf3+jF6GGRbG7N/YDvfJt4uAFXJsduJJU=' 'sha256-x1kSKTQC9T8C1V678v6FhmzTLIIlefQ5U7WIHDEW9DQ='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'sha256-dtileS7BqJKGHKfQGY/ViApVEvtmnMhzzZeAI/bM64E='; script-src 'sha256-XCFH/5yXQPPf3+jF6GGRbG7N/YDvfJt4uAFXJsduJJU=' 'sha256-1pgt7QpfKUK5KPAmI8hCzqd1F5qSjK0v/ncD1gX0rZk='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
     /// The document, with all its parts.
     static let document = ###"""
@@ -336,9 +336,10 @@ enum Page {
         (() => {
             // The palette of Okabe and Ito, which people with any colour vision tell apart; each has its name beside it.
             const sources = [
-                ["memory", "from memory", "#0072b2"],
+                ["cache", "from memory", "#0072b2"],
                 ["disk", "from the cache file", "#56b4e9"],
                 ["provider", "from a provider", "#009e73"],
+                ["shared", "from the shared cache", "#66c2a5"],
                 ["localdns_verified", "LocalDNS, verified by certificates", "#b6d957"],
                 ["localdns", "LocalDNS, of names not protected", "#999999"],
                 ["forward", "from forward servers", "#cc79a7"],
@@ -459,7 +460,7 @@ enum Page {
                 const rate = rates ? sum(rates) / seconds : null;
                 const figures = [
                     ["Answers a second", rate === null ? "\u2013" : number(rate)],
-                    ["From memory", percent(count("memory"), all)],
+                    ["From memory", percent(count("cache"), all)],
                     ["No answer", percent(count("none"), all)],
                     ["Past their TTL", percent(count("stale"), all)],
                     ["Entries cached", number(status.cache.entries)],
@@ -537,7 +538,7 @@ enum Page {
             };
 
             const drawShare = (steps, all) => {
-                const share = (step) => answersOf(step, "memory") / answered(step);
+                const share = (step) => answersOf(step, "cache") / answered(step);
                 draw("share", steps, 60, [columnsPath(steps, colours.memory, (step) => [56 - share(step) * 54, 3])]);
                 const least = Math.min(...steps.filter((step) => answered(step) > 0).map(share));
                 byId("share-text").textContent = answered(all) === 0
@@ -571,7 +572,7 @@ enum Page {
                     const minutes = (size * seconds) / 60;
                     rows.push([
                         `${age * minutes} to ${(age + 1) * minutes} minutes ago`, number(answered(all)),
-                        percent(answersOf(all, "memory"), answered(all)), percent(answersOf(all, "none"), answered(all)),
+                        percent(answersOf(all, "cache"), answered(all)), percent(answersOf(all, "none"), answered(all)),
                         quantile(bounds, all.latencies, 0.5), quantile(bounds, all.latencies, 0.95),
                     ]);
                 }

@@ -2,7 +2,7 @@ import Scheduling
 
 /// What the server answered in the last hour, in steps of 10 seconds, for charts that begin before the page is opened.
 ///
-/// It takes some 45 KiB whatever happens, and wakes the loop at the end of each step, as long as it exists.
+/// It takes some 46 KiB whatever happens, and wakes the loop at the end of each step, as long as it exists.
 @Loop
 final class TrafficHistory {
     /// The answers of a step, by source and by the time that they took.

@@ -1,4 +1,5 @@
 package import DNSCache
+package import DNSResolver
 package import DNSWire
 
 extension CacheReport.Entry {
@@ -9,7 +10,7 @@ extension CacheReport.Entry {
     ///   - lifetime: its original TTL in seconds, not negative.
     package init(
         _ question: Question, _ packed: PackedAnswer, isSigned: Bool, isNegative: Bool, age: Int, lifetime: Int,
-        source: String, withRecords: Bool
+        source: SourceName, withRecords: Bool
     ) {
         self.init()
         name = question.name.description
@@ -18,7 +19,7 @@ extension CacheReport.Entry {
         self.age = age
         isStale = age >= lifetime
         ttl = lifetime - min(age, lifetime)
-        self.source = source
+        (self.source, provider) = (source.word, source.provider)
         let code = packed.responseCode
         status = isNegative && code == .noError ? "NODATA" : "\(code)"
         guard let answer = packed.unpacked(for: question) else { return }

@@ -47,10 +47,10 @@ package struct CacheReport: JSONRecord {
         package var isStale = false
         /// Whether it is never given to clients: it was decided by another policy, or is too old.
         package var isUnusable = false
-        /// The source of the answer.
+        /// The word for the source of the answer.
         package var source = ""
-        /// For LocalDNS's answers to protected names: `verified` by certificates, or `unverified`.
-        package var check: String?
+        /// The provider that gave it; empty where none did.
+        package var provider = ""
         /// The network of the clients for which it is valid, or `no network`; empty: it is valid for all.
         package var clients = ""
         /// The address of the server that gave it; empty when there was none.
@@ -78,7 +78,7 @@ package struct CacheReport: JSONRecord {
             case "stale": isStale = try reader.boolean()
             case "unusable": isUnusable = try reader.boolean()
             case "source": source = try reader.string()
-            case "check": check = try reader.optionalString()
+            case "provider": provider = try reader.string()
             case "clients": clients = try reader.string()
             case "server": server = try reader.string()
             case "records": records = try reader.records()
@@ -97,7 +97,7 @@ package struct CacheReport: JSONRecord {
             writer.member("stale", isStale)
             writer.member("unusable", isUnusable)
             writer.member("source", source)
-            writer.member("check", check)
+            writer.member("provider", provider)
             writer.member("clients", clients)
             writer.member("server", server)
             writer.member("records", records: records)

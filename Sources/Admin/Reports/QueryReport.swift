@@ -18,8 +18,10 @@ package struct QueryReport: JSONRecord {
     package var rcode = ""
     /// How it was routed, such as `protect`.
     package var route = "-"
-    /// Where the answer is from, such as `cache` or a provider's name; `-`: an error, or the server itself.
-    package var source = "-"
+    /// The word for the source of the answer, such as `cache`.
+    package var source = ""
+    /// The provider that gave it; empty where none was asked.
+    package var provider = ""
     /// From the query's arrival to its response.
     package var microseconds: Int64 = 0
     /// How many queries are missing here, because they came faster than they were read; 0 for a query.
@@ -44,6 +46,7 @@ package struct QueryReport: JSONRecord {
         case "rcode": rcode = try reader.string()
         case "route": route = try reader.string()
         case "source": source = try reader.string()
+        case "provider": provider = try reader.string()
         case "microseconds": microseconds = Int64(try reader.int())
         case "dropped": dropped = try reader.int()
         case "ended": ended = try reader.string()
@@ -63,6 +66,7 @@ package struct QueryReport: JSONRecord {
         writer.member("rcode", rcode)
         writer.member("route", route)
         writer.member("source", source)
+        writer.member("provider", provider)
         writer.member("microseconds", microseconds)
     }
 
@@ -72,6 +76,7 @@ package struct QueryReport: JSONRecord {
     /// Without the time: as in the log of queries.
     package var summary: String {
         "\(client)\(program.isEmpty ? "" : " (\(program))") \(transport) \(name) \(type) \(rcode) \(route) \(took) ms \(source)"
+            + (provider.isEmpty ? "" : " \(provider)")
     }
 
     /// A line for people.

@@ -258,10 +258,9 @@ extension CacheReport.Entry {
     /// The remaining seconds, or why there are none.
     fileprivate var leftText: String { isUnusable ? "unusable" : isStale ? "stale" : "\(ttl)" }
 
-    /// The source, whether the answer is verified where that matters, and its client network where it is not for all
-    /// clients.
+    /// The source, and its client network where it is not for all clients.
     fileprivate var sourceText: String {
-        source + (check.map { ", \($0)" } ?? "") + (clients.isEmpty ? "" : ", for \(clients)")
+        source + (provider.isEmpty ? "" : " \(provider)") + (clients.isEmpty ? "" : ", for \(clients)")
     }
 }
 

@@ -6,7 +6,7 @@ package struct TraceReport: JSONRecord {
     package var type = ""
     /// The RCODE's name.
     package var status = ""
-    /// The kind of the answer, as the label `source` of the metrics.
+    /// The word for the source of the answer.
     package var source = ""
     package var steps: [Step] = []
 

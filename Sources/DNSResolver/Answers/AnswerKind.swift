@@ -1,12 +1,14 @@
-/// The kinds of answers by which they are counted: where each came from.
+/// Where an answer came from: by these it is counted, and named wherever its source is.
 package enum AnswerKind: Int, CaseIterable, Sendable {
     /// The memory cache had it, within its TTL.
-    case memory
+    case cache
     /// The cache file had it, and memory did not.
     case disk
     /// It was cached and past its TTL, and no source had a newer one in time.
     case stale
     case provider
+    /// The cache that servers share had it, as a provider gave it to one of them.
+    case shared
     /// LocalDNS gave it for a protected name, and certificates verify its addresses.
     case verifiedLocalDNS
     /// LocalDNS gave it for a protected name, and nothing verifies it.
@@ -27,7 +29,7 @@ package enum AnswerKind: Int, CaseIterable, Sendable {
     ///   - route: by which the source was asked.
     init(_ tag: UInt16, route: Route) {
         if SourceTags.isProvider(tag) {
-            self = .provider
+            self = SourceTags.isShared(tag) ? .shared : .provider
         } else if tag == SourceTags.rule {
             self = .rule
         } else if tag == SourceTags.preset {
@@ -42,4 +44,41 @@ package enum AnswerKind: Int, CaseIterable, Sendable {
             }
         }
     }
+
+    /// The only word for it in `why`, traces, logs, metrics and on the page.
+    package var word: String {
+        switch self {
+        case .cache: "cache"
+        case .disk: "disk"
+        case .stale: "stale"
+        case .provider: "provider"
+        case .shared: "shared"
+        case .verifiedLocalDNS: "localdns_verified"
+        case .unverifiedLocalDNS: "localdns_unverified"
+        case .localDNS: "localdns"
+        case .forward: "forward"
+        case .preset: "preset"
+        case .rule: "rule"
+        case .failure: "none"
+        }
+    }
+}
+
+/// The source of an answer in output.
+package struct SourceName: Hashable, Sendable {
+    package var kind: AnswerKind
+    /// The provider's name; empty where none gave the answer, or the configuration has it no more.
+    package var provider: String
+
+    package init(_ kind: AnswerKind, provider: String = "") {
+        (self.kind, self.provider) = (kind, provider)
+    }
+
+    package var word: String { kind.word }
+
+    /// Such as `provider aliyun`, or `cache`.
+    package var text: String { provider.isEmpty ? word : "\(word) \(provider)" }
+
+    /// The same as `key=value` words.
+    var pairs: String { "source=\(word)" + (provider.isEmpty ? "" : " provider=\(provider)") }
 }

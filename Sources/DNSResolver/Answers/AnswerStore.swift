@@ -189,18 +189,14 @@ package final class AnswerStore {
 
     /// The origin of the cached answer for `key`; nil when there is none.
     func provenance(
-        of key: QueryKey, _ type: RecordType, route: Route, sourceName: (Source) -> String
+        of key: QueryKey, _ type: RecordType, route: Route, sourceName: (UInt16, Route) -> SourceName
     ) -> Provenance? {
         guard let entry = memory.entry(for: key) else { return nil }
         let age = entry.age(at: clock.now)
         let state = state(of: entry, type, by: route)
-        let source = sources.source(of: entry.source)
         return Provenance(
-            type: type, route: route,
-            source: source.map { sourceName($0) + ($0 == .verifiedLocalDNS ? "(verified)" : "") } ?? "",
-            server: serverNames.name(of: entry.server), state: state,
-            check: source.flatMap { check(of: $0, type, entry, by: route) }, isTranslated: isTranslated(entry),
-            age: age,
+            type: type, route: route, source: sourceName(entry.source, obtained(entry, by: route)),
+            server: serverNames.name(of: entry.server), state: state, isTranslated: isTranslated(entry), age: age,
             remaining: state == .fresh ? entry.lifetime - min(age, entry.lifetime) : 0)
     }
 
@@ -217,14 +213,9 @@ package final class AnswerStore {
         }
     }
 
-    private func check(of source: Source, _ type: RecordType, _ entry: CacheEntry, by route: Route) -> Provenance.Check?
-    {
-        guard case .protect = route, type.isAddress, !entry.isNegative else { return nil }
-        return switch source {
-        case .verifiedLocalDNS: .verified
-        case .localDNS: .unverified
-        case .provider, .forward, .rule, .preset: nil
-        }
+    /// The route by which an entry was obtained: that of its question now, where what was made of others has none.
+    func obtained(_ entry: CacheEntry, by route: Route) -> Route {
+        isTranslated(entry) ? route : Route(tag: entry.route)
     }
 
     /// Whether an entry of this or an older policy may be used for a question that takes `route` now.
@@ -235,8 +226,9 @@ package final class AnswerStore {
             return false
         }
         switch (source, route) {
-        case (.provider, _) where dependsOnPolicy(entry, type): return generations.isOfPolicy(entry.generation)
-        case (.provider, _), (.localDNS, .bypass), (.localDNS, .portal): return true
+        case (.provider, _), (.shared, _):
+            return !dependsOnPolicy(entry, type) || generations.isOfPolicy(entry.generation)
+        case (.localDNS, .bypass), (.localDNS, .portal): return true
         case (.forward, _): return sources.tag(of: source) == forwardTag(of: route)
         case (.localDNS, _), (.verifiedLocalDNS, _), (.rule, _), (.preset, _):
             return generations.isOfPolicy(entry.generation)

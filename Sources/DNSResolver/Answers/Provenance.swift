@@ -8,21 +8,12 @@ package struct Provenance: Hashable, Sendable {
         case unusable
     }
 
-    /// Whether LocalDNS's addresses for a protected name are verified.
-    enum Check: String, Sendable {
-        case verified, unverified
-    }
-
     package var type: RecordType
     package var route: Route
-    /// The name of the source; empty when it no longer exists.
-    package var source: String
+    package var source: SourceName
     /// The server of the source that answered; empty when there was none.
     package var server: String
     package var state: State
-    /// The result of the certificate check of its addresses; nil where there is none: for answers of providers, and for
-    /// unprotected names.
-    var check: Check?
     /// Whether its addresses were made of the name's IPv4 addresses (DNS64).
     var isTranslated = false
     /// Seconds since it was stored.
@@ -33,8 +24,7 @@ package struct Provenance: Hashable, Sendable {
     /// One line of `key=value` words.
     package var text: String {
         let words = [
-            "type=\(type)", "route=\(route)", source.isEmpty ? nil : "source=\(source)",
-            server.isEmpty ? nil : "server=\(server)", check.map { "check=\($0)" },
+            "type=\(type)", "route=\(route)", source.pairs, server.isEmpty ? nil : "server=\(server)",
             isTranslated ? "made=dns64" : nil, "state=\(state)", "age=\(age)",
             state == .fresh ? "ttl=\(remaining)" : nil,
         ]

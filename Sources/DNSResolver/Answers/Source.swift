@@ -7,6 +7,8 @@ package enum Source: Hashable, Sendable {
     case forward(index: Int)
     /// Provider `index`, counted from 0.
     case provider(index: Int)
+    /// The shared cache, which has it of provider `index`.
+    case shared(index: Int)
     /// Made here: NODATA by a local rule.
     case rule
     /// Made here: static addresses from the configuration.

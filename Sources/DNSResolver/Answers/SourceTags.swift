@@ -5,7 +5,8 @@
 package struct SourceTags: Hashable, Sendable {
     /// The bit that all providers' numbers have: their answers are trusted more.
     private static let providerBit: UInt16 = 0x8000
-    /// The bit that distinguishes the number of LocalDNS's verified answers from that of its other ones.
+    /// The bit that distinguishes the number of LocalDNS's verified answers from that of its other ones, and that of a
+    /// provider's answers from the shared cache from that of what it gave to this server.
     private static let verifiedBit: UInt16 = 0x4000
     /// The number of `Source.rule`, in every policy.
     static let rule: UInt16 = 0
@@ -42,6 +43,7 @@ package struct SourceTags: Hashable, Sendable {
         case .verifiedLocalDNS: localDNS | Self.verifiedBit
         case .forward(let index): forwards.indices.contains(index) ? forwards[index] : localDNS
         case .provider(let index): providers.indices.contains(index) ? providers[index] : localDNS
+        case .shared(let index): providers.indices.contains(index) ? providers[index] | Self.verifiedBit : localDNS
         }
     }
 
@@ -51,12 +53,19 @@ package struct SourceTags: Hashable, Sendable {
         if tag == Self.preset { return .preset }
         if tag == localDNS { return .localDNS }
         if tag == localDNS | Self.verifiedBit { return .verifiedLocalDNS }
-        if Self.isProvider(tag) { return providers.firstIndex(of: tag).map { .provider(index: $0) } }
+        if Self.isProvider(tag) {
+            return providers.firstIndex(of: tag & ~Self.verifiedBit).map {
+                Self.isShared(tag) ? .shared(index: $0) : .provider(index: $0)
+            }
+        }
         return forwards.firstIndex(of: tag).map { .forward(index: $0) }
     }
 
     /// Whether the number is a provider's, of this policy or an earlier one.
     static func isProvider(_ tag: UInt16) -> Bool { tag & providerBit != 0 }
+
+    /// Whether the number is that of a provider's answers from the shared cache.
+    static func isShared(_ tag: UInt16) -> Bool { tag & providerBit != 0 && tag & verifiedBit != 0 }
 
     /// Whether answers under the number are known not to be forged: a provider gave them, or certificates verify them.
     static func isTrusted(_ tag: UInt16) -> Bool { tag & (providerBit | verifiedBit) != 0 }

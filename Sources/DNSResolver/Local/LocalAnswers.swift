@@ -45,6 +45,9 @@ package final class LocalAnswers: Sendable {
         /// answer.
         case configured(Answer, Source)
         case refusal(ResponseCode, ExtendedError)
+
+        /// How it is counted and named.
+        package var kind: AnswerKind { if case .configured(_, .preset) = self { .preset } else { .rule } }
     }
 
     /// The local reply to `question`; nil when a source must be asked.

@@ -72,7 +72,7 @@ extension Flight {
         let tag = policy.sources.tag(of: found.source)
         if isStored {
             key.note(
-                .decide, "\(type): \(found.answer.traceText(type)), from \(policy.lines.name(of: found.source))")
+                .decide, "\(type): \(found.answer.traceText(type)), from \(policy.sourceName(tag, by: key.route).text)")
         }
         if isStored, policy.suppresses(type, key), hasOtherFamily(part),
             let packed = store.keepYielded(
@@ -173,7 +173,7 @@ extension Source {
     /// How much its answers are worth.
     fileprivate var worth: Int {
         switch self {
-        case .provider, .forward: 3
+        case .provider, .shared, .forward: 3
         case .verifiedLocalDNS: 2
         case .localDNS: 1
         case .rule, .preset: 0

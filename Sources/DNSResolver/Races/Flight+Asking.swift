@@ -175,7 +175,7 @@ extension Flight {
         let (left, said) = admitted(answer, part)
         self[part].found.append(
             FlightLane.Found(
-                place: place, answer: left, source: .provider(index: shared.provider), server: shared.server,
+                place: place, answer: left, source: .shared(index: shared.provider), server: shared.server,
                 sharedFor: shared.remaining))
         return said
     }

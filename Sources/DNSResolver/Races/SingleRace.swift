@@ -27,7 +27,7 @@ package final class SingleRace {
     ///   - done: called once, with the answer and the name of its source, or with the reason why there is none.
     package func ask(
         _ name: Name, _ type: RecordType, by route: Route,
-        done: @escaping @Loop (_ answer: Answer?, _ source: String, _ reason: String) -> Void
+        done: @escaping @Loop (_ answer: Answer?, _ source: SourceName, _ reason: String) -> Void
     ) {
         let key = FlightKey(
             name: name, type: type, route: route, dnssecOK: false, checkingDisabled: false,
@@ -36,10 +36,10 @@ package final class SingleRace {
         _ = environment.ask(key, type, by: policy, arrived: environment.clock.now) { outcome in
             switch outcome {
             case .answer(let packed, let tag)?:
-                let source = tag.flatMap { policy.sources.source(of: $0) } ?? .rule
-                done(packed.unpacked(for: Question(name: name, type: type)), policy.lines.name(of: source), "")
-            case .stale(_, let error)?, .failure(let error)?: done(nil, "", error.text)
-            case nil: done(nil, "", "given up")
+                let source = tag.map { policy.sourceName($0, by: route) } ?? SourceName(.rule)
+                done(packed.unpacked(for: Question(name: name, type: type)), source, "")
+            case .stale(_, let error)?, .failure(let error)?: done(nil, SourceName(.failure), error.text)
+            case nil: done(nil, SourceName(.failure), "given up")
             }
         }
     }

@@ -34,17 +34,6 @@ package final class SourceLines {
         self.guardsServiceBindings = guardsServiceBindings
     }
 
-    /// The name of a source in output.
-    package nonisolated func name(of source: Source) -> String {
-        switch source {
-        case .localDNS, .verifiedLocalDNS: localDNS.name
-        case .forward(let index): forwarders[index].name
-        case .provider(let index): providers.all[index].name
-        case .rule: "a rule"
-        case .preset: "a preset"
-        }
-    }
-
     // MARK: Clients
 
     /// The most of clients' addresses that is sent to providers; nil: nothing.

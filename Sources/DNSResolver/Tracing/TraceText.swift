@@ -70,7 +70,7 @@ extension Response {
         case .answer(let packed, let age):
             records = packed.unpacked(for: question)?.aged(.fresh(age: age)).traceText(question.type) ?? ""
         case .stale(let packed):
-            records = "stale: " + (packed.unpacked(for: question)?.aged(.stale).traceText(question.type) ?? "")
+            records = packed.unpacked(for: question)?.aged(.stale).traceText(question.type) ?? ""
         case .failure: records = ""
         }
         let isAlone = records.isEmpty || records == "\(responseCode)"

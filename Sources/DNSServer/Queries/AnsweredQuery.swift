@@ -11,9 +11,9 @@ package struct AnsweredQuery: Sendable {
     /// The question as received; nil when it could not be parsed.
     package let question: Question?
     package let responseCode: ResponseCode
-    package let origin: Response.Origin
-    /// Whether the answer's TTL had expired.
-    package let isStale: Bool
+    package let kind: AnswerKind
+    /// The number of the source that was asked for the answer, or made it.
+    package let source: UInt16?
     /// From the query's arrival to its response.
     package let took: Duration
 }
@@ -33,8 +33,13 @@ extension AnsweredQuery {
         let code = ResponseCode(rawValue: UInt16(reply[3] & 0xf))
         // The header's RCODE has no room for a code such as BADVERS.
         responseCode = code == .noError ? query.fault : code
-        origin = responseCode == .noError || responseCode == .nameError ? .cache : .ourselves
-        isStale = false
+        kind =
+            switch responseCode {
+            case .noError, .nameError: .cache
+            case .serverFailure: .failure
+            default: .rule
+            }
+        source = nil
         self.took = took
     }
 }

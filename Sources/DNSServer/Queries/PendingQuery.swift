@@ -90,7 +90,7 @@ final class PendingQuery: Sendable {
         AnsweredQuery(
             client: client.ip, network: network, transport: path.transport, question: question,
             responseCode: response.responseCode,
-            origin: response.origin, isStale: response.isStale, took: max(.zero, now - arrived))
+            kind: response.kind, source: response.source, took: max(.zero, now - arrived))
     }
 
     private nonisolated func compose(

@@ -261,7 +261,7 @@ final class Connections: ConnectionOwner {
                 let row = ResponseCounters.Row(client.transport, isIPv6: client.address.family == .ipv6)
                 let answers = counters.answers(of: row)
                 counters.add(reply[3], to: row)
-                if counters.answers(of: row) > answers { times.add(.memory, from: began, to: .bootTime) }
+                if counters.answers(of: row) > answers { times.add(.cache, from: began, to: .bootTime) }
             }
             if feed.isWanted { tell(of: message, reply, client) }
             return (reply, false)

@@ -1,5 +1,6 @@
 import Admin
 import ArgumentParser
+import DNSResolver
 import DNSWire
 import DiskCache
 import Glibc
@@ -83,6 +84,18 @@ extension CacheReport.Entry {
         self.init(
             stored.question, stored.answer, isSigned: stored.dnssecOK || stored.checkingDisabled,
             isNegative: stored.isNegative, age: stored.age(at: now), lifetime: Int(stored.lifetime),
-            source: stored.source, withRecords: withRecords)
+            source: SourceName(stored), withRecords: withRecords)
+    }
+}
+
+extension SourceName {
+    /// The source of an answer of a file: a word, perhaps a provider's name, and a digest.
+    fileprivate init(_ stored: StoredAnswer) {
+        let words = stored.source.split(separator: " ").dropLast()
+        let named = AnswerKind.allCases.first { words.first?.elementsEqual($0.word) == true } ?? .provider
+        let isProtected = [.protect, .protectListed].contains(stored.route)
+        self.init(
+            named == .localDNS && isProtected ? .unverifiedLocalDNS : named,
+            provider: words.dropFirst().joined(separator: " "))
     }
 }

@@ -213,7 +213,7 @@ private final class SingleLookup {
                     results[question.type] = QueryResult(
                         question: question,
                         result: (answer ?? lastResort).map { .answer($0) } ?? .failure(.unusable(reason)),
-                        source: lastResort == nil ? provider ?? source : "the preset of last resort", took: took)
+                        source: lastResort == nil ? source : SourceName(.preset), took: took)
                     left -= 1
                     if left == 0 { continuation.resume() }
                 }

@@ -9,10 +9,10 @@ struct QueryResult: Sendable {
     let question: Question
     let result: UpstreamResult
     /// The source that answered.
-    let source: String
+    let source: SourceName
     let took: Duration
 
-    init(question: Question, result: UpstreamResult, source: String, took: Duration) {
+    init(question: Question, result: UpstreamResult, source: SourceName, took: Duration) {
         self.question = question
         self.result = result
         self.source = source
@@ -26,9 +26,7 @@ struct QueryResult: Sendable {
             case .answer(let answer), .configured(let answer, _): .answer(answer)
             case .refusal(let code, _): .failure(.responseCode(code))
             }
-        var source = "this server itself"
-        if case .configured(_, .preset) = reply { source = "a preset" }
-        self.init(question: question, result: result, source: source, took: .zero)
+        self.init(question: question, result: result, source: SourceName(reply.kind), took: .zero)
     }
 
     /// Whether there are records of the type asked for.
@@ -55,7 +53,7 @@ struct QueryResult: Sendable {
     /// Lines for people: the status, then a line for each record.
     var text: String {
         // Where no source answered, the source is only what the failure was counted as.
-        let origin = if case .failure = result { "after" } else { "from \(source) in" }
+        let origin = if case .failure = result { "after" } else { "from \(source.text) in" }
         let head = "\(question): \(status), \(origin) \(milliseconds) ms"
         return ([head] + records.map { "\($0.name) \($0.ttl) \($0.type) \($0.dataText)" })
             .joined(separator: "\n")
@@ -67,7 +65,8 @@ struct QueryResult: Sendable {
             writer.member("name", question.name.description)
             writer.member("type", question.type.description)
             writer.member("status", status)
-            writer.member("source", source)
+            writer.member("source", source.word)
+            writer.member("provider", source.provider)
             writer.member("milliseconds", milliseconds)
             writer.member(
                 "answers",

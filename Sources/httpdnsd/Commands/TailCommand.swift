@@ -1,6 +1,7 @@
 import Admin
 import ArgumentParser
 import Configuration
+import DNSResolver
 import DNSWire
 import Glibc
 
@@ -29,14 +30,15 @@ struct TailCommand: ParsableCommand {
 
     @Option(
         help: .init(
-            "Only answers from there: cache, stale, localdns, forward, rule, preset, a provider by its name, or - for none.",
+            "Only answers from there: \(sources.joined(separator: ", ")), or a provider by its name.",
             valueName: "source"),
-        completion: .list(["cache", "stale", "localdns", "forward", "rule", "preset"]))
+        completion: .list(sources))
     var source: String?
 
     @Option(help: .init("Only queries that took longer, such as 100ms; at most 1m.", valueName: "duration"))
     var slower: String?
 
+    private static let sources = AnswerKind.allCases.map(\.word)
     private static let durations: ClosedRange<Duration> = .zero ... .seconds(60)
 
     func validate() throws {

@@ -18,17 +18,20 @@ extension Composition {
     func identity(
         routes: RoutePolicy, localAnswers: LocalAnswers, translation: Translation, generation: UInt32
     ) -> PolicyIdentity {
-        var texts = [sources.localDNS: Self.named("localdns", localDNSText)]
+        var texts = [sources.localDNS: Self.named(.localDNS, localDNSText)]
         for (tag, forward) in zip(sources.forwards, settings.forwards) {
-            texts[tag] = Self.named("forward", forward.servers.map(\.description).joined(separator: ","))
+            texts[tag] = Self.named(.forward, forward.servers.map(\.description).joined(separator: ","))
         }
-        for (tag, provider) in zip(sources.providers, providers) {
-            texts[tag] = Self.named(
-                "\(provider.entry.type.rawValue) \(provider.entry.name)",
-                provider.identity + settings.answers.answerIdentity.text)
+        for (index, provider) in providers.enumerated() {
+            let identity = provider.entry.type.rawValue + provider.identity + settings.answers.answerIdentity.text
+            for (source, kind) in [
+                (Source.provider(index: index), AnswerKind.provider), (.shared(index: index), .shared),
+            ] {
+                texts[sources.tag(of: source)] = Self.named(kind, identity, provider: provider.entry.name)
+            }
         }
         let verified = sources.tag(of: .verifiedLocalDNS)
-        texts[verified] = Self.named("localdns verified", localDNSText)
+        texts[verified] = Self.named(.verifiedLocalDNS, localDNSText)
         return PolicyIdentity(
             sources: texts, standIns: [sources.localDNS, verified],
             digest: Self.digest(policyTexts(mode: routes.mode) + [translation.description] + texts.values.sorted()),
@@ -52,8 +55,10 @@ extension Composition {
             + [names, Self.searchDomains(settings)].map { $0.map(\.description).joined(separator: ",") }
     }
 
-    /// A short name, and a digest of all that counts.
-    private static func named(_ name: String, _ text: String) -> String { "\(name) \(digest([text]))" }
+    /// The source as output has it, and a digest of all that counts.
+    private static func named(_ kind: AnswerKind, _ text: String, provider: String = "") -> String {
+        "\(SourceName(kind, provider: provider).text) \(digest([text]))"
+    }
 
     /// 16 hexadecimal digits. Without SHA-256 in the library each start has another: nothing of the last time is used.
     nonisolated static func digest(_ texts: [String]) -> String {

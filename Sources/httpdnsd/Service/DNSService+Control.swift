@@ -43,7 +43,7 @@ extension DNSService: ControlTarget {
         report.name = question.name.description
         report.type = question.type.description
         report.status = response.responseCode.description
-        report.source = response.kind.label
+        report.source = response.kind.word
         report.steps = trace.steps.map {
             .init(milliseconds: Int($0.after / .milliseconds(1)), kind: $0.kind.rawValue, text: $0.text)
         }
@@ -59,28 +59,18 @@ extension DNSService: ControlTarget {
     }
 
     private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {
-        let source = composition.sources.source(of: cached.entry.source)
+        let source = resolver.sourceName(of: cached)
         var report = CacheReport.Entry(
             Question(name: cached.name, type: cached.type), cached.entry.answer,
             isSigned: cached.dnssecOK || cached.checkingDisabled, isNegative: cached.entry.isNegative,
             age: Int(cached.entry.age(at: loop.now)), lifetime: Int(cached.entry.lifetime),
-            source: resolver.sourceName(of: cached.entry.source), withRecords: withRecords)
+            source: source, withRecords: withRecords)
         // Also what was answered on another network.
         report.isStale = store.isStale(cached.entry)
         report.isUnusable = !resolver.isUsable(cached)
-        report.check = check(cached.entry, from: source)
         report.clients = cached.scope.map { $0.network?.description ?? "no network" } ?? ""
         report.server = store.serverNames.name(of: cached.entry.server)
         return report
-    }
-
-    /// Whether certificates verify what LocalDNS answered; nil where that does not matter.
-    private func check(_ entry: CacheEntry, from source: Source?) -> String? {
-        switch source {
-        case .verifiedLocalDNS: "verified"
-        case .localDNS where entry.isProtected: "unverified"
-        default: nil
-        }
     }
 
     // MARK: The switch
@@ -143,11 +133,6 @@ extension DNSService: ControlTarget {
                     fades: (listed.until - now).wholeSeconds)
             }, removed: removed)
     }
-}
-
-extension CacheEntry {
-    /// Whether it was obtained for a protected name.
-    fileprivate var isProtected: Bool { [false, true].contains { Route.protect(explicit: $0).tag == route } }
 }
 
 extension ForgedAddress {

@@ -46,7 +46,7 @@ extension DNSService: MonitorTarget {
     }
 
     var answers: [TrafficReport.Latencies] {
-        AnswerKind.allCases.map { .init($0.label, HistogramReport(server.latencies($0))) }
+        AnswerKind.allCases.map { .init($0.word, HistogramReport(server.latencies($0))) }
     }
 
     var hottestNames: [TrafficReport.Count]? { countsNames ? names.top(at: loop.now) : nil }
@@ -68,24 +68,5 @@ extension HistogramReport {
         self.init(
             bounds: LatencyHistogram.bounds.map { $0 / .seconds(1) }, counts: total.counts,
             sum: total.sum / .seconds(1))
-    }
-}
-
-extension AnswerKind {
-    /// The value of the label `source`.
-    var label: String {
-        switch self {
-        case .memory: "memory"
-        case .disk: "disk"
-        case .stale: "stale"
-        case .provider: "provider"
-        case .verifiedLocalDNS: "localdns_verified"
-        case .unverifiedLocalDNS: "localdns_unverified"
-        case .localDNS: "localdns"
-        case .forward: "forward"
-        case .preset: "preset"
-        case .rule: "rule"
-        case .failure: "none"
-        }
     }
 }

@@ -14,13 +14,15 @@ extension DNSService {
         // All since the start: of what comes within a minute, the log shows only the last.
         var dropped = 0
         server.feed.receive { [unowned self] query in
-            let source = sourceName(of: query)
+            let source = resolver.sourceName(query.kind, query.source)
             if countsNames, let question = query.question { names.add(question.name, at: loop.now) }
             if isLoggingQueries {
                 let report = report(of: query, source)
                 log.write(.query, "query \(report.summary)", fields(of: report))
             }
-            listeners.add(query.question?.name, from: query.client, source: source, took: query.took) {
+            listeners.add(
+                query.question?.name, from: query.client, source: source.word, source.provider, took: query.took
+            ) {
                 report(of: query, source)
             }
             // The last may have gone.
@@ -49,13 +51,12 @@ extension DNSService {
     var countsNames: Bool { isLoggingQueries && composition.settings.control.http?.address.isLoopback == true }
 
     var querySources: [String] {
-        ["cache", "stale", "localdns", "forward", "rule", "preset", "-"] + composition.providers.map(\.entry.name)
-            + composition.forwarders.map(\.name)
+        AnswerKind.allCases.map(\.word) + composition.providers.map(\.entry.name)
     }
 
     private var isLoggingQueries: Bool { composition.settings.log.queries }
 
-    private func report(of query: AnsweredQuery, _ source: String) -> QueryReport {
+    private func report(of query: AnsweredQuery, _ source: SourceName) -> QueryReport {
         var report = QueryReport()
         report.time = UTCTime.now.description
         report.client = query.client.description
@@ -67,7 +68,8 @@ extension DNSService {
             report.route = resolver.route(of: question.name).description
         }
         report.rcode = query.responseCode.description
-        report.source = source
+        report.source = source.word
+        report.provider = source.provider
         report.microseconds = Milliseconds(query.took).microseconds
         return report
     }
@@ -76,17 +78,7 @@ extension DNSService {
         [
             "client": "\(report.client)", "transport": "\(report.transport)", "name": "\(report.name)",
             "type": "\(report.type)", "rcode": "\(report.rcode)", "route": "\(report.route)",
-            "source": "\(report.source)", "ms": .stringConvertible(report.took),
+            "source": "\(report.source)", "provider": "\(report.provider)", "ms": .stringConvertible(report.took),
         ]
-    }
-
-    private func sourceName(of query: AnsweredQuery) -> String {
-        switch query.origin {
-        case .ourselves: "-"
-        case .cache, .archive: query.isStale ? "stale" : "cache"
-        case .source(_, .rule): "rule"
-        case .source(_, .preset): "preset"
-        case .source(let tag, _): resolver.sourceName(of: tag)
-        }
     }
 }

@@ -43,15 +43,15 @@ struct MetricsWriterTests {
         var writer = MetricsWriter(.prometheus)
         writer.family("answer_seconds", .histogram, "Time.") {
             $0.histogram(
-                ["source": "memory"], HistogramReport(bounds: [0.001, 0.5], counts: [3, 2, 1], sum: 2.25))
+                ["source": "cache"], HistogramReport(bounds: [0.001, 0.5], counts: [3, 2, 1], sum: 2.25))
         }
         #expect(
             writer.text.split(separator: "\n").suffix(5) == [
-                "httpdnsd_answer_seconds_bucket{source=\"memory\",le=\"0.001\"} 3",
-                "httpdnsd_answer_seconds_bucket{source=\"memory\",le=\"0.5\"} 5",
-                "httpdnsd_answer_seconds_bucket{source=\"memory\",le=\"+Inf\"} 6",
-                "httpdnsd_answer_seconds_count{source=\"memory\"} 6",
-                "httpdnsd_answer_seconds_sum{source=\"memory\"} 2.25",
+                "httpdnsd_answer_seconds_bucket{source=\"cache\",le=\"0.001\"} 3",
+                "httpdnsd_answer_seconds_bucket{source=\"cache\",le=\"0.5\"} 5",
+                "httpdnsd_answer_seconds_bucket{source=\"cache\",le=\"+Inf\"} 6",
+                "httpdnsd_answer_seconds_count{source=\"cache\"} 6",
+                "httpdnsd_answer_seconds_sum{source=\"cache\"} 2.25",
             ])
     }
 }

@@ -25,7 +25,7 @@ struct MonitoringPageTests {
         status.forwards = [.init(suffixes: [], servers: [server])]
         var traffic = TrafficReport()
         let histogram = HistogramReport(bounds: [1], counts: [1, 0], sum: 0.5)
-        traffic.answers = [.init("memory", histogram)]
+        traffic.answers = [.init("cache", histogram)]
         traffic.providers = [.init("aliyun", histogram)]
         traffic.refusals = [.init("access", 1)]
         traffic.forgeries = [.init("192.0.2.53:53", 1)]

@@ -16,7 +16,7 @@ struct TrafficHistoryTests {
 
         var answers: [TrafficReport.Latencies] {
             [
-                .init("memory", HistogramReport(bounds: [0.001], counts: [fast, slow], sum: 0)),
+                .init("cache", HistogramReport(bounds: [0.001], counts: [fast, slow], sum: 0)),
                 .init("none", HistogramReport(bounds: [0.001], counts: [0, 0], sum: 0)),
             ]
         }

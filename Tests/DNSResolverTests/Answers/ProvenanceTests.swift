@@ -65,8 +65,8 @@ struct ProvenanceTests {
         await machine.clock.advance(by: .seconds(12))
         #expect(
             await why("www.example.com", machine) == [
-                "type=A route=protect source=vendor server=vendor state=fresh age=12 ttl=48",
-                "type=AAAA route=protect source=vendor server=vendor state=fresh age=12 ttl=48",
+                "type=A route=protect source=provider provider=vendor server=vendor state=fresh age=12 ttl=48",
+                "type=AAAA route=protect source=provider provider=vendor server=vendor state=fresh age=12 ttl=48",
             ])
     }
 
@@ -77,7 +77,7 @@ struct ProvenanceTests {
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(12))
         let line = await why("www.example.com", machine).first
-        #expect(line?.hasPrefix("type=A route=protect state=failed age=1") == true, "\(line ?? "")")
+        #expect(line?.hasPrefix("type=A route=protect source=none state=failed age=1") == true, "\(line ?? "")")
         #expect(line?.contains("reason=") == true && line?.contains("refused") == true, "\(line ?? "")")
     }
 
@@ -93,8 +93,8 @@ struct ProvenanceTests {
     }
 
     @Test(arguments: [
-        (FakeHandshake.Server.honest, "source=localdns(verified) check=verified"),
-        (.refusing, "source=localdns check=unverified"),
+        (FakeHandshake.Server.honest, "source=localdns_verified"),
+        (.refusing, "source=localdns_unverified"),
     ]) @Loop
     func `for LocalDNS's addresses of a protected name it shows the result of their certificates`(
         server: FakeHandshake.Server, words: String
@@ -134,7 +134,7 @@ struct ProvenanceTests {
         await machine.clock.advance(by: .seconds(100))
         #expect(
             await why("www.example.com", machine).first
-                == "type=A route=protect source=vendor server=vendor state=stale age=100")
+                == "type=A route=protect source=provider provider=vendor server=vendor state=stale age=100")
     }
 
     @Test @Loop func `what the present policy does not serve is called unusable`() async {
@@ -153,7 +153,7 @@ struct ProvenanceTests {
     }
 
     @Test @Loop func `a name that is answered here is said to be`() async {
-        #expect(await why("localhost", Machine()) == ["state=answered-here"])
+        #expect(await why("localhost", Machine()) == ["source=rule state=answered-here"])
     }
 
     @Test @Loop func `the reason of a stale answer shows which source gave it, and when`() async {

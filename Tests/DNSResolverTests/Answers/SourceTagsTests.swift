@@ -6,7 +6,7 @@ import Testing
 @Suite struct SourceTagsTests {
     private static let sources: [Source] = [
         .rule, .preset, .localDNS, .verifiedLocalDNS, .forward(index: 0), .forward(index: 1), .provider(index: 0),
-        .provider(index: 1),
+        .provider(index: 1), .shared(index: 0), .shared(index: 1),
     ]
 
     @Test func `each source has a number of its own, by which it is found again`() {
@@ -14,7 +14,7 @@ import Testing
         #expect(Self.sources.map { tags.source(of: tags.tag(of: $0)) } == Self.sources)
         #expect(Set(Self.sources.map(tags.tag)).count == Self.sources.count)
         let providers = Self.sources.filter { SourceTags.isProvider(tags.tag(of: $0)) }
-        #expect(providers == [.provider(index: 0), .provider(index: 1)])
+        #expect(providers == Self.sources.suffix(4))
         let trusted = Self.sources.filter { SourceTags.isTrusted(tags.tag(of: $0)) }
         #expect(trusted == [.verifiedLocalDNS] + providers)
     }

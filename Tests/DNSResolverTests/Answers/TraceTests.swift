@@ -27,9 +27,9 @@ struct TraceTests {
                 "route: protect: no list has it", "cache: A is not cached",
                 "ask: vendor at vendor is asked for A and AAAA",
                 "reply: vendor at vendor after 0 ms: A: 192.0.2.1, TTL 60; AAAA: 2001:db8::1, TTL 60",
-                "decide: A: 192.0.2.1, TTL 60, from vendor", "keep: A is cached for 60 s",
-                "decide: AAAA: 2001:db8::1, TTL 60, from vendor", "keep: AAAA is cached for 60 s",
-                "answer: NOERROR, 192.0.2.1, TTL 60",
+                "decide: A: 192.0.2.1, TTL 60, from provider vendor", "keep: A is cached for 60 s",
+                "decide: AAAA: 2001:db8::1, TTL 60, from provider vendor", "keep: AAAA is cached for 60 s",
+                "answer: NOERROR, 192.0.2.1, TTL 60; source=provider provider=vendor",
             ])
     }
 
@@ -44,8 +44,8 @@ struct TraceTests {
         await machine.clock.advance(by: .seconds(12))
         #expect(
             await trace(machine).suffix(2) == [
-                "cache: type=A route=protect source=vendor server=vendor state=fresh age=12 ttl=48: used",
-                "answer: NOERROR, 192.0.2.1, TTL 48",
+                "cache: type=A route=protect source=provider provider=vendor server=vendor state=fresh age=12 ttl=48: used",
+                "answer: NOERROR, 192.0.2.1, TTL 48; source=cache",
             ])
     }
 
@@ -55,7 +55,7 @@ struct TraceTests {
                 "route: bypass: route.bypass has example.com", "cache: A is not cached",
                 "ask: localdns is asked for A", "reply: localdns (): A: 203.0.113.9, TTL 60",
                 "decide: A: 203.0.113.9, TTL 60, from localdns", "keep: A is cached for 60 s",
-                "answer: NOERROR, 203.0.113.9, TTL 60",
+                "answer: NOERROR, 203.0.113.9, TTL 60; source=localdns",
             ])
     }
 
@@ -68,7 +68,7 @@ struct TraceTests {
         for step in [
             "ask: localdns is asked for A", "reply: localdns (): A: 203.0.113.9, TTL 60",
             "check: 203.0.113.9 shows a certificate of the name",
-            "decide: A: 203.0.113.9, TTL 60, from localdns", "keep: A is cached for 30 s",
+            "decide: A: 203.0.113.9, TTL 60, from localdns_verified", "keep: A is cached for 30 s",
         ] {
             #expect(steps.contains(step), "\(step)")
         }
@@ -78,7 +78,7 @@ struct TraceTests {
         let machine = Machine(policy: RoutePolicy(bypass: [try Name("example.com")]))
         let denial = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 60))
         machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
-        #expect(await trace(machine).last == "answer: NXDOMAIN")
+        #expect(await trace(machine).last == "answer: NXDOMAIN; source=localdns")
     }
 
     @Test @Loop func `of a forged answer it tells the certificate, and why the client gets none`() async {

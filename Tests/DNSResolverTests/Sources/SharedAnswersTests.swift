@@ -108,7 +108,7 @@ struct SharedAnswersTests {
         try network.share(.aaaa, "2001:db8::7")
         try await network.fly()
         #expect(network.addresses(.a) == ["192.0.2.7"] && network.addresses(.aaaa) == ["2001:db8::7"])
-        #expect(network.sources[.a] == .provider(index: 0))
+        #expect(network.sources[.a] == .shared(index: 0))
         #expect(network.vendor.asked.isEmpty)
         #expect(network.shared.written.isEmpty, "it is not written again")
         #expect(network.shared.ended == 1)

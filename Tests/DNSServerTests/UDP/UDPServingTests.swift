@@ -133,7 +133,7 @@ import Testing
             #expect(try client.ask("miss.example").rcode == 0)
             var counts: [Int] = []
             for kind in AnswerKind.allCases { counts.append(await server.server.latencies(kind).counts.reduce(0, +)) }
-            #expect(counts[AnswerKind.memory.rawValue] == 3 && counts.reduce(0, +) == 4)
+            #expect(counts[AnswerKind.cache.rawValue] == 3 && counts.reduce(0, +) == 4)
         }
     }
 

@@ -39,20 +39,22 @@ struct FleetStage {
     ///   - provider: more lines of the vendor's table.
     ///   - disk: the path of the file of answers; empty: none.
     ///   - control: the path of its control socket.
+    ///   - controlLines: more lines of the `[control]` table.
+    ///   - log: more lines of the `[log]` table.
     func daemon(
         _ url: String, secret: String = Self.secret, lines: String = "timeout = \"500ms\"",
         provider extra: String = "", disk: String = "", encrypted: Bool = true,
-        control: String = ""
+        control: String = "", controlLines: String = "", log: String = ""
     ) throws -> Daemon {
         let provider =
             encrypted
             ? DaemonConfiguration.aliyun(front.url, "ca_file = \"\(certificates.authority)\"\n\(extra)")
             : DaemonConfiguration.aliyun(vendor.url, extra)
         let caFile = url.hasPrefix("rediss") ? "ca_file = \"\(certificates.authority)\"" : ""
-        let rest = DaemonConfiguration.rest(localDNS: localDNS.address, control: control)
+        let rest = DaemonConfiguration.rest(localDNS: localDNS.address, control: control, controlLines: controlLines)
             .replacing("path = \"\"", with: "path = \"\(disk)\"")
         return try Daemon(
-            provider + rest + """
+            provider + rest + log + """
                 [cache.shared]
                 url = "\(url)"
                 key = "\(secret)"

@@ -200,7 +200,7 @@ extension Integration {
             let stage = try CertificateStage([.honest], mode: "localdns-first")
             #expect(try stage.ask().addresses == [Kind.honest.address])
             let text = try stage.run("cache", "show", CertificateStage.name).output
-            #expect(text.contains("localdns, verified"))
+            #expect(text.contains("from localdns_verified"))
             #expect(stage.vendor.callCount() == 0)
         }
 

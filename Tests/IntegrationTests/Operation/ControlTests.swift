@@ -33,12 +33,14 @@ extension Integration {
                 try stage.run("why", "www.example.com").output
                     == "decision=protect: no list has it\nroute=protect state=not-cached\n")
             #expect(try stage.ask("www.example.com").addresses.count == 2)
-            #expect(try stage.run("why", "www.example.com").output.contains("\ntype=A route=protect source=vendor "))
+            #expect(
+                try stage.run("why", "www.example.com").output.contains(
+                    "\ntype=A route=protect source=provider provider=vendor "))
             stage.vendor.misbehave(.status(500))
             stage.localDNS.behave(.silent)
             #expect(try stage.ask("mail.example.com").rcode == ResponseCode.servFail)
             let failed = try stage.run("why", "mail.example.com")
-            #expect(failed.status == 0 && failed.output.contains("type=A route=protect state=failed age="))
+            #expect(failed.status == 0 && failed.output.contains("type=A route=protect source=none state=failed age="))
             #expect(failed.output.contains("500"))
         }
 
@@ -55,7 +57,7 @@ extension Integration {
             }
             let calls = stage.vendor.callCount()
             let second = try stage.json("query", "--trace", "www.example.com")
-            #expect(second["source"] as? String == "memory" && stage.vendor.callCount() == calls)
+            #expect(second["source"] as? String == "cache" && stage.vendor.callCount() == calls)
             #expect(try stage.run("query", "--trace", "--via", "httpdns", "www.example.com").status == 2)
         }
 
@@ -288,7 +290,7 @@ extension Integration {
             let entries = try stage.json("cache", "list", "www.example.com")["entries"] as? [[String: Any]]
             #expect(entries?.count == 2)
             let first = entries?.first { $0["type"] as? String == "A" }
-            #expect(first?["source"] as? String == "vendor" && first?["stale"] as? Bool == false)
+            #expect(first?["provider"] as? String == "vendor" && first?["stale"] as? Bool == false)
             #expect((first?["ttl"] as? Int).map { (1...60).contains($0) } == true)
             #expect(try stage.run("cache", "show", "WWW.example.com").output.contains("2001:db8::1"))
             #expect(try stage.run("cache", "show", "none.example.com").status == 1)

@@ -248,8 +248,8 @@ extension Integration {
                     round((julianday(fresh_until) - julianday(stored)) * 86400) FROM answers ORDER BY name, type
                 """)
             #expect(rows.count >= 3)
-            #expect(rows.contains { $0.hasPrefix("www.example.com|A|NOERROR|192.0.2.1 192.0.2.2|60|aliyun vendor ") })
-            #expect(rows.contains { $0.hasPrefix("www.example.com|AAAA|NOERROR|2001:db8::1|60|aliyun vendor ") })
+            #expect(rows.contains { $0.hasPrefix("www.example.com|A|NOERROR|192.0.2.1 192.0.2.2|60|provider vendor ") })
+            #expect(rows.contains { $0.hasPrefix("www.example.com|AAAA|NOERROR|2001:db8::1|60|provider vendor ") })
             #expect(rows.contains { $0.hasPrefix("none.example.com|A|") })
             #expect(rows.filter { $0.hasPrefix("www") }.allSatisfy { $0.hasSuffix("|protect|1|60.0") }, "\(rows)")
         }

@@ -85,16 +85,16 @@ extension Integration {
             try stage.daemon.stop()
             let queries = try objects(stage.daemon.errors).filter { $0["event"] as? String == "query" }
             let parts = queries.map { query in
-                ["transport", "name", "type", "rcode", "route", "source"].map { query[$0] as? String ?? "" }
+                ["transport", "name", "type", "rcode", "route", "source", "provider"].map { query[$0] as? String ?? "" }
                     .joined(separator: " ")
             }
             #expect(
                 parts.sorted() == [
-                    "tcp www.example.com AAAA NOERROR protect cache",
-                    "udp WWW.example.com A NOERROR protect cache",
-                    "udp WWW.example.com A NOERROR protect vendor",
-                    "udp localhost A NOERROR bypass -",
-                    "udp x.corp.example A NOERROR bypass localdns",
+                    "tcp www.example.com AAAA NOERROR protect cache ",
+                    "udp WWW.example.com A NOERROR protect cache ",
+                    "udp WWW.example.com A NOERROR protect provider vendor",
+                    "udp localhost A NOERROR bypass rule ",
+                    "udp x.corp.example A NOERROR bypass localdns ",
                 ])
             #expect(queries.allSatisfy { $0["client"] as? String == "127.0.0.1" && $0["ms"] is Double })
             let text = queries.compactMap { $0["message"] as? String }
@@ -173,7 +173,8 @@ extension Integration {
             #expect(try stage.run("reload").status == 0)
             _ = try stage.ask("www.example.com")
             #expect(stage.daemon.waitForLog { $0.contains("\"source\":\"cache\"") })
-            #expect(!stage.daemon.errors.contains("query 127.0.0.1 udp www.example.com A NOERROR protect vendor"))
+            #expect(
+                !stage.daemon.errors.contains("query 127.0.0.1 udp www.example.com A NOERROR protect provider vendor"))
         }
     }
 }

@@ -71,7 +71,7 @@ extension Integration {
             stage.vendor.misbehave(.status(503))
             #expect(try stage.ask("other.example.com").rcode == ResponseCode.nxDomain)
             let count = "httpdnsd_answer_seconds_count"
-            for (source, value) in [("provider", "1"), ("memory", "2"), ("localdns_unverified", "1"), ("none", "0")] {
+            for (source, value) in [("provider", "1"), ("cache", "2"), ("localdns_unverified", "1"), ("none", "0")] {
                 #expect(try comes("\(count){source=\"\(source)\"}", to: value), "\(source)")
             }
             #expect(try comes("httpdnsd_provider_response_seconds_count{provider=\"vendor\"}", to: "1"))

@@ -39,7 +39,7 @@ extension Integration {
             #expect(try stage.ask("four.example.com").rcode == ResponseCode.noError)
             #expect(try stage.ask("four.example.com").rcode == ResponseCode.noError)
             for text in [
-                "Z 127.0.0.1 udp www.example.com A NOERROR protect ", " ms vendor\n", " ms cache\n",
+                "Z 127.0.0.1 udp www.example.com A NOERROR protect ", " ms provider vendor\n", " ms cache\n",
                 "Z 127.0.0.9 udp four.example.com A NOERROR protect ",
                 "Z 127.0.0.1 udp four.example.com A NOERROR protect ",
             ] {
@@ -53,7 +53,8 @@ extension Integration {
             #expect(try stage.run("tail", "--client", "a.example").status == 2)
             let misspelt = try stage.run("tail", "--source", "vendr")
             #expect(
-                misspelt.status == 2 && misspelt.errors.contains("there is no \"vendr\", but: cache, stale, localdns,"))
+                misspelt.status == 2
+                    && misspelt.errors.contains("there is no \"vendr\", but: cache, disk, stale, provider, shared,"))
             #expect(misspelt.errors.contains("vendor"))
         }
 

@@ -51,7 +51,7 @@ extension Integration {
             /// The output of `query` for a name that does not exist.
             var noSuchName: String {
                 switch self {
-                case .plain, .unsigned, .cbc, .gcm: "NXDOMAIN, from vendor in "
+                case .plain, .unsigned, .cbc, .gcm: "NXDOMAIN, from provider vendor in "
                 case .aliyun, .des, .aes, .token:
                     "no answer: empty, for a reason that the service does not give, after "
                 }
@@ -126,7 +126,7 @@ extension Integration {
             let service = try Service(form)
             let four = try service.query("www.example.com")
             #expect(four.status == 0, "\(four.output)\(four.errors)")
-            #expect(four.output.contains("www.example.com A: NOERROR, from vendor in "))
+            #expect(four.output.contains("www.example.com A: NOERROR, from provider vendor in "))
             #expect(four.output.contains("www.example.com 60 A 192.0.2.1\nwww.example.com 60 A 192.0.2.2\n"))
             let six = try service.query("WWW.example.com", "AAAA")
             #expect(six.status == 0, "\(six.output)\(six.errors)")

@@ -125,7 +125,9 @@ extension Integration {
             _ = try stage.ask("www.example.com")
             let dig = try Dig(stage.daemon.address, "why.www.example.com", "TXT", ["-t", "TXT", "-c", "CH", "-q"])
             let address = "\(stage.vendor.address)"
-            #expect(dig.text.contains("type=A route=protect source=vendor server=\(address) state=fresh age="))
+            #expect(
+                dig.text.contains(
+                    "type=A route=protect source=provider provider=vendor server=\(address) state=fresh age="))
             #expect(dig.text.contains("\"decision=protect: no list has it\""))
             #expect(dig.answers.count == 3)
         }

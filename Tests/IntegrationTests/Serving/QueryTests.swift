@@ -65,8 +65,8 @@ extension Integration {
             #expect(service.vendor.callCount() == 2)
             let none = try service.query("none.example.com", "A", "AAAA")
             #expect(none.status == 1)
-            #expect(none.output.contains("none.example.com A: NXDOMAIN, from vendor in "))
-            #expect(none.output.contains("none.example.com AAAA: NXDOMAIN, from vendor in "))
+            #expect(none.output.contains("none.example.com A: NXDOMAIN, from provider vendor in "))
+            #expect(none.output.contains("none.example.com AAAA: NXDOMAIN, from provider vendor in "))
         }
 
         @Test(arguments: Form.allCases)
