@@ -107,7 +107,10 @@ private final class FakeEndpoint: Endpoint {
 
     init(_ loop: EventLoop) { self.loop = loop }
 
-    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+    func begin(
+        _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
+        done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable {
         let reply = UpstreamReply(question.types) { type in
             let address: IPAddress = type == .a ? .v4(0xc000_0201) : .v6(0x2001_0db8 << 96 | 1)
             return .answer(Answer(name: question.name, addresses: [address], ttl: 60))

@@ -74,8 +74,7 @@ package struct Race: Hashable, Sendable {
         case .checked(let part, let address, let verdict): checked(part, .at(address), verdict, now, &effects)
         case .failed(let place, let types): failed(place, types, isWhole: false, now, &effects)
         case .refused(let place, let types): failed(place, types, isWhole: true, now, &effects)
-        case .busy(let place): busy(place)
-        case .broke(let place, let types): broke(place, types)
+        case .busy(let place, let types): busy(place, types)
         case .probed(let place, let isUp): probed(place, isUp, now, &effects)
         case .changed(let rules): changed(to: rules, now)
         case .time: break
@@ -280,17 +279,9 @@ package struct Race: Hashable, Sendable {
     }
 
     /// 6: its question is with the service, which sends it again as soon as it can.
-    private mutating func busy(_ place: Int) {
-        for part in parts where self[part].places[place].status == .asked { self[part].places[place].status = .busy }
-    }
-
-    /// 6: silence, and the service sends the question once more; after the second one nothing can come.
-    private mutating func broke(_ place: Int, _ types: Parts) {
-        for part in parts where types.contains(Parts(part)) {
-            let status = self[part].places[place].status
-            guard status.isThere else { continue }
-            self[part].places[place].breaks += 1
-            if self[part].places[place].breaks == 2 { self[part].places[place].status = .failed }
+    private mutating func busy(_ place: Int, _ types: Parts) {
+        for part in parts where types.contains(Parts(part)) && self[part].places[place].status == .asked {
+            self[part].places[place].status = .busy
         }
     }
 

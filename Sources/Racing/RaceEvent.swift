@@ -60,9 +60,7 @@ extension Race {
         /// The account was refused: its other addresses will not answer either.
         case refused(Int, Parts)
         /// "Not so fast" (section 6).
-        case busy(Int)
-        /// The connection broke, while the address is usable.
-        case broke(Int, Parts)
+        case busy(Int, Parts)
         /// A probe of the source has ended; whether it was answered.
         case probed(Int, isUp: Bool)
         /// Another policy, or another network (section 7): what is known, and which sources may be asked, from now on.

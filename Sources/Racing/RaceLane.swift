@@ -31,8 +31,6 @@ package struct RaceLane: Hashable, Sendable {
         var status = Status.unasked
         /// Which of its addresses is asked.
         var address: UInt8 = 0
-        /// How many connections broke under the question.
-        var breaks: UInt8 = 0
     }
 
     struct Waiter: Hashable, Sendable {

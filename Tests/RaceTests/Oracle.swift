@@ -131,13 +131,8 @@ struct Oracle {
                 }
                 endProvider(of: place, part)
             }
-        case .busy(let place):
-            for part in Self.parts where self[part].sources[place] == .asked { self[part].sources[place] = .busy }
-        case .broke(let place, let types):
-            for part in asked(place, types) {
-                self[part].breaks[place] += 1
-                if self[part].breaks[place] == 2 { self[part].sources[place] = .failed }
-            }
+        case .busy(let place, let types):
+            for part in asked(place, types) { self[part].sources[place] = .busy }
         case .probed(let place, let isUp): probed(place, isUp, now)
         case .changed, .time: break
         }

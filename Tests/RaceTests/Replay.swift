@@ -39,6 +39,9 @@ struct Replay {
         _ = run(events)
     }
 
+    /// The sources and types whose connection has broken once.
+    private var broken: Set<[String]> = []
+
     private init(_ world: JSON) {
         self.world = world
         for entry in world["stale"].array {
@@ -129,8 +132,11 @@ struct Replay {
             return .checked(Self.part(type), address, verdicts[event[3].text] ?? .unproved)
         case "fail": return .failed(place(), Self.parts(event[2].texts))
         case "refuse": return .refused(place(), Self.parts(event[2].texts))
-        case "busy": return .busy(place())
-        case "broken": return .broke(place(), Self.parts(event[2].texts))
+        case "busy": return .busy(place(), .both)
+        case "broken":
+            // What sends it again does not tell the race, but that it has failed after the second time.
+            return broken.insert([event[1].text] + event[2].texts).inserted
+                ? .time : .failed(place(), Self.parts(event[2].texts))
         case "probe": return .probed(place(), isUp: event[2].isTrue)
         default: return change(event[1].text)
         }

@@ -231,9 +231,8 @@ struct Search {
             }
             if world.troubles.contains(.fails) { events.append(.failed(place, types)) }
             if world.troubles.contains(.refuses) { events.append(.refused(place, types)) }
-            if world.troubles.contains(.breaks) { events.append(.broke(place, types)) }
             if world.troubles.contains(.busy), parts.contains(where: { oracle[$0].sources[place] == .asked }) {
-                events.append(.busy(place))
+                events.append(.busy(place, types))
             }
         }
         return events

@@ -36,7 +36,6 @@ struct Seen: Hashable {
     var last: Int?
     var sources: [Source]
     var asks: [Ask] = []
-    var breaks: [UInt8]
     /// Of each of LocalDNS's addresses; nil: none yet.
     var verdicts: [Race.Verdict?] = []
     /// The addresses whose checks are under way.
@@ -50,7 +49,6 @@ struct Seen: Hashable {
 
     init(sources: Int, stale: RaceRules.Stale?, cache: Entry) {
         self.sources = Array(repeating: .unasked, count: sources)
-        breaks = Array(repeating: 0, count: sources)
         self.stale = stale
         self.cache = cache
     }

@@ -30,7 +30,7 @@ struct World {
     var times = [0, 100, 200, 300, 500, 600, 800, 900, 1200, 1800, 1900, 2200, 2300]
     /// What a provider may say, and what else may happen to a question there.
     var replies: [Race.Reply] = [.records(1), .empty]
-    var troubles: Set<Trouble> = [.fails, .busy, .breaks]
+    var troubles: Set<Trouble> = [.fails, .busy]
     /// What LocalDNS may say; nil: it fails.
     var localReplies: [Race.Reply?] = [.records(1), .noData, .nxDomain, nil]
     var verdicts: [Verdict] = [.verified, .anothers, .unproved]
@@ -38,7 +38,7 @@ struct World {
     var clientsLose = false
     var change: Change?
 
-    enum Trouble: Hashable { case fails, refuses, busy, breaks }
+    enum Trouble: Hashable { case fails, refuses, busy }
 
     enum Change: Hashable { case policy, network }
 

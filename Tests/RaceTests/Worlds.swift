@@ -82,7 +82,7 @@ enum Worlds {
                         ($0.mode, $0.stale, $0.replies) = (mode, stale, [.records(1)])
                         $0.troubles =
                             line.contains { $0.addresses > 1 }
-                            ? [.fails, .refuses] : line.count < 3 ? [.fails, .busy, .breaks] : [.fails]
+                            ? [.fails, .refuses] : line.count < 3 ? [.fails, .busy] : [.fails]
                         $0.localReplies = [.records(1), .noData, nil]
                         if line.count == 3 { $0.times = few }
                     }

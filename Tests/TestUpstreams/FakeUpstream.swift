@@ -49,6 +49,8 @@ package final class FakeUpstream: Upstream, Endpoint {
     package var behaviour: FakeBehaviour
     /// Additional delay of questions for one type only.
     package var slow: [RecordType: Duration] = [:]
+    /// When it says "not so fast" of each further question.
+    package var delay: Duration?
     /// Every question, in order.
     package private(set) var asked: [UpstreamQuestion] = []
     /// How the next probe is treated; nil: like a question.
@@ -66,9 +68,11 @@ package final class FakeUpstream: Upstream, Endpoint {
     }
 
     package func begin(
-        _ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void
+        _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
+        done: @escaping @Loop (UpstreamReply) -> Void
     ) -> any Cancellable {
-        SpawnedWork({ [self] in await ask(question) }, done: done)
+        if let delay { _ = clock.schedule(after: delay) { delayed() } }
+        return SpawnedWork({ [self] in await ask(question) }, done: done)
     }
 
     package func probe(

@@ -15,9 +15,14 @@ package protocol Endpoint: AnyObject, Sendable {
     ///
     /// Asked for both families together only if its provider answers them together.
     ///
-    /// - Parameter done: called once, on the loop, never before this returns; not after `cancel()`, which ends the
-    ///   attempt at once and does not affect others on the same connection.
-    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable
+    /// - Parameters:
+    ///   - delayed: called when it waits, since the service has said "not so fast"; never before this returns.
+    ///   - done: called once, on the loop, never before this returns; not after `cancel()`, which ends the
+    ///     attempt at once and does not affect others on the same connection.
+    func begin(
+        _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
+        done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable
 
     /// Asks for a name of the daemon's own choice on a connection made for it; once it is answered, that connection
     /// replaces the others.

@@ -1,4 +1,5 @@
 import DNSWire
+import Racing
 import Scheduling
 
 /// One request at an address of a provider.
@@ -26,7 +27,12 @@ final class ProviderAttempt {
     func begin(for flight: Flight) {
         candidate.endpoint.health.began()
         flight.key.note(.ask, "\(candidate.text) is asked for \(types.traceText)")
-        request = candidate.endpoint.begin(UpstreamQuestion(flight.key, types, until: flight.ends)) { [self] reply in
+        let question = UpstreamQuestion(flight.key, types, until: flight.ends)
+        let parts = types.reduce(into: Race.Parts()) { parts, type in
+            if let part = flight.part(of: type) { parts.insert(Race.Parts(part)) }
+        }
+        request = candidate.endpoint.begin(question, delayed: { [place] in flight.run(.busy(place, parts)) }) {
+            [self] reply in
             request = nil
             flight.key.note(
                 .reply, "\(candidate.text) after \((flight.clock.now - began).traceText): \(reply.traceText(types))")

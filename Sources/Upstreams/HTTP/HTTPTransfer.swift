@@ -45,6 +45,8 @@ final class HTTPTransfer: Cancellable {
     let request: HTTPRequest
     /// Called each time before the request is sent; nil: it may be sent.
     let permit: Permit?
+    /// Called when it waits, since the service has said "not so fast".
+    let delayed: (@Loop () -> Void)?
     /// The client network in whose share it is.
     let holder: ClientNetwork
     /// Whether it is sent on a new connection opened for it.
@@ -98,7 +100,7 @@ final class HTTPTransfer: Cancellable {
 
     init(
         _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork = .daemon,
-        permit: Permit?, isRenewing: Bool = false, of owner: any HTTPTransferOwner,
+        permit: Permit?, delayed: (@Loop () -> Void)? = nil, isRenewing: Bool = false, of owner: any HTTPTransferOwner,
         done: @escaping Completion
     ) {
         self.request = request
@@ -106,6 +108,7 @@ final class HTTPTransfer: Cancellable {
         due = deadline
         self.holder = holder
         self.permit = permit
+        self.delayed = delayed
         self.isRenewing = isRenewing
         self.owner = owner
         self.done = done

@@ -95,13 +95,17 @@ package final class HTTPTransfers: HTTPTransferOwner {
     ///     ones are retired as by `retireConnections()`; if not, that connection is closed and the older ones are not
     ///     changed. There is one such request at a time: a further one fails as overloaded.
     ///   - permit: nil: it may be sent.
+    ///   - delayed: called each time that the service says "not so fast" and it waits; it may be cancelled then.
     ///   - done: called once, never before this returns, and not after `cancel()`.
     package func begin(
         _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork = .daemon,
-        renewing: Bool = false, permit: Permit? = nil, done: @escaping Completion
+        renewing: Bool = false, permit: Permit? = nil, delayed: (@Loop () -> Void)? = nil,
+        done: @escaping Completion
     ) -> any Cancellable {
         let transfer = HTTPTransfer(
-            request, deadline: deadline, holder: holder, permit: permit, isRenewing: renewing, of: self, done: done)
+            request, deadline: deadline, holder: holder, permit: permit, delayed: delayed, isRenewing: renewing,
+            of: self,
+            done: done)
         if deadline <= loop.now {
             fail(transfer, .timeout)
         } else if renewing {
@@ -428,6 +432,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
             watchClock(until: transfer.due)
             repeatLater(transfer)
         }
+        transfer.delayed?()
         return true
     }
 

@@ -21,14 +21,17 @@ final class BootstrapEndpoint: Endpoint {
     }
 
     /// Waits for the look-up, then sends the query to the first address found.
-    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+    func begin(
+        _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
+        done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable {
         let attempt = BootstrapAttempt()
         attempt.work = SpawnedWork({ [lookup] in await lookup.lookedUp(until: question.deadline) }) { [self, attempt] in
             guard let endpoint = first() else {
                 attempt.work = nil
                 return done(UpstreamReply(failure: .network("\(name): no address found"), types: question.types))
             }
-            attempt.work = endpoint.begin(question, done: done)
+            attempt.work = endpoint.begin(question, delayed: delayed, done: done)
         }
         return attempt
     }

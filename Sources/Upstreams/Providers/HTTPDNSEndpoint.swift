@@ -16,6 +16,8 @@ final class HTTPDNSEndpoint: Endpoint {
         /// Whether a new connection is made for it.
         let onNewConnection: Bool
         let began: Instant
+        /// Called when its request waits, since the service has said "not so fast".
+        let delayed: (@Loop () -> Void)?
         /// The correction of our clock when its request was sent, in seconds.
         var offset: Int64 = 0
         var isSecond = false
@@ -28,7 +30,7 @@ final class HTTPDNSEndpoint: Endpoint {
         /// - Parameter clientSubnet: the client network sent to the service; nil: none.
         init(
             _ question: UpstreamQuestion, clientSubnet: AddressPrefix?, onNewConnection: Bool,
-            at endpoint: HTTPDNSEndpoint, began: Instant,
+            at endpoint: HTTPDNSEndpoint, began: Instant, delayed: (@Loop () -> Void)?,
             done: @escaping @Loop (UpstreamReply) -> Void
         ) {
             self.question = question
@@ -38,6 +40,7 @@ final class HTTPDNSEndpoint: Endpoint {
                 name: question.name, types: question.types, dnssecOK: question.dnssecOK,
                 checkingDisabled: question.checkingDisabled, clientSubnet: clientSubnet)
             self.endpoint = endpoint
+            self.delayed = delayed
             self.done = done
         }
 
@@ -140,18 +143,22 @@ final class HTTPDNSEndpoint: Endpoint {
         transfers.connect(timeout: silence)
     }
 
-    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
-        begin(question, onNewConnection: false, done: done)
+    func begin(
+        _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
+        done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable {
+        begin(question, onNewConnection: false, delayed: delayed, done: done)
     }
 
     /// - Parameter onNewConnection: whether a new connection is made for it, which replaces the others once it has
     ///   carried a response.
     private func begin(
-        _ question: UpstreamQuestion, onNewConnection: Bool, done: @escaping @Loop (UpstreamReply) -> Void
+        _ question: UpstreamQuestion, onNewConnection: Bool, delayed: (@Loop () -> Void)? = nil,
+        done: @escaping @Loop (UpstreamReply) -> Void
     ) -> any Cancellable {
         let attempt = Attempt(
             question, clientSubnet: clientSubnet.reported(for: question.clientNetwork),
-            onNewConnection: onNewConnection, at: self, began: loop.now, done: done)
+            onNewConnection: onNewConnection, at: self, began: loop.now, delayed: delayed, done: done)
         send(attempt)
         return attempt
     }
@@ -181,7 +188,7 @@ final class HTTPDNSEndpoint: Endpoint {
             let request = try format.request(for: attempt.asked, at: account.clock.now)
             attempt.transfer = try readyTransfers().begin(
                 request, deadline: attempt.question.deadline, holder: attempt.question.holder,
-                renewing: attempt.onNewConnection, permit: permit
+                renewing: attempt.onNewConnection, permit: permit, delayed: attempt.delayed
             ) { attempt.received($0) }
         } catch {
             end(attempt, error)

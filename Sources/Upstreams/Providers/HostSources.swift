@@ -92,7 +92,7 @@ extension Endpoint {
     /// Makes one attempt.
     fileprivate func reply(to question: UpstreamQuestion) async -> UpstreamReply {
         await withCheckedContinuation { continuation in
-            _ = begin(question) { continuation.resume(returning: $0) }
+            _ = begin(question, delayed: {}) { continuation.resume(returning: $0) }
         }
     }
 }

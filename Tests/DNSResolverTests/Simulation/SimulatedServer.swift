@@ -36,7 +36,10 @@ final class SimulatedServer: Upstream, Endpoint {
         if case .provider = giver { self.conduct = conduct } else { self.conduct = conduct.ofPlainDNS }
     }
 
-    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+    func begin(
+        _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
+        done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable {
         Attempt(self, question, done)
     }
 

@@ -166,7 +166,8 @@ struct LateAnswerTests {
         let race = ScriptedRace(
             rules,
             [
-                (0, .joined(1, .a)), (5, .failed(0, .a)), (20, .busy(1)), (40, .replied(2, a: .records(1), aaaa: nil)),
+                (0, .joined(1, .a)), (5, .failed(0, .a)), (20, .busy(1, .a)),
+                (40, .replied(2, a: .records(1), aaaa: nil)),
                 (100, .checked(.a, 0, .verified)),
             ])
         #expect(race.replies == [.init(200, 1, .a, .verified(.at(0)))])

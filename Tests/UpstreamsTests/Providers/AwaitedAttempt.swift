@@ -10,7 +10,7 @@ extension Endpoint {
             await withCheckedContinuation { continuation in
                 attempt.continuation = continuation
                 guard !Task.isCancelled else { return attempt.cancel(question.types) }
-                attempt.work = begin(question) { attempt.finish($0) }
+                attempt.work = begin(question, delayed: {}) { attempt.finish($0) }
             }
         } onCancel: {
             // Runs on any thread, also inside a C callback: only enqueue.

@@ -188,7 +188,7 @@ struct HTTPDNSProviderTests {
         let endpoint = try #require(provider.endpoints.first)
         let question = UpstreamQuestion(name: name, types: [.a], deadline: .bootTime + .patience)
         #expect(provider.waitingRequests == 0)
-        let attempts = (0..<HTTPLimits.unsharedRequests + 3).map { _ in endpoint.begin(question) { _ in } }
+        let attempts = (0..<HTTPLimits.unsharedRequests + 3).map { _ in endpoint.begin(question, delayed: {}) { _ in } }
         await LoopRunner.shared.loop.sleep(until: LoopRunner.shared.loop.now)
         #expect(provider.waitingRequests == 3)
         for attempt in attempts { attempt.cancel() }
