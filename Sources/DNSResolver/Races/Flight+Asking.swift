@@ -262,6 +262,11 @@ extension Flight {
                 }) { [self] verdict in
                     key.note(.check, "\(address) \(verdict.traceText)")
                     if Race.Verdict(verdict) == .anothers, !line.rules.isClockWrong { forget(address, part) }
+                    // 4: a check that was not made is not remembered, nor what rests on it.
+                    if verdict == .unchecked {
+                        self[part].local?.isStored = false
+                        store.forgetUnverified(key, type(of: part))
+                    }
                     run(.checked(part, place, Race.Verdict(verdict)))
                 })
         }

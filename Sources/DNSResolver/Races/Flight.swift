@@ -158,7 +158,7 @@ package final class Flight {
     ) -> Bool {
         // An answer that may not be cached is shared no longer than the race is joined.
         guard state == .racing, let part = part(of: type),
-            self[part].given == nil || race.isRunning(part) || clock.now <= began + Budget.lastStart
+            self[part].given == nil || clock.now <= began + Budget.lastStart
         else { return false }
         // One that has its whole time shares no race that another's has shortened.
         guard !isLate || deadline <= ends || ends - clock.now >= Budget.lastStart else { return false }

@@ -15,7 +15,7 @@ final class FlightLane {
         var server: String
         /// Seconds for which it may be used at most, of an answer from the shared cache; nil: it is not from there.
         var sharedFor: UInt32?
-        /// Whether it may be given without being stored.
+        /// Whether it is stored, and not only given.
         var isStored = true
 
         init(

@@ -46,7 +46,11 @@ package struct RoutePolicy: Equatable, Sendable {
     /// them.
     package func route(for name: Name, _ type: RecordType = .a) -> Route {
         let name = name.holder(of: type)
-        let listed = listed(name)
+        var listed = listed(name)
+        if listed == .protect(explicit: true), NameSuffix(name).parent?.isRoot ?? true {
+            // Such an entry for the root comes after the rule for single labels.
+            listed = self.listed(name, belowRoot: true)
+        }
         if networkZone(of: name) != nil {
             // An entry for the root matches every name; only one of `forward` applies to these names too.
             if let listed, case .forward = listed { return listed }
@@ -192,8 +196,9 @@ private final class RoutingLists: Sendable, Equatable {
             for name in suffixes { rules.set(Route.forward(index: index).tag, for: name) }
         }
         // The configuration takes precedence. Names that would not be protected go to LocalDNS only.
-        for name in protectsUnlisted && providersKnowAll ? PortalChecks.names : []
-        where rules.nearest(to: name) == nil && providerNames.nearest(to: name) == nil {
+        let protectsAll = rules.nearest(to: .root)?.value == Route.protect(explicit: true).tag
+        for name in (protectsUnlisted || protectsAll) && providersKnowAll ? PortalChecks.names : []
+        where rules.nearest(to: name, belowRoot: protectsAll) == nil && providerNames.nearest(to: name) == nil {
             rules.set(Route.portal.tag, for: name)
         }
         self.rules = rules

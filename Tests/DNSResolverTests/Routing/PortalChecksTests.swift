@@ -71,7 +71,8 @@ struct PortalChecksTests {
         let check = try Name(Self.check)
         #expect(RoutePolicy().route(for: check) == .portal)
         for name in [check, try Name("apple.com"), .root] {
-            #expect(RoutePolicy(protect: [name]).route(for: check) == .protect(explicit: true))
+            let protected = RoutePolicy(protect: [name]).route(for: check)
+            #expect(protected == (name.isRoot ? .portal : .protect(explicit: true)))
             #expect(RoutePolicy(bypass: [name]).route(for: check) == .bypass)
             #expect(RoutePolicy(forward: [[name]]).route(for: check) == .forward(index: 0))
             #expect(RoutePolicy(providers: [[name], []]).route(for: check) == .protect(explicit: true))

@@ -50,6 +50,16 @@ struct WrongAddressTests {
         #expect(await machine.ask("www.example.com", from: .v4(0xc000_0307)).has(Self.given))
     }
 
+    @Test @Loop func `A9: a forged address that a flood left unchecked is given to none after it`() async throws {
+        let machine = try cutOff()
+        machine.handshake.servers[Self.given] = .init(
+            FakeHandshake.Server.hijacker.outcome, after: .milliseconds(1_400))
+        let names = (1..<2_000).map { "n\($0).example.net" } + ["www.example.com"]
+        for name in names { machine.start(name, .a, ResolverTests.Reply(clock: machine.clock), from: .v4(0xc000_0242)) }
+        await machine.clock.advance(by: .seconds(20))
+        #expect(await machine.ask("www.example.com", from: .v4(0xc000_0307)).failure == .serverFailure)
+    }
+
     @Test(arguments: [UpstreamFailure.authentication("HTTP 403"), .unusable("HTTP 403"), .responseCode(.refused)]) @Loop
     func `A12: names that an account may not ask for take the provider from no other client`(
         refusal: UpstreamFailure
