@@ -80,7 +80,7 @@ import Testing
         ("timeout = \"5\"", "\"5\" has no unit; write ms, s, m, h or d, as in \"1.5s\""),
         ("timeout = \"5 s\"", "\"5 s\" has an unknown unit; write ms, s, m, h or d, as in \"1.5s\""),
         ("timeout = \"-1s\"", "\"-1s\" is not a duration; write one such as \"1.5s\""),
-        ("timeout = \"1m\"", "\"1m\" is out of range; write 10ms to 10s"),
+        ("timeout = \"1m\"", "\"1m\" is out of range; write 10ms to 2s"),
         ("timeout = 5", "must be a duration in quotes such as \"1.5s\", not an integer"),
         ("timeout = 1979-05-27", "must be a duration in quotes such as \"1.5s\", not a date or time"),
         ("daily_limit = -1", "-1 is out of range; write 0 or more"),

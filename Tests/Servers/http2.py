@@ -24,7 +24,8 @@ show the last:
   chaos         each request's body is sent back, or one of many things is done instead that a server should not do; which, the
                 connection's number decides as the seed of a generator
   doh           each question (GET of RFC 8484) has the address 192.0.2.1, but that for a name which begins with `fin`, `reset`
-                or `goodbye` ends the connection so, with all that is under way on it
+                or `goodbye` ends the connection so, with all that is under way on it; that for one with `late` comes after
+                1.1 s, and before anything else is read, and that for one with `hang` never
   confuse       a frame on a stream that was never opened, which is an error of the connection; it stays open
 """
 
@@ -237,6 +238,10 @@ def answer(connection: ssl.SSLSocket, stream: int, block: bytes) -> None:
         else:
             connection.shutdown(socket.SHUT_RDWR)
         return
+    if name.startswith(b"hang"):
+        return
+    if name.startswith(b"late"):
+        time.sleep(1.1)
     is_ipv4 = query[end - 4 : end - 2] == b"\0\1"
     record = b"\xc0\x0c" + query[end - 4 : end] + struct.pack(">IH", 60, 4) + bytes([192, 0, 2, 1])
     head = query[:2] + b"\x81\x80\0\1" + (b"\0\1" if is_ipv4 else b"\0\0") + bytes(4)

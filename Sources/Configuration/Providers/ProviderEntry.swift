@@ -42,7 +42,7 @@ extension Configuration {
         package var monthlyLimit = 0
         /// Whether it may be asked beside another provider that is slow, or only after the others have failed.
         package var hedge = true
-        /// The silence after which an address is probed, and the most time for that; 10 ms to 10 s.
+        /// The silence after which an address is probed, and the most time for that; 10 ms to 2 s.
         package var timeout = Duration.milliseconds(900)
 
         package init() {}
@@ -126,7 +126,7 @@ extension Configuration {
                 "hedge", \.hedge, .boolean, default: "false where each question is billed, else true",
                 shapesAnswers: false, "Whether it is asked beside another provider that is slow."),
             Setting(
-                "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10)),
+                "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(2)),
                 shapesAnswers: false, "After how long a silent address is probed."),
         ]
 

@@ -6,6 +6,8 @@ enum HTTPEnd: Error {
     case reply(HTTPResponse, isHTTP2: Bool)
     /// The connection's certificate is not valid for the name; nothing was sent.
     case refusedName(UpstreamFailure)
+    /// The connection could not be made.
+    case unmade(UpstreamFailure)
     /// The connection or the stream on which the request was sent failed. That may be another request's fault: alone on a new
     /// connection the same request may succeed.
     case broken(UpstreamFailure)

@@ -51,7 +51,7 @@ package enum HTTPLimits {
     static let keepAliveIdle = 20
     static let keepAliveInterval = 5
     /// The connections for requests whose connection broke: one request at a time on each.
-    static let separateConnections = 64
+    static let separateConnections = 32
     /// The time without a reply after which the other end is asked for a sign of life (PING), and how long after that it is
     /// dead without one.
     package static let test: Duration = .milliseconds(300)

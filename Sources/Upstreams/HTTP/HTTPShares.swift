@@ -16,6 +16,17 @@ struct HTTPShares {
         for transfer in active.sorted(by: { $0.deadline < $1.deadline }) { add(transfer) }
     }
 
+    /// The one of some requests that is displaced by one of `network`; nil when there is none.
+    @Loop
+    static func yielding(among active: [HTTPTransfer], to network: ClientNetwork) -> HTTPTransfer? {
+        var holdings = FairShare(capacity: active.count)
+        var transfers: [FairShare.Ticket: HTTPTransfer] = [:]
+        for transfer in active.sorted(by: { $0.deadline < $1.deadline }) {
+            transfers[holdings.add(for: transfer.holder)] = transfer
+        }
+        return holdings.yielding(to: network).flatMap { transfers[$0] }
+    }
+
     /// How many a network has.
     func held(by network: ClientNetwork) -> Int { holdings.held(by: network) }
 

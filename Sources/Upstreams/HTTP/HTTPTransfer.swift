@@ -92,7 +92,7 @@ final class HTTPTransfer: Cancellable {
     private var done: Completion?
 
     enum Stage {
-        /// Its end alone: it is not sent, or its connection was tested.
+        /// Its end alone: it is not sent.
         case queued
         /// The connection's test, or the test's end.
         case sent, tested

@@ -92,7 +92,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     ///   - holder: the client network in whose share of the active and of the queued requests it is.
     ///   - renewing: whether it is sent on a new connection opened for it, without being queued. When it is answered
     ///     there, with a status below 500 that is not 429, that connection takes all further requests and the older
-    ///     ones are retired as by `retireConnections()`; if not, that connection is closed and the older ones are not
+    ///     ones are retired; if not, that connection is closed and the older ones are not
     ///     changed. There is one such request at a time: a further one fails as overloaded.
     ///   - permit: nil: it may be sent.
     ///   - delayed: called each time that the service says "not so fast" and it waits; it may be cancelled then.
@@ -204,16 +204,17 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     /// Dispatches queued transfers while there is capacity.
     private func fill() {
+        // Each carries one request: what breaks it is that request's.
+        separate.closeIdle(for: .zero)
+        while hasRoom, mayAddSeparately, let transfer = waitingSeparately.popFirst({ _ in 0 }) {
+            transfer.place = nil
+            dispatch(transfer)
+        }
         while hasRoom, let transfer = waiting.popFirst({ shares?.held(by: $0) ?? 0 }) {
             transfer.place = nil
             dispatch(transfer)
         }
         if waiting.count == 0 { shares = nil }
-        while hasRoom, mayAddSeparately, let transfer = waitingSeparately.popFirst({ _ in 0 }) {
-            transfer.place = nil
-            dispatch(transfer)
-        }
-        if waitingSeparately.count == 0 { separate.closeIdle(for: .zero) }
     }
 
     private var mayAddSeparately: Bool { !usesHTTP2 || separate.hasRoom }
@@ -263,6 +264,13 @@ package final class HTTPTransfers: HTTPTransferOwner {
     /// in any case.
     private func repeatLater(_ transfer: HTTPTransfer) {
         let queue = queue(of: transfer)
+        if transfer.hasBroken, !mayAddSeparately,
+            let displaced = HTTPShares.yielding(among: active.filter(\.hasBroken), to: transfer.holder)
+        {
+            release(displaced)
+            enqueue(displaced)
+            separate.closeIdle(for: .zero)
+        }
         if transfer.isRenewing || hasRoom && (!transfer.hasBroken || mayAddSeparately) {
             dispatch(transfer)
         } else if queue.isFull, !makeRoom(for: transfer.holder, in: queue) {
@@ -351,7 +359,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
             (transfer.stage, transfer.due) = (.tested, min(transfer.deadline, now + HTTPLimits.silence))
             transfer.carrier?.test(transfer)
         case .tested:
-            (transfer.stage, transfer.due) = (.queued, transfer.deadline)
+            (transfer.stage, transfer.due) = (.sent, min(transfer.deadline, now + HTTPLimits.test))
             transfer.carrier?.evictIfDead(transfer)
         }
         watchClock(until: transfer.due)
@@ -383,6 +391,10 @@ package final class HTTPTransfers: HTTPTransferOwner {
             if !transfer.isRenewing, waits(transfer, response) { break }
             transfer.finish(Self.readable(response))
         case .refusedName(let failure): refuseHost(of: transfer, failure)
+        case .unmade where active.contains { $0.slot != nil } && transfer.refusals < HTTPLimits.refusals:
+            // The service takes no further connection now.
+            transfer.refusals += 1
+            delay(transfer, for: ServicePace.firstWait)
         case .evicted where !transfer.isRepeated:
             transfer.isRepeated = true
             repeatLater(transfer)
@@ -397,14 +409,14 @@ package final class HTTPTransfers: HTTPTransferOwner {
         case .lacksHTTP2(let time):
             refusalEnd = clock.now + time
             repeatLater(transfer)
-        case .evicted(let failure), .broken(let failure), .unprocessed(let failure, _),
+        case .evicted(let failure), .unmade(let failure), .broken(let failure), .unprocessed(let failure, _),
             .failed(let failure):
             // The server may use another HTTP version now.
             if case .network = failure { refusalEnd = nil }
             endRenewal(transfer)
             transfer.finish(.failure(failure))
         }
-        if waiting.count > 0 || separate.count > 0 { fill() }
+        if waiting.count > 0 || waitingSeparately.count > 0 || separate.count > 0 { fill() }
     }
 
     /// Has a request wait that the service refuses for now, and learns the service's pace. A request on a connection of its own
@@ -416,24 +428,28 @@ package final class HTTPTransfers: HTTPTransferOwner {
             if pace.answered() { onPace?(nil) }
             return false
         }
-        let now = clock.now
         let wasUnlimited = pace.limit == nil
         defer { if wasUnlimited { onPace?(pace.limit) } }
         guard
             let wait = pace.refused(
                 response, waits: transfer.waits, sent: transfer.round, underWay: active.count,
-                capacity: transportCapacity, until: transfer.deadline, at: now)
+                capacity: transportCapacity, until: transfer.deadline, at: clock.now)
         else { return false }
         transfer.waits += 1
         transfer.isPermitted = true
-        transfer.wait = clock.schedule(at: now + wait) { [weak self] in
+        delay(transfer, for: wait)
+        transfer.delayed?()
+        return true
+    }
+
+    /// Has a transfer sent again after some time.
+    private func delay(_ transfer: HTTPTransfer, for wait: Duration) {
+        transfer.wait = clock.schedule(at: clock.now + wait) { [weak self] in
             transfer.wait = nil
             guard let self, !transfer.isEnded else { return }
             watchClock(until: transfer.due)
             repeatLater(transfer)
         }
-        transfer.delayed?()
-        return true
     }
 
     /// A response whose body can be read. One that reports an error tells enough by its status.

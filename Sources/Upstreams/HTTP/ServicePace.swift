@@ -13,7 +13,7 @@ struct ServicePace {
     /// Requests at once that are always sent.
     static let floor = 4
     /// The first wait of a request; in the 1.9 s of a question it is sent four times at most.
-    private static let firstWait: Duration = .milliseconds(150)
+    static let firstWait: Duration = .milliseconds(150)
     /// The most times that a wait is doubled.
     private static let doublings = 8
     /// The time that a request which is sent again has for its answer.

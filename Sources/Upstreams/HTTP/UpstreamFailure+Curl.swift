@@ -33,7 +33,7 @@ extension UpstreamFailure {
         self = code == CURLE_URL_MALFORMAT ? UpstreamFailure(code) : .network("libcurl: \(error)")
     }
 
-    /// Whether the server may just have closed an idle connection: on a new one the same request may succeed.
+    /// Whether the connection broke: on a new one the same request may succeed.
     static func isBrokenConnection(_ code: CURLcode) -> Bool {
         switch code {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: true

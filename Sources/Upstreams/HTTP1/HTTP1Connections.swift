@@ -123,8 +123,7 @@ final class HTTP1Connections: HTTPCarrier {
         }
         let failure = UpstreamFailure(code)
         if handle.isEvicted { return .evicted(failure) }
-        // Without one, the connection was never made.
-        let wasSent = handle.connection != nil
-        return wasSent && UpstreamFailure.isBrokenConnection(code) ? .broken(failure) : .failed(failure)
+        guard handle.connection != nil else { return .unmade(failure) }
+        return UpstreamFailure.isBrokenConnection(code) ? .broken(failure) : .failed(failure)
     }
 }

@@ -42,12 +42,12 @@ final class HTTPConnection {
         return true
     }
 
-    /// Whether the kernel waits for the other end to acknowledge what was sent.
+    /// Whether the kernel has sent something again, in vain.
     var isUnacknowledged: Bool {
         var info = tcp_info()
         var length = socklen_t(MemoryLayout<tcp_info>.size)
         return unsafe isOpen && getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0
-            && info.tcpi_unacked > 0
+            && info.tcpi_unacked > 0 && info.tcpi_retransmits > 0
     }
 
     private func readLocalPort() -> UInt16? {

@@ -21,7 +21,7 @@ protocol HTTP2ConnectionOwner: AnyObject {
 
 /// One connection to a service over TLS, shared by requests as HTTP/2 streams.
 ///
-/// The end of a request is reported to it (`HTTPTransfer.take`), but never inside `add` or `withdraw`.
+/// The end of a request is reported to it (`HTTPTransfer.attemptEnded`), but never inside `add` or `withdraw`.
 @Loop
 final class HTTP2Connection: HTTPCarrier {
     /// Memory for frames on their way into TLS, shared by all connections.
@@ -48,8 +48,17 @@ final class HTTP2Connection: HTTPCarrier {
     private var unsent: [HTTP2Stream] = []
     /// Requests that could not be sent when the connection became ready, and why; not reported yet.
     private var refused: [(HTTPTransfer, UpstreamFailure)] = []
-    /// When the other end was asked for a sign of life; nil: it has given one since.
-    private var tested: Instant?
+    /// Whether the other end gives signs of life.
+    private enum Sign {
+        case given
+        /// Its PING is not sent yet.
+        case wanted
+        case awaited(since: Instant)
+    }
+
+    private var sign = Sign.given
+    /// How long it took to make the connection: some round trips.
+    private var makingTime = Duration.zero
     /// Whether a request has been answered on this connection.
     private var hasServed = false
     /// Whether it takes no further request, and closes when its requests have ended.
@@ -136,7 +145,7 @@ final class HTTP2Connection: HTTPCarrier {
             if isRetired, isIdle { closeIfIdle() } else { flushLater() }
         } else {
             pending.removeAll { $0 === transfer }
-            // No request waits for it any more whose time-out would end it.
+            // No request waits for it any more whose end would end it.
             if pending.isEmpty, session == nil { close(.failed(.timeout)) }
         }
     }
@@ -162,17 +171,19 @@ final class HTTP2Connection: HTTPCarrier {
 
     /// Sends a PING, unless one is unanswered, or the handshake has to show it.
     func test(_ transfer: HTTPTransfer) {
-        guard tested == nil else { return }
-        tested = loop.now
+        guard case .given = sign else { return }
+        sign = session == nil ? .awaited(since: loop.now) : .wanted
         session?.ping()
         flushLater()
     }
 
     func evictIfDead(_ transfer: HTTPTransfer) { if isOpen, isDead(at: loop.now) { evict() } }
 
-    /// Whether nothing has come for so long after that.
+    /// Whether nothing has come for so long after that, on a long way for as long as it took to make the connection. One that
+    /// is being made has twice the time: another one would hardly be made sooner.
     private func isDead(at now: Instant) -> Bool {
-        guard let tested, now - tested >= HTTPLimits.silence else { return false }
+        let limit = session == nil ? HTTPLimits.silence * 2 : max(HTTPLimits.silence, makingTime)
+        guard case .awaited(let since) = sign, now - since >= limit else { return false }
         return !socket.hasUnread
     }
 
@@ -182,7 +193,8 @@ final class HTTP2Connection: HTTPCarrier {
     // MARK: The socket
 
     private func serve(_ ready: Interest) {
-        if ready.contains(.readable) { (lastUse, tested) = (loop.now, nil) }
+        if ready.contains(.readable) { lastUse = loop.now }
+        if ready.contains(.readable) || session == nil { sign = .given }
         var end: HTTPEnd?
         do throws(HTTPEnd) {
             try socket.serve(ready) { event throws(HTTPEnd) in
@@ -217,6 +229,7 @@ final class HTTP2Connection: HTTPCarrier {
             throw .broken(error)
         }
         self.session = session
+        makingTime = loop.now - opened
         // Discards the handshake's bytes.
         _ = socket.takeOverhead()
         if !socket.tls.isResumed { verified = loop.now }
@@ -273,6 +286,8 @@ final class HTTP2Connection: HTTPCarrier {
                 if frames.isEmpty { break }
                 try socket.write(frames)
             }
+            // Not the turn's beginning, which may be long ago on a busy machine.
+            if case .wanted = sign { sign = .awaited(since: .bootTime) }
             if session.isStuffed { throw .network("the server takes nothing any more") }
         } catch {
             end = .broken(error)
@@ -358,12 +373,10 @@ final class HTTP2Connection: HTTPCarrier {
         exchanges = []
         let unsent = unsent
         self.unsent = []
-        // Reversed, since each request that is sent again is put first in the queue.
-        for (transfer, stream) in ended.reversed() where transfer.carrier === self {
+        for (transfer, stream) in ended where transfer.carrier === self {
             if case .broken(let failure) = end {
                 let isUnsent = unsent.contains { $0 === stream }
-                // Without a stream, the connection was never made.
-                let ofUnsent = stream == nil ? .failed(failure) : HTTPEnd.unprocessed(failure, tookOthers: hasServed)
+                let ofUnsent = stream == nil ? .unmade(failure) : HTTPEnd.unprocessed(failure, tookOthers: hasServed)
                 transfer.attemptEnded(stream == nil || isUnsent ? ofUnsent : end)
             } else {
                 transfer.attemptEnded(end)

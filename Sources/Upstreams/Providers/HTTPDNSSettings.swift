@@ -55,7 +55,7 @@ package struct HTTPDNSSettings: Sendable {
     package var monthlyLimit: Int
     /// As how many an answer with addresses is billed; 0: the vendor bills none.
     package var unitsOfAnswer: Int
-    /// The time-out of one attempt.
+    /// The silence after which an address is probed, and the most time for that.
     package var timeout: Duration
     /// Whether it may be queried as a hedge for another provider that is slow.
     package var mayHedge: Bool

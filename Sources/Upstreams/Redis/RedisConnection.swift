@@ -170,7 +170,8 @@ final class RedisConnection: RedisChannel {
 
     private static func reason(of end: HTTPEnd) -> String {
         switch end {
-        case .broken(let failure), .refusedName(let failure), .failed(let failure), .evicted(let failure),
+        case .unmade(let failure), .broken(let failure), .refusedName(let failure), .failed(let failure),
+            .evicted(let failure),
             .unprocessed(let failure, _):
             "\(failure)"
         case .reply, .lacksHTTP2: "the connection was closed"

@@ -6,8 +6,8 @@ import Platform
 
 /// A TCP socket to a service, or to the proxy through which it is reached.
 enum HTTPSocket {
-    /// Time without an acknowledgement after which the kernel closes a connection (TCP_USER_TIMEOUT), as long as three
-    /// attempts: it bounds how long a black hole goes undetected when every attempt ends before its time-out.
+    /// Time without an acknowledgement after which the kernel closes a connection (TCP_USER_TIMEOUT): it bounds how long a
+    /// black hole goes undetected when every request is given up before its connection is tested.
     private static let userTimeout: Duration = .seconds(3)
 
     /// Starts to connect, without blocking.

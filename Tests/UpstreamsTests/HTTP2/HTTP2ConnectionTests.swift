@@ -1,4 +1,5 @@
 import DNSWire
+import Foundation
 import HTTPDNS
 import Platform
 import Scheduling
@@ -428,6 +429,47 @@ struct HTTP2ConnectionTests {
         #expect(await crowd.mistakes == [])
         #expect(await crowd.replies > 200)
         #expect(await crowd.load == (0, 0))
+    }
+
+    /// A DNS query for A (RFC 8484 section 4.1).
+    private func question(_ name: String) -> HTTPDNS.HTTPRequest {
+        let labels = name.split(separator: ".").flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        let query = [0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0] + labels + [0, 0, 1, 0, 1]
+        let text = Data(query).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+        return HTTPDNS.HTTPRequest(target: "/?dns=" + text.replacing("=", with: ""))
+    }
+
+    @Test func `a connection over a long way is not dead before that time`() async throws {
+        let server = try server(.doh)
+        // The handshake takes as long as one would over such a way.
+        let relay = try HTTPRelay(to: TestAddress("127.0.0.1", port: server.port), delay: .milliseconds(1_100))
+        let transfers = try await HTTPFixture.secure(
+            relay.port, hosts: ["right.example"], authority: certificates.authority)
+        #expect(await transfers.perform(question("late.example"), deadline: .bootTime + .patience).isSuccess)
+        #expect(relay.connections == 1)
+    }
+
+    @Test func `requests of one client that hold every separate connection keep none from another client's`()
+        async throws
+    {
+        let server = try server(.doh)
+        let transfers = try await transfers(server)
+        func ask(_ name: String, _ client: UInt32) -> Task<Result<HTTPDNS.HTTPResponse, UpstreamFailure>, Never> {
+            Task {
+                await transfers.perform(
+                    question(name), deadline: .bootTime + .patience, holder: ClientNetwork(.v4(client << 8)))
+            }
+        }
+        let hanging = (0..<40).map { ask("hang\($0).example", 0xc0_0001) }
+        #expect(await HTTPFixture.eventually { await transfers.load.active == 40 })
+        var breaking = [ask("fin.example", 0xc0_0001)]
+        #expect(await HTTPFixture.eventually { await transfers.load.waiting == 9 })
+        breaking.append(ask("fin.example", 0xc0_0001))
+        #expect(await ask("victim.example", 0xc0_0002).value.isSuccess)
+        let left = hanging + breaking
+        for task in left { task.cancel() }
+        for task in left { #expect(await task.value.failure == .cancelled) }
+        #expect(await transfers.load == (0, 0))
     }
 
     @Test func `a reply comes though the service is released before it`() async throws {
