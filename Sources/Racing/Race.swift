@@ -25,10 +25,13 @@ package struct Race: Hashable, Sendable {
     private static func milliseconds(_ count: Int64) -> Int64 { count * 1_000_000 }
 
     private var rules: RaceRules
-    private var line: [RaceRules.Source]
     private var local: Int?
-    /// For A, or the one type, and for AAAA.
-    private var lanes: [RaceLane]
+    /// For A, or the one type.
+    private var a: RaceLane
+    private var aaaa: RaceLane
+    /// Where each source of the line stands.
+    private var places: [RaceLane.Places]
+    private var waiting: [Waiter] = []
     private var began: Instant?
     private var ends: Instant
 
@@ -36,19 +39,26 @@ package struct Race: Hashable, Sendable {
     package init(_ rules: RaceRules, ends: Instant = Instant(nanoseconds: .max)) {
         self.rules = rules
         self.ends = ends
-        line = rules.line
-        local = line.firstIndex(where: \.isLocal)
-        lanes = [RaceLane(rules.a, sources: line.count), RaceLane(rules.aaaa, sources: line.count)]
+        local = rules.line.firstIndex(where: \.isLocal)
+        a = RaceLane(rules.a)
+        aaaa = RaceLane(rules.aaaa)
+        places = rules.line.map { _ in RaceLane.Places() }
     }
+
+    private struct Waiter: Hashable {
+        let client: Int
+        let part: Part
+        let arrived: Instant
+    }
+
+    private var line: [RaceRules.Source] { rules.line }
 
     private subscript(part: Part) -> RaceLane {
-        _read { yield lanes[Int(part.rawValue)] }
-        _modify { yield &lanes[Int(part.rawValue)] }
+        get { part == .a ? a : aaaa }
+        _modify { if part == .a { yield &a } else { yield &aaaa } }
     }
 
-    private var parts: [Part] { rules.hasFamilies ? Self.families : Self.single }
-    private static let families: [Part] = [.a, .aaaa]
-    private static let single: [Part] = [.a]
+    private var parts: ClosedRange<Part> { .a...(rules.hasFamilies ? .aaaa : .a) }
 
     /// Whether clients wait, or a better answer may come.
     package var isRunning: Bool { parts.contains { isRunning($0) } }
@@ -63,7 +73,7 @@ package struct Race: Hashable, Sendable {
         switch event {
         case .joined(let client, let part): joined(client, part, isLate: false, now, &effects)
         case .joinedLate(let client, let part): joined(client, part, isLate: true, now, &effects)
-        case .left(let client): for part in parts { self[part].waiting.removeAll { $0.client == client } }
+        case .left(let client): waiting.removeAll { $0.client == client }
         case .lost(let client): lost(client, now, &effects)
         case .replied(let place, let a, let aaaa) where line[place].isLocal:
             if let a { localReplied(.a, a, now, &effects) }
@@ -133,7 +143,7 @@ package struct Race: Hashable, Sendable {
         } else if self[part].isOver || began != nil && !isLate && isTooOldToJoin(now) {
             return effects.append(.again(client, part))
         } else {
-            self[part].waiting.append(RaceLane.Waiter(client: client, arrived: now))
+            waiting.append(Waiter(client: client, part: part, arrived: now))
         }
         self[part].isWanted = true
         if began == nil { (began, ends) = (now, min(ends, Instant(nanoseconds: now.nanoseconds + Self.end))) }
@@ -146,32 +156,32 @@ package struct Race: Hashable, Sendable {
 
     /// 8: rank 3, 4 or 6, not remembered; without a client that waits the race ends.
     private mutating func lost(_ client: Int, _ now: Instant, _ effects: inout [Effect]) {
-        for part in parts where self[part].waiting.contains(where: { $0.client == client }) {
-            effects.append(.reply(client, part, fitted(part, whenAllFailed(part, mayBeUnproved: false), now)))
-            self[part].waiting.removeAll { $0.client == client }
+        for waiter in waiting where waiter.client == client {
+            let best = whenAllFailed(waiter.part, mayBeUnproved: false)
+            effects.append(.reply(client, waiter.part, fitted(waiter.part, best, now)))
         }
-        guard parts.allSatisfy({ self[$0].waiting.isEmpty }) else { return }
+        waiting.removeAll { $0.client == client }
+        guard waiting.isEmpty else { return }
         for part in parts { self[part].isOver = true }
     }
 
     /// 7: what was in flight is dropped; a client that waits still has its answer by 2.3 s.
     private mutating func changed(to rules: RaceRules, _ now: Instant) {
-        let waiting = lanes.map(\.waiting)
+        let waiting = waiting
         self = Race(rules)
-        for index in lanes.indices { lanes[index].waiting = waiting[index] }
-        let arrivals = waiting.joined().map(\.arrived)
+        self.waiting = waiting
         for part in parts {
-            self[part].isWanted = !self[part].waiting.isEmpty
-            self[part].isOver = arrivals.isEmpty
+            self[part].isWanted = waiting.contains { $0.part == part }
+            self[part].isOver = waiting.isEmpty
         }
-        guard let oldest = arrivals.min() else { return }
+        guard let oldest = waiting.map(\.arrived).min() else { return }
         (began, ends) = (now, Instant(nanoseconds: oldest.nanoseconds + Self.end))
     }
 
     // MARK: What sources say
 
     private mutating func replied(_ place: Int, _ part: Part, _ reply: Reply) {
-        let status = self[part].places[place].status
+        let status = places[place][part].status
         guard status.isThere, !self[part].isOver || !self[part].isWanted else { return }
         let (next, kind): (RaceLane.Status, RaceAnswer.Kind?) =
             switch reply {
@@ -180,7 +190,7 @@ package struct Race: Hashable, Sendable {
             case .nxDomain: (.denied, .nxDomain)
             case .empty: (.empty, nil)
             }
-        self[part].places[place].status = next
+        places[place][part].status = next
         if let kind {
             if self[part].first == nil { self[part].first = (kind, place) }
         } else {
@@ -190,14 +200,14 @@ package struct Race: Hashable, Sendable {
     }
 
     private mutating func localReplied(_ part: Part, _ reply: Reply, _ now: Instant, _ effects: inout [Effect]) {
-        guard let local, self[part].places[local].status == .asked else { return }
+        guard let local, places[local][part].status == .asked else { return }
         let (status, kind): (RaceLane.Status, RaceAnswer.Kind?) =
             switch reply {
             case .records(let count): count > 0 ? (.records, .records) : (.failed, nil)
             case .noData, .empty: (.localNoData, .noData)
             case .nxDomain: (.localNXDomain, .nxDomain)
             }
-        self[part].places[local].status = status
+        places[local][part].status = status
         if rules.trustsLocalDNS {
             if let kind, self[part].first == nil { self[part].first = (kind, local) }
         } else if case .records(let count) = reply {
@@ -250,46 +260,46 @@ package struct Race: Hashable, Sendable {
     ) {
         var again = Parts()
         for part in parts where types.contains(Parts(part)) {
-            let status = self[part].places[place].status
+            let status = places[place][part].status
             guard status.isThere || isWhole && status == .unasked else { continue }
-            self[part].places[place].status = .failed
+            places[place][part].status = .failed
             if isWhole { endProvider(of: place, part) }
             guard !isWhole, mayAsk(now) else { continue }
-            if Int(self[part].places[place].address) + 1 < line[place].addresses {
-                self[part].places[place].address += 1
-                self[part].places[place].status = .asked
+            if Int(places[place][part].address) + 1 < line[place].addresses {
+                places[place][part].address += 1
+                places[place][part].status = .asked
                 again.insert(Parts(part))
             } else if line.indices.contains(place + 1), line[place + 1].provider == line[place].provider,
-                self[part].places[place + 1].status == .unasked, !isDone(part)
+                places[place + 1][part].status == .unasked, !isDone(part)
             {
                 ask(part, place + 1, now, &effects)
             }
         }
         guard !again.isEmpty else { return }
         let part: Part = again.contains(.a) ? .a : .aaaa
-        let address = line[place].firstAddress + Int(self[part].places[place].address)
+        let address = line[place].firstAddress + Int(places[place][part].address)
         effects.append(.ask(place, again, address: address))
     }
 
     /// What its provider has said once, it would say at its other address.
     private mutating func endProvider(of place: Int, _ part: Part) {
         for other in line.indices where line[other].provider == line[place].provider && !line[place].isLocal {
-            if self[part].places[other].status == .unasked { self[part].places[other].status = .failed }
+            if places[other][part].status == .unasked { places[other][part].status = .failed }
         }
     }
 
     /// 6: its question is with the service, which sends it again as soon as it can.
     private mutating func busy(_ place: Int, _ types: Parts) {
-        for part in parts where types.contains(Parts(part)) && self[part].places[place].status == .asked {
-            self[part].places[place].status = .busy
+        for part in parts where types.contains(Parts(part)) && places[place][part].status == .asked {
+            places[place][part].status = .busy
         }
     }
 
     /// 2: asked as soon as it can be.
     private mutating func probed(_ place: Int, _ isUp: Bool, _ now: Instant, _ effects: inout [Effect]) {
-        line[place].health = isUp ? .usable : .backoff
-        for part in parts where self[part].places[place].status == .probed {
-            self[part].places[place].status = isUp ? .unasked : .failed
+        rules.line[place].health = isUp ? .usable : .backoff
+        for part in parts where places[place][part].status == .probed {
+            places[place][part].status = isUp ? .unasked : .failed
             guard isUp, isOpen(part), mayAsk(now), !isDone(part) else { continue }
             ask(part, place, now, &effects)
         }
@@ -306,12 +316,12 @@ package struct Race: Hashable, Sendable {
         guard isOpen(part), mayAsk(now) else { return false }
         guard !isDone(part) else {
             // 5.3: LocalDNS alone, and at once.
-            guard let local = searched(part), self[part].places[local].status == .unasked else { return false }
+            guard let local = searched(part), places[local][part].status == .unasked else { return false }
             return ask(part, local, now, &effects)
         }
         // 2: `localdns-first` waits while addresses are checked.
         if rules.mode == .localDNSFirst, age(now) < Self.reserve,
-            self[part].isChecking || self[part.other].isChecking && self[part].denial(of: local) != nil
+            self[part].isChecking || self[part.other].isChecking && denial(part, of: local) != nil
         {
             return false
         }
@@ -321,7 +331,7 @@ package struct Race: Hashable, Sendable {
             return false
         }
         let due = line.indices.first { place in
-            guard self[part].places[place].status == .unasked else { return false }
+            guard places[place][part].status == .unasked else { return false }
             // 2: what bills is skipped, until all providers before it failed, or 0.9 s.
             return line[place].mayHedge || age(now) >= Self.reserve
                 || (0..<place).allSatisfy { line[$0].isLocal || hasFailed(part, $0, now) }
@@ -340,13 +350,13 @@ package struct Race: Hashable, Sendable {
             }
         var types = Parts()
         for each in parts {
-            let isOpenThere = self[each].places[place].status.isOpen
+            let isOpenThere = places[place][each].status.isOpen
             guard each == part || line[place].answersBoth && isOpenThere else { continue }
             types.insert(Parts(each))
             // Its own steps begin with what it wants, or when it is asked in its turn.
-            let isInTurn = !self[each].places[..<place].contains { $0.status == .unasked }
+            let isInTurn = !places[..<place].contains { $0[each].status == .unasked }
             if status == .asked, self[each].isWanted || isInTurn { self[each].lastAsk = now }
-            self[each].places[place].status = status
+            places[place][each].status = status
         }
         if status == .asked { effects.append(.ask(place, types, address: line[place].firstAddress)) }
         return true
@@ -365,20 +375,29 @@ package struct Race: Hashable, Sendable {
 
     /// Whether a reply of the source, or what may make one of it, is waited for.
     private func isAwaited(_ part: Part, _ place: Int) -> Bool {
-        let status = self[part].places[place].status
+        let status = places[place][part].status
         guard line[place].isLocal else { return status == .asked || status == .empty }
         if status == .asked || self[part].isChecking { return true }
-        return self[part].denial(of: place) != nil && verifiedAnswer(part) == nil
-            && (self[part.other].isChecking || self[part.other].places[place].status == .asked)
+        return denial(part, of: place) != nil && verifiedAnswer(part) == nil
+            && (self[part.other].isChecking || places[place][part.other].status == .asked)
     }
 
     /// Whether no answer of ranks 1 or 2 can come of the source any more.
     private func hasFailed(_ part: Part, _ place: Int, _ now: Instant) -> Bool {
-        let status = self[part].places[place].status
+        let status = places[place][part].status
         if now >= ends || status == .failed { return true }
         if status == .unasked { return line[place].health == .backoff || age(now) > Self.lastAsk }
         guard line[place].isLocal, status != .probed, status != .busy else { return false }
         return !isAwaited(part, place) && verifiedAnswer(part) == nil
+    }
+
+    /// The denial of the source at a place, if that is LocalDNS and it denies.
+    private func denial(_ part: Part, of place: Int?) -> RaceAnswer.Kind? {
+        switch place.map({ places[$0][part].status }) {
+        case .localNoData?: .noData
+        case .localNXDomain?: .nxDomain
+        default: nil
+        }
     }
 
     private func haveAllFailed(_ part: Part, _ now: Instant) -> Bool {
@@ -395,19 +414,19 @@ package struct Race: Hashable, Sendable {
     private mutating func resolveEmpty(_ part: Part, _ now: Instant, _ effects: inout [Effect]) {
         guard self[part].wasEmpty else { return }
         let other = part.other
-        for place in line.indices where self[part].places[place].status == .empty {
+        for place in line.indices where places[place][part].status == .empty {
             let provider = line[place].provider
             if line.indices.contains(where: {
-                line[$0].provider == provider && self[other].places[$0].status == .records
+                line[$0].provider == provider && places[$0][other].status == .records
             }) {
-                self[part].places[place].status = .denied
+                places[place][part].status = .denied
                 if self[part].first == nil { self[part].first = (.noData, place) }
-            } else if self[other].places[place].status == .unasked, mayAsk(now), line[place].health == .usable,
+            } else if places[place][other].status == .unasked, mayAsk(now), line[place].health == .usable,
                 rules.hasFamilies, !isDone(other)
             {
                 ask(other, place, now, &effects)
-            } else if !self[other].places[place].status.isThere {
-                self[part].places[place].status = .failed
+            } else if !places[place][other].status.isThere {
+                places[place][part].status = .failed
             }
         }
     }
@@ -432,7 +451,7 @@ package struct Race: Hashable, Sendable {
         if !self[part].verified.isEmpty {
             return RaceAnswer(.verified, .records, .localDNS(self[part].verified), life: life)
         }
-        guard let denial = self[part].denial(of: local) else { return nil }
+        guard let denial = denial(part, of: local) else { return nil }
         if rules.hasFamilies, !self[part.other].verified.isEmpty {
             return RaceAnswer(.verified, .noData, .localDNS([]), life: life)
         }
@@ -446,7 +465,7 @@ package struct Race: Hashable, Sendable {
         if let stale = lane.stale { return RaceAnswer(.stale, stale.kind, .stale, life: Self.shortLife) }
         if let preset = lane.preset { return RaceAnswer(.preset, preset, .preset, life: Self.presetLife) }
         let isForged = !lane.anothers.isEmpty
-        let kind = lane.denial(of: local) ?? (lane.addresses.isEmpty || isForged ? nil : .records)
+        let kind = denial(part, of: local) ?? (lane.addresses.isEmpty || isForged ? nil : .records)
         if mayBeUnproved, rules.isUnlisted, let kind {
             return RaceAnswer(.unproved, kind, .localDNS(lane.addresses), life: Self.localLife)
         }
@@ -504,7 +523,7 @@ package struct Race: Hashable, Sendable {
         else { return false }
         return self[other].isWanted
             || line.indices.contains {
-                !line[$0].isLocal && self[other].places[$0].status.isThere
+                !line[$0].isLocal && places[$0][other].status.isThere
             }
     }
 
@@ -518,7 +537,7 @@ package struct Race: Hashable, Sendable {
     private func best(_ part: Part, _ now: Instant) -> RaceAnswer? {
         guard var own = known(part, now) else { return nil }
         var isDue = isStaleDue(part, now)
-        if own.kind == .nxDomain, let local = searched(part), self[part].denial(of: local) == nil {
+        if own.kind == .nxDomain, let local = searched(part), denial(part, of: local) == nil {
             guard isDue || age(now) >= Self.reserve || hasFailed(part, local, now) else { return nil }
             own.life = Self.localLife
         }
@@ -550,8 +569,8 @@ package struct Race: Hashable, Sendable {
                 self[part].cached = best
                 effects.append(.store(part, best))
             }
-            for waiter in self[part].waiting { effects.append(.reply(waiter.client, part, best)) }
-            self[part].waiting = []
+            for waiter in waiting where waiter.part == part { effects.append(.reply(waiter.client, part, best)) }
+            waiting.removeAll { $0.part == part }
             let isLast = rules.mode == .localDNSFirst && best.rank == .verified && !self[part].isChecking
             self[part].isOver = best.rank == .provider || self[part].first != nil || isLast || haveAllFailed(part, now)
         }

@@ -2,10 +2,14 @@
 
 extension Race {
     /// A or the one type that is asked for, and AAAA.
-    package enum Part: UInt8, Hashable, Sendable {
+    package enum Part: UInt8, Hashable, Strideable, Sendable {
         case a, aaaa
 
         package var other: Part { self == .a ? .aaaa : .a }
+
+        package func distance(to other: Part) -> Int { Int(other.rawValue) - Int(rawValue) }
+
+        package func advanced(by count: Int) -> Part { count == 0 ? self : other }
     }
 
     /// Some of the two.

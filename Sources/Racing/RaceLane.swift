@@ -1,6 +1,6 @@
 import Scheduling
 
-/// One type's part of a race: what each source has said of it, and the clients that wait for it.
+/// One type's part of a race: what is known of it, and where its question stands at each source.
 package struct RaceLane: Hashable, Sendable {
     /// Where a source stands.
     enum Status: UInt8, Hashable, Sendable {
@@ -33,12 +33,17 @@ package struct RaceLane: Hashable, Sendable {
         var address: UInt8 = 0
     }
 
-    struct Waiter: Hashable, Sendable {
-        let client: Int
-        let arrived: Instant
+    /// One source, and the questions for both types there.
+    struct Places: Hashable, Sendable {
+        private var a = Place()
+        private var aaaa = Place()
+
+        subscript(part: Race.Part) -> Place {
+            get { part == .a ? a : aaaa }
+            set { if part == .a { a = newValue } else { aaaa = newValue } }
+        }
     }
 
-    var places: [Place]
     /// Whether a client or the other family wants it.
     var isWanted = false
     /// Whether nothing that comes can change it.
@@ -67,10 +72,8 @@ package struct RaceLane: Hashable, Sendable {
     var cached: RaceAnswer?
     /// Whether that is about to expire.
     var isEnding: Bool
-    var waiting: [Waiter] = []
 
-    init(_ known: RaceRules.Known, sources: Int) {
-        places = Array(repeating: Place(), count: sources)
+    init(_ known: RaceRules.Known) {
         stale = known.stale
         preset = known.preset
         cached = known.cached.map { RaceAnswer($0.rank, $0.kind, .cache) }
@@ -82,13 +85,4 @@ package struct RaceLane: Hashable, Sendable {
 
     /// Whether the cache has an answer that may be given before anything is asked.
     var isFresh: Bool { cached.map { $0.rank <= .verified } ?? false }
-
-    /// The denial of the source at a place, if that is LocalDNS and it denies.
-    func denial(of place: Int?) -> RaceAnswer.Kind? {
-        switch place.map({ places[$0].status }) {
-        case .localNoData?: .noData
-        case .localNXDomain?: .nxDomain
-        default: nil
-        }
-    }
 }

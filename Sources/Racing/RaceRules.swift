@@ -91,8 +91,8 @@ package struct RaceRules: Hashable, Sendable {
     }
 
     package let mode: Mode
-    /// Section 1. Health is as it was in the beginning.
-    package let line: [Source]
+    /// Section 1.
+    package internal(set) var line: [Source]
     /// Whether LocalDNS's unproved answers may be given when all else fails.
     package let isUnlisted: Bool
     /// Whether LocalDNS's addresses are checked; other records cannot be.
