@@ -144,6 +144,9 @@ package struct RaceRules: Hashable, Sendable {
         return [first, second]
     }
 
+    /// Whether a source is asked as soon as its probe is answered.
+    package var awaitsProbe: Bool { line.contains { $0.health == .probed } }
+
     /// Whether whatever LocalDNS says is of rank 1.
     package var trustsLocalDNS: Bool { mode == .portal || mode == .localDNSOnly }
 }

@@ -16,7 +16,7 @@ extension Flight {
             return run(.failed(place, parts))
         }
         let candidate = Candidate(index: member.index, provider: member.provider, endpoint: member.endpoints[address])
-        let attempt = ProviderAttempt(candidate, at: place, types(of: parts), began: clock.now)
+        let attempt = ProviderAttempt(candidate, at: place, parts, types(of: parts), began: clock.now)
         attempts.append(attempt)
         attempt.begin(for: self)
     }
@@ -102,7 +102,7 @@ extension Flight {
     /// Waits for the probes of the providers that are asked as soon as they have answered one.
     func awaitProbes() {
         guard isRunning, clock.now < ends, probeWait == nil,
-            line.rules.line.contains(where: { $0.health == .probed })
+            line.rules.awaitsProbe
         else { return }
         probeWait = policy.lines.providers.probes.wait(until: ends) { [self] in
             probeWait = nil

@@ -131,7 +131,7 @@ package final class Flight {
 
     subscript(part: Race.Part) -> FlightLane { part == .a ? a : aaaa }
 
-    func type(of part: Race.Part) -> RecordType { part == .a ? types[0] : types[types.count - 1] }
+    func type(of part: Race.Part) -> RecordType { self[part].type }
 
     func types(of parts: Race.Parts) -> [RecordType] {
         types.count == 1 || parts == .both ? types : [parts == .a ? types[0] : types[1]]
@@ -238,7 +238,7 @@ package final class Flight {
         guard next != alarm || timer == nil else { return }
         timer?.cancel()
         alarm = next
-        timer = next.map { clock.schedule(at: $0) { [self] in wake() } }
+        if let next { timer = clock.schedule(at: next) { [self] in wake() } } else { timer = nil }
     }
 
     private func wake() {

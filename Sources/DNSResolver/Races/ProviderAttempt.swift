@@ -9,15 +9,17 @@ final class ProviderAttempt {
     let place: Int
     let candidate: Candidate
     let began: Instant
+    private let parts: Race.Parts
     private let types: [RecordType]
     /// When it will have been silent for so long that its address is suspect; nil: that was said.
     private(set) var silenceDue: Instant?
     /// While it may be under way.
     private var request: (any Cancellable)?
 
-    init(_ candidate: Candidate, at place: Int, _ types: [RecordType], began: Instant) {
+    init(_ candidate: Candidate, at place: Int, _ parts: Race.Parts, _ types: [RecordType], began: Instant) {
         self.place = place
         self.candidate = candidate
+        self.parts = parts
         self.types = types
         self.began = began
         silenceDue = began + candidate.endpoint.silence
@@ -28,10 +30,7 @@ final class ProviderAttempt {
         candidate.endpoint.health.began()
         flight.key.note(.ask, "\(candidate.text) is asked for \(types.traceText)")
         let question = UpstreamQuestion(flight.key, types, until: flight.ends)
-        let parts = types.reduce(into: Race.Parts()) { parts, type in
-            if let part = flight.part(of: type) { parts.insert(Race.Parts(part)) }
-        }
-        request = candidate.endpoint.begin(question, delayed: { [place] in flight.run(.busy(place, parts)) }) {
+        request = candidate.endpoint.begin(question, delayed: { [place, parts] in flight.run(.busy(place, parts)) }) {
             [self] reply in
             request = nil
             flight.key.note(

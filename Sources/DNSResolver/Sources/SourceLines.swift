@@ -119,7 +119,8 @@ package final class SourceLines {
             return SourceLine(Self.alone, [], localDNS, .localDNS)
         }
         let members = members(eligible)
-        let sources = members.enumerated().map { RaceRules.Source(number: $0.offset, $0.element) }
+        var sources: [RaceRules.Source] = []
+        for (number, member) in members.enumerated() { sources.append(RaceRules.Source(number: number, member)) }
         let rule = answerCheck?.rule
         let isUnverified = rule?.unverified.contains { key.name.isWithin($0) } ?? false
         var rules = RaceRules(
