@@ -244,7 +244,8 @@ package final class Resolver {
 
     /// - Parameter tag: the number of the source of an answer, if it has one.
     func origin(_ tag: UInt16?, by route: Route) -> Response.Origin {
-        tag.map { .source($0, AnswerKind($0, route: route)) } ?? .ourselves
+        guard let tag else { return .ourselves }
+        return .source(tag, AnswerKind(tag, route: route))
     }
 
     /// The key of the flight for a client's question.

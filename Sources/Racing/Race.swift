@@ -61,7 +61,7 @@ package struct Race: Hashable, Sendable {
     private var parts: ClosedRange<Part> { .a...(rules.hasFamilies ? .aaaa : .a) }
 
     /// Whether clients wait, or a better answer may come.
-    package var isRunning: Bool { parts.contains { isRunning($0) } }
+    package private(set) var isRunning = false
 
     /// The same of one type.
     package func isRunning(_ part: Part) -> Bool { began != nil && self[part].isWanted && !self[part].isOver }
@@ -99,6 +99,7 @@ package struct Race: Hashable, Sendable {
             for part in parts { while askNext(part, now, &effects) {} }
         }
         for _ in parts { for part in parts { settle(part, now, &effects) } }
+        isRunning = parts.contains { isRunning($0) }
         return effects
     }
 

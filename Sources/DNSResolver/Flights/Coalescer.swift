@@ -84,12 +84,11 @@ package final class Coalescer<Flight: AnyObject> {
     /// Removes a flight that is over: an equal question from now on begins a new one. One that is not held any more stays
     /// removed.
     package func remove(_ flight: Flight, for key: FlightKey) {
-        guard let held = flights[key], held.flight === flight else {
+        guard let place = flights.index(forKey: key), flights[place].value.flight === flight else {
             replaced[ObjectIdentifier(flight)] = nil
             return
         }
-        flights[key] = nil
-        guard let ticket = held.ticket else { return }
+        guard let ticket = flights.remove(at: place).value.ticket else { return }
         holdings.remove(ticket)
         counted[ticket] = nil
         if flights.count < limit / 4 { stopCounting() }

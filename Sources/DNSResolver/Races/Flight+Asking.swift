@@ -62,38 +62,37 @@ extension Flight {
     /// Keeps what a provider has said of a type.
     private func take(_ result: UpstreamResult, of attempt: ProviderAttempt, _ part: Race.Part) -> Race.Reply? {
         let (type, server) = (type(of: part), attempt.candidate.endpoint.name)
-        var found = FlightLane.Found(
-            place: attempt.place, answer: Answer(), source: .provider(index: attempt.candidate.index), server: server)
-        var said = result.said(type)
+        let (answer, said): (Answer, Race.Reply)
         switch result {
-        case .answer(let answer):
-            (found.answer, said) = admitted(answer, part)
+        case .answer(let whole):
+            answer = admitted(whole, part)
+            said = answer.said(type)
             if attempt.candidate.provider.isAuthenticated {
-                sharing?.share(answer, type, of: attempt.candidate.index, from: server)
+                sharing?.share(whole, type, of: attempt.candidate.index, from: server)
             }
         case .indeterminateEmpty(let ttl):
-            found.answer = .empty(key.name, sent: ttl)
+            answer = .empty(key.name, sent: ttl)
+            said = .empty
             self[part].providerFailure = .unusable("empty, for a reason that the service does not give")
         case .failure: return nil
         }
-        self[part].found.append(found)
+        self[part].found.append(
+            FlightLane.Found(
+                place: attempt.place, answer: answer, source: .provider(index: attempt.candidate.index),
+                server: server))
         return said
     }
 
     /// What clients may have of a provider's answer.
-    private func admitted(_ answer: Answer, _ part: Race.Part) -> (Answer, Race.Reply?) {
+    private func admitted(_ answer: Answer, _ part: Race.Part) -> Answer {
         let type = type(of: part)
         if line.rules.isGuarded, !answer.isNegative(for: type) {
             // 5.4
-            guard let left = answer.withoutHints(type, keepsSigned: key.dnssecOK) else {
-                return (.negative(name: key.name, ttl: Self.madeTTL), .noData)
-            }
-            return (left, UpstreamResult.answer(left).said(type))
+            return answer.withoutHints(type, keepsSigned: key.dnssecOK)
+                ?? .negative(name: key.name, ttl: Self.madeTTL)
         }
-        let left =
-            type == .aaaa && policy.translates(.aaaa, key) && !answer.hasSignatures
+        return type == .aaaa && policy.translates(.aaaa, key) && !answer.hasSignatures
             ? answer.withoutMappedAddresses() : answer
-        return (left, UpstreamResult.answer(left).said(type))
     }
 
     /// Seconds for which a denial is cached that is made here.
@@ -172,12 +171,12 @@ extension Flight {
         // What is filtered here may differ from what was where the answer was received.
         let result = policy.lines.providers.filter.admitted(.answer(shared.answer), to: key.name)
         guard case .answer(let answer) = result else { return nil }
-        let (left, said) = admitted(answer, part)
+        let left = admitted(answer, part)
         self[part].found.append(
             FlightLane.Found(
                 place: place, answer: left, source: .shared(index: shared.provider), server: shared.server,
                 sharedFor: shared.remaining))
-        return said
+        return left.said(type(of: part))
     }
 
     // MARK: LocalDNS, and the servers of a `forward` entry
@@ -212,7 +211,7 @@ extension Flight {
                 return run(.failed(place, Race.Parts(part)))
             }
             found = FlightLane.Found(place: place, answer: answer, source: .rule, server: "", isStored: false)
-            said = UpstreamResult.answer(answer).said(type)
+            said = answer.said(type)
         }
         if line.rules.trustsLocalDNS {
             self[part].found.append(found)

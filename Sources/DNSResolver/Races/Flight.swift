@@ -218,7 +218,7 @@ package final class Flight {
         case .check(let part, let addresses): check(part, addresses)
         case .store(let part, let answer):
             let outcome = keep(answer, part)
-            self[part].given = (answer, outcome)
+            self[part].given = FlightLane.Given(answer: answer, outcome: outcome)
         case .drop(let part): store.forgetUnverified(key, type(of: part))
         case .reply(let client, let part, let answer):
             guard let waiter = takeWaiter(client) else { return }

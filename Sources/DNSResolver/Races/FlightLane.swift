@@ -42,7 +42,12 @@ final class FlightLane {
     var providerFailure: UpstreamFailure?
     var localFailure: UpstreamFailure?
     /// What was stored last, and what clients get of it.
-    var given: (answer: RaceAnswer, outcome: Flight.Outcome)?
+    struct Given {
+        let answer: RaceAnswer
+        let outcome: Flight.Outcome
+    }
+
+    var given: Given?
     /// What the cache had in the beginning.
     private var cached: AnswerStore.Cached?
     private var lastResort: RaceAnswer.Kind?
@@ -121,12 +126,18 @@ extension Presets {
     }
 }
 
+extension Answer {
+    /// What it says of a type, for a race.
+    func said(_ type: RecordType) -> Race.Reply {
+        responseCode == .nameError ? .nxDomain : isNegative(for: type) ? .noData : .records(1)
+    }
+}
+
 extension UpstreamResult {
     /// What it says of a type, for a race; nil: it failed.
     func said(_ type: RecordType) -> Race.Reply? {
         switch self {
-        case .answer(let answer) where answer.responseCode == .nameError: .nxDomain
-        case .answer(let answer): answer.isNegative(for: type) ? .noData : .records(1)
+        case .answer(let answer): answer.said(type)
         case .indeterminateEmpty: .empty
         case .failure: nil
         }
