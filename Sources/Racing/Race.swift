@@ -542,7 +542,6 @@ package struct Race: Hashable, Sendable {
             guard isDue || age(now) >= Self.reserve || hasFailed(part, local, now) else { return nil }
             own.life = Self.localLife
         }
-        let hasFailed = haveAllFailed(part, now)
         switch own.rank {
         case .provider:
             let waits = own.kind == .nxDomain && age(now) < Self.reserve || needsOther(part, own)
@@ -553,10 +552,10 @@ package struct Race: Hashable, Sendable {
             let isReady = !self[part].isChecking || areOthersOver ?? false
             let mayBeTaken =
                 rules.mode == .localDNSFirst || age(now) >= Self.reserve || haveProvidersFailed(part, now)
-            isDue = isDue || hasFailed || isReady && mayBeTaken
+            isDue = isDue || isReady && mayBeTaken || haveAllFailed(part, now)
         default:
             let waits = own.rank >= .unproved && isOtherUnderWay(part, now)
-            isDue = hasFailed && (isDue || !waits) || isDue
+            isDue = isDue || !waits && haveAllFailed(part, now)
         }
         return isDue ? fitted(part, own, now) : nil
     }

@@ -1,6 +1,6 @@
 import Scheduling
 
-/// One type's part of a race: what is known of it, and where its question stands at each source.
+/// One type's part of a race: what is known of it.
 package struct RaceLane: Hashable, Sendable {
     /// Where a source stands.
     enum Status: UInt8, Hashable, Sendable {

@@ -130,18 +130,15 @@ package struct RaceRules: Hashable, Sendable {
         isUnlisted = isUnverified || check == .lenient || check == .off || check == .auto && !isListed
         isVerifiedUnchecked = mode == .localDNSFirst && isUnverified
         checksAddresses = check != .off && !isVerifiedUnchecked
-        var line = mode == .localDNSOnly ? [] : Self.separatingAddresses(providers)
+        var line = mode == .localDNSOnly ? [] : providers
+        if line.count == 1, line[0].addresses > 1 {
+            line.append(line[0])
+            (line[0].addresses, line[1].firstAddress, line[1].addresses) = (1, 1, line[1].addresses - 1)
+        }
         if let localDNS, mode != .httpdnsOnly {
             line.insert(localDNS, at: mode == .httpdnsFirst ? min(2, line.count) : 0)
         }
         self.line = line
-    }
-
-    private static func separatingAddresses(_ providers: [Source]) -> [Source] {
-        guard providers.count == 1, var first = providers.first, first.addresses > 1 else { return providers }
-        var second = first
-        (first.addresses, second.firstAddress, second.addresses) = (1, 1, first.addresses - 1)
-        return [first, second]
     }
 
     /// Whether a source is asked as soon as its probe is answered.

@@ -20,7 +20,7 @@ struct ShortList<Element> {
 
     /// Removes the elements for which `isUnwanted` is true.
     mutating func remove(where isUnwanted: (Element) -> Bool) {
-        others.removeAll(where: isUnwanted)
+        if !others.isEmpty { others.removeAll(where: isUnwanted) }
         if let element = first, isUnwanted(element) { first = others.isEmpty ? nil : others.removeFirst() }
     }
 

@@ -101,8 +101,7 @@ package final class Flight {
         self.environment = environment
         types = policy.types(for: type, key)
         let hasFamilies = types.count > 1
-        line = policy.lines.line(
-            for: key, hasFamilies: hasFamilies, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
+        line = policy.lines.line(for: key, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
         a = FlightLane(types[0], key, policy, environment)
         aaaa = hasFamilies ? FlightLane(types[1], key, policy, environment) : a
         var rules = line.rules

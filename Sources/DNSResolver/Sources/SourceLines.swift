@@ -102,10 +102,8 @@ package final class SourceLines {
 
     /// The line of a name's sources. Begins the probes that are due.
     ///
-    /// - Parameters:
-    ///   - hasFamilies: whether A and AAAA are asked for; else one type.
-    ///   - isInSearchDomain: whether the name is within a search domain of the network.
-    func line(for key: FlightKey, hasFamilies: Bool, isInSearchDomain: Bool) -> SourceLine {
+    /// - Parameter isInSearchDomain: whether the name is within a search domain of the network.
+    func line(for key: FlightKey, isInSearchDomain: Bool) -> SourceLine {
         switch key.route {
         case .bypass: return SourceLine(Self.alone, [], localDNS, .localDNS)
         case .forward(let index): return SourceLine(Self.alone, [], forwarders[index], .forward(index: index))
