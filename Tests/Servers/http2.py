@@ -126,7 +126,8 @@ class Chaos:
             case 0:
                 done = header(stream) + frame(DATA, 0, stream, body[:half]) + reset(stream, NO_ERROR)
             case 1:
-                done = reset(stream, self.numbers.randrange(16))
+                # Not HTTP_1_1_REQUIRED: over HTTP/1.1 each request gets the same reply.
+                done = reset(stream, self.numbers.randrange(HTTP_1_1_REQUIRED))
             case 2:
                 done = whole + whole
             case 3:

@@ -26,6 +26,7 @@ protocol HTTP2ConnectionOwner: AnyObject {
 final class HTTP2Connection: HTTPCarrier {
     /// Memory for frames on their way into TLS, shared by all connections.
     private static var frames: [UInt8] = []
+    private static let longestSilence = HTTPLimits.silence * 2
 
     /// The index of its name in `origin.hosts`.
     let host: Int
@@ -182,7 +183,7 @@ final class HTTP2Connection: HTTPCarrier {
     /// Whether nothing has come for so long after that, on a long way for as long as it took to make the connection. One that
     /// is being made has twice the time: another one would hardly be made sooner.
     private func isDead(at now: Instant) -> Bool {
-        let limit = session == nil ? HTTPLimits.silence * 2 : max(HTTPLimits.silence, makingTime)
+        let limit = session == nil ? Self.longestSilence : max(HTTPLimits.silence, makingTime)
         guard case .awaited(let since) = sign, now - since >= limit else { return false }
         return !socket.hasUnread
     }
@@ -229,7 +230,7 @@ final class HTTP2Connection: HTTPCarrier {
             throw .broken(error)
         }
         self.session = session
-        makingTime = loop.now - opened
+        makingTime = min(loop.now - opened, Self.longestSilence)
         // Discards the handshake's bytes.
         _ = socket.takeOverhead()
         if !socket.tls.isResumed { verified = loop.now }
