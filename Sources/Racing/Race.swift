@@ -104,7 +104,10 @@ package struct Race: Hashable, Sendable {
     }
 
     /// What the cache had past its TTL is there no longer.
-    package mutating func forgetStale(_ part: Part) { self[part].stale = nil }
+    package mutating func forgetStale(_ part: Part) {
+        self[part].stale = nil
+        if self[part].cached?.rank == .stale { self[part].cached = nil }
+    }
 
     /// What the cache had within its TTL is there no longer.
     package mutating func forgetFresh(_ part: Part) {

@@ -94,13 +94,13 @@ struct ResolverTests {
         /// Asks without waiting.
         func start(
             _ name: String, _ type: RecordType, _ reply: Reply, signed: Bool = false, checkingDisabled: Bool = false,
-            from client: IPAddress = .v4(0x7f00_0001), hidesNetwork: Bool = false
+            from client: IPAddress = .v4(0x7f00_0001), hidesNetwork: Bool = false, after waiting: Duration = .zero
         ) {
             let question = Question(name: (try? Name(name)) ?? .root, type: type)
             let client = ClientQuestion(
                 question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: checkingDisabled),
                 dnssecOK: signed, checkingDisabled: checkingDisabled, client: client, hidesNetwork: hidesNetwork,
-                arrived: clock.now)
+                arrived: clock.now - waiting)
             resolver.respond(to: client) { [clock] in
                 reply.response = $0
                 reply.answered = clock.now

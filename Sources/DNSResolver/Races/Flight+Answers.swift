@@ -62,8 +62,16 @@ extension Flight {
                 ExtendedError(
                     .forgedAnswer, "the addresses of LocalDNS show certificates that are not the name's"))
         case .stale: return self[part].stale.map { .stale($0, reason(part)) } ?? .failure(reason(part))
-        case .preset, .nowhere, .cache: return .failure(reason(part))
+        case .preset, .nowhere, .cache: return answeredMeanwhile(part) ?? .failure(reason(part))
         }
+    }
+
+    /// What another race for the name has had since: it may have had more time.
+    private func answeredMeanwhile(_ part: Race.Part) -> Outcome? {
+        guard isLate, let cached = store.cached(key, type(of: part)), cached.isFresh, cached.isFromSource,
+            case .answer(let packed, _) = cached.response.content
+        else { return nil }
+        return .answer(packed, source: cached.source)
     }
 
     /// - Parameter life: seconds for which it lives at most; nil: its TTL.

@@ -48,6 +48,31 @@ struct StaleTests {
         #expect(machine.vendor.asked.count == before)
     }
 
+    @Test @Loop func `a flush takes the stale answer that a race under way has given, too`() async {
+        let machine = Machine(policy: RoutePolicy(bypass: [.root]))
+        for type in [RecordType.a, .aaaa] { _ = await machine.ask("www.example.com", type) }
+        await machine.clock.advance(by: .seconds(70))
+        machine.localDNS.behaviour = .failure(.responseCode(.serverFailure))
+        machine.localDNS.slow = [.aaaa: .seconds(1)]
+        machine.start("www.example.com", .aaaa, ResolverTests.Reply(clock: machine.clock))
+        #expect(await machine.ask().isStale)
+        _ = await machine.resolver.remove(.all)
+        #expect(!(await machine.ask().isStale))
+    }
+
+    @Test @Loop func `a query that waited for long has what another race has had meanwhile`() async {
+        let machine = Machine()
+        let late = ResolverTests.Reply(clock: machine.clock)
+        machine.vendor.behaviour = .silence
+        machine.localDNS.behaviour = .silence
+        machine.start("www.example.com", .a, late, after: .seconds(2))
+        await machine.clock.advance(by: .milliseconds(10))
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        #expect(await machine.ask().has("192.0.2.1"))
+        await machine.clock.advance(by: .milliseconds(290))
+        #expect(late.has("192.0.2.1"))
+    }
+
     @Test @Loop func `the refresh goes on when its client has the stale answer and is gone`() async throws {
         let machine = await outage()
         machine.vendor.behaviour = .addresses("192.0.2.7", after: .milliseconds(900))

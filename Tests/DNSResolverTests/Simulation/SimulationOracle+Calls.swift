@@ -41,11 +41,14 @@ extension SimulationOracle {
     /// time does not share it.
     private func isShortened(_ ask: Chronicle.Ask, in chronicle: Chronicle) -> Bool {
         let isPreferring = [.ipv4, .ipv6].contains(chronicle.reigns[ask.epoch.policy].policy.families)
-        let first = chronicle.asks.first {
+        let own = chronicle.asks.filter {
             $0.name == ask.name && $0.flightBegan == ask.flightBegan && $0.isSigned == ask.isSigned
-                && $0.epoch == ask.epoch && (!isPreferring || $0.types == ask.types)
+                && $0.epoch == ask.epoch && $0.types[0].isAddress == ask.types[0].isAddress
+                && (!isPreferring || $0.types == ask.types)
         }
-        return first.map { $0.at > $0.flightBegan + .milliseconds(100) } ?? false
+        // What a server was asked before, another race has asked.
+        let hasOther = own.contains { $0.server == ask.server && $0.at < ask.at && $0.types == ask.types }
+        return hasOther || own.first.map { $0.at > $0.flightBegan + .milliseconds(100) } ?? false
     }
 
     /// Whether the policy lets this source be asked this question (sections 1 to 4 and 7).

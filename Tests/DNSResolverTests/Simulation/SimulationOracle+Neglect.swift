@@ -70,7 +70,9 @@ extension SimulationOracle.Case {
         let eligible = reign.providers(for: name, type, in: plan)
         let all = servers.filter { server in eligible.contains { server.giver == .provider($0) } }
         // In `localdns-first` they wait for LocalDNS's checks.
-        let began: Duration = reign.mode == .localDNSFirst ? .milliseconds(900) : .zero
+        var began: Duration = reign.mode == .localDNSFirst ? .milliseconds(900) : .zero
+        // The family that yields is asked for after the other.
+        if reign.policy.families.yields(type) { began += .milliseconds(300) }
         var best: Duration?
         if eligible.count == 1, all.allSatisfy({ $0.conduct.leavesOthers && hasBeenSo($0) }) {
             // Its second address is asked beside the first.

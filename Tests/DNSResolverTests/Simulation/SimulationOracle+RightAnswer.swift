@@ -155,7 +155,9 @@ extension SimulationOracle.Case {
         if type == .https, route.isProtected, reign.policy.guardsServiceBindings { return true }
         // A suppressed family says nothing of where the other one's answer is from.
         let areBothGiven = reign.policy.families == .both
-        if lastResort != nil, isLastResort || !areBothGiven { return true }
+        // It goes before the preset, and is NODATA beside the other family's.
+        let wasDenied = chronicle.tellings.contains { $0.name == name && $0.type == type && $0.result == .nameError }
+        if lastResort != nil, isLastResort || !areBothGiven || wasDenied { return true }
         return chronicle.tellings.contains { telling in
             guard telling.name == name, telling.network == scope.network else { return false }
             if telling.type == type { return telling.result == .empty }
