@@ -109,9 +109,12 @@ package struct Race: Hashable, Sendable {
         if self[part].cached?.rank == .stale { self[part].cached = nil }
     }
 
-    /// What the cache had within its TTL is there no longer.
-    package mutating func forgetFresh(_ part: Part) {
-        if self[part].cached?.origin == .cache { self[part].cached = nil }
+    /// Whether the cache had an answer within its TTL in the beginning.
+    package func hasFresh(_ part: Part) -> Bool { self[part].cached?.origin == .cache }
+
+    /// That is past its TTL now, or gone.
+    package mutating func expire(_ part: Part, _ stale: RaceRules.Stale?) {
+        (self[part].cached, self[part].stale) = (nil, stale)
     }
 
     /// When `.time` is due next; nil while nothing is awaited.

@@ -161,7 +161,10 @@ package final class Flight {
         else { return false }
         // One that has its whole time shares no race that another's has shortened.
         guard !isLate || deadline <= ends || ends - clock.now >= Budget.lastStart else { return false }
-        if !isRefresh { race.forgetFresh(part) }
+        if !isRefresh, race.hasFresh(part) {
+            self[part].recall(key, environment.store)
+            race.expire(part, self[part].known(isRefresh: false, key.route).stale)
+        }
         lastClient += 1
         let client = lastClient
         let waiter = Waiter(part: part, deadline: deadline, done: done)

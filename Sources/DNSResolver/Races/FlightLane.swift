@@ -61,10 +61,13 @@ final class FlightLane {
     /// Whether clients were given LocalDNS's addresses without proof.
     var isGivenUnverified: Bool { given?.answer.rank == .unproved }
 
-    /// What the cache had in the beginning, where that is stale.
+    /// What the cache had in the beginning, or when that was past its TTL, where it is stale.
     var stale: AnswerStore.Cached? { cached?.isFresh == false ? cached : nil }
 
     func forgetCached() { cached = nil }
+
+    /// Looks into the cache again.
+    func recall(_ key: FlightKey, _ store: AnswerStore) { cached = store.cached(key, type) }
 
     /// Whether the cache had an answer of a source in the beginning, fresh or stale.
     var hasAnswer: Bool { cached?.isFromSource ?? false }

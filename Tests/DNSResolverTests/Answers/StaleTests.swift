@@ -60,6 +60,16 @@ struct StaleTests {
         #expect(!(await machine.ask().isStale))
     }
 
+    @Test @Loop func `an answer that expires while the other family's race is under way comes stale`() async {
+        let machine = Machine(policy: RoutePolicy(bypass: [.root]))
+        _ = await machine.ask("www.example.com", .aaaa)
+        machine.localDNS.behaviour = .silence
+        await machine.clock.advance(by: .milliseconds(59_500))
+        machine.start("www.example.com", .a, ResolverTests.Reply(clock: machine.clock))
+        await machine.clock.advance(by: .milliseconds(700))
+        #expect(await machine.ask("www.example.com", .aaaa).isStale)
+    }
+
     @Test @Loop func `a query that waited for long has what another race has had meanwhile`() async {
         let machine = Machine()
         let late = ResolverTests.Reply(clock: machine.clock)

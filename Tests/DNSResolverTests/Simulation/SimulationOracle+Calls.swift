@@ -40,14 +40,12 @@ extension SimulationOracle {
     /// Whether its race began late, for a client that had waited, perhaps for the family that is preferred: one with its whole
     /// time does not share it.
     private func isShortened(_ ask: Chronicle.Ask, in chronicle: Chronicle) -> Bool {
-        let isPreferring = [.ipv4, .ipv6].contains(chronicle.reigns[ask.epoch.policy].policy.families)
         let own = chronicle.asks.filter {
             $0.name == ask.name && $0.flightBegan == ask.flightBegan && $0.isSigned == ask.isSigned
-                && $0.epoch == ask.epoch && $0.types[0].isAddress == ask.types[0].isAddress
-                && (!isPreferring || $0.types == ask.types)
+                && $0.epoch == ask.epoch && $0.types == ask.types
         }
         // What a server was asked before, another race has asked.
-        let hasOther = own.contains { $0.server == ask.server && $0.at < ask.at && $0.types == ask.types }
+        let hasOther = own.contains { $0.server == ask.server && $0.at < ask.at }
         return hasOther || own.first.map { $0.at > $0.flightBegan + .milliseconds(100) } ?? false
     }
 
@@ -79,6 +77,8 @@ extension SimulationOracle {
     private func isBesideOthers(_ ask: Chronicle.Ask, _ earlier: Range<Int>, in chronicle: Chronicle) -> Bool {
         guard case .provider(let number) = ask.giver, !plan.providers[number].mayHedge,
             chronicle.reigns[ask.epoch.policy].providers(for: ask.name, ask.types[0], in: plan).first != number,
+            // Those that return signatures are first in the line of what is asked for with DO.
+            !ask.isSigned || !plan.providers[number].answersAnyType,
             ask.at < ask.flightBegan + Duration.milliseconds(900)
         else { return false }
         let others = earlier.reversed().prefix { chronicle.asks[$0].at >= ask.flightBegan - Budget.answer }.filter {

@@ -142,12 +142,11 @@ extension SimulationOracle.Case {
         return faults
     }
 
-    /// Whether the resolver itself may say that the name does not exist: the other family's source has.
+    /// Whether the resolver itself may say that the name does not exist: a source of one family has, perhaps on another
+    /// network, where it is stale.
     private var hasReasonForNameError: Bool {
         type.isAddress
-            && chronicle.tellings.contains {
-                $0.name == name && $0.network == scope.network && $0.type == type.sibling && $0.result == .nameError
-            }
+            && chronicle.tellings.contains { $0.name == name && $0.type.isAddress && $0.result == .nameError }
     }
 
     /// Whether the resolver itself may say that there is nothing of this type.
