@@ -176,6 +176,7 @@ package final class Resolver {
             switch outcome {
             case .answer(let answer, let source)?:
                 reply(Response(.answer(answer, age: 0), from: origin(source, by: key.route)))
+            case .cached(let cached)?: reply(cached.response)
             case .stale(let stale, let error)?:
                 reply(self.stale(stale, client.question, key.route, or: error.code, error.text))
             case .failure(let error)?:

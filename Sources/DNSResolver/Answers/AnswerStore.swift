@@ -114,9 +114,7 @@ package final class AnswerStore {
             return nil
         case .fresh:
             return stale(entry, isYoung: true, "\(origin(of: entry, at: now)), before the network changed")
-        case .stale(let isYoung):
-            // An answer that was made here is not served stale.
-            return isFromSource(entry) ? stale(entry, isYoung: isYoung, origin(of: entry, at: now)) : nil
+        case .stale(let isYoung): return stale(entry, isYoung: isYoung, origin(of: entry, at: now))
         case .dead:
             return nil
         }
@@ -135,10 +133,11 @@ package final class AnswerStore {
 
     func isOfLocalDNS(_ cached: Cached) -> Bool { isOfLocalDNS(cached.source) }
 
-    /// Whether it is not served stale: an answer for a portal check, and LocalDNS's for a protected name, which nothing
-    /// verifies.
+    /// Whether it is not served stale: what was made here, an answer for a portal check, and LocalDNS's for a protected name,
+    /// which nothing verifies.
     private func endsFresh(_ entry: CacheEntry, by route: Route) -> Bool {
-        switch route {
+        guard isFromSource(entry) else { return true }
+        return switch route {
         case .portal: true
         case .protect: entry.source == tag(of: .localDNS)
         case .bypass, .forward: false
@@ -207,8 +206,7 @@ package final class AnswerStore {
         case .fresh where generations.isOfNetwork(entry.generation): return .fresh
         case .fresh where endsFresh(entry, by: route), .stale where endsFresh(entry, by: route):
             return .unusable
-        case .fresh: return .stale
-        case .stale: return isFromSource(entry) ? .stale : .unusable
+        case .fresh, .stale: return .stale
         case .dead: return .unusable
         }
     }
@@ -319,12 +317,15 @@ package final class AnswerStore {
         return packed
     }
 
-    /// Whether a fresh answer of a better rank is cached: another flight for the name may have stored it.
+    /// Whether a fresh answer of a better rank is cached: another flight for the name may have stored it. What is made here
+    /// replaces none of a source.
     private func isOutranked(_ source: Source, _ key: borrowing QueryKey, by route: Route) -> Bool {
         let tag = sources.tag(of: source)
-        guard case .protect = route, !SourceTags.isProvider(tag), let entry = memory.entry(for: key),
-            SourceTags.isTrusted(entry.source), isUsable(entry, key.type, by: route), !isStale(entry)
+        guard !SourceTags.isProvider(tag), let entry = memory.entry(for: key), isUsable(entry, key.type, by: route),
+            !isStale(entry)
         else { return false }
+        if tag == SourceTags.rule { return isFromSource(entry) }
+        guard case .protect = route, SourceTags.isTrusted(entry.source) else { return false }
         return SourceTags.isProvider(entry.source) || !SourceTags.isTrusted(tag)
     }
 

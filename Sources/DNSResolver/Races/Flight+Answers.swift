@@ -17,6 +17,7 @@ extension Flight {
             if let brake = environment.brake, type == types[0], key.isBraked, packed.denies(type) {
                 brake.denied(key.name, to: key.holder, at: clock.now)
             }
+        case .cached: break
         case .stale(_, let error), .failure(let error):
             guard !isLate, self[part].providerFailure?.isOurs != true, self[part].localFailure?.isOurs != true else {
                 break
@@ -47,6 +48,7 @@ extension Flight {
                 found.answer.responseCode = .noError
             }
             if answer.rank == .verified { found.source = .verifiedLocalDNS }
+            if answer.rank == .unproved, self[part].hasUnchecked { found.isStored = false }
             return give(found, part, life: answer.life, isStored)
         case .family:
             var made = Answer.negative(name: key.name, ttl: answer.life ?? Self.madeTTL)
@@ -62,16 +64,8 @@ extension Flight {
                 ExtendedError(
                     .forgedAnswer, "the addresses of LocalDNS show certificates that are not the name's"))
         case .stale: return self[part].stale.map { .stale($0, reason(part)) } ?? .failure(reason(part))
-        case .preset, .nowhere, .cache: return answeredMeanwhile(part) ?? .failure(reason(part))
+        case .preset, .nowhere, .cache: return .failure(reason(part))
         }
-    }
-
-    /// What another race for the name has had since: it may have had more time.
-    private func answeredMeanwhile(_ part: Race.Part) -> Outcome? {
-        guard isLate, let cached = store.cached(key, type(of: part)), cached.isFresh, cached.isFromSource,
-            case .answer(let packed, _) = cached.response.content
-        else { return nil }
-        return .answer(packed, source: cached.source)
     }
 
     /// - Parameter life: seconds for which it lives at most; nil: its TTL.

@@ -263,8 +263,8 @@ extension Flight {
                     if Race.Verdict(verdict) == .anothers, !line.rules.isClockWrong { forget(address, part) }
                     // 4: a check that was not made is not remembered, nor what rests on it.
                     if verdict == .unchecked {
-                        self[part].local?.isStored = false
-                        store.forgetUnverified(key, type(of: part))
+                        self[part].hasUnchecked = true
+                        if self[part].isGivenUnverified { store.forgetUnverified(key, type(of: part)) }
                     }
                     run(.checked(part, place, Race.Verdict(verdict)))
                 })

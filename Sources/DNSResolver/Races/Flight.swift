@@ -11,6 +11,8 @@ package final class Flight {
     package enum Outcome: Sendable {
         /// - Parameter source: its number; nil: it was made here.
         case answer(PackedAnswer, source: UInt16?)
+        /// What another race for the name has stored since, for a client that had waited: its own had less time.
+        case cached(AnswerStore.Cached)
         /// An answer past its TTL, in place of one that does not come.
         case stale(AnswerStore.Cached, ExtendedError)
         /// No answer: what is left is a preset of last resort, or SERVFAIL.
@@ -224,6 +226,11 @@ package final class Flight {
         case .drop(let part): store.forgetUnverified(key, type(of: part))
         case .reply(let client, let part, let answer):
             guard let waiter = takeWaiter(client) else { return }
+            if isLate, answer.rank >= .stale, let cached = store.cached(key, type(of: part)), cached.isFresh,
+                cached.isFromSource
+            {
+                return waiter.done(.cached(cached))
+            }
             if let given = self[part].given, given.answer == answer { return waiter.done(given.outcome) }
             waiter.done(outcome(answer, part))
         case .again(let client, _):

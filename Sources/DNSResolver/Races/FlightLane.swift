@@ -38,6 +38,8 @@ final class FlightLane {
     /// LocalDNS's answer to a protected name, the server that gave it, and its addresses, each once.
     var local: Found?
     var localAddresses: [IPAddress] = []
+    /// Whether there was no room or time for the check of one of them.
+    var hasUnchecked = false
     /// Why the providers, and LocalDNS, have failed.
     var providerFailure: UpstreamFailure?
     var localFailure: UpstreamFailure?

@@ -39,7 +39,7 @@ package final class SingleRace {
                 let source = tag.map { policy.sourceName($0, by: route) } ?? SourceName(.rule)
                 done(packed.unpacked(for: Question(name: name, type: type)), source, "")
             case .stale(_, let error)?, .failure(let error)?: done(nil, SourceName(.failure), error.text)
-            case nil: done(nil, SourceName(.failure), "given up")
+            case .cached?, nil: done(nil, SourceName(.failure), "given up")
             }
         }
     }

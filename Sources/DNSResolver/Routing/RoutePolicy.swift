@@ -42,15 +42,19 @@ package struct RoutePolicy: Equatable, Sendable {
         lists.rules.nearest(to: name, belowRoot: belowRoot).map { Route(tag: $0.value) }
     }
 
+    /// The entry that decides about a name: one of `protect` for the root comes after the rule for single labels.
+    private func entry(for name: Name) -> (suffix: NameSuffix, value: UInt16)? {
+        let entry = lists.rules.nearest(to: name)
+        let isSingle = NameSuffix(name).parent?.isRoot ?? true
+        return isSingle && entry?.suffix.isRoot == true && entry?.value == Route.protect(explicit: true).tag
+            ? nil : entry
+    }
+
     /// The route of a question, by its name in lower case: single labels do not leave the network unless a list has
     /// them.
     package func route(for name: Name, _ type: RecordType = .a) -> Route {
         let name = name.holder(of: type)
-        var listed = listed(name)
-        if listed == .protect(explicit: true), NameSuffix(name).parent?.isRoot ?? true {
-            // Such an entry for the root comes after the rule for single labels.
-            listed = self.listed(name, belowRoot: true)
-        }
+        let listed = type.belongsToDelegation ? listed(name) : entry(for: name).map { Route(tag: $0.value) }
         if networkZone(of: name) != nil {
             // An entry for the root matches every name; only one of `forward` applies to these names too.
             if let listed, case .forward = listed { return listed }
@@ -78,7 +82,7 @@ package struct RoutePolicy: Equatable, Sendable {
     /// it elsewhere, or where it belongs to the network. Names of no list are asked for, also where `protect` lists others.
     package func mayTellProviders(of host: Name) -> Bool {
         guard mode != .localDNSOnly, networkZone(of: host) == nil else { return false }
-        return switch listed(host) {
+        return switch entry(for: host).map({ Route(tag: $0.value) }) {
         case .bypass, .forward: false
         case .protect: true
         case .portal, nil: NameSuffix(host).parent?.isRoot == false
@@ -91,7 +95,7 @@ package struct RoutePolicy: Equatable, Sendable {
         if let zone = networkZone(of: name), route == .bypass {
             return ("\(zone) belongs to the network (route.network_names)", .network(zone))
         }
-        guard let entry = lists.rules.nearest(to: name) else { return unlistedDecision(on: name) }
+        guard let entry = entry(for: name) else { return unlistedDecision(on: name) }
         let suffix = entry.suffix.name
         let (text, rule): (String, RoutingRule?) =
             switch Route(tag: entry.value) {
@@ -108,8 +112,8 @@ package struct RoutePolicy: Equatable, Sendable {
     }
 
     private func unlistedDecision(on name: Name) -> (reason: String, rule: RoutingRule?) {
-        if !lists.protectsUnlisted { return ("route.protect lists other names", nil) }
         if NameSuffix(name).parent?.isRoot ?? true { return ("a single label does not leave the network", nil) }
+        if !lists.protectsUnlisted { return ("route.protect lists other names", nil) }
         if mode == .localDNSOnly { return ("no list has it, and LocalDNS alone is asked", nil) }
         if let suffix = lists.providerNames.nearest(to: name)?.suffix.name {
             return ("the names of a provider have \(suffix)", .provider(suffix))

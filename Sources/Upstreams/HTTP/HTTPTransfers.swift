@@ -438,7 +438,6 @@ package final class HTTPTransfers: HTTPTransferOwner {
         transfer.waits += 1
         transfer.isPermitted = true
         delay(transfer, for: wait)
-        transfer.delayed?()
         return true
     }
 
@@ -450,6 +449,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
             watchClock(until: transfer.due)
             repeatLater(transfer)
         }
+        transfer.delayed?()
     }
 
     /// A response whose body can be read. One that reports an error tells enough by its status.

@@ -45,7 +45,9 @@ extension SimulationOracle {
                 && $0.epoch == ask.epoch && $0.types == ask.types
         }
         // What a server was asked before, another race has asked.
-        let hasOther = own.contains { $0.server == ask.server && $0.at < ask.at }
+        let hasOther = own.contains { again in
+            again.at <= ask.at && own.contains { $0.server == again.server && $0.at < again.at }
+        }
         return hasOther || own.first.map { $0.at > $0.flightBegan + .milliseconds(100) } ?? false
     }
 

@@ -43,7 +43,7 @@ final class Lookup {
                 case .stale(_, let error)?, .failure(let error)?:
                     results[type] = .failure(
                         error.code == .networkError ? .network(error.text) : .unusable(error.text))
-                case nil: results[type] = .failure(.cancelled)
+                case .cached?, nil: results[type] = .failure(.cancelled)
                 }
             }
         }

@@ -66,6 +66,7 @@ struct LateAnswerTests {
     {
         #expect(RoutePolicy(protect: [.root]).route(for: try Name(name)) == .bypass)
         #expect(RoutePolicy(protect: [.root]).route(for: try Name("captive.apple.com")) == .portal)
+        #expect(!RoutePolicy(protect: [.root]).decision(on: try Name(name)).reason.contains("route.protect"))
         #expect(RoutePolicy(protect: [.root]).route(for: try Name("www.example.com")) == .protect(explicit: true))
     }
 
