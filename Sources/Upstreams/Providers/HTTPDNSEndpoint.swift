@@ -179,7 +179,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private func send(_ attempt: Attempt) {
         if let reason = account.refusal {
             account.refused()
-            return end(attempt, .overloaded(reason))
+            return end(attempt, .rejected(reason))
         }
         if let reason = paths.unreachableReason(for: nextHop) { return end(attempt, .network(reason)) }
         attempt.offset = account.clock.offset
@@ -223,7 +223,7 @@ final class HTTPDNSEndpoint: Endpoint {
             if attempt.onNewConnection { note(failure) }
             // Its turn came when the quota was used up.
             let reported =
-                failure == .cancelled ? .overloaded(account.refusal ?? "its limit of calls is reached") : failure
+                failure == .cancelled ? .rejected(account.refusal ?? "its limit of calls is reached") : failure
             attempt.finish(UpstreamReply(failure: reported, types: attempt.question.types))
         }
     }

@@ -273,7 +273,7 @@ struct HTTPDNSProviderTests {
         let provider = await provider(limit: 3, events: events)
         var results: [UpstreamResult?] = []
         for _ in 0..<5 { results.append(try await ask(provider).results[.a]) }
-        let refused = UpstreamResult.failure(.overloaded("its daily_limit of 3 calls is reached"))
+        let refused = UpstreamResult.failure(.rejected("its daily_limit of 3 calls is reached"))
         #expect(results[3...] == [refused, refused] && !results[..<3].contains(refused))
         #expect(server.requests.count == 3)
         #expect(await events.events == [.callLimitReached(provider: "plain", .day, limit: 3)])
