@@ -94,7 +94,7 @@ final class HTTPTransfer: Cancellable {
     enum Stage {
         /// Its end alone: it is not sent.
         case queued
-        /// The connection's test, or the test's end.
+        /// The connection's first test, or the end of one and the next.
         case sent, tested
     }
 

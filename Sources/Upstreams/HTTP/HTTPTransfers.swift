@@ -13,6 +13,8 @@ package import Scheduling
 package final class HTTPTransfers: HTTPTransferOwner {
     /// The least time between two scans of all transfers for due ones.
     private static let clockInterval: Duration = .milliseconds(1)
+    /// The time that a turn mostly takes at most.
+    private static let turnTime: Duration = .milliseconds(20)
 
     package nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
@@ -356,12 +358,14 @@ package final class HTTPTransfers: HTTPTransferOwner {
         case _ where transfer.deadline <= now: return timeOut(transfer)
         case .queued: return
         case .sent:
-            (transfer.stage, transfer.due) = (.tested, min(transfer.deadline, now + HTTPLimits.silence))
-            transfer.carrier?.test(transfer)
+            // The PING is sent later in the turn.
+            let end = now + HTTPLimits.silence + Self.turnTime
+            (transfer.stage, transfer.due) = (.tested, min(transfer.deadline, end))
         case .tested:
-            (transfer.stage, transfer.due) = (.sent, min(transfer.deadline, now + HTTPLimits.test))
+            transfer.due = min(transfer.deadline, now + HTTPLimits.test)
             transfer.carrier?.evictIfDead(transfer)
         }
+        transfer.carrier?.test(transfer)
         watchClock(until: transfer.due)
     }
 
