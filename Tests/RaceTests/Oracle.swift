@@ -443,8 +443,10 @@ struct Oracle {
             isFailure && [.records, .nxDomain].contains(otherBest.kind),
             "5.2: SERVFAIL beside what is known of the other family")
         let hasLocal = local.map { other.sources[$0] == .localRecords } ?? false
+        // 5.3: LocalDNS's addresses are given instead.
+        let isSearchedBeside = world.isInSearchDomain && other.one == .nxDomain && hasLocal
         rule(
-            isMade && answer.kind == .noData && otherBest.kind != .records
+            isMade && answer.kind == .noData && otherBest.kind != .records && !isSearchedBeside
                 && !(rank >= 5 && (world.hasPreset || hasLocal)), "5.2: NODATA without addresses of the other family")
         rule(
             isMade && answer.kind == .nxDomain && otherBest.kind != .nxDomain && other.cache.kind != .nxDomain
