@@ -66,7 +66,7 @@ extension Resolver {
     private func startInBackground(
         _ key: FlightKey, _ type: RecordType, done: @escaping @Loop () -> Void = {}
     ) -> Bool {
-        guard flights.coalescer.isQuiet, remembered(key, type) == nil,
+        guard flights.coalescer.isQuiet, remembered(key, type, hasStale: true) == nil,
             flights.ask(key, type, by: policy, arrived: clock.now, isRefresh: true, done: { _ in done() })
         else {
             done()

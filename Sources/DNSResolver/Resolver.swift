@@ -161,7 +161,7 @@ package final class Resolver {
             if isEnding, store.claimRefresh(client.key.scoped(to: key.scope)) { prefetch(key, type) }
             return reply(cached.response)
         }
-        if let error = remembered(key, type) {
+        if let error = remembered(key, type, hasStale: cached != nil) {
             client.note(.cache, "\(type) failed just now, and is not asked again yet: \(error.text)")
             return reply(stale(cached, client.question, key.route, or: .cachedError, error.text))
         }
@@ -193,9 +193,9 @@ package final class Resolver {
     }
 
     /// Why a question failed just now and is not asked again.
-    func remembered(_ key: FlightKey, _ type: RecordType) -> ExtendedError? {
+    func remembered(_ key: FlightKey, _ type: RecordType, hasStale: Bool) -> ExtendedError? {
         // Mostly nothing is remembered.
-        flights.failures.isEmpty ? nil : flights.remembered(key, type, by: policy)
+        flights.failures.isEmpty ? nil : flights.remembered(key, type, hasStale: hasStale, by: policy)
     }
 
     /// Ranks 3, 4 and 6: the stale answer, the preset of last resort, SERVFAIL.

@@ -19,6 +19,7 @@ package final class FailureMemory {
         var count: Int
         var error: ExtendedError
         var asked: Instant
+        var hadStale: Bool
     }
 
     private struct Key: Hashable {
@@ -38,15 +39,17 @@ package final class FailureMemory {
 
     /// Why the question failed, while it is not to be asked again.
     ///
-    /// - Parameter recovery: when a backoff of a provider last ended: a failure of what was asked before is no longer
-    ///   remembered.
+    /// - Parameters:
+    ///   - hasStale: whether there is a stale answer: where one was given, the pause ends with it.
+    ///   - recovery: when a backoff of a provider last ended: a failure of what was asked before is no longer
+    ///     remembered.
     package func remembered(
-        _ flight: FlightKey, _ type: RecordType, at now: Instant, recovery: Instant? = nil
+        _ flight: FlightKey, _ type: RecordType, at now: Instant, hasStale: Bool = false, recovery: Instant? = nil
     ) -> ExtendedError? {
         guard count > 0 else { return nil }
         let key = Key(flight: flight, type: type)
         guard let failure = unreachable[flight.route]?[key] ?? refused[key], now < failure.until,
-            recovery.map({ $0 < failure.asked }) ?? true
+            hasStale || !failure.hadStale, recovery.map({ $0 < failure.asked }) ?? true
         else { return nil }
         return failure.error
     }
@@ -63,9 +66,10 @@ package final class FailureMemory {
     /// - Parameters:
     ///   - isTransport: whether there was no response at all.
     ///   - asked: when the question was asked.
+    ///   - hasStale: whether clients had a stale answer instead.
     package func failed(
         _ flight: FlightKey, _ type: RecordType, isTransport: Bool, error: ExtendedError, at now: Instant,
-        asked: Instant
+        asked: Instant, hasStale: Bool = false
     ) {
         if count >= Self.capacity { forgetAll() }
         let key = Key(flight: flight, type: type)
@@ -73,7 +77,7 @@ package final class FailureMemory {
         if earlier == nil { count += 1 }
         let times = earlier.map { now - $0.until < Self.forgetAfter ? $0.count : 0 } ?? 0
         let pause = Self.pauses[min(times, Self.pauses.count - 1)]
-        let failure = Failure(until: now + pause, count: times + 1, error: error, asked: asked)
+        let failure = Failure(until: now + pause, count: times + 1, error: error, asked: asked, hadStale: hasStale)
         if isTransport {
             unreachable[flight.route, default: [:]][key] = failure
         } else {

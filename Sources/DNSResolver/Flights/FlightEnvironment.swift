@@ -23,8 +23,9 @@ final class FlightEnvironment: Sendable {
     }
 
     /// Why a question failed just now and is not asked again; also nil when it would begin the probe of a provider.
-    func remembered(_ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> ExtendedError? {
-        let error = failures.remembered(key, type, at: clock.now, recovery: policy.lines.lastRecovery(for: key))
+    func remembered(_ key: FlightKey, _ type: RecordType, hasStale: Bool, by policy: ResolverPolicy) -> ExtendedError? {
+        let error = failures.remembered(
+            key, type, at: clock.now, hasStale: hasStale, recovery: policy.lines.lastRecovery(for: key))
         return error == nil || policy.lines.isProbeDue(for: key) ? nil : error
     }
 

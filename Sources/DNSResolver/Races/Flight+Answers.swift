@@ -23,7 +23,8 @@ extension Flight {
                 break
             }
             environment.failures.failed(
-                key, type, isTransport: isSilent(part), error: error, at: clock.now, asked: began)
+                key, type, isTransport: isSilent(part), error: error, at: clock.now, asked: began,
+                hasStale: answer.rank == .stale)
         }
         return outcome
     }

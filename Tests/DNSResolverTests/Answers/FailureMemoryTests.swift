@@ -52,6 +52,15 @@ struct FailureMemoryTests {
         #expect(isRemembered(key, at: end - .nanoseconds(1)) && !isRemembered(key, at: end))
     }
 
+    @Test @Loop func `where clients had a stale answer the pause ends with that`() throws {
+        let key = try key("www.example.com")
+        memory.failed(
+            key, .a, isTransport: false, error: ExtendedError(.other, "refused"), at: at(0), asked: at(0),
+            hasStale: true)
+        #expect(memory.remembered(key, .a, at: at(0), hasStale: true) != nil)
+        #expect(memory.remembered(key, .a, at: at(0), hasStale: false) == nil)
+    }
+
     @Test @Loop func `a failure of what was asked before a provider came back, or just then, is not remembered`() throws
     {
         let key = try key("www.example.com")

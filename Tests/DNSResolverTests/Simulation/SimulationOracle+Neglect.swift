@@ -108,11 +108,7 @@ extension SimulationOracle.Case {
     // MARK: Plain servers
 
     private func neglectOfLocalDNS(_ servers: [SimulatedServer]) -> [String] {
-        // Nothing is asked for 5 s after a stale answer, which may end before.
-        let isPaused = chronicle.asks.contains {
-            $0.name == name && $0.flightBegan < client.at && client.at - $0.flightBegan < .seconds(5)
-        }
-        guard hasNone, !isPaused, reign.mode != .httpdnsOnly, isWell(.localDNS(reign.policy.localDNS), servers),
+        guard hasNone, reign.mode != .httpdnsOnly, isWell(.localDNS(reign.policy.localDNS), servers),
             let server = servers.first(where: { $0.giver == .localDNS(reign.policy.localDNS) }),
             server.conduct.reply == .addresses
         else { return [] }
