@@ -106,8 +106,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     ) -> any Cancellable {
         let transfer = HTTPTransfer(
             request, deadline: deadline, holder: holder, permit: permit, delayed: delayed, isRenewing: renewing,
-            of: self,
-            done: done)
+            of: self, done: done)
         if deadline <= loop.now {
             fail(transfer, .timeout)
         } else if renewing {

@@ -13,6 +13,14 @@ struct WasteTests {
         #expect(race.replies == [.init(50, 1, .a, .addresses(of: 0))])
     }
 
+    @Test(arguments: [Race.Event.refused(0, .a), .replied(0, a: .empty, aaaa: nil)])
+    func `what a provider has refused, or has nothing for, it is not asked at its second address`(event: Race.Event) {
+        let race = ScriptedRace(
+            RaceRules(.httpdnsFirst, [RaceRules.Source(provider: 0, addresses: 2)]),
+            [(0, .joined(1, .a)), (50, event), (60, .failed(0, .aaaa)), (300, .time), (2_300, .time)])
+        #expect(race.asked.filter { $0.parts.contains(.a) }.map(\.place) == [0, 2])
+    }
+
     @Test func `C3: A, and AAAA right after it, are one question to a provider that returns both`() {
         let race = ScriptedRace(
             RaceRules(.httpdnsFirst, [RaceRules.Source(provider: 0, answersBoth: true)]),
