@@ -48,3 +48,17 @@ extension ClientQuestion {
         if isTraced { trace?.add(kind, text()) }
     }
 }
+
+extension ClientQuestion {
+    /// Whether the client validates signatures, or wants them.
+    var isSigned: Bool { dnssecOK || checkingDisabled }
+
+    /// The same client's question for another type, of class IN.
+    func asking(for type: RecordType) -> ClientQuestion {
+        let other = Question(name: question.name, type: type)
+        return ClientQuestion(
+            question: other, key: QueryKey(other, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled),
+            dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, client: client, network: network,
+            hidesNetwork: hidesNetwork, arrived: arrived, trace: trace)
+    }
+}

@@ -42,7 +42,7 @@ extension Resolver {
         for type in [RecordType.a, .aaaa] {
             let question = Question(name: name, type: type)
             guard policy.localAnswers.reply(to: question, policy: policy.routes) == nil,
-                !policy.localAnswers.families.yields(type)
+                policy.localAnswers.families.yielding != type
             else { continue }
             let key = flightKey(name, type)
             guard evenIfFresh || !store.isFresh(question, scope: key.scope, by: key.route) else { continue }

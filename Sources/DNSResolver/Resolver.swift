@@ -74,7 +74,7 @@ package final class Resolver {
     ///     same, and then flights go on.
     package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, isNewGeneration: Bool) {
         configured = policy
-        store.adopt(policy.sources, freshness, isTranslating: policy.isTranslating)
+        store.adopt(policy, freshness)
         putInForce(isNewGeneration: isNewGeneration)
     }
 
@@ -129,16 +129,14 @@ package final class Resolver {
     package func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
         if client.question.isForAny { return respondToAny(client, reply: reply) }
         if let response = answeredHere(client) { return reply(response) }
-        guard isSuppressed(client) || store.mayRecall && store.mustRecall(cacheKey(for: client)) else {
+        guard store.mayRecall, case let key = cacheKey(for: client), store.mustRecall(key) else {
             return lookUp(client, reply)
         }
         let generation = store.generation
         Loop.spawn { [self] in
-            let preferred = await preferredInstead(of: client)
-            let isRecalled = preferred == nil ? await store.recall(cacheKey(for: client)) : false
+            let isRecalled = await store.recall(key)
             if isRecalled { client.note(.cache, "read from the cache file") }
             guard generation == store.generation else { return respond(to: client, reply: reply) }
-            if let preferred { return reply(preferred) }
             lookUp(client) { reply(isRecalled ? $0.recalled : $0) }
         }
     }

@@ -66,6 +66,9 @@ package struct Race: Hashable, Sendable {
     /// The same of one type.
     package func isRunning(_ part: Part) -> Bool { began != nil && self[part].isWanted && !self[part].isOver }
 
+    /// The family that clients get only where the other one has no addresses.
+    package var yielding: Part? { rules.yielding }
+
     /// The event, then whatever is due at `now`.
     package mutating func apply(_ event: Event, at now: Instant) -> [Effect] {
         var effects: [Effect] = []
@@ -125,6 +128,7 @@ package struct Race: Hashable, Sendable {
         for wait in [rules.staleWait, Self.reserve, Self.lastAsk + Self.milliseconds(1)] {
             add(began.nanoseconds + wait)
         }
+        if rules.yielding != nil { add(began.nanoseconds + Self.step) }
         add(ends.nanoseconds)
         for part in parts {
             if let last = self[part].lastAsk, self[part].isWanted, !self[part].isOver {
@@ -326,6 +330,7 @@ package struct Race: Hashable, Sendable {
             guard let local = searched(part), places[local][part].status == .unasked else { return false }
             return ask(part, local, now, &effects)
         }
+        if yields(part, now) { return false }
         // 2: `localdns-first` waits while addresses are checked.
         if rules.mode == .localDNSFirst, age(now) < Self.reserve,
             self[part].isChecking || self[part.other].isChecking && denial(part, of: local) != nil
@@ -438,17 +443,24 @@ package struct Race: Hashable, Sendable {
         }
     }
 
-    /// 5.2 asks for the other family if it is unknown.
+    /// 5.2 asks for the other family if it is unknown; one that yields does so from the beginning.
     private mutating func seekOther(_ part: Part, _ now: Instant) {
         guard rules.hasFamilies, isOpen(part), !self[part.other].isWanted, mayAsk(now), !self[part].isFresh,
-            let own = known(part, now), needsOther(part, own), known(part.other, now) == nil
+            known(part, now).map({ needsOther(part, $0) }) ?? (rules.yielding == part), known(part.other, now) == nil
         else { return }
         self[part.other].isWanted = true
     }
 
-    /// Whether the other family may change the answer (5.2, 5.5).
+    /// Whether the other family may change the answer (5.2, 5.5, `answers.prefer`).
     private func needsOther(_ part: Part, _ own: RaceAnswer) -> Bool {
         own.rank >= .unproved || rules.translates && part == .aaaa && own.kind != .records
+            || rules.yielding == part && own.kind == .records
+    }
+
+    /// 5: a family that yields is not asked for beside addresses of the other one, and 0.3 s after it.
+    private func yields(_ part: Part, _ now: Instant) -> Bool {
+        guard rules.yielding == part else { return false }
+        return known(part.other, now)?.kind == .records || age(now) < Self.step && isOtherUnderWay(part, now)
     }
 
     /// Rank 2: verified addresses; NODATA beside a verified family, or where a provider is empty too.
@@ -481,8 +493,8 @@ package struct Race: Hashable, Sendable {
         return RaceAnswer(.failure, .serverFailure, .nowhere(isForged: isForged), life: Self.shortLife)
     }
 
-    /// The best that is known of one type.
-    private func known(_ part: Part, _ now: Instant) -> RaceAnswer? {
+    /// The best that is known of one type by itself.
+    package func known(_ part: Part, _ now: Instant) -> RaceAnswer? {
         if let first = self[part].first {
             // 5.3: LocalDNS's addresses are given instead, of listed names the verified.
             let instead = rules.isUnlisted ? self[part].addresses : self[part].verified
@@ -542,26 +554,28 @@ package struct Race: Hashable, Sendable {
 
     /// The best that is known, once any may be taken.
     private func best(_ part: Part, _ now: Instant) -> RaceAnswer? {
+        if rules.yielding == part, let other = best(part.other, now), other.kind == .records {
+            return RaceAnswer(other.rank, .noData, .suppressed, life: other.life)
+        }
         guard var own = known(part, now) else { return nil }
+        if own.origin == .cache { return own }
         var isDue = isStaleDue(part, now)
         if own.kind == .nxDomain, let local = searched(part), denial(part, of: local) == nil {
             guard isDue || age(now) >= Self.reserve || hasFailed(part, local, now) else { return nil }
             own.life = Self.localLife
         }
+        let isEarlyDenial = own.rank == .provider && own.kind == .nxDomain && age(now) < Self.reserve
+        let waits = (isEarlyDenial || needsOther(part, own)) && isOtherUnderWay(part, now)
         switch own.rank {
-        case .provider:
-            let waits = own.kind == .nxDomain && age(now) < Self.reserve || needsOther(part, own)
-            isDue = isDue || !waits || !isOtherUnderWay(part, now)
+        case .provider: isDue = isDue || !waits
         case _ where verifiedAnswer(part) != nil:
             // 4: once one is verified, the others are awaited for 0.3 s at most.
             let areOthersOver = self[part].verifiedAt.map { now.nanoseconds - $0.nanoseconds >= Self.otherAddresses }
             let isReady = !self[part].isChecking || areOthersOver ?? false
             let mayBeTaken =
                 rules.mode == .localDNSFirst || age(now) >= Self.reserve || haveProvidersFailed(part, now)
-            isDue = isDue || isReady && mayBeTaken || haveAllFailed(part, now)
-        default:
-            let waits = own.rank >= .unproved && isOtherUnderWay(part, now)
-            isDue = isDue || !waits && haveAllFailed(part, now)
+            isDue = isDue || !waits && (isReady && mayBeTaken || haveAllFailed(part, now))
+        default: isDue = isDue || !waits && haveAllFailed(part, now)
         }
         return isDue ? fitted(part, own, now) : nil
     }
@@ -578,7 +592,9 @@ package struct Race: Hashable, Sendable {
             for waiter in waiting where waiter.part == part { effects.append(.reply(waiter.client, part, best)) }
             waiting.removeAll { $0.part == part }
             let isLast = rules.mode == .localDNSFirst && best.rank == .verified && !self[part].isChecking
-            self[part].isOver = best.rank == .provider || self[part].first != nil || isLast || haveAllFailed(part, now)
+            let isSuppressed = best.origin == .suppressed && self[part.other].isOver
+            self[part].isOver =
+                best.rank == .provider || self[part].first != nil || isLast || isSuppressed || haveAllFailed(part, now)
         }
         if now >= ends { self[part].isOver = true }
     }

@@ -73,6 +73,8 @@ package struct RaceAnswer: Hashable, Sendable {
         case family
         /// The other family's addresses, translated (section 5.5).
         case translation
+        /// Nothing, since the other family has addresses and is preferred.
+        case suppressed
         /// Nowhere; whether LocalDNS's answer was shown to be forged (EDE 4).
         case nowhere(isForged: Bool)
     }

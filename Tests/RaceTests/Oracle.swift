@@ -337,7 +337,7 @@ struct Oracle {
         {
             if !isDone(part) { return true }
         }
-        guard own.isOpen || other.isOpen, !isDone(part) else { return false }
+        guard own.isOpen || other.isOpen, !isDone(part), !isSuppressed(part, age, now) else { return false }
         if world.providers.contains(where: { $0.health == .probed }) || world.localHealth == .probed,
             line[place].health == .probed
         {
@@ -363,6 +363,26 @@ struct Oracle {
         guard world.mode == .localDNSFirst, let local else { return false }
         let isDenied = [.localNoData, .localNXDomain].contains(self[part].sources[local])
         return self[part].isChecking || isDenied && self[part.other].isChecking
+    }
+
+    /// Whether it is not asked for yet, or at all, since the other family is preferred.
+    private func isSuppressed(_ part: Race.Part, _ age: Int, _ now: Int) -> Bool {
+        world.yielding == part && (mayBeSuppressed(part, now) && age < 300 || hasAddresses(part.other, now))
+    }
+
+    /// Whether the preferred family may yet turn out to have addresses.
+    private func mayBeSuppressed(_ part: Race.Part, _ now: Int) -> Bool {
+        world.yielding == part && !self[part.other].isOver && best(part.other).rank > 2
+            && !haveAllFailed(part.other, now)
+    }
+
+    /// Whether addresses are known, of whatever rank.
+    private func hasAddresses(_ part: Race.Part, _ now: Int) -> Bool {
+        let best = best(part)
+        guard best.rank > 3, haveAllFailed(part, now), let local else { return best.kind == .records }
+        return world.hasPreset && part == .a
+            || !world.hasPreset && world.isUnlisted && self[part].sources[local] == .localRecords
+                && !self[part].isForged
     }
 
     /// Whether no source is awaited.
@@ -393,7 +413,10 @@ struct Oracle {
         }
         var broken = faults(of: answer, part, now)
         if now - arrived > 2_300 { broken.append("1: answered after 2.3 s") }
-        guard answer.origin != .family, answer.origin != .translation else { return broken }
+        if world.yielding == part, answer.kind == .records, best(part.other).kind == .records, !world.translates {
+            broken.append("5: a family was given that the other one suppresses")
+        }
+        guard ![.family, .translation, .suppressed].contains(answer.origin) else { return broken }
         if rank > best(part).rank { broken.append("2: a rank was given while a better one is known") }
         if rank > cache.rank { broken.append("2: a rank was given while the cache has a better one") }
         return broken
@@ -417,7 +440,7 @@ struct Oracle {
     private func faults(of answer: RaceAnswer, _ part: Race.Part, _ now: Int) -> [String] {
         let (own, other, otherBest) = (self[part], self[part.other], best(part.other))
         let (rank, age) = (Int(answer.rank.rawValue), now - (began ?? now))
-        let isMade = answer.origin == .family || answer.origin == .translation
+        let isMade = [.family, .translation, .suppressed].contains(answer.origin)
         let (isDue, hasFailed) = (isStaleDue(part, age), haveAllFailed(part, now))
         let isSearched = isSearched(answer, part)
         var broken: [String] = []
@@ -495,7 +518,7 @@ struct Oracle {
     }
 
     private func lives(of answer: RaceAnswer, _ isSearched: Bool, _ isMade: Bool) -> [UInt32?] {
-        if answer.origin == .translation { return [answer.life] }
+        if answer.origin == .translation || answer.origin == .suppressed { return [answer.life] }
         if isMade { return [5] }
         if isSearched { return [30] }
         switch answer.rank {
@@ -534,12 +557,19 @@ struct Oracle {
         var broken: [String] = []
         if own.waiting.contains(where: { now - $0.arrived >= 2_300 }) { broken.append("1: a client waits for 2.3 s") }
         if isStaleDue(part, age) { broken.append("1: a client with a stale answer waits") }
+        if world.yielding == part, self[part.other].one == .records {
+            broken.append("1: a client waits though the other family has addresses")
+        }
+        if mayBeSuppressed(part, now), !isStaleDue(part, age) { return broken }
         let mayBeTranslated = world.translates && part == .aaaa && own.one != .records
         if best == 1, own.one != .nxDomain || age >= 900, !mayBeTranslated {
             broken.append("1: a client waits though rank 1 is known")
         }
         let areOthersOver = own.verifiedAt.map { now - $0 >= 300 } ?? true || !own.isChecking
-        if best == 2, areOthersOver, age >= 900 || world.mode == .localDNSFirst || haveProvidersFailed(part, now) {
+        let mayBeMade = mayBeTranslated && self.best(part).kind != .records
+        if best == 2, areOthersOver, !mayBeMade,
+            age >= 900 || world.mode == .localDNSFirst || haveProvidersFailed(part, now)
+        {
             broken.append("1: a client waits though rank 2 may be taken")
         }
         if best == 3, haveAllFailed(part, now) { broken.append("1: a client waits though all have failed") }
@@ -551,7 +581,7 @@ struct Oracle {
 
     private mutating func missedTurns(_ part: Race.Part, _ age: Int, _ now: Int) -> [String] {
         let own = self[part]
-        guard age >= 900 || !waitsForChecks(part) else { return [] }
+        guard age >= 900 || !waitsForChecks(part), !isSuppressed(part, age, now) else { return [] }
         let isTime = isQuiet(part) || own.last.map { now - $0 >= 300 } ?? true
         var broken: [String] = []
         for place in line.indices where own.sources[place] == .unasked && mayBeAsked(place, part, age, now) {
@@ -569,6 +599,7 @@ struct Oracle {
         guard own.waiting.isEmpty, own.cache.rank < 7 || world.cached != nil else { return false }
         if own.one != nil, own.cache.rank <= 6, own.one != .nxDomain || own.cache.rank <= 3 { return true }
         if world.mode == .localDNSFirst, own.cache.rank == 2, !own.isChecking { return true }
+        if world.yielding == part, self[part.other].isOver, best(part.other).kind == .records { return true }
         return haveAllFailed(part, now) && own.cache.rank < 7
     }
 

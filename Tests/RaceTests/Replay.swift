@@ -185,6 +185,7 @@ struct Replay {
         case .preset: (text.source, text.addresses) = ("preset", answer.kind == .records ? ["preset"] : [])
         case .family: text.source = "family"
         case .translation: text.source = "translation"
+        case .suppressed: text.source = "suppressed"
         case .nowhere(let isForged): text.source = isForged ? "forged" : "none"
         }
         return text

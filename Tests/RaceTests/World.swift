@@ -16,6 +16,8 @@ struct World {
     var isClockWrong = false
     var isInSearchDomain = false
     var translates = false
+    /// The family that is suppressed where the other one has addresses.
+    var yielding: Race.Part?
     var localHealth = RaceRules.Health.usable
     /// Of A.
     var stale: RaceRules.Stale?
@@ -60,6 +62,7 @@ struct World {
         rules.isClockWrong = isClockWrong
         rules.isInSearchDomain = isInSearchDomain
         rules.translates = translates
+        rules.yielding = yielding
         rules.a = RaceRules.Known(stale: stale[.a], cached: cached[.a], preset: hasPreset ? .records : nil)
         rules.aaaa = RaceRules.Known(stale: stale[.aaaa], cached: cached[.aaaa], preset: hasPreset ? .noData : nil)
         return rules

@@ -226,6 +226,22 @@ enum Worlds {
                     })
             }
         }
+        for yielding in Oracle.parts {
+            for (line, isListed) in [([both], false), ([p1], false), ([p1], true)] {
+                for (mode, stale) in modes.flatMap({ mode in [nil, young].map { (mode, $0) } }) {
+                    all.append(
+                        world(
+                            "\(yielding) is suppressed, \(line), \(mode), listed \(isListed), stale \(stale != nil)",
+                            line
+                        ) {
+                            ($0.yielding, $0.mode, $0.stale, $0.isListed) = (yielding, mode, stale, isListed)
+                            ($0.first, $0.later, $0.times) = ([yielding], [yielding.other], [0, 300, 900, 2300])
+                            ($0.replies, $0.troubles) = ([.records(1), .noData], [.fails])
+                            $0.localReplies = [.records(1), .noData, nil]
+                        })
+                }
+            }
+        }
         for line in [[p1], [p1, p2]] {
             for stale in [nil, young] {
                 for isListed in [false, true] {

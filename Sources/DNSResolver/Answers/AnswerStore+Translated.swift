@@ -17,8 +17,9 @@ extension AnswerStore {
     /// Whether a provider's answer may be used only while the policy is in force by which it was decided.
     ///
     /// Service bindings lose their hints by one policy and keep them by another. Addresses that were made of others are wrong by
-    /// another prefix, and "no IPv6 address" is wrong since there is one.
+    /// another prefix, and "no IPv6 address" is wrong since there is one. So are addresses of a family that is suppressed now.
     func dependsOnPolicy(_ entry: CacheEntry, _ type: RecordType) -> Bool {
         type.isServiceBinding || isTranslated(entry) || isTranslating && type == .aaaa && entry.isNegative
+            || type == suppressed && !entry.isNegative
     }
 }

@@ -19,6 +19,8 @@ package final class AnswerStore {
     private(set) var sources: SourceTags
     /// Whether IPv6 addresses are made of IPv4 addresses by the policy in force.
     private(set) var isTranslating: Bool
+    /// The family that is suppressed where a name has addresses of the other one, since the policy was last replaced.
+    private(set) var suppressed: RecordType?
     package let serverNames = ServerNames()
     /// Whether the addresses of an answer rotate where its source gave them no order. Default true. Cached answers follow
     /// with the next generation.
@@ -47,14 +49,13 @@ package final class AnswerStore {
     /// The generation of policy and network; a flight that began in an older one stores nothing.
     package var generation: UInt32 { number.current }
 
-    /// Changes to the sources of another policy.
+    /// Changes to another policy.
     ///
-    /// - Parameters:
-    ///   - freshness: how long answers are cached from now on.
-    ///   - isTranslating: whether IPv6 addresses are made of IPv4 addresses from now on.
-    package func adopt(_ sources: SourceTags, _ freshness: FreshnessPolicy, isTranslating: Bool) {
-        self.isTranslating = isTranslating
-        self.sources = sources
+    /// - Parameter freshness: how long answers are cached from now on.
+    package func adopt(_ policy: ResolverPolicy, _ freshness: FreshnessPolicy) {
+        isTranslating = policy.isTranslating
+        suppressed = policy.localAnswers.families.yielding
+        sources = policy.sources
         self.freshness = freshness
     }
 
@@ -238,16 +239,9 @@ package final class AnswerStore {
         if case .forward(let index) = route { sources.tag(of: .forward(index: index)) } else { nil }
     }
 
-    private func holdsUnverified(_ key: borrowing QueryKey) -> Bool {
-        memory.entry(for: key)?.source == sources.tag(of: .localDNS)
-    }
-
     /// Removes the unverified answer of LocalDNS, if that is still the cached one.
     package func forgetUnverified(_ key: FlightKey, _ type: RecordType) {
-        let cacheKey = queryKey(key, type)
-        guard holdsUnverified(cacheKey) else { return }
-        memory.remove(cacheKey)
-        archive(of: key)?.remove(cacheKey)
+        if memory.entry(for: queryKey(key, type))?.source == sources.tag(of: .localDNS) { forget(key, type) }
     }
 
     /// Removes LocalDNS's answers of a name that hold an address which is another's, whichever question of its clients has
@@ -265,14 +259,17 @@ package final class AnswerStore {
         }
     }
 
-    /// The number of the source whose addresses of the family other than `type` are cached, by the same route and within
-    /// their TTL; nil when there are none.
-    package func otherFamily(_ key: FlightKey, _ type: RecordType) -> UInt16? {
-        guard let entry = memory.entry(for: queryKey(key, type.otherFamily)),
-            isUsable(entry, type.otherFamily, by: key.route), !isTranslated(entry),
-            !entry.isNegative, case .fresh = entry.freshness(at: clock.now, freshness)
-        else { return nil }
-        return entry.source
+    /// Seconds for which a cached answer is fresh from now on; 0 when there is none.
+    func secondsLeft(_ key: FlightKey, _ type: RecordType) -> UInt32 {
+        guard let entry = memory.entry(for: queryKey(key, type)), entry.generation == generation else { return 0 }
+        return entry.lifetime - min(entry.age(at: clock.now), entry.lifetime)
+    }
+
+    /// Removes the answer to a type of a flight.
+    func forget(_ key: FlightKey, _ type: RecordType) {
+        let cacheKey = queryKey(key, type)
+        memory.remove(cacheKey)
+        archive(of: key)?.remove(cacheKey)
     }
 
     /// Caches the answer of a source, unless a fresh one of a better rank is cached.
@@ -299,8 +296,7 @@ package final class AnswerStore {
         key.note(.keep, "\(type) is cached for \(lifetime) s")
         if lifetime == 0 {
             // Not to be cached, and the answer cached before is no longer valid.
-            memory.remove(cacheKey)
-            archive(of: key)?.remove(cacheKey)
+            forget(key, type)
         } else {
             let entry = CacheEntry(
                 answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,

@@ -36,12 +36,12 @@ package enum FamilyPreference: Sendable {
         }
     }
 
-    /// Whether records of this type are suppressed for names that have addresses of the other family.
-    package func yields(_ type: RecordType) -> Bool {
+    /// The type whose records are suppressed for names that have addresses of the other family.
+    package var yielding: RecordType? {
         switch self {
-        case .ipv4: type == .aaaa
-        case .ipv6: type == .a
-        case .both, .ipv4Only, .ipv6Only: false
+        case .ipv4: .aaaa
+        case .ipv6: .a
+        case .both, .ipv4Only, .ipv6Only: nil
         }
     }
 }

@@ -7,6 +7,6 @@ extension ResolverPolicy {
     /// get no IPv6 addresses.
     func translates(_ type: RecordType, _ key: FlightKey) -> Bool {
         guard isTranslating, type == .aaaa, !key.checkingDisabled, case .protect = key.route else { return false }
-        return !localAnswers.families.yields(.aaaa) && !localAnswers.families.excludes(.aaaa)
+        return localAnswers.families.yielding != .aaaa && !localAnswers.families.excludes(.aaaa)
     }
 }

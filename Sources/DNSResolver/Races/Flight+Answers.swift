@@ -55,8 +55,13 @@ extension Flight {
             var made = Answer.negative(name: key.name, ttl: answer.life ?? Self.madeTTL)
             if answer.kind == .nxDomain { made.responseCode = .nameError }
             return give(FlightLane.Found(made), part, life: answer.life, isStored)
-        case .translation:
-            return translated(answer, part, isStored)
+        case .translation: return translated(answer, part, isStored)
+        case .suppressed:
+            // No longer than the other family's addresses are fresh.
+            let left = store.secondsLeft(key, type.otherFamily)
+            let made = Answer.negative(name: key.name, ttl: min(max(left, 1), Self.longestSuppression))
+            if isStored { store.forget(key, type) }
+            return give(FlightLane.Found(made, isStored: left > 0), part, life: nil, isStored)
         case .nowhere where answer.kind == .noData:
             let made = Answer.negative(name: key.name, ttl: Self.madeTTL)
             return give(FlightLane.Found(made), part, life: nil, isStored)
@@ -77,29 +82,18 @@ extension Flight {
             key.note(
                 .decide, "\(type): \(found.answer.traceText(type)), from \(policy.sourceName(tag, by: key.route).text)")
         }
-        if isStored, policy.suppresses(type, key), hasOtherFamily(part),
-            let packed = store.keepYielded(
-                Question(name: key.name, type: type), scope: key.scope, generation: key.generation)
-        {
-            return .answer(packed, source: tag)
-        }
         // A family that no client may use is asked for only when the other one is made of it.
         let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
         let packed = store.keep(
             policy.consistent(found.answer, for: key), for: key, type, found.source, found.server,
             longest: min(life ?? .max, found.sharedFor ?? .max), isStored: isStored && found.isStored && isGiven)
         guard let packed else { return .failure(ExtendedError(.other, "the answer is longer than a message can be")) }
-        if isStored, type.isAddress, policy.suppresses(type.otherFamily, key), packed.holds(type) {
-            store.removeYielding(Question(name: key.name, type: type.otherFamily), scope: key.scope)
-        }
+        if isStored, race.yielding == part.other, packed.holds(type) { store.forget(key, type.otherFamily) }
         return .answer(packed, source: tag)
     }
 
-    /// Whether the other family has addresses: stored ones, or such as came with this answer.
-    private func hasOtherFamily(_ part: Race.Part) -> Bool {
-        let other = self[part.other].found.last?.answer
-        return other?.isNegative(for: type(of: part.other)) == false || store.otherFamily(key, type(of: part)) != nil
-    }
+    /// Seconds for which "no address of this family" is cached at most, where the other family is preferred.
+    private static var longestSuppression: UInt32 { 300 }
 
     // MARK: DNS64
 
@@ -128,7 +122,9 @@ extension Flight {
     /// The name's IPv4 addresses that clients get.
     private func ipv4Answer(isStale: Bool) -> (answer: Answer, source: Source)? {
         let question = Question(name: key.name, type: .a)
-        if case .answer(let packed, let tag)? = self[.a].given?.outcome {
+        if let own = race.known(.a, clock.now), own.origin != .cache,
+            case .answer(let packed, let tag) = outcome(own, .a)
+        {
             return packed.unpacked(for: question).map { ($0, tag.flatMap { policy.sources.source(of: $0) } ?? .rule) }
         }
         guard let cached = store.cached(key, .a), cached.isFresh != isStale,

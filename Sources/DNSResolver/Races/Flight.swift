@@ -44,7 +44,7 @@ package final class Flight {
     private let a: FlightLane
     /// Where one type alone is asked for, the same.
     private let aaaa: FlightLane
-    private var race: Race
+    private(set) var race: Race
     /// The first client, mostly the only one, and the others.
     private var first: (client: Int, waiter: Waiter)?
     private var further: [Int: Waiter] = [:]
@@ -112,6 +112,9 @@ package final class Flight {
         rules.hasFamilies = hasFamilies
         rules.isSigned = key.isSigned
         if case .prefix = policy.translation { rules.translates = hasFamilies && policy.translates(.aaaa, key) }
+        if hasFamilies, !key.isSigned, let yielding = policy.localAnswers.families.yielding {
+            rules.yielding = yielding == .a ? .a : .aaaa
+        }
         rules.staleWait = environment.store.staleWait.nanoseconds
         ends = arrived + Budget.answer
         isLate = environment.clock.now - arrived > Self.lateness

@@ -30,7 +30,9 @@ final class FlightLane {
         }
 
         /// An answer that is made here.
-        init(_ made: Answer) { self.init(place: -1, answer: made, source: .rule, server: "") }
+        init(_ made: Answer, isStored: Bool = true) {
+            self.init(place: -1, answer: made, source: .rule, server: "", isStored: isStored)
+        }
     }
 
     let type: RecordType

@@ -72,7 +72,7 @@ extension SimulationOracle.Case {
         // In `localdns-first` they wait for LocalDNS's checks.
         var began: Duration = reign.mode == .localDNSFirst ? .milliseconds(900) : .zero
         // The family that yields is asked for after the other.
-        if reign.policy.families.yields(type) { began += .milliseconds(300) }
+        if reign.policy.families.yielding == type { began += .milliseconds(300) }
         var best: Duration?
         if eligible.count == 1, all.allSatisfy({ $0.conduct.leavesOthers && hasBeenSo($0) }) {
             // Its second address is asked beside the first.
