@@ -66,9 +66,6 @@ package struct Race: Hashable, Sendable {
     /// The same of one type.
     package func isRunning(_ part: Part) -> Bool { began != nil && self[part].isWanted && !self[part].isOver }
 
-    /// The family that clients get only where the other one has no addresses.
-    package var yielding: Part? { rules.yielding }
-
     /// The event, then whatever is due at `now`.
     package mutating func apply(_ event: Event, at now: Instant) -> [Effect] {
         var effects: [Effect] = []
@@ -78,12 +75,11 @@ package struct Race: Hashable, Sendable {
         case .joinedLate(let client, let part): joined(client, part, isLate: true, now, &effects)
         case .left(let client): waiting.removeAll { $0.client == client }
         case .lost(let client): lost(client, now, &effects)
-        case .replied(let place, let a, let aaaa) where line[place].isLocal:
-            if let a { localReplied(.a, a, now, &effects) }
-            if let aaaa { localReplied(.aaaa, aaaa, now, &effects) }
-        case .replied(let place, let a, let aaaa):
-            if let a { replied(place, .a, a) }
-            if let aaaa { replied(place, .aaaa, aaaa) }
+        case .replied(let place, let replies):
+            for part in parts {
+                guard let reply = replies[part] else { continue }
+                if line[place].isLocal { localReplied(part, reply, now, &effects) } else { replied(place, part, reply) }
+            }
         case .checked(let part, let address, let verdict): checked(part, .at(address), verdict, now, &effects)
         case .failed(let place, let types): failed(place, types, isWhole: false, now, &effects)
         case .refused(let place, let types): failed(place, types, isWhole: true, now, &effects)
@@ -445,10 +441,14 @@ package struct Race: Hashable, Sendable {
 
     /// 5.2 asks for the other family if it is unknown; one that yields does so from the beginning.
     private mutating func seekOther(_ part: Part, _ now: Instant) {
-        guard rules.hasFamilies, isOpen(part), !self[part.other].isWanted, mayAsk(now), !self[part].isFresh,
-            known(part, now).map({ needsOther(part, $0) }) ?? (rules.yielding == part), known(part.other, now) == nil
-        else { return }
-        self[part.other].isWanted = true
+        guard rules.hasFamilies, isOpen(part), !self[part.other].isWanted, mayAsk(now), !self[part].isFresh else {
+            return
+        }
+        let other = known(part.other, now)
+        self[part.other].isWanted =
+            rules.yielding == part
+            ? other.map { $0.rank > .verified } ?? true
+            : other == nil && known(part, now).map { needsOther(part, $0) } ?? false
     }
 
     /// Whether the other family may change the answer (5.2, 5.5, `answers.prefer`).
@@ -494,7 +494,7 @@ package struct Race: Hashable, Sendable {
     }
 
     /// The best that is known of one type by itself.
-    package func known(_ part: Part, _ now: Instant) -> RaceAnswer? {
+    private func known(_ part: Part, _ now: Instant) -> RaceAnswer? {
         if let first = self[part].first {
             // 5.3: LocalDNS's addresses are given instead, of listed names the verified.
             let instead = rules.isUnlisted ? self[part].addresses : self[part].verified
@@ -518,7 +518,7 @@ package struct Race: Hashable, Sendable {
         let worst = max(own.rank, other.rank)
         // 5.5
         if rules.translates, part == .aaaa, own.kind != .records, other.kind == .records {
-            return RaceAnswer(worst, .records, .translation, life: other.life)
+            return RaceAnswer(worst, .records, .translation(other), life: other.life)
         }
         // 5.2
         guard !rules.isSigned else { return own }

@@ -36,6 +36,26 @@ extension Race {
         case empty
     }
 
+    /// What it says of both types; nil: nothing yet.
+    package struct Replies: Hashable, Sendable {
+        private var a: Reply?
+        private var aaaa: Reply?
+
+        package init() {}
+
+        /// What it says of one type.
+        package init(_ part: Part, _ reply: Reply?) { self[part] = reply }
+
+        package init(a: Reply?, aaaa: Reply?) { (self.a, self.aaaa) = (a, aaaa) }
+
+        package var isEmpty: Bool { a == nil && aaaa == nil }
+
+        package subscript(part: Part) -> Reply? {
+            get { part == .a ? a : aaaa }
+            set { if part == .a { a = newValue } else { aaaa = newValue } }
+        }
+    }
+
     /// What the check of an address has shown.
     package enum Verdict: UInt8, Hashable, Sendable {
         case verified
@@ -57,7 +77,7 @@ extension Race {
         case left(Int)
         /// The client lost at a door (section 8).
         case lost(Int)
-        case replied(Int, a: Reply?, aaaa: Reply?)
+        case replied(Int, Replies)
         case checked(Part, Int, Verdict)
         /// The address that was asked has failed.
         case failed(Int, Parts)

@@ -119,9 +119,8 @@ struct Oracle {
         case .lost(let client):
             lost = client
             isAlone = Self.parts.allSatisfy { self[$0].waiting.allSatisfy { $0.number == client } }
-        case .replied(let place, let a, let aaaa):
-            if let a { replied(place, .a, a, now) }
-            if let aaaa { replied(place, .aaaa, aaaa, now) }
+        case .replied(let place, let replies):
+            for part in Self.parts { if let reply = replies[part] { replied(place, part, reply, now) } }
         case .checked(let part, let address, let verdict): checked(part, address, verdict, now)
         case .failed(let place, let types): failed(place, types, now)
         case .refused(let place, let types):
@@ -416,7 +415,7 @@ struct Oracle {
         if world.yielding == part, answer.kind == .records, best(part.other).kind == .records, !world.translates {
             broken.append("5: a family was given that the other one suppresses")
         }
-        guard ![.family, .translation, .suppressed].contains(answer.origin) else { return broken }
+        guard !answer.isMade else { return broken }
         if rank > best(part).rank { broken.append("2: a rank was given while a better one is known") }
         if rank > cache.rank { broken.append("2: a rank was given while the cache has a better one") }
         return broken
@@ -440,7 +439,7 @@ struct Oracle {
     private func faults(of answer: RaceAnswer, _ part: Race.Part, _ now: Int) -> [String] {
         let (own, other, otherBest) = (self[part], self[part.other], best(part.other))
         let (rank, age) = (Int(answer.rank.rawValue), now - (began ?? now))
-        let isMade = [.family, .translation, .suppressed].contains(answer.origin)
+        let isMade = answer.isMade
         let (isDue, hasFailed) = (isStaleDue(part, age), haveAllFailed(part, now))
         let isSearched = isSearched(answer, part)
         var broken: [String] = []
@@ -518,7 +517,7 @@ struct Oracle {
     }
 
     private func lives(of answer: RaceAnswer, _ isSearched: Bool, _ isMade: Bool) -> [UInt32?] {
-        if answer.origin == .translation || answer.origin == .suppressed { return [answer.life] }
+        if isMade, answer.origin != .family { return [answer.life] }
         if isMade { return [5] }
         if isSearched { return [30] }
         switch answer.rank {
@@ -606,6 +605,16 @@ struct Oracle {
     /// What is broken when nothing more happens.
     func atEnd() -> [String] {
         Self.parts.contains { !self[$0].waiting.isEmpty } ? ["1: a client was never answered"] : []
+    }
+}
+
+extension RaceAnswer {
+    /// Whether it is made of what is known of the other family.
+    fileprivate var isMade: Bool {
+        switch origin {
+        case .family, .translation, .suppressed: true
+        case .source, .localDNS, .stale, .preset, .cache, .nowhere: false
+        }
     }
 }
 

@@ -22,12 +22,6 @@ package final class Flight {
     /// Called once: with the outcome, or with nil when the flight was given up and the client is to ask again.
     package typealias Completion = @Loop (Outcome?) -> Void
 
-    private struct Waiter {
-        let part: Race.Part
-        let deadline: Instant
-        let done: Completion
-    }
-
     package let key: FlightKey
     let policy: ResolverPolicy
     let environment: FlightEnvironment
@@ -39,18 +33,15 @@ package final class Flight {
     let ends: Instant
     /// Whether its first client had waited before: what it has no time for is no failure of a source.
     let isLate: Bool
+    /// The family that clients get only where the other one has no addresses.
+    let yielding: Race.Part?
     var line: SourceLine
     /// What is known of each type.
     private let a: FlightLane
     /// Where one type alone is asked for, the same.
     private let aaaa: FlightLane
-    private(set) var race: Race
-    /// The first client, mostly the only one, and the others.
-    private var first: (client: Int, waiter: Waiter)?
-    private var further: [Int: Waiter] = [:]
-    private var lastClient = 0
-    /// The first deadline of a client before the end of the race: of one that had waited before.
-    private var firstDeadline: Instant?
+    private var race: Race
+    private var clients = FlightClients()
     private var timer: LoopTimer?
     private var alarm: Instant?
     /// The client that is to ask another flight.
@@ -60,26 +51,20 @@ package final class Flight {
     var attempts = ShortList<ProviderAttempt>()
     /// The questions to LocalDNS, while they are under way, and the wait for a probe.
     var lookUps: [any Cancellable] = []
-    /// The look-up among shared answers; it has a turn until it is cancelled.
-    var sharing: (any SharedLookup)?
-    var sharedStep = SharedStep.before
+    /// The look-up among shared answers.
+    private(set) var shared = Shared.untried
     var checks: [any Cancellable] = []
-    var probeWait: (any Cancellable)?
+    private var probeWait: (any Cancellable)?
     /// What the race hears of later.
-    var held: [LoopTimer] = []
+    private var held: [LoopTimer] = []
 
     private static let lateness = Duration.milliseconds(100)
 
-    /// What a source is asked for once the shared answers are known.
-    struct SharedAsk {
-        let place: Int
-        let parts: Race.Parts
-        let address: Int
-    }
-
-    enum SharedStep {
-        case before, over
-        case underWay([SharedAsk])
+    enum Shared {
+        /// Looked at before the first provider is asked.
+        case untried
+        case none
+        case turn(SharedTurn)
     }
 
     private enum State {
@@ -112,9 +97,8 @@ package final class Flight {
         rules.hasFamilies = hasFamilies
         rules.isSigned = key.isSigned
         if case .prefix = policy.translation { rules.translates = hasFamilies && policy.translates(.aaaa, key) }
-        if hasFamilies, !key.isSigned, let yielding = policy.localAnswers.families.yielding {
-            rules.yielding = yielding == .a ? .a : .aaaa
-        }
+        yielding = hasFamilies ? policy.yielding(key) : nil
+        rules.yielding = yielding
         rules.staleWait = environment.store.staleWait.nanoseconds
         ends = arrived + Budget.answer
         isLate = environment.clock.now - arrived > Self.lateness
@@ -131,7 +115,7 @@ package final class Flight {
     var began: Instant { ends - Budget.answer }
 
     /// How many clients wait.
-    var waiterCount: Int { (first == nil ? 0 : 1) + further.count }
+    var waiterCount: Int { clients.count }
 
     subscript(part: Race.Part) -> FlightLane { part == .a ? a : aaaa }
 
@@ -170,11 +154,7 @@ package final class Flight {
             self[part].recall(key, environment.store)
             race.expire(part, self[part].known(isRefresh: false, key.route).stale)
         }
-        lastClient += 1
-        let client = lastClient
-        let waiter = Waiter(part: part, deadline: deadline, done: done)
-        if first == nil { first = (client, waiter) } else { further[client] = waiter }
-        if deadline < ends { firstDeadline = min(firstDeadline ?? deadline, deadline) }
+        let client = clients.add(until: deadline < ends ? deadline : nil, done)
         run(deadline <= ends ? .joinedLate(client, part) : .joined(client, part))
         if isRunning { awaitProbes() }
         return refused != client
@@ -192,21 +172,11 @@ package final class Flight {
         self[part].forgetCached()
     }
 
-    private var waiters: [(client: Int, waiter: Waiter)] {
-        (first.map { [$0] } ?? []) + further.map { ($0.key, $0.value) }
-    }
-
-    private func takeWaiter(_ client: Int) -> Waiter? {
-        first?.client == client ? first.take()?.waiter : further.removeValue(forKey: client)
-    }
-
     /// Gives it up: the clients that wait must ask again, the oldest first.
     func abandon() {
         state = .abandoned
         withdraw()
-        let left = waiters.sorted { $0.client < $1.client }
-        (first, further) = (nil, [:])
-        for (_, waiter) in left { waiter.done(nil) }
+        for done in clients.takeAll() { done(nil) }
     }
 
     // MARK: The race
@@ -221,31 +191,69 @@ package final class Flight {
 
     private func perform(_ effect: Race.Effect) {
         switch effect {
-        case .ask(let place, let parts, let address): ask(place, parts, address)
-        case .check(let part, let addresses): check(part, addresses)
+        case .ask(let place, let parts, let address): ask(place, parts, address: address)
+        case .check(let part, let addresses): LocalAttempt.check(addresses, of: part, for: self)
         case .store(let part, let answer):
-            let outcome = keep(answer, part)
+            let outcome = FlightAnswers(flight: self).keep(answer, part)
             self[part].given = FlightLane.Given(answer: answer, outcome: outcome)
         case .drop(let part): store.forgetUnverified(key, type(of: part))
         case .reply(let client, let part, let answer):
-            guard let waiter = takeWaiter(client) else { return }
+            guard let done = clients.take(client) else { return }
             if isLate, answer.rank >= .stale, let cached = store.cached(key, type(of: part)), cached.isFresh,
                 cached.isFromSource
             {
-                return waiter.done(.cached(cached))
+                return done(.cached(cached))
             }
-            if let given = self[part].given, given.answer == answer { return waiter.done(given.outcome) }
-            waiter.done(outcome(answer, part))
+            if let given = self[part].given, given.answer == answer { return done(given.outcome) }
+            done(FlightAnswers(flight: self).outcome(answer, part))
         case .again(let client, _):
-            _ = takeWaiter(client)
+            _ = clients.take(client)
             refused = client
+        }
+    }
+
+    /// Tells the race of something later, unless it is over by then.
+    func tell(_ event: Race.Event, at time: Instant) {
+        held.append(clock.schedule(at: time) { [self] in run(event) })
+    }
+
+    /// Asks a source for some types; for providers that is what the shared answers leave open.
+    ///
+    /// - Parameter address: the place of the address in the provider's order.
+    func ask(_ place: Int, _ parts: Race.Parts, address: Int) {
+        guard let number = line.rules.line[place].provider else {
+            for part in [Race.Part.a, .aaaa] where parts.contains(Race.Parts(part)) {
+                LocalAttempt(flight: self, place: place, part: part).begin()
+            }
+            return
+        }
+        if case .untried = shared { shared = SharedTurn.begin(for: self).map { .turn($0) } ?? .none }
+        if case .turn(let turn) = shared, turn.holdsBack(place, parts, address: address) { return }
+        ProviderAttempt.begin(for: self, number, at: place, parts, address: address)
+    }
+
+    /// Waits for the probes of the providers that are asked as soon as they have answered one.
+    private func awaitProbes() {
+        guard isRunning, clock.now < ends, probeWait == nil, line.rules.awaitsProbe else { return }
+        probeWait = policy.lines.providers.probes.wait(until: ends) { [self] in
+            probeWait = nil
+            for (place, source) in line.rules.line.enumerated() where source.health == .probed {
+                guard let number = source.provider, line.members[number].endpoints.isEmpty else { continue }
+                line.members[number].refresh()
+                if !line.members[number].endpoints.isEmpty {
+                    run(.probed(place, isUp: true))
+                } else if !line.members[number].inBackoff.contains(where: \.backoff.isProbing) {
+                    run(.probed(place, isUp: false))
+                }
+            }
+            awaitProbes()
         }
     }
 
     private func setTimer() {
         let now = clock.now
         var next = race.wake(after: now)
-        if let firstDeadline { next = min(next ?? firstDeadline, firstDeadline) }
+        if let first = clients.firstDeadline { next = min(next ?? first, first) }
         attempts.forEach { if let due = $0.silenceDue { next = min(next ?? due, due) } }
         guard next != alarm || timer == nil else { return }
         timer?.cancel()
@@ -256,15 +264,10 @@ package final class Flight {
     private func wake() {
         (timer, alarm) = (nil, nil)
         let now = clock.now
-        if firstDeadline.map({ $0 <= now }) ?? false, now < ends { loseLate(at: now) }
-        attempts.forEach { $0.noteSilence(at: now, to: policy.lines.providers.probes) }
+        // Clients that had waited before have no more time.
+        if now < ends { for client in clients.late(at: now) { run(.lost(client)) } }
+        attempts.forEach { $0.noteSilence(at: now) }
         run(.time)
-    }
-
-    /// Clients that had waited before have no more time.
-    private func loseLate(at now: Instant) {
-        for (client, waiter) in waiters where waiter.deadline <= now { run(.lost(client)) }
-        firstDeadline = waiters.map(\.waiter.deadline).filter { $0 < ends }.min()
     }
 
     /// The race is over: only the verdict on an answer that was given unverified is still of use.
@@ -288,7 +291,7 @@ package final class Flight {
         }
         let left = attempts
         attempts = ShortList()
-        left.forEach { $0.giveUp(for: self) }
-        sharing.take()?.cancel()
+        left.forEach { $0.giveUp() }
+        if case .turn(let turn) = shared { turn.cancel() }
     }
 }

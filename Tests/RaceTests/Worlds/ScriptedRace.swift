@@ -101,3 +101,10 @@ extension RaceAnswer {
         Self(.failure, .serverFailure, .nowhere(isForged: isForged), life: 5)
     }
 }
+
+extension Race.Event {
+    /// What a source says of both types.
+    static func replied(_ place: Int, a: Race.Reply?, aaaa: Race.Reply?) -> Race.Event {
+        .replied(place, Race.Replies(a: a, aaaa: aaaa))
+    }
+}

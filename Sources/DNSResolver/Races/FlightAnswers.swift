@@ -3,35 +3,49 @@ import DNSWire
 import Racing
 import Scheduling
 
-// What becomes of an answer of the race: what is stored, and what clients get.
+/// What becomes of the answers of a flight's race: what is stored, and what clients get.
+@Loop
+struct FlightAnswers {
+    /// Seconds for which a denial is cached that is made here.
+    static let madeTTL: UInt32 = 5
+    /// Seconds for which "no address of this family" is cached at most, where the other family is preferred.
+    private static let longestSuppression: UInt32 = 300
 
-extension Flight {
+    let flight: Flight
+
+    private var key: FlightKey { flight.key }
+    private var policy: ResolverPolicy { flight.policy }
+    private var store: AnswerStore { flight.store }
+
+    private subscript(part: Race.Part) -> FlightLane { flight[part] }
+
     /// Stores an answer, or remembers that there is none.
-    func keep(_ answer: RaceAnswer, _ part: Race.Part) -> Outcome {
-        let type = type(of: part)
+    func keep(_ answer: RaceAnswer, _ part: Race.Part) -> Flight.Outcome {
+        let type = flight.type(of: part)
         let outcome = outcome(answer, part, isStored: true)
         switch outcome {
         case .answer(let packed, let source):
-            environment.failures.answered(key, type, isMadeHere: source == nil || source == SourceTags.rule)
+            flight.environment.failures.answered(key, type, isMadeHere: source == nil || source == SourceTags.rule)
             // One call, for both families or for one.
-            if let brake = environment.brake, type == types[0], key.isBraked, packed.denies(type) {
-                brake.denied(key.name, to: key.holder, at: clock.now)
+            if let brake = flight.environment.brake, type == flight.types[0], key.isBraked, packed.denies(type) {
+                brake.denied(key.name, to: key.holder, at: flight.clock.now)
             }
         case .cached: break
         case .stale(_, let error), .failure(let error):
-            guard !isLate, self[part].providerFailure?.isOurs != true, self[part].localFailure?.isOurs != true else {
+            guard !flight.isLate, self[part].providerFailure?.isOurs != true, self[part].localFailure?.isOurs != true
+            else {
                 break
             }
-            environment.failures.failed(
-                key, type, isTransport: isSilent(part), error: error, at: clock.now, asked: began,
+            flight.environment.failures.failed(
+                key, type, isTransport: isSilent(part), error: error, at: flight.clock.now, asked: flight.began,
                 hasStale: answer.rank == .stale)
         }
         return outcome
     }
 
     /// What clients get of an answer.
-    func outcome(_ answer: RaceAnswer, _ part: Race.Part, isStored: Bool = false) -> Outcome {
-        let type = type(of: part)
+    func outcome(_ answer: RaceAnswer, _ part: Race.Part, isStored: Bool = false) -> Flight.Outcome {
+        let type = flight.type(of: part)
         // 8: what a door has refused says nothing against the providers.
         if answer.rank == .unproved, self[part].providerFailure?.isOurs == true { return .failure(reason(part)) }
         switch answer.origin {
@@ -55,7 +69,7 @@ extension Flight {
             var made = Answer.negative(name: key.name, ttl: answer.life ?? Self.madeTTL)
             if answer.kind == .nxDomain { made.responseCode = .nameError }
             return give(FlightLane.Found(made), part, life: answer.life, isStored)
-        case .translation: return translated(answer, part, isStored)
+        case .translation(let ipv4): return translated(answer, of: ipv4, part, isStored)
         case .suppressed:
             // No longer than the other family's addresses are fresh.
             let left = store.secondsLeft(key, type.otherFamily)
@@ -75,8 +89,8 @@ extension Flight {
     }
 
     /// - Parameter life: seconds for which it lives at most; nil: its TTL.
-    private func give(_ found: FlightLane.Found, _ part: Race.Part, life: UInt32?, _ isStored: Bool) -> Outcome {
-        let type = type(of: part)
+    private func give(_ found: FlightLane.Found, _ part: Race.Part, life: UInt32?, _ isStored: Bool) -> Flight.Outcome {
+        let type = flight.type(of: part)
         let tag = policy.sources.tag(of: found.source)
         if isStored {
             key.note(
@@ -88,21 +102,20 @@ extension Flight {
             policy.consistent(found.answer, for: key), for: key, type, found.source, found.server,
             longest: min(life ?? .max, found.sharedFor ?? .max), isStored: isStored && found.isStored && isGiven)
         guard let packed else { return .failure(ExtendedError(.other, "the answer is longer than a message can be")) }
-        if isStored, race.yielding == part.other, packed.holds(type) { store.forget(key, type.otherFamily) }
+        if isStored, flight.yielding == part.other, packed.holds(type) { store.forget(key, type.otherFamily) }
         return .answer(packed, source: tag)
     }
-
-    /// Seconds for which "no address of this family" is cached at most, where the other family is preferred.
-    private static var longestSuppression: UInt32 { 300 }
 
     // MARK: DNS64
 
     /// Addresses made of the other family's (RFC 6147), of the worse of both ranks.
-    private func translated(_ answer: RaceAnswer, _ part: Race.Part, _ isStored: Bool) -> Outcome {
+    private func translated(
+        _ answer: RaceAnswer, of own: RaceAnswer, _ part: Race.Part, _ isStored: Bool
+    ) -> Flight.Outcome {
         // What was made before is stale itself.
         if answer.rank == .stale, let stale = self[part].stale { return .stale(stale, reason(part)) }
         let denial = self[part].found.last
-        let ipv4 = ipv4Answer(isStale: answer.rank == .stale)
+        let ipv4 = ipv4Answer(own, isStale: answer.rank == .stale)
         let source = [denial?.source, ipv4?.source].compactMap(\.self).max { $0.worth > $1.worth } ?? .rule
         let longest = min(denial?.answer.translationTTL ?? Self.madeTTL, answer.life ?? .max)
         guard let ipv4, case .prefix(let prefix) = policy.translation, !ipv4.answer.hasSignatures,
@@ -120,11 +133,9 @@ extension Flight {
     }
 
     /// The name's IPv4 addresses that clients get.
-    private func ipv4Answer(isStale: Bool) -> (answer: Answer, source: Source)? {
+    private func ipv4Answer(_ own: RaceAnswer, isStale: Bool) -> (answer: Answer, source: Source)? {
         let question = Question(name: key.name, type: .a)
-        if let own = race.known(.a, clock.now), own.origin != .cache,
-            case .answer(let packed, let tag) = outcome(own, .a)
-        {
+        if own.origin != .cache, case .answer(let packed, let tag) = outcome(own, .a) {
             return packed.unpacked(for: question).map { ($0, tag.flatMap { policy.sources.source(of: $0) } ?? .rule) }
         }
         guard let cached = store.cached(key, .a), cached.isFresh != isStale,
@@ -154,15 +165,15 @@ extension Flight {
 
     /// Why none of the providers was asked; nil where one was.
     private var reasonAgainstProviders: UpstreamFailure? {
-        guard !line.rules.trustsLocalDNS, line.members.allSatisfy(\.endpoints.isEmpty) else { return nil }
-        return line.eligible.isEmpty
+        guard !flight.line.rules.trustsLocalDNS, flight.line.members.allSatisfy(\.endpoints.isEmpty) else { return nil }
+        return flight.line.eligible.isEmpty
             ? .unusable("no provider for this name and type")
-            : .network(policy.lines.providers.reasonAgainst(line.eligible))
+            : .network(policy.lines.providers.reasonAgainst(flight.line.eligible))
     }
 
     /// Why an answer of LocalDNS is of no use.
     private func refusal(of found: FlightLane.Found, _ part: Race.Part) -> UpstreamFailure {
-        found.answer.isNegative(for: type(of: part))
+        found.answer.isNegative(for: flight.type(of: part))
             ? .unusable("a LocalDNS that says there is nothing cannot be believed")
             : .unusable("nothing verifies the addresses of LocalDNS")
     }
@@ -177,5 +188,17 @@ extension Source {
         case .localDNS: 1
         case .rule, .preset: 0
         }
+    }
+}
+
+extension Answer {
+    /// The same answer with those of its addresses for which `isWanted` is true; the signatures of an RRset that
+    /// shrinks are removed too.
+    fileprivate func keeping(_ isWanted: (IPAddress) -> Bool) -> Answer {
+        var rest = self
+        rest.answers.removeAll { record in record.address.map { !isWanted($0) } ?? false }
+        guard rest.answers.count < answers.count else { return self }
+        rest.answers.removeAll { $0.coveredType?.isAddress == true }
+        return rest
     }
 }

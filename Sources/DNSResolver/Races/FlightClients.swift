@@ -1,0 +1,51 @@
+import Scheduling
+
+/// The clients that wait for a flight, by numbers that are used once.
+@Loop
+struct FlightClients {
+    private struct Client {
+        let number: Int
+        /// When it must have its answer; nil: by the end of the race.
+        let deadline: Instant?
+        let done: Flight.Completion
+    }
+
+    /// The first one, mostly the only one, and the others.
+    private var first: Client?
+    private var others: [Int: Client] = [:]
+    private var lastNumber = 0
+    /// The first deadline before the end of the race.
+    private(set) var firstDeadline: Instant?
+
+    /// How many wait.
+    var count: Int { (first == nil ? 0 : 1) + others.count }
+
+    /// - Parameter deadline: nil: the end of the race.
+    mutating func add(until deadline: Instant?, _ done: @escaping Flight.Completion) -> Int {
+        lastNumber += 1
+        let client = Client(number: lastNumber, deadline: deadline, done: done)
+        if first == nil { first = client } else { others[lastNumber] = client }
+        if let deadline { firstDeadline = min(firstDeadline ?? deadline, deadline) }
+        return lastNumber
+    }
+
+    /// Removes a client; nil when it no longer waits.
+    mutating func take(_ number: Int) -> Flight.Completion? {
+        first?.number == number ? first.take()?.done : others.removeValue(forKey: number)?.done
+    }
+
+    /// Removes all, the oldest first.
+    mutating func takeAll() -> [Flight.Completion] {
+        defer { (first, others, firstDeadline) = (nil, [:], nil) }
+        return all.sorted { $0.number < $1.number }.map(\.done)
+    }
+
+    /// Those whose time is over. Each is to be removed.
+    mutating func late(at now: Instant) -> [Int] {
+        guard let due = firstDeadline, due <= now else { return [] }
+        firstDeadline = all.compactMap(\.deadline).filter { $0 > now }.min()
+        return all.filter { $0.deadline.map { $0 <= now } ?? false }.map(\.number)
+    }
+
+    private var all: [Client] { (first.map { [$0] } ?? []) + others.values }
+}
