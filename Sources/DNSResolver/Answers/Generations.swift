@@ -1,3 +1,5 @@
+package import Synchronization
+
 /// Which of the generations that cached answers carry belong to the policy in force, and which to the present network.
 ///
 /// Both kinds of change increment one number, so a UDP thread compares one value: an answer of an older generation is
@@ -38,4 +40,24 @@ struct Generations {
 
     /// Also correct after the number has wrapped.
     private func hasBegun(_ stored: UInt32, since began: UInt32) -> Bool { current &- stored <= current &- began }
+}
+
+/// The generation of the state on which answers depend: routes, lists, switch, providers and the network, as one
+/// number.
+///
+/// An answer in the cache carries the generation in which it was stored. The UDP threads compare the two with one load;
+/// the loop increments the generation when the policy or the network changes, which makes every older answer a miss at
+/// once. `Generations` records which of the two changed.
+package final class PolicyGeneration: Sendable {
+    @usableFromInline
+    let number = Atomic<UInt32>(1)
+
+    package init() {}
+
+    /// The present number. From any thread.
+    @inlinable
+    package var current: UInt32 { number.load(ordering: .acquiring) }
+
+    /// Begins a new generation, after policy or network have changed. Wraps after 4,294,967,295.
+    package func advance() { number.wrappingAdd(1, ordering: .releasing) }
 }

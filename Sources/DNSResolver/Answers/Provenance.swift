@@ -1,4 +1,6 @@
+package import DNSCache
 package import DNSWire
+import Scheduling
 
 /// The origin of a cached answer, and whether it may still be served.
 package struct Provenance: Hashable, Sendable {
@@ -40,5 +42,98 @@ extension HijackedAddress {
             evidence.fingerprint.isEmpty ? nil : "sha256=\(evidence.fingerprint)", "reason=\(evidence)",
         ]
         return words.compactMap { $0 }.joined(separator: " ")
+    }
+}
+
+// `dig why.www.example.com CH TXT`: what decides about www.example.com, and the origin of its answers.
+
+extension Question {
+    /// The name that is asked about, in lower case; nil for a question of another kind.
+    var provenanceSubject: Name? {
+        // Cheap tests first, which most questions fail.
+        guard self.class == .chaos, type == .txt else { return nil }
+        let name = name.lowercased
+        guard name.labels.count > 1,
+            name.labels.first?.elementsEqual("why".utf8) == true
+        else { return nil }
+        return name.parent
+    }
+}
+
+extension Resolver {
+    /// The types that are looked for, the likeliest first.
+    private static let explainedTypes = ["A", "AAAA", "HTTPS", "CNAME", "MX", "TXT", "SRV", "PTR", "NS", "SOA"]
+        .compactMap { RecordType($0) }
+
+    /// The most forgeries of one name that are reported, the ones seen last: more are in `cache show`.
+    private static let hijacksShown = 4
+
+    /// The source of a cached answer, in output.
+    package func sourceName(of cached: CachedAnswer) -> SourceName {
+        let route = policy.routes.route(for: cached.name, cached.type)
+        return policy.sourceName(cached.entry.source, by: store.obtained(cached.entry, by: route))
+    }
+
+    /// The source of an answered question, in output.
+    package func sourceName(_ kind: AnswerKind, _ tag: UInt16?) -> SourceName {
+        // What was cached is called so, and not by where it came from first.
+        guard let tag, kind == .provider || kind == .shared else { return SourceName(kind) }
+        return policy.sourceName(tag, by: .bypass)
+    }
+
+    /// Whether a cached answer may be given to a client, by the policy in force.
+    package func isUsable(_ cached: CachedAnswer) -> Bool {
+        let question = Question(name: cached.name, type: cached.type)
+        let isSigned = cached.dnssecOK || cached.checkingDisabled
+        if !store.isLocal(cached.entry),
+            policy.localAnswers.reply(to: question, policy: policy.routes, isSigned: isSigned) != nil
+        {
+            return false
+        }
+        return store.state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name, cached.type))
+            != .unusable
+    }
+
+    /// The answer to a question about `subject`: a record for each line. Refused to other machines, which need not know
+    /// what this one asks for.
+    func explain(_ subject: Name, to client: ClientQuestion) -> LocalAnswers.Reply {
+        guard client.client.isLoopback else {
+            return .refusal(.refused, ExtendedError(.prohibited, "only programs of this machine may ask this"))
+        }
+        let lines = explanation(of: subject, for: client)
+        return .answer(Answer(answers: lines.map { .chaosText($0, name: client.question.name) }))
+    }
+
+    /// One line for what decides about `subject`, one for each cached answer, with the client's DO and CD bits, and for
+    /// each type that failed since, else one that says that there is none; and one for each detected forgery.
+    package func explanation(of subject: Name, for client: ClientQuestion) -> [String] {
+        let route = policy.routes.route(for: subject, .a)
+        var lines = Self.explainedTypes.compactMap { type in
+            let key = QueryKey(
+                Question(name: subject, type: type), dnssecOK: client.dnssecOK,
+                checkingDisabled: client.checkingDisabled,
+                scope: policy.lines.scope(of: client, name: subject, route: route))
+            return store.provenance(of: key, type, route: route, sourceName: policy.sourceName)?.text
+        }
+        lines += Self.explainedTypes.compactMap { type in
+            let key = flightKey(
+                subject, type, dnssecOK: client.dnssecOK, checkingDisabled: client.checkingDisabled, for: client)
+            return flights.failures.last(key, type).map { failure in
+                let age = max(.zero, clock.now - failure.asked).components.seconds
+                return
+                    "type=\(type) route=\(route) \(SourceName(.failure).pairs) state=failed age=\(age) reason=\(failure.error.text)"
+            }
+        }
+        if lines.isEmpty {
+            let question = Question(name: subject, type: .a)
+            let local = policy.localAnswers.reply(to: question, policy: policy.routes)
+            lines = [
+                local.map { "\(SourceName($0.kind).pairs) state=answered-here" } ?? "route=\(route) state=not-cached"
+            ]
+        }
+        lines.insert("decision=\(decision(on: Question(name: subject, type: .a)))", at: 0)
+        let forged = policy.lines.answerCheck?.evidence(of: subject) ?? []
+        lines += forged.prefix(Self.hijacksShown).map(\.provenanceText)
+        return lines
     }
 }

@@ -47,3 +47,85 @@ package protocol Provider: AnyObject, Sendable {
     /// Written by the requests of each question.
     var ranking: AddressRanking { get set }
 }
+
+/// One address of a provider's service.
+@Loop
+package protocol Endpoint: AnyObject, Sendable {
+    /// The address and port, for logs.
+    nonisolated var name: String { get }
+
+    nonisolated var family: AddressFamily { get }
+
+    /// Written by the selector and its probes; its response time by the endpoint.
+    var health: AddressHealth { get }
+
+    /// Begins one attempt: one request and its reply by the question's deadline.
+    ///
+    /// Asked for both families together only if its provider answers them together.
+    ///
+    /// - Parameters:
+    ///   - delayed: called when it waits, since the service has said "not so fast"; never before this returns.
+    ///   - done: called once, on the loop, never before this returns; not after `cancel()`, which ends the
+    ///     attempt at once and does not affect others on the same connection.
+    func begin(
+        _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
+        done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable
+
+    /// Asks for a name of the daemon's own choice on a connection made for it; once it is answered, that connection
+    /// replaces the others.
+    ///
+    /// - Parameters:
+    ///   - deadline: when it ends at the latest; the provider's own timeout ends it earlier.
+    ///   - done: called once, on the loop, never before this returns; not after `cancel()`.
+    func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable
+
+    /// How long a question may have no answer before the address is suspect.
+    nonisolated var silence: Duration { get }
+
+    /// Sends no further request on the existing connections: the address is in backoff.
+    func retireConnections()
+
+    /// The most requests at once that it is sent, since it has said "not so fast"; nil: as many as there are.
+    var pace: Int? { get }
+}
+
+extension Endpoint {
+    package nonisolated var silence: Duration { .milliseconds(900) }
+
+    package var pace: Int? { nil }
+}
+
+/// The family of an address: IPv4 or IPv6.
+package enum AddressFamily: Hashable, Sendable {
+    case ipv4, ipv6
+}
+
+/// An address of a provider that may be asked for a question.
+@Loop
+struct Candidate {
+    /// The index of the provider, from 0.
+    let index: Int
+    let provider: any Provider
+    let endpoint: any Endpoint
+
+    nonisolated init(index: Int, provider: any Provider, endpoint: any Endpoint) {
+        self.index = index
+        self.provider = provider
+        self.endpoint = endpoint
+    }
+
+    /// For operators.
+    var text: String { "\(provider.name) at \(endpoint.name)" }
+
+    /// Whether neither the address nor the provider's account is in backoff.
+    var isUsable: Bool { endpoint.health.isUsable && !provider.access.isActive && provider.unavailability == nil }
+
+    /// Whether a successful probe would make it usable.
+    var isInBackoff: Bool {
+        (!endpoint.health.isUsable || provider.access.isActive) && provider.unavailability == nil
+    }
+
+    /// The backoff because of which it cannot be asked: the address's, else the account's.
+    var backoff: Backoff { endpoint.health.isUsable ? provider.access : endpoint.health.backoff }
+}

@@ -1,3 +1,5 @@
+package import DNSWire
+
 /// The source to which the routing lists send a name.
 package enum Route: Hashable, Sendable {
     /// HTTPDNS; `explicit` when `protect` lists the name or a parent of it.
@@ -47,4 +49,32 @@ extension Route: CustomStringConvertible {
         case .forward(let index): "forward[\(index + 1)]"
         }
     }
+}
+
+/// The order of the sources: as set by `[route] mode`, or as changed by the switch.
+///
+/// The raw values distinguish policies on disk.
+package enum Mode: String, Sendable {
+    /// HTTPDNS, with LocalDNS as fallback. The default.
+    case httpdnsFirst = "httpdns-first"
+    /// LocalDNS where certificates verify its addresses, else HTTPDNS.
+    case localDNSFirst = "localdns-first"
+    /// HTTPDNS only, for protected names.
+    case httpdnsOnly = "httpdns-only"
+    /// LocalDNS for every name that no `forward` entry matches.
+    case localDNSOnly = "localdns-only"
+}
+
+/// The entry of a list, or of the static addresses, that decides about a name.
+package enum RoutingRule: Hashable, Sendable {
+    case protect(Name)
+    case bypass(Name)
+    /// Of the `[[forward]]` entry `index`, counted from 0.
+    case forward(index: Int, Name)
+    /// One of the names of a provider.
+    case provider(Name)
+    /// One of the network's names.
+    case network(Name)
+    /// Static addresses; of a wildcard the part after `*.`.
+    case preset(Name, isWildcard: Bool)
 }

@@ -1,3 +1,5 @@
+import DNSCache
+package import DNSWire
 package import Scheduling
 
 /// The story of one question, step by step, on an operator's request. Any other question has none, and a step
@@ -48,5 +50,142 @@ package final class Trace {
     func add(_ kind: Kind, _ text: String) {
         guard steps.count < Self.limit else { return }
         steps.append(Step(after: clock.now - began, kind: kind, text: text))
+    }
+}
+
+// The words of traces.
+
+extension [RecordType] {
+    /// Such as `A and AAAA`.
+    var traceText: String { map(\.description).joined(separator: " and ") }
+}
+
+extension Duration {
+    /// Such as `12 ms`.
+    var traceText: String { "\(nanoseconds / 1_000_000) ms" }
+}
+
+extension UpstreamReply {
+    /// The result of each of its types.
+    func traceText(_ types: [RecordType]) -> String {
+        types.compactMap { type in results[type].map { "\(type): \($0.traceText(type))" } }.joined(separator: "; ")
+    }
+}
+
+extension UpstreamResult {
+    func traceText(_ type: RecordType) -> String {
+        switch self {
+        case .answer(let answer): answer.traceText(type)
+        case .indeterminateEmpty: "nothing, and it does not say why"
+        case .failure(let failure): "\(failure)"
+        }
+    }
+}
+
+extension Answer {
+    /// The most addresses that a line has.
+    private static let shown = 8
+
+    func traceText(_ type: RecordType) -> String {
+        guard !isNegative(for: type) else { return responseCode == .noError ? "NODATA" : "\(responseCode)" }
+        let addresses = addresses
+        let more = addresses.count > Self.shown ? " and \(addresses.count - Self.shown) more" : ""
+        let what =
+            addresses.isEmpty
+            ? "\(answers.count) records"
+            : addresses.prefix(Self.shown).map(\.description).joined(separator: ", ") + more
+        return what + (answers.map(\.ttl).min().map { ", TTL \($0)" } ?? "")
+    }
+}
+
+extension AddressVerdict {
+    var traceText: String {
+        switch self {
+        case .verified: "shows a certificate of the name"
+        case .forged: "shows a certificate that is not the name's: forged"
+        case .noTLS: "speaks no TLS"
+        case .wrongTime: "shows a certificate that is the name's but for its time"
+        case .unclear: "says nothing that decides it"
+        case .unreachable: "cannot be reached from here"
+        case .unchecked: "was not checked in time"
+        case .discredited: "was not checked, and showed wrong certificates for names of the same owner"
+        }
+    }
+}
+
+extension Response {
+    /// What the client gets.
+    func traceText(for question: Question) -> String {
+        let records: String
+        switch content {
+        case .answer(let packed, let age):
+            records = packed.unpacked(for: question)?.aged(.fresh(age: age)).traceText(question.type) ?? ""
+        case .stale(let packed):
+            records = packed.unpacked(for: question)?.aged(.stale).traceText(question.type) ?? ""
+        case .failure: records = ""
+        }
+        let isAlone = records.isEmpty || records == "\(responseCode)"
+        let text = isAlone ? "\(responseCode)" : "\(responseCode), \(records)"
+        return extendedError.map { "\(text) (\($0.text))" } ?? text
+    }
+}
+
+// The story of an answer, for an operator.
+
+extension Resolver {
+    /// Answers a question as that of a client of this machine, and tells how.
+    ///
+    /// Sources are asked, and their answers cached, as for any client.
+    package func trace(_ question: Question) async -> (trace: Trace, response: Response) {
+        let trace = Trace(clock: clock)
+        trace.add(.route, decision(on: question))
+        if !isOn { trace.add(.route, "HTTPDNS is switched off") }
+        let client = ClientQuestion(
+            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
+            client: .v4(0x7f00_0001), arrived: clock.now, trace: trace)
+        let response = await withCheckedContinuation { continuation in
+            respond(to: client) { continuation.resume(returning: $0) }
+        }
+        let source = sourceName(response.kind, response.source)
+        trace.add(.answer, "\(response.traceText(for: question)); \(source.pairs)")
+        return (trace, response)
+    }
+
+    /// What decides about a question, with the place in the configuration.
+    func decision(on question: Question) -> String {
+        let name = question.name.lowercased
+        switch policy.localAnswers.reply(to: question, policy: policy.routes) {
+        case .configured(_, .preset)?:
+            guard case .preset(let entry, let isWildcard)? = policy.localAnswers.presets.rule(for: name) else { break }
+            let rule = RoutingRule.preset(entry, isWildcard: isWildcard)
+            return "answered here: a preset has \(isWildcard ? "*." : "")\(entry)\(place(rule))"
+        case .configured?: return "answered here: answers.prefer excludes \(question.type)"
+        case .answer?: return "answered here: a special-use name"
+        case .refusal?: return "answered here: refused"
+        case nil: break
+        }
+        let (reason, rule) = configured.routes.decision(on: name)
+        let (route, configuredRoute) = (policy.routes.route(for: name, .a), configured.routes.route(for: name, .a))
+        let text = "\(configuredRoute): \(reason)\(rule.map(place) ?? "")"
+        // Of a name that LocalDNS has anyway the switch decides nothing.
+        return route == configuredRoute ? text : "\(route): HTTPDNS is switched off; else \(text)"
+    }
+
+    private func place(_ rule: RoutingRule) -> String { placeOfRule(rule).map { " (\($0))" } ?? "" }
+
+    /// Notes what the cache has for a question.
+    func note(_ cached: AnswerStore.Cached?, _ type: RecordType, _ key: FlightKey, in trace: Trace) {
+        let cacheKey = QueryKey(
+            Question(name: key.name, type: type), dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
+            scope: key.scope)
+        let provenance = store.provenance(of: cacheKey, type, route: key.route, sourceName: policy.sourceName)
+        guard let provenance else { return trace.add(.cache, "\(type) is not cached") }
+        let use =
+            switch cached {
+            case nil: "not used"
+            case let cached? where cached.isFresh: "used"
+            case _?: "used if nothing better comes"
+            }
+        trace.add(.cache, "\(provenance.text): \(use)")
     }
 }
