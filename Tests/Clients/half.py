@@ -1,14 +1,18 @@
 """Holds handshakes of TLS half done: each is begun, and never goes on. One that the server ends is begun again.
 
-half.py PORT COUNT: writes `held` once all of them have the server's half.
+half.py PORT COUNT [hello | half | long]: writes `held` once all of them are as far as they go. `hello`, the default: they
+have the server's half; `half`: they have sent a part of their ClientHello; `long`: the same, of one that claims to have
+128 KiB.
 """
 
 import selectors
 import socket
 import ssl
 import sys
+import time
 
 PORT, COUNT = int(sys.argv[1]), int(sys.argv[2])
+KIND = sys.argv[3] if len(sys.argv) > 3 else "hello"
 
 
 def client_hello() -> bytes:
@@ -24,6 +28,11 @@ def client_hello() -> bytes:
 
 
 HELLO = client_hello()
+SENT = {
+    "hello": HELLO,
+    "half": HELLO[: len(HELLO) // 2],
+    "long": b"\x16\x03\x01\x40\x00\x01\x01\xff\xff" + HELLO[9:] + bytes(2000),
+}[KIND]
 waiting = selectors.DefaultSelector()
 
 
@@ -31,13 +40,16 @@ def begin() -> None:
     client = socket.socket()
     client.bind(("127.0.0.9", 0))
     client.connect(("127.0.0.1", PORT))
-    client.sendall(HELLO)
+    client.sendall(SENT)
     client.setblocking(False)
     waiting.register(client, selectors.EVENT_READ, [])
 
 
 for _ in range(COUNT):
     begin()
+if KIND != "hello":
+    time.sleep(1)
+    print("held", flush=True)
 answered = 0
 while True:
     for key, _ in waiting.select():

@@ -11,6 +11,8 @@ import COpenSSL
     package let validity: ClosedRange<Int64>
     /// Whether clients are asked for a certificate.
     let asksClients: Bool
+    /// The most bytes of a client until its handshake is done.
+    var mostOfHandshake: Int { asksClients ? HandshakeInput.mostWithCertificate : HandshakeInput.most }
     /// Why the response of OCSP is not stapled; nil: it is, or there is none.
     package let unstapled: TLSFiles.Problem?
     /// The next time at which the response of OCSP begins or ceases to be valid, in seconds since 1970; nil: never.
@@ -133,6 +135,7 @@ import COpenSSL
             unsafe SSL_CTX_add_client_CA(context, authority)
         }
         unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_CERT_LIST, HandshakeInput.mostWithCertificate, nil)
     }
 
     /// How far the clock of what has signed a response of OCSP may be ahead, in seconds.

@@ -3,8 +3,8 @@ import Glibc
 import Platform
 import Scheduling
 
-/// A client that has connected to an encrypted listener: the header of its proxy, if it comes from one, and its handshake.
-/// Then another connection takes its place.
+/// A client that has connected to an encrypted listener: the header of its proxy, if it comes from one, its ClientHello, and
+/// its handshake. Then another connection takes its place.
 @Loop
 final class TLSHandshake: ServedConnection {
     private(set) var client: ConnectionClient
@@ -17,7 +17,10 @@ final class TLSHandshake: ServedConnection {
     private var descriptor: Descriptor?
     /// Nil where no proxy is, and once its header was read.
     private var header: ProxyHeader?
-    /// Made when the client sends something: until then a connection takes little memory.
+    /// The beginning of its ClientHello.
+    private var hello: [UInt8] = []
+    private var input = HandshakeInput()
+    /// Made when the ClientHello is whole: until then a connection takes little memory.
     private var stream: TLSStream?
     private var watch: Watch?
     private var timer: LoopTimer?
@@ -52,6 +55,7 @@ final class TLSHandshake: ServedConnection {
 
     private func ready() {
         if header != nil { return readHeader() }
+        if stream == nil, !receiveHello() { return }
         if !queue.step(self) { fail() }
     }
 
@@ -76,6 +80,26 @@ final class TLSHandshake: ServedConnection {
 
     // MARK: The handshake
 
+    /// What is received by one call.
+    private static var scratch = [UInt8](repeating: 0, count: HandshakeInput.most)
+
+    /// Returns whether the ClientHello is whole.
+    private func receiveHello() -> Bool {
+        while true {
+            let count = unsafe recv(
+                number, &Self.scratch, Self.scratch.count - hello.count, Int32(MSG_DONTWAIT))
+            if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN { return false }
+            guard count > 0 else { break }
+            hello += Self.scratch[..<count]
+            let verdict = input.append(Self.scratch.span.extracting(first: count))
+            if verdict == .passes { return true }
+            guard verdict == .incomplete, hello.count < Self.scratch.count else { break }
+        }
+        fail()
+        return false
+    }
+
     /// Takes what part of the handshake is possible now.
     func step() {
         guard !isClosed, let stream = stream ?? makeStream() else { return fail() }
@@ -91,7 +115,8 @@ final class TLSHandshake: ServedConnection {
 
     private func makeStream() -> TLSStream? {
         guard let context = terms.context, let descriptor = descriptor.take() else { return nil }
-        stream = TLSStream(descriptor, context, isHTTP: client.transport == .https)
+        stream = TLSStream(descriptor, context, isHTTP: client.transport == .https, received: hello, input)
+        hello = []
         return stream
     }
 

@@ -46,11 +46,21 @@ import Scheduling
     /// Whether nothing may be sent any more, not even a farewell.
     private var isBroken = false
     private var isShaken = false
+    /// Until the handshake is done.
+    private var input: HandshakeInput
 
     /// Nil without memory.
     ///
-    /// - Parameter isHTTP: whether HTTP is chosen by ALPN; else DNS over TLS.
-    init?(_ descriptor: consuming Descriptor, _ context: TLSContext, isHTTP: Bool) {
+    /// - Parameters:
+    ///   - isHTTP: whether HTTP is chosen by ALPN; else DNS over TLS.
+    ///   - received: what has come already, at most `HandshakeInput.most` bytes.
+    ///   - input: after these.
+    init?(
+        _ descriptor: consuming Descriptor, _ context: TLSContext, isHTTP: Bool, received: [UInt8] = [],
+        _ input: HandshakeInput = HandshakeInput()
+    ) {
+        held = received
+        self.input = input
         let wire = Self.wire
         number = descriptor.number
         self.context = context
@@ -88,12 +98,20 @@ import Scheduling
             return .isDone
         }
         switch unsafe SSL_get_error(connection, result) {
-        case SSL_ERROR_WANT_READ: return .waits(.readable)
-        case SSL_ERROR_WANT_WRITE: return .waits(.writable)
+        case SSL_ERROR_WANT_READ where input.count <= context.mostOfHandshake: return .waits(.readable)
+        case SSL_ERROR_WANT_WRITE where input.count <= context.mostOfHandshake: return .waits(.writable)
         default:
             isBroken = true
             return .failed
         }
+    }
+
+    /// Whether OpenSSL may have what was received.
+    private func mayPass(_ count: Int) -> Bool {
+        guard !isShaken, let connection = unsafe connection else { return true }
+        let bytes = unsafe UnsafeBufferPointer(rebasing: Self.wire.input.assumingMemoryBound(to: UInt8.self)[..<count])
+        isBroken = unsafe input.append(bytes.span, version: SSL_version(connection)) == .isTooLong
+        return !isBroken
     }
 
     /// The protocol that the handshake chose; nil when the client named none.
@@ -137,6 +155,7 @@ import Scheduling
         while true {
             let count = unsafe recv(number, input.baseAddress, input.count, Int32(MSG_DONTWAIT))
             if count > 0 {
+                guard mayPass(count) else { return .failed }
                 unsafe wire.pointee.left = count
                 return .moved(count)
             }

@@ -14,11 +14,14 @@ package struct MemoryBudget: Equatable, Sendable {
     static let flight = 4 << 10
     /// Bytes of a client's query that waits for an answer.
     static let query = 2 << 10
-    /// Bytes of an encrypted connection, when it is idle (`Benchmarks/encrypted`) and 16 KiB more, which OpenSSL takes while a
-    /// record is incomplete.
-    static func connection(over transport: Transport) -> Int {
-        // Over HTTPS with 20 KiB for the table of header compression, which a client can fill with the shortest fields.
-        transport == .https ? (26 + 20 + 16) << 10 : (15 + 16) << 10
+    /// Bytes of an encrypted connection at the most, each with 16 KiB that OpenSSL takes while a record is incomplete: one that
+    /// stays in its handshake (44 KiB: Documentation/Encrypted.md), or over HTTPS an idle one (`Benchmarks/encrypted`) with
+    /// 20 KiB for the table of header compression, which a client can fill with the shortest fields.
+    static func connection(over transport: Transport, asksClients: Bool = false) -> Int {
+        let inHandshake = (44 + 16) << 10
+        // The chain of a client's certificate in the place of the first 21 KiB.
+        if asksClients { return inHandshake + (88 - 21) << 10 }
+        return transport == .https ? max((26 + 20 + 16) << 10, inHandshake) : inHandshake
     }
     /// The least number of bytes for the load, however low the limit: with less the server would be of no use.
     static let leastLoad = 4 << 20
@@ -48,18 +51,21 @@ package struct MemoryBudget: Equatable, Sendable {
     /// The most encrypted connections of clients, at least 1 where any are served.
     package let encrypted: Int
     private let transport: Transport?
+    private let asksClients: Bool
 
     /// - Parameters:
     ///   - limit: the limit in bytes; nil: not limited.
     ///   - cache: the configured size of the cache in bytes.
     ///   - transport: that of encrypted connections, which have a quarter of what clients have; where both are served, DNS over
     ///     HTTPS. Nil: there are none.
-    package init(limit: Int?, cache: Int, encrypted transport: Transport? = nil) {
+    ///   - asksClients: whether clients are asked for a certificate there.
+    package init(limit: Int?, cache: Int, encrypted transport: Transport? = nil, asksClients: Bool = false) {
         self.limit = limit
+        self.asksClients = asksClients
         self.transport = transport
         let all = limit.map { max(Self.leastLoad, $0 - $0 / 16 - Self.base - min(cache, $0 / 2)) } ?? .max
         let forEncrypted = transport == nil ? 0 : all / 4
-        let connection = transport.map(Self.connection) ?? 0
+        let connection = transport.map { Self.connection(over: $0, asksClients: asksClients) } ?? 0
         let free = all - forEncrypted
         encrypted =
             connection > 0 ? max(1, min(DescriptorBudget.encryptedConnections, forEncrypted / connection)) : 0
@@ -78,6 +84,7 @@ package struct MemoryBudget: Equatable, Sendable {
 
     /// Whether the cache would have more of a configured size if the memory were divided again, as at a start.
     package func wouldGrow(cache configured: Int) -> Bool {
-        MemoryBudget(limit: limit, cache: configured, encrypted: transport).cache(configured) > cache(configured)
+        MemoryBudget(limit: limit, cache: configured, encrypted: transport, asksClients: asksClients).cache(configured)
+            > cache(configured)
     }
 }

@@ -62,7 +62,8 @@ final class Daemon {
         ]
         let memory = MemoryBudget(
             limit: settings.limits.memory ?? limits.compactMap(\.self).min(), cache: settings.cache.memory,
-            encrypted: isEncrypted ? (settings.listen.https.isEmpty ? .tls : .https) : nil)
+            encrypted: isEncrypted ? (settings.listen.https.isEmpty ? .tls : .https) : nil,
+            asksClients: !settings.listen.clientCA.isEmpty)
         report(memory)
         let loop = try EventLoop()
         let server = try makeServer(descriptors: budget, memory: memory, loop: loop)

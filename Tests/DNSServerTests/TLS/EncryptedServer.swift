@@ -1,6 +1,8 @@
+import COpenSSL
+import DNSWire
+import Glibc
 import Platform
 import Scheduling
-import DNSWire
 import TestServers
 import Testing
 
@@ -46,6 +48,13 @@ struct EncryptedServer {
             server.tls.context = context
             server.tls.proxies = proxies
         }
+    }
+
+    /// Has the server take no other group for the exchange of keys.
+    @Loop
+    func allowGroup(_ name: String) {
+        guard let context = test.server.tls.context else { return }
+        SSL_CTX_ctrl(context.context, SSL_CTRL_SET_GROUPS_LIST, 0, strdup(name))
     }
 
     /// Returns once `condition` holds for the encrypted connections.

@@ -55,6 +55,40 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        // 128 KiB are claimed; 16 KiB of a whole length come; so many come of a whole one.
+        [0x16, 3, 1, 0x40, 0, 1, 1, 0xff, 0xff], [0x16, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xff] + [UInt8](repeating: 0, count: 16_379),
+    ])
+    func `a ClientHello that claims to be long, or that is, is closed`(
+        bytes: [UInt8]
+    ) async throws {
+        try await EncryptedServer.run { server in
+            let client = try TestTCPClient(server.address)
+            try client.send(bytes)
+            try? client.send([0])
+            #expect(client.isClosed(within: .patience))
+            await server.until { $0.count == 0 }
+            #expect(await server.counts.failed == 1)
+            #expect(try TestTLSClient(server.address).ask(.query("one.example")).rcode == 0)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a client that sends more than 16 KiB in its handshake is closed, unless it may show a certificate`(
+        asksClients: Bool
+    ) async throws {
+        try await EncryptedServer.run(asksClients: asksClients) { server in
+            let client = try TestTCPClient(server.address)
+            try client.send(TestTLSClient.hello)
+            // Of a record whose end does not come.
+            try client.send([0x17, 3, 3, 0x41, 0] + [UInt8](repeating: 0, count: 16_500))
+            if !asksClients { #expect(client.isClosed(within: .patience)) }
+            #expect(try TestTLSClient(server.address).ask(.query("one.example")).rcode == 0)
+            #expect(await server.counts.failed == (asksClients ? 0 : 1))
+            withExtendedLifetime(client) {}
+        }
+    }
+
     @Test func `a proxy that ends its connection within its header is closed`() async throws {
         try await EncryptedServer.run(proxies: ["127.0.0.1/32"]) { server in
             let client = try TestTCPClient(server.address)

@@ -17,6 +17,23 @@ import Testing
         }
     }
 
+    @Test func `a client that has to send a second ClientHello is served`() async throws {
+        try await EncryptedServer.run { server in
+            await server.allowGroup("P-521")
+            let client = try TestTLSClient(server.address)
+            #expect(try client.ask(.query("one.example")).rcode == 0)
+        }
+    }
+
+    @Test func `a client whose ClientHello comes in pieces is served`() async throws {
+        try await EncryptedServer.run { server in
+            let client = try TestTCPClient(server.address)
+            for byte in TestTLSClient.hello { try client.send([byte]) }
+            // A ServerHello.
+            #expect(client.receiveSegment()?.dropFirst(5).first == 2)
+        }
+    }
+
     @Test func `many queries in records of their own, and in one record, are all answered`() async throws {
         try await EncryptedServer.run { server in
             try server.test.store("cached.example")

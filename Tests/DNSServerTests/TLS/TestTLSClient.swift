@@ -62,6 +62,20 @@ final class TestTLSClient {
         }
     }
 
+    /// A ClientHello.
+    static let hello: [UInt8] = {
+        let context = SSL_CTX_new(TLS_client_method())
+        let connection = SSL_new(context)
+        let output = BIO_new(BIO_s_mem())
+        SSL_set_bio(connection, BIO_new(BIO_s_mem()), output)
+        SSL_connect(connection)
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        let count = BIO_read(output, &bytes, Int32(bytes.count))
+        SSL_free(connection)
+        SSL_CTX_free(context)
+        return Array(bytes.prefix(Int(count)))
+    }()
+
     deinit {
         SSL_free(connection)
         SSL_CTX_free(context)
