@@ -122,6 +122,15 @@ package final class Resolver {
     /// The route of a name's addresses, in any letter case, by the policy in force.
     package func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased, .a) }
 
+    /// Whether a question is about the Internet alone, so that those outside of the network may ask it: the lists protect
+    /// its name, and neither the configuration nor this server has an answer of its own.
+    package func isPublic(_ question: Question) -> Bool {
+        let name = question.name.lowercased
+        return question.class == .internet && SpecialUseNames.rule(for: name) == nil
+            && configured.localAnswers.presets.addresses(of: name) == nil
+            && configured.routes.isPublic(name, question.type)
+    }
+
     /// Calls `reply` with the response to one client's question, by `Budget.answer` after the query's arrival; at once
     /// where nothing must be waited for.
     ///

@@ -220,12 +220,11 @@ package final class Server: Sendable {
 
     // MARK: Questions in other forms
 
-    /// Whether a client is on the access list; if not, it is counted and reported as refused.
-    package func admits(_ client: IPAddress) -> Bool {
-        if rules.access.allows(client) { return true }
-        rules.refused.add(client)
-        return false
-    }
+    /// Whether a client is on the access list.
+    package func admits(_ client: IPAddress) -> Bool { rules.access.allows(client) }
+
+    /// Counts and reports a client that is refused since it is not on the access list.
+    package func refuse(_ client: IPAddress) { rules.refused.add(client) }
 
     /// Answers a query that a client has sent in another form, by the rules of those over TCP or HTTPS.
     ///

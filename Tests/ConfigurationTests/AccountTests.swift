@@ -18,7 +18,7 @@ struct AccountTests {
         #expect(account.encryption == .aes)
         #expect(account.encryptionKey == Secret("0123456789abcdef"))
         #expect(account.dailyLimit == 7)
-        #expect(!account.clientSubnet)
+        #expect(!account.clientSubnet && !account.replayable)
     }
 
     @Test(

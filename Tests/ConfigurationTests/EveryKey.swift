@@ -27,6 +27,7 @@ let everyKey = #"""
     names = []
     daily_limit = 0
     client_subnet = false
+    replayable = false
 
     [[provider]]                                 # asked in this order
     type = "aliyun"                              # aliyun aliyun-v2 tencent tencent-https doh-json doh (later: baidu volcengine ucloud)

@@ -234,4 +234,35 @@ struct PolicyTests {
         #expect(await removed(.suffix(suffix)) == 4)
         #expect(await removed(.all) == 2)
     }
+
+    @Test(
+        arguments: [
+            ("www.example.com", .a, true), ("www.example.com", .ptr, true), ("8.8.8.8.in-addr.arpa", .ptr, true),
+            // Of lists and presets, of the network and its search list, and of this server.
+            ("NAS.lan", .a, false), ("none.lan", .a, false), ("a.bypass.example", .a, false),
+            ("a.forward.example", .a, false), ("Preset.example.com", .a, false), ("a.wild.example.com", .aaaa, false),
+            ("db.corp.example.com", .a, false), ("captive.apple.com", .a, false), ("single", .a, false),
+            ("1.1.168.192.in-addr.arpa", .ptr, false), ("1.0.0.127.in-addr.arpa", .ptr, false), ("lan", .ds, true),
+            ("localhost", .a, false), ("_dns.resolver.arpa", .svcb, false), ("192.0.2.1", .a, false),
+        ] as [(String, RecordType, Bool)])
+    @Loop func `what may be asked from outside of the network is the Internet's, switched off as well`(
+        text: String, type: RecordType, isPublic: Bool
+    ) throws {
+        var presets = Presets()
+        presets.add(try Name("preset.example.com"), addresses: [.v4(0x0a00_0001)])
+        presets.add(try Name("wild.example.com"), isWildcard: true, addresses: [.v4(0x0a00_0001)])
+        let machine = Machine(
+            policy: RoutePolicy(
+                bypass: [try Name("bypass.example")], forward: [[try Name("forward.example")]],
+                searchDomains: [try Name("corp.example.com")]), local: LocalAnswers(presets: presets))
+        let question = Question(name: try Name(text), type: type)
+        #expect(machine.resolver.isPublic(question) == isPublic)
+        machine.resolver.turn(on: false)
+        #expect(machine.resolver.isPublic(question) == isPublic)
+    }
+
+    @Test @Loop func `a question about this server is none about the Internet`() throws {
+        let question = Question(name: try Name("why.www.example.com"), type: .txt, class: .chaos)
+        #expect(!Machine().resolver.isPublic(question))
+    }
 }

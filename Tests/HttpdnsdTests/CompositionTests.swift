@@ -77,7 +77,8 @@ struct CompositionTests {
         }
         let limited = try settings("[[account]]\nid = \"100001\"\ndaily_limit = 2\n")
         let events = EventLog(LogRecorder().logger, clock: LoopRunner.shared.loop)
-        let accounts = try #require(VendorAccounts(limited, events: events))
+        let made = VendorAccounts(limited, isPublic: { _ in true }, events: events)
+        let accounts = try #require(made)
         let now = Int64(Date().timeIntervalSince1970)
         #expect(accounts.take(2, of: "100001", at: now))
         for other in ["", "[[account]]\nid = \"100001\"\n", "[[account]]\nid = \"100002\"\n"] {

@@ -21,6 +21,8 @@ extension Configuration {
         package var dailyLimit = 0
         /// Whether a request with valid credentials may name the client for which it is made.
         package var clientSubnet = false
+        /// Whether credentials that can be read or changed on the path count over plain http, too.
+        package var replayable = false
 
         package init() {}
 
@@ -51,6 +53,9 @@ extension Configuration {
             Setting(
                 "client_subnet", \.clientSubnet, .boolean, shapesAnswers: false,
                 "Whether requests with valid credentials may name the client for which they are made."),
+            Setting(
+                "replayable", \.replayable, .boolean, shapesAnswers: false,
+                "Whether Tencent's credentials, which can be read or changed on the path, count over plain http too."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {

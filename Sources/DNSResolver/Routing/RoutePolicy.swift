@@ -133,6 +133,15 @@ package struct RoutePolicy: Equatable, Sendable {
         return .protect(explicit: false)
     }
 
+    /// Whether a name in lower case is the Internet's by the lists, also while HTTPDNS is off: providers may be asked for it,
+    /// and LocalDNS is not when they deny it.
+    func isPublic(_ name: Name, _ type: RecordType) -> Bool {
+        var policy = self
+        policy.mode = .httpdnsFirst
+        guard case .protect = policy.route(for: name, type) else { return false }
+        return !isInSearchDomain(name)
+    }
+
     /// Whether LocalDNS is asked for a protected name, in lower case, that the providers deny: it may be one of the
     /// local network.
     package func isInSearchDomain(_ name: Name) -> Bool { lists.searchDomains.nearest(to: name) != nil }

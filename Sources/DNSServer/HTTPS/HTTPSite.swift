@@ -82,7 +82,8 @@ package final class HTTPSite: Sendable {
         // Without tokens this is just another path.
         guard !known.isEmpty else { return HTTPServerResponse(.notFound) }
         let network = ClientNetwork(client.ip)
-        switch tokens.decide(known.contain(token), from: network, now: clock.now) {
+        let guess = TokenGuard.Guess(atToken: token)
+        switch tokens.decide(guess, isRight: known.contain(token), from: network, now: clock.now) {
         case .allowed: return nil
         case .wrong: return HTTPServerResponse(.notFound)
         case .braked:

@@ -3,9 +3,10 @@ package import Scheduling
 
 /// Decides about the tokens that clients send, and brakes those that guess.
 ///
-/// A client network has `guesses` wrong tokens a minute. From the next one on it has to wait until the minute is over,
-/// with a right token too, for else guessing would only be slower; but not a network that has sent a right one before: it
-/// may share its address with whatever guesses.
+/// Wrong ones count by client network and by how they begin: behind one address one program with an old token does not
+/// lock out another with a right one. From the eleventh in a minute on, a right one that begins so has to wait, too, until
+/// the minute is over, for else guessing would only be slower; but not one that has come from the network before. A network
+/// that tries many beginnings has ten more for all the others together, so that it has 90 guesses a minute at most.
 @Loop
 package final class TokenGuard {
     /// What is answered.
@@ -16,16 +17,64 @@ package final class TokenGuard {
         case braked
     }
 
-    /// Wrong tokens that a network may send in an interval.
+    /// What a client sends as a secret, as far as it is remembered: not as text.
+    package struct Guess {
+        /// How many bytes of a token count as its beginning.
+        private static let beginning = 4
+
+        fileprivate let beginning: Int
+        fileprivate let whole: Int
+
+        /// A token.
+        package init(atToken token: some Collection<UInt8>) {
+            beginning = Self.hash(token.prefix(Self.beginning))
+            whole = Self.hash(token)
+        }
+
+        /// What only the holder of an account can make: all guesses at the account count together.
+        package init(atAccount id: some Collection<UInt8>) {
+            beginning = Self.hash(id)
+            whole = beginning
+        }
+
+        // The hasher has a key of this process.
+        private static func hash(_ bytes: some Collection<UInt8>) -> Int {
+            var hasher = Hasher()
+            for byte in bytes { hasher.combine(byte) }
+            return hasher.finalize()
+        }
+    }
+
+    /// Wrong tokens of one beginning that a network may send in an interval.
     nonisolated static let guesses = 10
     package nonisolated static let interval: Duration = .seconds(60)
+    /// Beginnings of one network that are counted by themselves, and right tokens of it that are remembered.
+    nonisolated static let beginnings = 8
     /// Networks that are remembered; beyond that all are forgotten, since a guess has no hope in any case.
     private nonisolated static let capacity = 4_096
 
     private struct Record {
-        var wrong = 0
+        /// When the first of those that count was wrong.
         var since: Instant
-        var isKnown = false
+        /// Wrong ones by their beginnings, at most `beginnings`.
+        var wrong: [Int: Int] = [:]
+        /// Those of all other beginnings.
+        var others = 0
+        /// Right ones that are let in whatever else comes, the last ones.
+        var known: [Int] = []
+
+        mutating func add(_ beginning: Int) {
+            if wrong[beginning] != nil || wrong.count < TokenGuard.beginnings {
+                wrong[beginning, default: 0] += 1
+            } else {
+                others += 1
+            }
+        }
+
+        func isBraked(_ beginning: Int) -> Bool {
+            let count = wrong[beginning] ?? (wrong.count < TokenGuard.beginnings ? 0 : others)
+            return count >= TokenGuard.guesses
+        }
     }
 
     private var records: [ClientNetwork: Record] = [:]
@@ -36,16 +85,21 @@ package final class TokenGuard {
 
     package nonisolated init() {}
 
-    /// Decides about a token.
-    package func decide(_ isRight: Bool, from network: ClientNetwork, now: Instant) -> Decision {
+    /// Decides about a token, or another credential.
+    package func decide(_ guess: Guess, isRight: Bool, from network: ClientNetwork, now: Instant) -> Decision {
         var record = records[network] ?? Record(since: now)
-        if now - record.since >= Self.interval { (record.wrong, record.since) = (0, now) }
-        let isBraked = record.wrong >= Self.guesses
-        if isRight { record.isKnown = record.isKnown || !isBraked } else { record.wrong += 1 }
-        if !isRight { wrong += 1 }
+        if now - record.since >= Self.interval { (record.since, record.wrong, record.others) = (now, [:], 0) }
+        let isBraked = record.isBraked(guess.beginning)
+        if isRight {
+            if record.known.contains(guess.whole) { return .allowed }
+            if isBraked { return .braked }
+            record.known = record.known.suffix(Self.beginnings - 1) + [guess.whole]
+        } else {
+            record.add(guess.beginning)
+            wrong += 1
+        }
         if records[network] == nil, records.count >= Self.capacity { records = [:] }
         records[network] = record
-        if isRight { return record.isKnown ? .allowed : .braked }
-        return isBraked ? .braked : .wrong
+        return isRight ? .allowed : isBraked ? .braked : .wrong
     }
 }

@@ -35,7 +35,7 @@ struct AliyunService {
             throw .unsigned
         }
         let isBatch = interface.hasSuffix("resolve")
-        let hosts = try AliyunParameters.hosts(text, on: account, isBatch: isBatch)
+        let hosts = try AliyunParameters.hosts(text, isBatch: isBatch)
         let types = try AliyunParameters.types(target["query"])
         let form = AliyunServiceForm(hosts: hosts, types: types, isBatch: isBatch)
         let clients = target["ip"]?.split(separator: ",").map(String.init) ?? []
@@ -44,7 +44,7 @@ struct AliyunService {
         guard !isForSeveral || hosts.count == 1 && clients.count <= Self.mostClients else { throw .tooManyHosts }
         return .call(
             ServiceCall(
-                hosts.questions(types), on: account, isAuthenticated: isSigned,
+                hosts.questions(types), on: account, proof: isSigned ? .valid : .none,
                 clients: isForSeveral ? clients : Array(clients.prefix(1)), form: form))
     }
 

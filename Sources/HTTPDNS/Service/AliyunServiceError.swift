@@ -34,13 +34,13 @@ enum AliyunServiceError: String, Error {
     /// Whether a credential was wrong.
     private var isGuess: Bool { self == .invalidSignature || self == .noAccount }
 
-    var reading: ServiceReading { isGuess ? .denied(reply()) : .reply(reply()) }
+    var reading: ServiceReading { isGuess ? .denied(reply(), nil) : .reply(reply()) }
 
     /// The error for a call without an answer. The vendor's code for a quota is not public: the one that its SDKs answer
     /// with another server comes with the status that all of them take for "later".
     static func reply(_ refusal: ServiceRefusal) -> ServiceReply {
         switch refusal {
-        case .notAllowed: denied.reply()
+        case .notAllowed, .doubtful: denied.reply()
         case .overQuota: denied.reply(429)
         case .unavailable: internalError.reply()
         }
@@ -67,12 +67,10 @@ enum AliyunParameters {
     /// The most names of one request.
     private static let mostHosts = 5
 
-    static func hosts(
-        _ text: String, on account: ServiceAccount, isBatch: Bool
-    ) throws(AliyunServiceError) -> [ServiceHost] {
+    static func hosts(_ text: String, isBatch: Bool) throws(AliyunServiceError) -> [ServiceHost] {
         let texts = isBatch ? text.split(separator: ",", omittingEmptySubsequences: false) : [text[...]]
         guard texts.count <= mostHosts else { throw .tooManyHosts }
-        let hosts = texts.compactMap { ServiceHost($0, on: account) }
+        let hosts = texts.compactMap { ServiceHost($0) }
         guard hosts.count == texts.count else { throw .invalidHost }
         return hosts
     }

@@ -17,7 +17,7 @@ struct AliyunV2Service {
         if let secret = account.secret { try verify(target, secret, isEncrypted: mode != "0", at: time) }
         guard mode != "0" else {
             return try call(
-                AliyunV2Query(target), on: account, box: nil, mode: 0, isAuthenticated: account.secret != nil)
+                AliyunV2Query(target), on: account, box: nil, mode: 0, proof: account.secret == nil ? .none : .valid)
         }
         guard let box = Self.box(account, mode, crypto), let encrypted = target["enc"] else { throw .missingArgument }
         // One error for all that may be wrong with it: it is no oracle.
@@ -25,9 +25,8 @@ struct AliyunV2Service {
         else {
             throw .invalidSignature
         }
-        let isAuthenticated = account.secret != nil || box.cipher == .aes128GCM
-        return try call(
-            query, on: account, box: box, mode: box.cipher == .aes128CBC ? 1 : 2, isAuthenticated: isAuthenticated)
+        let proof: ServiceCall.Proof = account.secret != nil || box.cipher == .aes128GCM ? .valid : .none
+        return try call(query, on: account, box: box, mode: box.cipher == .aes128CBC ? 1 : 2, proof: proof)
     }
 
     private static func box(_ account: ServiceAccount, _ mode: String, _ crypto: any Crypto) -> PayloadBox? {
@@ -57,16 +56,16 @@ struct AliyunV2Service {
     }
 
     private func call(
-        _ query: AliyunV2Query, on account: ServiceAccount, box: PayloadBox?, mode: Int, isAuthenticated: Bool
+        _ query: AliyunV2Query, on account: ServiceAccount, box: PayloadBox?, mode: Int, proof: ServiceCall.Proof
     ) throws(AliyunServiceError) -> ServiceReading {
         guard !query.isCustom else { throw .customParameters }
         guard let names = query.names else { throw .missingArgument }
-        let hosts = try AliyunParameters.hosts(names, on: account, isBatch: true)
+        let hosts = try AliyunParameters.hosts(names, isBatch: true)
         let types = try AliyunParameters.types(query.families)
         let form = AliyunV2ServiceForm(hosts: hosts, types: types, mode: mode, box: box)
         return .call(
             ServiceCall(
-                hosts.questions(types), on: account, isAuthenticated: isAuthenticated, client: query.client, form: form)
+                hosts.questions(types), on: account, proof: proof, client: query.client, form: form)
         )
     }
 }

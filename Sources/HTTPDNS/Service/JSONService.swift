@@ -24,17 +24,16 @@ struct JSONService {
         var account: ServiceAccount?
         if let id = target["uid"] {
             guard let found = accounts[id], isSigned(target, text, found, at: time) else {
-                return .denied(Self.error(403, "InvalidSignature"))
+                return .denied(Self.error(403, "InvalidSignature"), nil)
             }
             account = found
         }
         let question = Question(name: name, type: type)
-        let isAllowed = account?.allows(name) ?? true
         let form = JSONServiceForm(
-            question: question, isAllowed: isAllowed, isCheckingDisabled: Self.isOn(target["cd"]),
-            isShort: Self.isOn(target["short"]), dataText: dataText)
+            question: question, isCheckingDisabled: Self.isOn(target["cd"]), isShort: Self.isOn(target["short"]),
+            dataText: dataText)
         var call = ServiceCall(
-            isAllowed ? [question] : [], on: account, isAuthenticated: account != nil,
+            [question], on: account, proof: account == nil ? .none : .valid,
             client: target["edns_client_subnet"], form: form)
         call.dnssecOK = Self.isOn(target["do"])
         call.checkingDisabled = form.isCheckingDisabled
@@ -59,8 +58,6 @@ struct JSONService {
 
 private struct JSONServiceForm: ServiceForm {
     let question: Question
-    /// What the account may not ask for is refused, as a resolver does.
-    let isAllowed: Bool
     let isCheckingDisabled: Bool
     /// AliDNS's short form: an array of what the records of the type hold, without TTL and status.
     let isShort: Bool
@@ -68,14 +65,15 @@ private struct JSONServiceForm: ServiceForm {
 
     func reply(_ refusal: ServiceRefusal) -> ServiceReply {
         switch refusal {
-        case .notAllowed: JSONService.error(403, "ServiceLevelDeny")
+        case .notAllowed, .doubtful: JSONService.error(403, "ServiceLevelDeny")
         case .overQuota: JSONService.error(429, "ServiceLevelDeny")
         case .unavailable: reply(Message(flags: HeaderFlags(rawValue: ResponseCode.serverFailure.rawValue)))
         }
     }
 
     func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply {
-        guard isAllowed else { return reply(Message(flags: HeaderFlags(rawValue: ResponseCode.refused.rawValue))) }
+        // As a resolver refuses it.
+        guard !answers.isEmpty else { return reply(Message(flags: HeaderFlags(rawValue: ResponseCode.refused.rawValue))) }
         return answers.only.map(reply) ?? reply(.unavailable)
     }
 

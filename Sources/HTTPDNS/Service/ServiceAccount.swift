@@ -25,10 +25,12 @@ package struct ServiceAccount: Sendable {
     package let names: [Name]
     /// Whether a request with valid credentials may name the client for which it is made.
     package let namesClients: Bool
+    /// Whether what anything on the path can read or change counts as a credential.
+    package let isReplayable: Bool
 
     package init(
         id: String, secret: Secret? = nil, accessKeyID: String = "", encryption: Encryption = .none,
-        names: [Name] = [], namesClients: Bool = false
+        names: [Name] = [], namesClients: Bool = false, isReplayable: Bool = false
     ) {
         self.id = id
         self.secret = secret
@@ -36,6 +38,7 @@ package struct ServiceAccount: Sendable {
         self.encryption = encryption
         self.names = names
         self.namesClients = namesClients
+        self.isReplayable = isReplayable
     }
 
     func allows(_ name: Name) -> Bool {

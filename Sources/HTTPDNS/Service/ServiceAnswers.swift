@@ -8,14 +8,19 @@ struct ServiceAnswers {
         all = zip(questions, messages).map { ($0, $1) }
     }
 
+    /// Whether nothing was asked that the account may ask.
+    var isEmpty: Bool { all.isEmpty }
+
     /// The first response, for a form with one question.
     var only: Message? { all.first?.message }
 
-    /// The addresses of one family; nil when it could not be resolved.
+    /// The addresses of one family; nil when it could not be resolved. What was not asked, since the account may not, is as
+    /// empty as a name that the vendor does not know.
     func addresses(of host: ServiceHost, _ type: RecordType) -> ServiceAddresses? {
-        guard host.isAllowed else { return .unknownName }
-        let found = all.first { $0.question.type == type && $0.question.name == host.name }
-        return found?.message.flatMap { ServiceAddresses($0, type) }
+        guard let asked = all.first(where: { $0.question.type == type && $0.question.name == host.name }) else {
+            return .unknownName
+        }
+        return asked.message.flatMap { ServiceAddresses($0, type) }
     }
 }
 

@@ -15,10 +15,20 @@ package struct ServiceReply: Hashable, Sendable {
 package enum ServiceRefusal: Sendable {
     /// Without valid credentials, from a network that is not served.
     case notAllowed
+    /// The same with credentials that prove nothing: as if they were wrong.
+    case doubtful
     /// The account's calls of the day are used up.
     case overQuota
     /// Nothing could be resolved now.
     case unavailable
+}
+
+/// What a request claims to know of an account.
+package enum ServiceCredential: Hashable, Sendable {
+    /// A token, which is all that there is to know.
+    case token(String)
+    /// The account's ID, beside which stand a signature or what is encrypted.
+    case account(String)
 }
 
 /// What a request in a vendor's form comes to.
@@ -27,8 +37,8 @@ package enum ServiceReading: Sendable {
     case call(ServiceCall)
     /// An error, or what needs no resolver.
     case reply(ServiceReply)
-    /// A credential is wrong: the reply says so, and the attempt counts as a guess.
-    case denied(ServiceReply)
+    /// A credential is wrong: the reply says so, and the attempt counts as a guess at it.
+    case denied(ServiceReply, ServiceCredential?)
     /// No vendor has this path.
     case unknown
 }

@@ -13,12 +13,17 @@ package struct ServiceRequest: Sendable {
     package var body: [UInt8]
     /// The address from which the request came.
     package var client: IPAddress
+    /// Whether it came over https.
+    package var isEncrypted: Bool
 
-    package init(method: Method = .get, target: [UInt8], body: [UInt8] = [], client: IPAddress) {
+    package init(
+        method: Method = .get, target: [UInt8], body: [UInt8] = [], client: IPAddress, isEncrypted: Bool = false
+    ) {
         self.method = method
         self.target = target
         self.body = body
         self.client = client
+        self.isEncrypted = isEncrypted
     }
 }
 
@@ -54,6 +59,12 @@ struct ServiceTarget {
     /// The value of the first parameter of this name; nil without one, and for one without a value.
     subscript(name: String) -> String? {
         parameters.first { $0.name == name }.flatMap { $0.value.isEmpty ? nil : $0.value }
+    }
+
+    /// What the request claims to know of an account; nil: nothing.
+    var credential: ServiceCredential? {
+        if let token = self["token"] { return .token(token) }
+        return (self["id"] ?? self["uid"] ?? (path.count > 1 ? path.first : nil)).map { .account($0) }
     }
 
     private static func parameter(_ pair: ArraySlice<UInt8>) -> (name: String, value: String)? {

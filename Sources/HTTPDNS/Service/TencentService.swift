@@ -13,10 +13,30 @@ struct TencentService {
     /// The addresses of this server, for `/conf`.
     let addresses: [IPAddress]
 
-    func read(_ target: ServiceTarget, at time: Int64) throws(TencentServiceError) -> ServiceReading {
+    func read(
+        _ target: ServiceTarget, _ request: ServiceRequest, at time: Int64
+    ) throws(TencentServiceError) -> ServiceReading {
         let access = try access(target)
         guard let sent = target["dn"] else { throw .malformed }
-        var names = try text(sent, access.box)[...]
+        let types = try Self.types(target["type"])
+        let hosts: [ServiceHost]
+        do throws(TencentServiceError) {
+            hosts = try Self.hosts(try text(sent, access.box), at: time)
+        } catch {
+            // One error for all that may be wrong with what was encrypted: it is no oracle.
+            throw access.box == nil ? error : .denied
+        }
+        let form = TencentServiceForm(
+            hosts: hosts, types: types, hasTTL: target["ttl"] == "1", hasClient: target["clientip"] == "1",
+            hasNames: target["query"] == "1" || hosts.count > 1, box: access.box)
+        return .call(
+            ServiceCall(
+                hosts.questions(types), on: access.account, proof: Self.proof(access.account, request),
+                client: client(target["ip"], access.box), form: form))
+    }
+
+    private static func hosts(_ text: String, at time: Int64) throws(TencentServiceError) -> [ServiceHost] {
+        var names = text[...]
         // Newer SDKs of iOS send an expiry with the names.
         if let mark = names.firstIndex(of: ";") {
             guard let expiry = OutsideNumber(digits: names[names.index(after: mark)...]) else { throw .malformed }
@@ -25,17 +45,15 @@ struct TencentService {
         }
         let texts = names.split(separator: ",", omittingEmptySubsequences: false)
         guard texts.count <= ServiceCall.mostNames else { throw .malformed }
-        let hosts = texts.compactMap { ServiceHost($0, on: access.account) }
-        // What a wrong key makes of the names is no name.
-        guard hosts.count == texts.count else { throw access.box == nil ? .malformed : .denied }
-        let types = try Self.types(target["type"])
-        let form = TencentServiceForm(
-            hosts: hosts, types: types, hasTTL: target["ttl"] == "1", hasClient: target["clientip"] == "1",
-            hasNames: target["query"] == "1" || hosts.count > 1, box: access.box)
-        return .call(
-            ServiceCall(
-                hosts.questions(types), on: access.account, isAuthenticated: access.account != nil,
-                client: client(target["ip"], access.box), form: form))
+        let hosts = texts.compactMap { ServiceHost($0) }
+        guard hosts.count == texts.count else { throw .malformed }
+        return hosts
+    }
+
+    /// In plain http a token can be read, and what is encrypted without a tag changed to ask for another name.
+    private static func proof(_ account: ServiceAccount?, _ request: ServiceRequest) -> ServiceCall.Proof {
+        guard let account else { return .none }
+        return request.isEncrypted || account.isReplayable ? .valid : .doubtful
     }
 
     /// The addresses of the service, encrypted if calls are.
@@ -97,7 +115,7 @@ enum TencentServiceError: Int, Error {
     case unavailable = 500
 
     var reading: ServiceReading {
-        self == .denied ? .denied(ServiceReply(rawValue)) : .reply(ServiceReply(rawValue))
+        self == .denied ? .denied(ServiceReply(rawValue), nil) : .reply(ServiceReply(rawValue))
     }
 }
 
@@ -122,6 +140,7 @@ private struct TencentServiceForm: ServiceForm {
     func reply(_ refusal: ServiceRefusal) -> ServiceReply {
         switch refusal {
         case .notAllowed: ServiceReply(403)
+        case .doubtful: ServiceReply(TencentServiceError.denied.rawValue)
         case .overQuota: ServiceReply(429)
         case .unavailable: ServiceReply(500)
         }

@@ -26,12 +26,22 @@ package struct VendorService: Sendable {
     /// - Parameter time: seconds since 1970.
     package func read(_ request: ServiceRequest, at time: Int64) -> ServiceReading {
         guard let target = ServiceTarget(request) else { return .unknown }
+        switch read(target, request, at: time) {
+        case .denied(let reply, _): return .denied(reply, target.credential)
+        case .call(var call):
+            call.credential = target.credential
+            return .call(call)
+        case let reading: return reading
+        }
+    }
+
+    private func read(_ target: ServiceTarget, _ request: ServiceRequest, at time: Int64) -> ServiceReading {
         let aliyun = AliyunService(accounts: accounts, crypto: crypto, addresses: addresses)
         let tencent = TencentService(accounts: accounts, crypto: crypto, addresses: addresses)
         switch (target.path.count, target.path.last) {
         case (1, "resolve"):
             return JSONService(accounts: accounts, crypto: crypto, dataText: dataText).read(target, request, at: time)
-        case (1, "d"): return Self.reading { () throws(TencentServiceError) in try tencent.read(target, at: time) }
+        case (1, "d"): return Self.reading { () throws(TencentServiceError) in try tencent.read(target, request, at: time) }
         case (1, "conf"): return Self.reading { () throws(TencentServiceError) in try tencent.schedule(target) }
         case (2, "d") where target.path[0] == "v2":
             return Self.reading { () throws(AliyunServiceError) in

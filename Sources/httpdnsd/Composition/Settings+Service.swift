@@ -19,7 +19,7 @@ extension ServiceAccount {
     init(_ entry: Configuration.AccountEntry) {
         self.init(
             id: entry.id, secret: entry.secret, accessKeyID: entry.accessKeyID, encryption: .init(entry),
-            names: entry.names, namesClients: entry.clientSubnet)
+            names: entry.names, namesClients: entry.clientSubnet, isReplayable: entry.replayable)
     }
 }
 

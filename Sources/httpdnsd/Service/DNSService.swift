@@ -137,7 +137,7 @@ final class DNSService {
             CertificateKeeper(
                 $0, for: server.tls, on: loop, clock: loop, events: events, time: { Int64(time(nil)) })
         }
-        vendors = VendorAccounts(settings, events: events)
+        vendors = VendorAccounts(settings, isPublic: { [resolver] in resolver.isPublic($0) }, events: events)
         vendors?.serve(on: server)
         // Not of what is in force of both: lists that were merged have other places.
         resolver.placeOfRule = { [unowned self] in

@@ -19,10 +19,13 @@ final class VendorAccounts {
     private let calls = AccountCalls()
     private let guesses = TokenGuard()
     private let events: EventLog
+    /// Whether accounts that list no names may ask for one from outside of `listen.allow`.
+    let isPublic: @Loop (Question) -> Bool
 
     /// Nil when nothing listens for it.
-    init?(_ settings: Configuration, events: EventLog) {
+    init?(_ settings: Configuration, isPublic: @escaping @Loop (Question) -> Bool, events: EventLog) {
         guard settings.listen.servesHTTP else { return nil }
+        self.isPublic = isPublic
         self.events = events
         service = VendorService(settings)
         quotas = quotas(settings)
@@ -73,12 +76,27 @@ final class VendorAccounts {
         quotas[account]?.restore(record, at: Int64(time(nil)))
     }
 
-    /// Notes credentials that a client has sent.
+    /// Reports that an account was asked for names that it may not have from outside of `listen.allow`.
+    func reportLimit(of account: String) {
+        events.report(
+            LogMessage(
+                .clientRefused, about: "account \(account)",
+                "account \(account) is used outside of listen.allow for names that are not protected, and gets nothing: what it may have belongs into its names"
+            ))
+    }
+
+    /// Notes what a client claims to know of an account.
     ///
-    /// - Returns: whether the client is answered by them; not once its network has guessed too often.
-    func note(areValid: Bool, from client: SocketAddress, now: Instant) -> Bool {
+    /// - Returns: whether the client is answered by it; not once its network has guessed at it too often.
+    func note(_ credential: ServiceCredential?, isValid: Bool, from client: SocketAddress, now: Instant) -> Bool {
         let network = ClientNetwork(client.ip)
-        guard guesses.decide(areValid, from: network, now: now) == .braked else { return true }
+        let guess =
+            switch credential {
+            case .token(let token): TokenGuard.Guess(atToken: token.utf8)
+            case .account(let id): TokenGuard.Guess(atAccount: id.utf8)
+            case nil: TokenGuard.Guess(atAccount: "".utf8)
+            }
+        guard guesses.decide(guess, isRight: isValid, from: network, now: now) == .braked else { return true }
         events.report(
             LogMessage(
                 .clientRefused, about: "account",

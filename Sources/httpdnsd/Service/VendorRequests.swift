@@ -27,25 +27,48 @@ final class VendorRequests: HTTPService {
         reply: @escaping @Loop (HTTPServerResponse) -> Void
     ) -> Bool {
         let time = Int64(time(nil))
-        switch accounts.service.read(ServiceRequest(request, from: client), at: time) {
+        switch accounts.service.read(ServiceRequest(request, from: client, isEncrypted: isEncrypted), at: time) {
         case .unknown: return false
         case .reply(let error): reply(HTTPServerResponse(error))
-        case .denied(let error):
-            reply(
-                accounts.note(areValid: false, from: client, now: .bootTime) ? HTTPServerResponse(error) : Self.braked)
-        case .call(let call):
-            if call.isAuthenticated, !accounts.note(areValid: true, from: client, now: .bootTime) {
+        case .denied(let error, let credential):
+            deny(credential, from: client, HTTPServerResponse(error), reply)
+        case .call(var call):
+            let isOutside = !server.admits(client.ip)
+            let isLimited = isOutside && call.isAuthenticated && limit(&call)
+            if call.isAuthenticated,
+                !accounts.note(call.credential, isValid: true, from: client, now: .bootTime)
+            {
                 reply(Self.braked)
-            } else if !call.isAuthenticated, !server.admits(client.ip) {
+            } else if isOutside, call.proof == .doubtful {
+                // As those that do not fit, or the replies would tell which do.
+                server.refuse(client.ip)
+                deny(call.credential, from: client, HTTPServerResponse(call.reply(.doubtful)), reply)
+            } else if !call.isAuthenticated, isOutside {
                 // Before it counts: what is refused uses up nothing of an account.
+                server.refuse(client.ip)
                 reply(HTTPServerResponse(call.reply(.notAllowed)))
             } else if !accounts.take(call.questions.count, of: call.account, at: time) {
                 reply(HTTPServerResponse(call.reply(.overQuota)))
             } else {
-                resolve(call, from: client, reply)
+                resolve(call, from: client, isLimited: isLimited, reply)
             }
         }
         return true
+    }
+
+    /// Returns whether the names in the answers are limited, too.
+    private func limit(_ call: inout ServiceCall) -> Bool {
+        let count = call.questions.count
+        guard call.limit(to: { accounts.isPublic($0) }) else { return false }
+        if call.questions.count < count { accounts.reportLimit(of: call.account ?? "") }
+        return true
+    }
+
+    private func deny(
+        _ credential: ServiceCredential?, from client: SocketAddress, _ response: HTTPServerResponse,
+        _ reply: @Loop (HTTPServerResponse) -> Void
+    ) {
+        reply(accounts.note(credential, isValid: false, from: client, now: .bootTime) ? response : Self.braked)
     }
 
     private static var braked: HTTPServerResponse {
@@ -53,9 +76,11 @@ final class VendorRequests: HTTPService {
     }
 
     private func resolve(
-        _ call: ServiceCall, from client: SocketAddress, _ reply: @escaping @Loop (HTTPServerResponse) -> Void
+        _ call: ServiceCall, from client: SocketAddress, isLimited: Bool,
+        _ reply: @escaping @Loop (HTTPServerResponse) -> Void
     ) {
-        let answers = CallAnswers(call, for: call.client ?? client.ip, reply)
+        let answers = CallAnswers(
+            call, for: call.client ?? client.ip, onlyOf: isLimited ? accounts : nil, reply)
         for (index, question) in call.questions.enumerated() {
             let asked = call.client(of: index).map { SocketAddress($0, port: client.port) } ?? client
             server.answer(
@@ -71,12 +96,18 @@ final class VendorRequests: HTTPService {
 private final class CallAnswers {
     private let call: ServiceCall
     private let client: IPAddress
+    /// Decides which names may be in the answers; nil: all.
+    private let limit: VendorAccounts?
     private var messages: [Message?]
     private var missing: Int
     private var reply: (@Loop (HTTPServerResponse) -> Void)?
 
-    init(_ call: ServiceCall, for client: IPAddress, _ reply: @escaping @Loop (HTTPServerResponse) -> Void) {
+    init(
+        _ call: ServiceCall, for client: IPAddress, onlyOf limit: VendorAccounts?,
+        _ reply: @escaping @Loop (HTTPServerResponse) -> Void
+    ) {
         self.call = call
+        self.limit = limit
         self.client = client
         self.reply = reply
         messages = call.questions.map { _ in nil }
@@ -84,7 +115,10 @@ private final class CallAnswers {
     }
 
     func take(_ response: [UInt8]?, at index: Int) {
-        messages[index] = response.flatMap { try? MessageParser.parse($0) }
+        let message = response.flatMap { try? MessageParser.parse($0) }
+        // A name of the Internet may be an alias of one of the network's.
+        let isHidden = message?.answers.contains { limit?.isPublic(Question(name: $0.name, type: $0.type)) == false }
+        messages[index] = isHidden == true ? nil : message
         missing -= 1
         finishIfComplete()
     }
@@ -111,10 +145,10 @@ extension ServiceCall {
 }
 
 extension ServiceRequest {
-    fileprivate init(_ request: HTTPServerRequest, from client: SocketAddress) {
+    fileprivate init(_ request: HTTPServerRequest, from client: SocketAddress, isEncrypted: Bool) {
         self.init(
             method: request.method == .post ? .post : .get, target: request.target, body: request.body,
-            client: client.ip)
+            client: client.ip, isEncrypted: isEncrypted)
     }
 }
 

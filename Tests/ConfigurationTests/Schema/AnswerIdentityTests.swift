@@ -30,6 +30,7 @@ import Testing
         ("account[].names", { $0.accounts = [account { $0.names = [.root] }] }),
         ("account[].daily_limit", { $0.accounts = [account { $0.dailyLimit = 7 }] }),
         ("account[].client_subnet", { $0.accounts = [account { $0.clientSubnet = true }] }),
+        ("account[].replayable", { $0.accounts = [account { $0.replayable = true }] }),
         ("provider[].secret", { $0.providers[0].secret = Secret("another") }),
         ("provider[].secret_file", { $0.providers[0].secretFile = "/run/secret" }),
         ("provider[].encryption_key", { $0.providers[0].encryptionKey = Secret("another") }),

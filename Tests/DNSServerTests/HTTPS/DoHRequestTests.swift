@@ -98,30 +98,56 @@ import Testing
 
     private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
 
+    @Loop private func decide(
+        _ tokens: TokenGuard, _ token: String, isRight: Bool = false, from network: ClientNetwork = network,
+        at seconds: Int64
+    ) -> TokenGuard.Decision {
+        let guess = TokenGuard.Guess(atToken: token.utf8)
+        return tokens.decide(guess, isRight: isRight, from: network, now: at(seconds))
+    }
+
     @Test @Loop func `a network that guesses has to wait, and no other network has`() {
         let tokens = TokenGuard()
         for _ in 0..<TokenGuard.guesses {
-            #expect(tokens.decide(false, from: Self.network, now: at(1)) == .wrong)
+            #expect(decide(tokens, "secret-0", at: 1) == .wrong)
         }
-        #expect(tokens.decide(false, from: Self.network, now: at(2)) == .braked)
-        #expect(tokens.decide(true, from: Self.network, now: at(2)) == .braked)
-        #expect(tokens.decide(true, from: Self.other, now: at(2)) == .allowed)
-        #expect(tokens.decide(true, from: Self.network, now: at(61)) == .allowed)
+        #expect(decide(tokens, "secret-0", at: 2) == .braked)
+        #expect(decide(tokens, "secret-1", isRight: true, at: 2) == .braked)
+        #expect(decide(tokens, "secret-1", isRight: true, from: Self.other, at: 2) == .allowed)
+        #expect(decide(tokens, "secret-1", isRight: true, at: 61) == .allowed)
     }
 
-    @Test @Loop func `a network that has sent a right token is allowed although it guesses too`() {
+    @Test @Loop func `a neighbour's wrong tokens lock out no right one that begins otherwise`() {
         let tokens = TokenGuard()
-        #expect(tokens.decide(true, from: Self.network, now: at(0)) == .allowed)
-        for _ in 0..<20 { _ = tokens.decide(false, from: Self.network, now: at(1)) }
-        #expect(tokens.decide(false, from: Self.network, now: at(1)) == .braked)
-        #expect(tokens.decide(true, from: Self.network, now: at(1)) == .allowed)
+        for _ in 0..<1_000 { _ = decide(tokens, "0ld-token-of-a-neighbour", at: 1) }
+        #expect(decide(tokens, "a-right-one", isRight: true, at: 2) == .allowed)
+    }
+
+    @Test @Loop func `of any number of beginnings a network has ninety guesses a minute`() {
+        let tokens = TokenGuard()
+        let right = (0..<1_000).count { decide(tokens, "\(1_000 + $0)-0", at: 1) == .wrong }
+        let more = (0..<1_000).count { decide(tokens, "\(1_000 + $0 % 8)-1", at: 1) == .wrong }
+        #expect(right + more == 90)
+        #expect(decide(tokens, "3000-2", isRight: true, at: 2) == .braked)
+        #expect(decide(tokens, "3000-2", isRight: true, at: 61) == .allowed)
+    }
+
+    @Test @Loop func `a right token that was sent before is let in, and lets in no guess that begins so`() {
+        let tokens = TokenGuard()
+        #expect(decide(tokens, "secret-1", isRight: true, at: 0) == .allowed)
+        for _ in 0..<20 { _ = decide(tokens, "secret-0", at: 1) }
+        #expect(decide(tokens, "secret-0", at: 1) == .braked)
+        #expect(decide(tokens, "secret-1", isRight: true, at: 1) == .allowed)
+        // Another right one, guessed: the one that is known is no reason to let it in.
+        #expect(decide(tokens, "secret-2", isRight: true, at: 1) == .braked)
         #expect(tokens.wrong == 21)
     }
 
     @Test @Loop func `guesses from any number of networks take bounded memory`() {
         let tokens = TokenGuard()
         for address in 0..<10_000 {
-            _ = tokens.decide(false, from: ClientNetwork(.v4(UInt32(address) << 8)), now: at(0))
+            let network = ClientNetwork(.v4(UInt32(address) << 8))
+            _ = decide(tokens, "\(address)", from: network, at: 0)
         }
         #expect(tokens.networks <= 4_096)
     }

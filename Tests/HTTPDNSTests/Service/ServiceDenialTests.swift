@@ -200,6 +200,79 @@ struct ServiceDenialTests {
         #expect(try !service.call("/resolve?name=www.example.com").isAuthenticated)
     }
 
+    private static let dn = "5d3bf9d247bddbd0e75393177aae4175"
+
+    @Test(arguments: ["/d?dn=\(dn)&id=1001&alg=des&ip=198.51.100.9", "/d?dn=www.example.com&token=123456789"])
+    func `what the path can read or change is a credential over https alone`(target: String) throws {
+        let service = TestService()
+        #expect(try service.call(target).isAuthenticated)
+        let plain = try service.call(target, isEncrypted: false)
+        #expect(plain.proof == .doubtful && plain.client == nil)
+        // Answered all the same where no credential is needed.
+        #expect(plain.questions.count == 1)
+    }
+
+    @Test func `an account may say that its requests count although they can be changed`() throws {
+        let sent = try encrypted("www.example.com")
+        #expect(try TestService().call("/d?dn=\(sent)&id=1006&alg=aes", isEncrypted: false).isAuthenticated)
+        #expect(try !TestService().call("/d?dn=\(sent)&id=1002&alg=aes", isEncrypted: false).isAuthenticated)
+    }
+
+    /// As `dn` of Tencent's form with AES.
+    private func encrypted(_ text: String) throws -> String {
+        let (crypto, key) = (CountingIVs(), Array(TencentTests.aesKey.value.utf8))
+        let iv = try #require(crypto.randomBytes(16))
+        let sealed = try #require(crypto.encrypt(Array(text.utf8), .aes128CBC, key: key, iv: iv))
+        return TextEncoding.hexadecimal(iv + sealed)
+    }
+
+    @Test(
+        arguments: ["\u{1}", "www.example.com;x", "www.example.com;1", "a,b,c,d,e,f,g,h,i", "192.0.2.1", ",", ""]
+            + (0..<32).map { "padding \($0)" })
+    func `whatever is wrong with a ciphertext has one status, and counts as a guess`(text: String) throws {
+        var sent = Array(try encrypted(text.hasPrefix("padding") ? "www.example.com" : text).utf8)
+        if text.hasPrefix("padding"), let place = Int(text.dropFirst(8)) {
+            // Each byte of the vector and of the block in turn.
+            sent[place * 2] = sent[place * 2] == UInt8(ascii: "f") ? UInt8(ascii: "0") : UInt8(ascii: "f")
+        }
+        for isEncrypted in [true, false] {
+            let target = "/d?id=1002&alg=aes&dn=" + String(decoding: sent, as: UTF8.self)
+            switch TestService().read(target, isEncrypted: isEncrypted) {
+            case .denied(let reply, .account("1002")): #expect(reply.status == 401 && reply.body.isEmpty)
+            // Some changes of the vector make another name.
+            case .call(let call) where text.hasPrefix("padding"):
+                let refused = call.reply(ServiceRefusal.doubtful)
+                #expect(refused.status == 401 && refused.body.isEmpty)
+            case let other: Issue.record("\(other)")
+            }
+        }
+    }
+
+    @Test(arguments: ["/d?id=1002&alg=aes&type=mx&dn=", "/d?id=1002&alg=aes&dn="])
+    func `what is wrong beside the ciphertext has a status of its own, which does not depend on it`(
+        target: String
+    ) throws {
+        let (good, bad) = (try encrypted("www.example.com"), String(repeating: "0", count: 64))
+        let isWrong = target.contains("mx")
+        #expect(try TestService().reply(to: target + bad).status == (isWrong ? 404 : 401))
+        #expect(try TestService().reply(to: target + good).status == (isWrong ? 404 : 200))
+    }
+
+    @Test func `an account without names is limited to what is public, and one with names to those`() throws {
+        var call = try TestService().call("/d?dn=www.example.com,nas.lan&token=123456789")
+        let isPublic = { (question: Question) in question.name != name("nas.lan") }
+        let isLimited = call.limit(to: isPublic)
+        #expect(isLimited)
+        #expect(call.questions.map(\.name) == [name("www.example.com")])
+        let answer = Message(
+            flags: .response, answers: [Record(name: name("www.example.com"), address: .v4(0xc000_0201), ttl: 60)])
+        #expect(call.reply([answer], for: TestService.client).text == "www.example.com.:192.0.2.1\nnas.lan.:0")
+        var listed = try TestService().call("/1/resolve?host=nas.example.com,nas.lan")
+        let isListedLimited = listed.limit { _ in false }
+        #expect(!isListedLimited)
+        #expect(listed.questions.map(\.name) == [name("nas.example.com")])
+    }
+
     @Test(
         arguments: [
             (ServiceRefusal.notAllowed, 403, 403, 403), (.overQuota, 429, 429, 429), (.unavailable, 500, 500, 200),

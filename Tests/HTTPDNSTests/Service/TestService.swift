@@ -15,6 +15,7 @@ struct TestService: Sendable {
         ServiceAccount(id: "1001", encryption: .des(TencentTests.desKey), namesClients: true),
         ServiceAccount(id: "1002", encryption: .aes(TencentTests.aesKey), names: [name("example.com")]),
         ServiceAccount(id: "1003", secret: Secret("123456789")),
+        ServiceAccount(id: "1006", encryption: .aes(TencentTests.aesKey), isReplayable: true),
         ServiceAccount(id: "1004", encryption: .gcm(AliyunV2Tests.key)),
         ServiceAccount(id: "1005", encryption: .cbc(AliyunV2Tests.key)),
         ServiceAccount(id: "123456", secret: Secret("s3cr3ts3cr3t"), accessKeyID: "ak0001", namesClients: true),
@@ -34,11 +35,13 @@ struct TestService: Sendable {
     }
 
     func read(
-        _ target: String, method: ServiceRequest.Method = .get, body: String = "", at time: Int64 = time
+        _ target: String, method: ServiceRequest.Method = .get, body: String = "", at time: Int64 = time,
+        isEncrypted: Bool = true
     ) -> ServiceReading {
         service.read(
             ServiceRequest(
-                method: method, target: Array(target.utf8), body: Array(body.utf8), client: Self.client), at: time)
+                method: method, target: Array(target.utf8), body: Array(body.utf8), client: Self.client,
+                isEncrypted: isEncrypted), at: time)
     }
 
     /// The reply to a request, resolved if it is a call.
@@ -47,7 +50,7 @@ struct TestService: Sendable {
     ) throws -> ServiceReply {
         switch read(target, method: method, body: body, at: time) {
         case .call(let call): return call.reply(call.questions.map(response), for: call.client ?? Self.client)
-        case .reply(let reply), .denied(let reply): return reply
+        case .reply(let reply), .denied(let reply, _): return reply
         case .unknown: throw TestServiceError.unknown
         }
     }
@@ -57,8 +60,8 @@ struct TestService: Sendable {
         case noCall
     }
 
-    func call(_ target: String, at time: Int64 = time) throws -> ServiceCall {
-        guard case .call(let call) = read(target, at: time) else { throw TestServiceError.noCall }
+    func call(_ target: String, at time: Int64 = time, isEncrypted: Bool = true) throws -> ServiceCall {
+        guard case .call(let call) = read(target, at: time, isEncrypted: isEncrypted) else { throw TestServiceError.noCall }
         return call
     }
 

@@ -50,13 +50,22 @@ extension Integration {
         private struct Central {
             let stage: Stage
             let url: String
+            private var directory: TemporaryDirectory?
 
-            init(_ accounts: String, listen: String = "", on port: UInt16? = nil) throws {
+            init(
+                _ accounts: String, listen: String = "", on port: UInt16? = nil, localDNS: FakeZone = FakeZone(),
+                searchList: String? = nil
+            ) throws {
+                directory = try searchList.map { _ in try TemporaryDirectory() }
+                let file = directory.map { $0.path + "/resolv.conf" }
+                if let file, let searchList {
+                    try Data("search \(searchList)\n".utf8).write(to: URL(fileURLWithPath: file))
+                }
                 let port = try port ?? FreePort.next()
                 url = "http://127.0.0.1:\(port)"
                 stage = try Stage(
-                    extra: "[answers]\nrotate = false\n" + accounts,
-                    listen: "httpdns = [\"127.0.0.1:\(port)\"]\n\(listen)")
+                    localDNS: localDNS, extra: "[answers]\nrotate = false\n" + accounts,
+                    listen: "httpdns = [\"127.0.0.1:\(port)\"]\n\(listen)", resolvConf: file)
             }
 
             /// The body and status of the response to a vendor's request.
@@ -95,7 +104,7 @@ extension Integration {
         @Test func `an app's own request gets the vendor's reply, byte for byte`() throws {
             let central = try Central(
                 "[[account]]\nid = \"1001\"\nencryption = \"des\"\nencryption_key = \"k3yD3s8x\"\nclient_subnet = true\n"
-            )
+                    + "replayable = true\n")
             let reply = try central.get(
                 "/d?dn=5d3bf9d247bddbd0e75393177aae4175&id=1001&alg=des&ttl=1&clientip=1&ip=203.0.113.7")
             #expect(reply.status == "200")
@@ -113,10 +122,95 @@ extension Integration {
         }
 
         @Test func `a client that is not allowed needs credentials, and an honest one has them`() throws {
-            let central = try Central(Form.token.account, listen: "allow = [\"192.0.2.0/24\"]\n")
+            let central = try Central(
+                Form.token.account + "replayable = true\n", listen: "allow = [\"192.0.2.0/24\"]\n")
             #expect(try central.get("/d?dn=www.example.com").status == "403")
             #expect(try central.get("/resolve?name=www.example.com").status == "403")
             #expect(try central.get("/d?dn=www.example.com&token=123456789").body == "192.0.2.1;192.0.2.2")
+        }
+
+        @Test func `what the path can read or change opens plain http to no one, and tells nothing`() throws {
+            let central = try Central(
+                Form.token.account + Form.aes.account, listen: "allow = [\"192.0.2.0/24\"]\n")
+            let encrypted = try ChildProcess.run([
+                "sh", "-c",
+                "printf www.example.com | openssl enc -aes-128-cbc -K 30313233343536373839616263646566"
+                    + " -iv 00000000000000000000000000000000 | od -An -v -tx1 | tr -d ' \\n'",
+            ]).output
+            let good = String(repeating: "0", count: 32) + encrypted
+            let replies = try [good, String(good.dropLast()) + "0", "00"].map {
+                try central.get("/d?dn=\($0)&id=1001&alg=aes")
+            }
+            #expect(replies.allSatisfy { $0.status == "401" && $0.body.isEmpty })
+            #expect(try central.get("/d?dn=www.example.com&token=123456789").status == "401")
+            // Right ones count as guesses, too.
+            let more = try (0..<8).map { _ in try central.get("/d?dn=\(good)&id=1001&alg=aes").status }
+            #expect(more == Array(repeating: "401", count: 7) + ["429"])
+        }
+
+        /// The targets of requests that an account may make from anywhere.
+        private static func signed(_ name: String, type: String = "A") throws -> [String] {
+            let time = Int(Date().timeIntervalSince1970)
+            func digest(_ program: String, _ text: String) throws -> String {
+                try String(ChildProcess.run(["sh", "-c", "printf %s '\(text)' | \(program)"]).output.prefix { $0 != " " })
+            }
+            let key = try digest("sha256sum", "7s3cret\(time)\(name)")
+            let json = "/resolve?name=\(name)&type=\(type)&uid=7&ts=\(time)&key=\(key)"
+            guard type == "A" else { return [json] }
+            let signature = try digest("md5sum", "\(name)-s3cret-\(time + 600)")
+            let aliyun = "host=\(name)&t=\(time + 600)&s=\(signature)"
+            return ["/7/sign_d?\(aliyun)", "/7/sign_resolve?\(aliyun)", "/d?dn=\(name)&token=s3cret&query=1", json]
+        }
+
+        private static func own(_ names: String = "", allow: String = "192.0.2.0/24") throws -> Central {
+            try Central(
+                "[[account]]\nid = \"7\"\nsecret = \"s3cret\"\nreplayable = true\n\(names)"
+                    + "[preset]\nalways = { \"preset.example.com\" = [\"198.51.100.1\"] }\n"
+                    + "[route]\nbypass = [\"bypass.example\"]\n",
+                listen: "allow = [\"\(allow)\"]\n",
+                localDNS: FakeZone([
+                    "nas.lan": .init(a: ["198.51.100.1"]), "a.bypass.example": .init(a: ["198.51.100.1"]),
+                    "db.corp.example.com": .init(a: ["198.51.100.1"]),
+                ]), searchList: "corp.example.com")
+        }
+
+        @Test func `an account without names gets nothing of the network's from outside, by any form`() throws {
+            let central = try Self.own()
+            for (name, other) in [
+                ("nas.lan", "none.lan"), ("a.bypass.example", "b.bypass.example"),
+                ("db.corp.example.com", "no.corp.example.com"), ("preset.example.com", "none.lan"),
+            ] {
+                let pairs = zip(try Self.signed(name), try Self.signed(other))
+                for (target, same) in pairs {
+                    let reply = try central.get(target)
+                    #expect(reply.status == "200" && !reply.body.contains("198.51.100.1"), "\(target) \(reply)")
+                    // Which names there are cannot be told.
+                    let absent = try central.get(same).body.replacing(other, with: name)
+                    #expect(reply.body == absent)
+                }
+            }
+            #expect(central.stage.localDNS.questionCount() == 0)
+            let reverse = try Self.signed("1.1.168.192.in-addr.arpa", type: "PTR")
+            #expect(try central.get(reverse[0]).body.contains("\"Status\":5"))
+            #expect(central.stage.daemon.waitForLog { $0.contains("account 7 is used outside of listen.allow") })
+            for target in try Self.signed("www.example.com") {
+                #expect(try central.get(target).body.contains("192.0.2.1"), "\(target)")
+            }
+        }
+
+        @Test func `an account gets what its names list, and clients of the network what they always got`() throws {
+            let listed = try Self.own("names = [\"lan\", \"preset.example.com\"]\n")
+            let inside = try Self.own(allow: "127.0.0.0/8")
+            for name in ["nas.lan", "preset.example.com"] {
+                for target in try Self.signed(name) {
+                    #expect(try listed.get(target).body.contains("198.51.100.1"), "\(target)")
+                    #expect(try inside.get(target).body.contains("198.51.100.1"), "\(target)")
+                }
+            }
+            for target in try Self.signed("db.corp.example.com") {
+                #expect(try !listed.get(target).body.contains("198.51.100.1"), "\(target)")
+                #expect(try inside.get(target).body.contains("198.51.100.1"), "\(target)")
+            }
         }
 
         @Test func `beyond its quota an account gets nothing, and another one still does`() throws {
@@ -129,7 +223,7 @@ extension Integration {
 
         @Test func `a client that is not allowed uses up nothing of an account`() throws {
             let central = try Central(
-                Form.des.account + "daily_limit = 2\n", listen: "allow = [\"192.0.2.0/24\"]\n")
+                Form.des.account + "daily_limit = 2\nreplayable = true\n", listen: "allow = [\"192.0.2.0/24\"]\n")
             for target in [
                 "/1001/resolve?host=a.example.com,b.example.com", "/v2/d?id=1001&dn=a.example.com,b.example.com",
             ] {
@@ -170,11 +264,14 @@ extension Integration {
             #expect(try second.stop() == 0)
         }
 
-        @Test func `guesses at a token are braked, and a client that has the token is served before`() throws {
-            let central = try Central(Form.token.account)
-            for _ in 1...10 { #expect(try central.get("/d?dn=www.example.com&token=1").status == "401") }
-            #expect(try central.get("/d?dn=www.example.com&token=1").status == "429")
+        @Test func `guesses at a token are braked, and a client with another one is served all the same`() throws {
+            let central = try Central(
+                Form.token.account + "replayable = true\n[[account]]\nid = \"2\"\nsecret = \"987654321\"\n"
+                    + "replayable = true\n")
+            for _ in 1...10 { #expect(try central.get("/d?dn=www.example.com&token=1234").status == "401") }
+            #expect(try central.get("/d?dn=www.example.com&token=1234").status == "429")
             #expect(try central.get("/d?dn=www.example.com&token=123456789").status == "429")
+            #expect(try central.get("/d?dn=www.example.com&token=987654321").status == "200")
             #expect(central.stage.daemon.waitForLog { $0.contains("wrong credentials of accounts") })
             #expect(!central.stage.daemon.errors.contains("token=1"))
         }
