@@ -73,7 +73,9 @@ private struct JSONServiceForm: ServiceForm {
 
     func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply {
         // As a resolver refuses it.
-        guard !answers.isEmpty else { return reply(Message(flags: HeaderFlags(rawValue: ResponseCode.refused.rawValue))) }
+        guard !answers.isEmpty else {
+            return reply(Message(flags: HeaderFlags(rawValue: ResponseCode.refused.rawValue)))
+        }
         return answers.only.map(reply) ?? reply(.unavailable)
     }
 

@@ -41,7 +41,8 @@ package struct VendorService: Sendable {
         switch (target.path.count, target.path.last) {
         case (1, "resolve"):
             return JSONService(accounts: accounts, crypto: crypto, dataText: dataText).read(target, request, at: time)
-        case (1, "d"): return Self.reading { () throws(TencentServiceError) in try tencent.read(target, request, at: time) }
+        case (1, "d"):
+            return Self.reading { () throws(TencentServiceError) in try tencent.read(target, request, at: time) }
         case (1, "conf"): return Self.reading { () throws(TencentServiceError) in try tencent.schedule(target) }
         case (2, "d") where target.path[0] == "v2":
             return Self.reading { () throws(AliyunServiceError) in

@@ -19,7 +19,8 @@ import Testing
     private static let changeCipherSpec = record([1], type: 20)
 
     @Test func `a ClientHello is whole with its last byte, however it comes`() {
-        let all = Self.record(Array(Self.message(300).prefix(100))) + Self.record(Array(Self.message(300).dropFirst(100)))
+        let all =
+            Self.record(Array(Self.message(300).prefix(100))) + Self.record(Array(Self.message(300).dropFirst(100)))
         var (whole, each) = (HandshakeInput(), HandshakeInput())
         #expect(whole.append(all.span) == .passes)
         for byte in all.dropLast() { #expect(each.append([byte].span) == .incomplete) }

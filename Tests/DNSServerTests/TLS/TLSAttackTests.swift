@@ -57,7 +57,8 @@ import Testing
 
     @Test(arguments: [
         // 128 KiB are claimed; 16 KiB of a whole length come; so many come of a whole one.
-        [0x16, 3, 1, 0x40, 0, 1, 1, 0xff, 0xff], [0x16, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xff] + [UInt8](repeating: 0, count: 16_379),
+        [0x16, 3, 1, 0x40, 0, 1, 1, 0xff, 0xff],
+        [0x16, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xff] + [UInt8](repeating: 0, count: 16_379),
     ])
     func `a ClientHello that claims to be long, or that is, is closed`(
         bytes: [UInt8]

@@ -61,7 +61,9 @@ struct TestService: Sendable {
     }
 
     func call(_ target: String, at time: Int64 = time, isEncrypted: Bool = true) throws -> ServiceCall {
-        guard case .call(let call) = read(target, at: time, isEncrypted: isEncrypted) else { throw TestServiceError.noCall }
+        guard case .call(let call) = read(target, at: time, isEncrypted: isEncrypted) else {
+            throw TestServiceError.noCall
+        }
         return call
     }
 

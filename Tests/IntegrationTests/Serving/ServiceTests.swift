@@ -152,7 +152,8 @@ extension Integration {
         private static func signed(_ name: String, type: String = "A") throws -> [String] {
             let time = Int(Date().timeIntervalSince1970)
             func digest(_ program: String, _ text: String) throws -> String {
-                try String(ChildProcess.run(["sh", "-c", "printf %s '\(text)' | \(program)"]).output.prefix { $0 != " " })
+                try String(
+                    ChildProcess.run(["sh", "-c", "printf %s '\(text)' | \(program)"]).output.prefix { $0 != " " })
             }
             let key = try digest("sha256sum", "7s3cret\(time)\(name)")
             let json = "/resolve?name=\(name)&type=\(type)&uid=7&ts=\(time)&key=\(key)"
@@ -184,7 +185,7 @@ extension Integration {
                 for (target, same) in pairs {
                     let reply = try central.get(target)
                     #expect(reply.status == "200" && !reply.body.contains("198.51.100.1"), "\(target) \(reply)")
-                    // Which names there are cannot be told.
+                    // Which names there are does not show.
                     let absent = try central.get(same).body.replacing(other, with: name)
                     #expect(reply.body == absent)
                 }
