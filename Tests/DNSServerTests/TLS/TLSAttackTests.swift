@@ -83,7 +83,10 @@ import Testing
             try client.send(TestTLSClient.hello)
             // Of a record whose end does not come.
             try client.send([0x17, 3, 3, 0x41, 0] + [UInt8](repeating: 0, count: 16_500))
-            if !asksClients { #expect(client.isClosed(within: .patience)) }
+            if !asksClients {
+                // Behind the server's half of the handshake.
+                #expect((0..<8).contains { _ in client.isClosed(within: .patience) })
+            }
             #expect(try TestTLSClient(server.address).ask(.query("one.example")).rcode == 0)
             #expect(await server.counts.failed == (asksClients ? 0 : 1))
             withExtendedLifetime(client) {}
