@@ -444,11 +444,10 @@ package struct Race: Hashable, Sendable {
         guard rules.hasFamilies, isOpen(part), !self[part.other].isWanted, mayAsk(now), !self[part].isFresh else {
             return
         }
-        let other = known(part.other, now)
         self[part.other].isWanted =
             rules.yielding == part
-            ? other.map { $0.rank > .verified } ?? true
-            : other == nil && known(part, now).map { needsOther(part, $0) } ?? false
+            ? known(part.other, now).map { $0.rank > .verified } ?? true
+            : known(part, now).map { needsOther(part, $0) } ?? false && known(part.other, now) == nil
     }
 
     /// Whether the other family may change the answer (5.2, 5.5, `answers.prefer`).
@@ -494,7 +493,7 @@ package struct Race: Hashable, Sendable {
     }
 
     /// The best that is known of one type by itself.
-    private func known(_ part: Part, _ now: Instant) -> RaceAnswer? {
+    package func known(_ part: Part, _ now: Instant) -> RaceAnswer? {
         if let first = self[part].first {
             // 5.3: LocalDNS's addresses are given instead, of listed names the verified.
             let instead = rules.isUnlisted ? self[part].addresses : self[part].verified
@@ -518,7 +517,7 @@ package struct Race: Hashable, Sendable {
         let worst = max(own.rank, other.rank)
         // 5.5
         if rules.translates, part == .aaaa, own.kind != .records, other.kind == .records {
-            return RaceAnswer(worst, .records, .translation(other), life: other.life)
+            return RaceAnswer(worst, .records, .translation, life: other.life)
         }
         // 5.2
         guard !rules.isSigned else { return own }

@@ -71,8 +71,8 @@ package struct RaceAnswer: Hashable, Sendable {
         case cache
         /// Made of what is known of the other family (section 5).
         case family
-        /// These addresses of the other family, translated (section 5.5).
-        indirect case translation(RaceAnswer)
+        /// The other family's addresses, translated (section 5.5).
+        case translation
         /// Nothing, since the other family has addresses and is preferred.
         case suppressed
         /// Nowhere; whether LocalDNS's answer was shown to be forged (EDE 4).

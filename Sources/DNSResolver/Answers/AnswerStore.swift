@@ -123,7 +123,7 @@ package final class AnswerStore {
 
     /// The same for a type of a flight.
     func cached(_ key: FlightKey, _ type: RecordType) -> Cached? {
-        cached(queryKey(key, type), route: key.route, at: clock.now)
+        cached(key.cacheKey(type), route: key.route, at: clock.now)
     }
 
     private func isOfLocalDNS(_ entry: CacheEntry) -> Bool { isOfLocalDNS(entry.source) }
@@ -241,7 +241,7 @@ package final class AnswerStore {
 
     /// Removes the unverified answer of LocalDNS, if that is still the cached one.
     package func forgetUnverified(_ key: FlightKey, _ type: RecordType) {
-        if memory.entry(for: queryKey(key, type))?.source == sources.tag(of: .localDNS) { forget(key, type) }
+        if memory.entry(for: key.cacheKey(type))?.source == sources.tag(of: .localDNS) { forget(key, type) }
     }
 
     /// Removes LocalDNS's answers of a name that hold an address which is another's, whichever question of its clients has
@@ -261,13 +261,13 @@ package final class AnswerStore {
 
     /// Seconds for which a cached answer is fresh from now on; 0 when there is none.
     func secondsLeft(_ key: FlightKey, _ type: RecordType) -> UInt32 {
-        guard let entry = memory.entry(for: queryKey(key, type)), entry.generation == generation else { return 0 }
+        guard let entry = memory.entry(for: key.cacheKey(type)), entry.generation == generation else { return 0 }
         return entry.lifetime - min(entry.age(at: clock.now), entry.lifetime)
     }
 
     /// Removes the answer to a type of a flight.
     func forget(_ key: FlightKey, _ type: RecordType) {
-        let cacheKey = queryKey(key, type)
+        let cacheKey = key.cacheKey(type)
         memory.remove(cacheKey)
         archive(of: key)?.remove(cacheKey)
     }
@@ -291,7 +291,7 @@ package final class AnswerStore {
         // Clients that asked before the policy was replaced get the answer; it is not cached for others.
         guard key.generation == generation, isStored else { return packed }
         let lifetime = freshness.lifetime(of: normalized, for: type)
-        let cacheKey = queryKey(key, type)
+        let cacheKey = key.cacheKey(type)
         guard !isOutranked(source, cacheKey, by: key.route) else { return packed }
         key.note(.keep, "\(type) is cached for \(lifetime) s")
         if lifetime == 0 {
@@ -323,12 +323,6 @@ package final class AnswerStore {
         if tag == SourceTags.rule { return isFromSource(entry) }
         guard case .protect = route, SourceTags.isTrusted(entry.source) else { return false }
         return SourceTags.isProvider(entry.source) || !SourceTags.isTrusted(tag)
-    }
-
-    private func queryKey(_ key: FlightKey, _ type: RecordType) -> QueryKey {
-        QueryKey(
-            Question(name: key.name, type: type), dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
-            scope: key.scope)
     }
 
     /// The archive of an answer: none if it holds for one client network. Such answers are many and soon of no use, and

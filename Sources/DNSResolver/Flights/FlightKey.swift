@@ -20,6 +20,8 @@ package final class FlightKey: Sendable {
     let trace: Trace?
     /// Whether there is a trace: read at each step, without a reference to it.
     private let isTraced: Bool
+    /// The key of its answers in the cache, but for the type.
+    private let cacheKey: QueryKey
 
     /// Whether it asks for signatures, or for a client that validates them.
     var isSigned: Bool { dnssecOK || checkingDisabled }
@@ -39,6 +41,15 @@ package final class FlightKey: Sendable {
         self.checkingDisabled = checkingDisabled
         self.scope = scope
         self.generation = generation
+        cacheKey = QueryKey(
+            Question(name: name, type: type), dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, scope: scope)
+    }
+
+    /// The key of the answer to one of its types in the cache.
+    func cacheKey(_ type: RecordType) -> QueryKey {
+        var key = cacheKey
+        key.type = type
+        return key
     }
 }
 

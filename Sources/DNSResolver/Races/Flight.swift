@@ -129,6 +129,9 @@ package final class Flight {
         types[0] == type ? .a : types.count > 1 && types[1] == type ? .aaaa : nil
     }
 
+    /// The best that is known of a type by itself.
+    func known(_ part: Race.Part) -> RaceAnswer? { race.known(part, clock.now) }
+
     /// Whether it asks for a type, and clients wait or a better answer may come.
     func isUnderWay(_ type: RecordType) -> Bool { part(of: type).map { race.isRunning($0) } ?? false }
 

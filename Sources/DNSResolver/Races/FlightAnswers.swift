@@ -69,7 +69,7 @@ struct FlightAnswers {
             var made = Answer.negative(name: key.name, ttl: answer.life ?? Self.madeTTL)
             if answer.kind == .nxDomain { made.responseCode = .nameError }
             return give(FlightLane.Found(made), part, life: answer.life, isStored)
-        case .translation(let ipv4): return translated(answer, of: ipv4, part, isStored)
+        case .translation: return translated(answer, part, isStored)
         case .suppressed:
             // No longer than the other family's addresses are fresh.
             let left = store.secondsLeft(key, type.otherFamily)
@@ -110,12 +110,12 @@ struct FlightAnswers {
 
     /// Addresses made of the other family's (RFC 6147), of the worse of both ranks.
     private func translated(
-        _ answer: RaceAnswer, of own: RaceAnswer, _ part: Race.Part, _ isStored: Bool
+        _ answer: RaceAnswer, _ part: Race.Part, _ isStored: Bool
     ) -> Flight.Outcome {
         // What was made before is stale itself.
         if answer.rank == .stale, let stale = self[part].stale { return .stale(stale, reason(part)) }
         let denial = self[part].found.last
-        let ipv4 = ipv4Answer(own, isStale: answer.rank == .stale)
+        let ipv4 = ipv4Answer(isStale: answer.rank == .stale)
         let source = [denial?.source, ipv4?.source].compactMap(\.self).max { $0.worth > $1.worth } ?? .rule
         let longest = min(denial?.answer.translationTTL ?? Self.madeTTL, answer.life ?? .max)
         guard let ipv4, case .prefix(let prefix) = policy.translation, !ipv4.answer.hasSignatures,
@@ -133,9 +133,9 @@ struct FlightAnswers {
     }
 
     /// The name's IPv4 addresses that clients get.
-    private func ipv4Answer(_ own: RaceAnswer, isStale: Bool) -> (answer: Answer, source: Source)? {
+    private func ipv4Answer(isStale: Bool) -> (answer: Answer, source: Source)? {
         let question = Question(name: key.name, type: .a)
-        if own.origin != .cache, case .answer(let packed, let tag) = outcome(own, .a) {
+        if let own = flight.known(.a), own.origin != .cache, case .answer(let packed, let tag) = outcome(own, .a) {
             return packed.unpacked(for: question).map { ($0, tag.flatMap { policy.sources.source(of: $0) } ?? .rule) }
         }
         guard let cached = store.cached(key, .a), cached.isFresh != isStale,

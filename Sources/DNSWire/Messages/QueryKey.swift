@@ -45,7 +45,11 @@ package struct QueryKey: Sendable {
 
     /// The record type in the key.
     package var type: RecordType {
-        RecordType(rawValue: UInt16(self[count - 5]) << 8 | UInt16(self[count - 4]))
+        get { RecordType(rawValue: UInt16(self[count - 5]) << 8 | UInt16(self[count - 4])) }
+        set {
+            storage[count - 5] = UInt8(truncatingIfNeeded: newValue.rawValue >> 8)
+            storage[count - 4] = UInt8(truncatingIfNeeded: newValue.rawValue)
+        }
     }
 
     /// Whether the key has a client scope.
