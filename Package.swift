@@ -31,7 +31,6 @@ let package = Package(
             linkerSettings: [.linkedLibrary("fstrm"), .linkedLibrary("protobuf-c")]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
-        .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(
@@ -63,7 +62,7 @@ let package = Package(
             name: "Upstreams",
             dependencies: [
                 "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CLinux", "CCurl", "CNghttp2",
-                "CCares", "COpenSSL", "CHiredis",
+                "COpenSSL", "CHiredis",
             ],
             swiftSettings: strict),
         .target(

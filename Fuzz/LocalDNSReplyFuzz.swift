@@ -3,6 +3,7 @@
 // bit for bit over UDP; and no byte outside the message is read.
 
 import DNSWire
+import Platform
 @testable import Upstreams
 
 func fuzzLocalDNSReply(_ input: [UInt8]) {

@@ -73,7 +73,7 @@ struct PolicyKeeperTests {
             keeper.start { location in
                 let loop = LoopRunner.shared.loop
                 return PolicyFetcher(
-                    location, settings, HostSources(localDNS: LocalDNS(servers: [], loop: loop)), paths: NetworkPaths(),
+                    location, settings, HostSources(localDNS: LocalDNS(groups: [], loop: loop)), paths: NetworkPaths(),
                     loop: loop)
             } onChange: { [unowned self] in
                 changes.append(keeper.decide()?.document.serial)

@@ -8,10 +8,8 @@
 package struct MemoryBudget: Equatable, Sendable {
     /// Bytes of the program with an empty cache and no load, with all tables that have their own bound.
     static let base = 24 << 20
-    /// Bytes of a query to LocalDNS under way, most of them in c-ares.
-    static let localDNSQuery = 76 << 10
-    /// Bytes of a question under way, with its requests and timers.
-    static let flight = 4 << 10
+    /// Bytes of a question under way, with its requests, timers and queries to LocalDNS.
+    static let flight = 12 << 10
     /// Bytes of a client's query that waits for an answer.
     static let query = 2 << 10
     /// Bytes of an encrypted connection at the most, each with 16 KiB that OpenSSL takes while a record is incomplete: one that
@@ -26,8 +24,6 @@ package struct MemoryBudget: Equatable, Sendable {
     /// The least number of bytes for the load, however low the limit: with less the server would be of no use.
     static let leastLoad = 4 << 20
 
-    /// The most queries to LocalDNS under way.
-    package static let localDNSQueries = DescriptorBudget.queries
     /// The most questions under way.
     package static let flights = 10_000
     /// The most queries that wait for an answer.
@@ -39,8 +35,6 @@ package struct MemoryBudget: Equatable, Sendable {
     package let limit: Int?
     /// The most bytes of the cache.
     package let cache: Int
-    /// The most queries to LocalDNS under way, at least 1.
-    package let localDNSQueries: Int
     /// The most questions under way, at least 1.
     package let flights: Int
     /// The most queries that wait for an answer, at least 1.
@@ -69,13 +63,10 @@ package struct MemoryBudget: Equatable, Sendable {
         let free = all - forEncrypted
         encrypted =
             connection > 0 ? max(1, min(DescriptorBudget.encryptedConnections, forEncrypted / connection)) : 0
-        localDNSQueries = max(1, min(Self.localDNSQueries, free / 8 * 3 / Self.localDNSQuery))
-        flights = max(1, min(Self.flights, free / 4 / Self.flight))
+        flights = max(1, min(Self.flights, free / 8 * 5 / Self.flight))
         queries = max(1, min(Self.queries, free / 4 / Self.query))
         buffered = min(Self.buffered, free / 8)
-        let load =
-            localDNSQueries * Self.localDNSQuery + flights * Self.flight + queries * Self.query + buffered
-            + encrypted * connection
+        let load = flights * Self.flight + queries * Self.query + buffered + encrypted * connection
         self.cache = limit.map { max(min(cache, $0 / 2), $0 - $0 / 16 - Self.base - load) } ?? .max
     }
 

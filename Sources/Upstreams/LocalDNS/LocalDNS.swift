@@ -3,11 +3,10 @@ package import DNSWire
 package import Platform
 package import Scheduling
 
-/// The network's own resolvers, or those of a `forward` entry, queried through c-ares.
+/// The network's own resolvers, or those of a `forward` entry.
 ///
-/// Each type of a question is a separate query with its own ID, letter case, source port and channel; `LocalDNSLookup`
-/// moves from server to server. The path of a response: socket, `AresChannel`, `LocalDNSQuery.read`, `ReceivedReply`.
-/// Neither /etc/resolv.conf, hosts files nor the environment is read here.
+/// Each type of a question is a `LocalDNSLookup`, which moves from server to server; each query has its own ID, letter
+/// case and port (`LocalDNSExchange`). Neither /etc/resolv.conf, hosts files nor the environment is read here.
 @Loop
 package final class LocalDNS: Upstream, LookupServers {
     package nonisolated let name: String
@@ -32,8 +31,7 @@ package final class LocalDNS: Upstream, LookupServers {
     private let maxTTL: UInt32
     private let report: @Loop (ResolverEvent) -> Void
     private lazy var probes = LocalDNSProbes(name: name, zone: zone, environment, report: report) {
-        [weak self] server in
-        self?.lookups.values.forEach { $0.askOverTCPAsWell(server) }
+        [weak self] server in self?.lookups.values.forEach { $0.askOverTCPAsWell(server) }
     }
     /// Finds servers while there are none, at most once a second; for `servers = "auto"` on a network that comes up
     /// later.
@@ -49,22 +47,8 @@ package final class LocalDNS: Upstream, LookupServers {
     /// The lookups in progress.
     private var lookups: [ObjectIdentifier: LocalDNSLookup] = [:]
 
-    /// Takes servers that all know the same names.
-    package nonisolated convenience init(
-        name: String = "localdns", servers: [LocalDNSServer], zone: Name = .root,
-        timeout: Duration = LocalDNS.defaultTimeout, maxTTL: Duration = .seconds(UInt32.max),
-        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(),
-        paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
-        clock: (any LoopClock)? = nil,
-        report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
-    ) {
-        self.init(
-            name: name, groups: [servers], zone: zone, timeout: timeout, maxTTL: maxTTL, limit: limit, paths: paths,
-            loop: loop,
-            clock: clock, report: report)
-    }
-
     /// - Parameters:
+    ///   - groups: the servers to begin with.
     ///   - zone: the root for servers that answer every name.
     ///   - timeout: the time-out of one question, if its deadline is not earlier.
     ///   - maxTTL: longer TTLs of answers are cut to this, in whole seconds; by default they are as they come.
@@ -75,10 +59,8 @@ package final class LocalDNS: Upstream, LookupServers {
     package nonisolated init(
         name: String = "localdns", groups: [[LocalDNSServer]], zone: Name = .root,
         timeout: Duration = LocalDNS.defaultTimeout, maxTTL: Duration = .seconds(UInt32.max),
-        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(),
-        paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
-        clock: (any LoopClock)? = nil,
-        report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
+        limit: LocalDNSLimit = LocalDNSLimit(), paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
+        clock: (any LoopClock)? = nil, report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
         self.report = report
         self.name = name
@@ -93,8 +75,7 @@ package final class LocalDNS: Upstream, LookupServers {
     package func replaceServers(_ groups: [[LocalDNSServer]]) {
         self.groups = Self.distinct(groups)
         isKnownToWork = false
-        forgetFailures()
-        loops?.probe(servers)
+        networkChanged()
     }
 
     /// Replaces the servers unless they are these already.
@@ -114,14 +95,10 @@ package final class LocalDNS: Upstream, LookupServers {
 
     /// Called when the network has changed: ends all backoffs, even if the servers are the same.
     package func networkChanged() {
-        forgetFailures()
-        loops?.probe(servers)
-    }
-
-    private func forgetFailures() {
         probes.forget()
         lastSearch = nil
         for lookup in lookups.values { lookup.startOver() }
+        loops?.probe(servers)
     }
 
     /// Enables the detection of forwarding loops, at once and whenever the servers or the network change; looping
@@ -194,24 +171,28 @@ package final class LocalDNS: Upstream, LookupServers {
 
     // MARK: For lookups
 
-    func serversInOrder() -> [LocalDNSServer] {
+    func choices() throws(UpstreamFailure) -> [LocalDNSLookup.Choice] {
         // One that is being probed stays with its group: those of another group may not know the name, or know another
         // address for it.
-        groups.flatMap { $0.puttingLast(where: probes.isProbing) }.filter { !isLooping($0) }
-            .puttingLast(where: probes.isSilent)
+        let choices = groups.enumerated().flatMap { group, servers in
+            servers.filter { !isLooping($0) }.map { ($0, group, probes.health(of: $0)) }
+                .puttingLast { $0.2.backoff.isProbing }
+        }.puttingLast { $0.2.isSilent }
+        guard !choices.isEmpty else {
+            throw .noServer(servers.isEmpty ? "\(name) has no server" : "every server of \(name) forwards to us")
+        }
+        return choices.map { server, group, health in
+            // Clients choose names, and one whose servers are slow is no reason for a connection.
+            .init(
+                server: server, group: group, transport: server.usesTCP ? .tcp : health.transport,
+                edns: health.offersEDNS, triesTCP: false)
+        }
     }
-
-    package func group(of server: LocalDNSServer) -> Int? { groups.firstIndex { $0.contains(server) } }
 
     func isAway(_ server: LocalDNSServer) -> Bool {
-        isLooping(server) || environment.paths.unreachableReason(for: server.address) != nil || probes.isSilent(server)
+        isLooping(server) || environment.paths.unreachableReason(for: server.address) != nil
+            || probes.health(of: server).isSilent
     }
-
-    var noServer: UpstreamFailure {
-        .noServer(servers.isEmpty ? "\(name) has no server" : "every server of \(name) forwards to us")
-    }
-
-    func offersEDNS(to server: LocalDNSServer) -> Bool { probes.health(of: server).offersEDNS }
 
     func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork) {
         if !isKnownToWork {
@@ -221,22 +202,10 @@ package final class LocalDNS: Upstream, LookupServers {
         probes.answered(server, question, for: holder)
     }
 
-    func failed(_ server: LocalDNSServer, began: Instant) { probes.suspect(server, since: began) }
+    func doubted(_ server: LocalDNSServer, since began: Instant) { probes.doubted(server, since: began) }
 
-    func answered(_ server: LocalDNSServer, withEDNS: Bool) {
-        if !withEDNS { probes.suspectEDNS(of: server) }
-    }
-
-    func transport(to server: LocalDNSServer) -> AresTransport {
-        server.usesTCP ? .tcp : probes.health(of: server).transport
-    }
-
-    /// Clients choose names, and one whose servers are slow is no reason for a connection.
-    var triesTCP: Bool { false }
-
-    func answered(_ server: LocalDNSServer, over transport: AresTransport) {
-        if transport == .tcp { probes.suspectUDP(of: server) }
-    }
+    /// The index of the group of `server`; nil for a server that is not used any more.
+    package func group(of server: LocalDNSServer) -> Int? { groups.firstIndex { $0.contains(server) } }
 
     private nonisolated static func distinct(_ groups: [[LocalDNSServer]]) -> [[LocalDNSServer]] {
         var seen: Set<LocalDNSServer> = []
@@ -246,9 +215,9 @@ package final class LocalDNS: Upstream, LookupServers {
     }
 }
 
-extension [LocalDNSServer] {
+extension Array {
     /// In the same order, except that some come last.
-    fileprivate func puttingLast(where isLast: (LocalDNSServer) -> Bool) -> [LocalDNSServer] {
+    fileprivate func puttingLast(where isLast: (Element) -> Bool) -> [Element] {
         filter { !isLast($0) } + filter(isLast)
     }
 }

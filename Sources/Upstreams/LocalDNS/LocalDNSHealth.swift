@@ -1,4 +1,6 @@
 import DNSResolver
+import DNSWire
+import Platform
 import Scheduling
 
 /// The state of one server: whether it is silent, and whether it supports EDNS and UDP.
@@ -29,18 +31,12 @@ struct LocalDNSHealth: Sendable {
     var offersEDNS: Bool { plainUntil == nil }
 
     /// The transport of a query.
-    var transport: AresTransport { tcpUntil == nil ? .udp : .tcp }
+    var transport: Transport { tcpUntil == nil ? .udp : .tcp }
 
-    /// Whether a client's question that began at `began`, and was not answered, is a reason for a probe.
+    /// Whether something in a lookup that began at `began` is a reason for a probe.
     func isSuspect(since began: Instant, at now: Instant) -> Bool {
         !isSilent && !hasAnswered(since: began) && mayDoubt(at: now)
     }
-
-    /// Whether an answer to a client's question is a reason for a probe, since only a query without EDNS had it.
-    func isSuspectedOfRefusingEDNS(at now: Instant) -> Bool { !isSilent && offersEDNS && mayDoubt(at: now) }
-
-    /// Whether an answer to a client's question is a reason for a probe, since only a query over TCP had it.
-    func isSuspectedOfTCPAlone(at now: Instant) -> Bool { !isSilent && transport == .udp && mayDoubt(at: now) }
 
     /// Whether a probe is due: of a silent server, or with EDNS or over UDP of one that did not support it.
     func isDue(at now: Instant) -> Bool {
@@ -61,7 +57,16 @@ struct LocalDNSHealth: Sendable {
         lastProbe = now
     }
 
-    mutating func probeEnded(_ number: Int) { backoff.probeEnded(number) }
+    /// Called when a probe has ended.
+    ///
+    /// - Parameters:
+    ///   - edns: whether it has shown that the server supports EDNS; nil: neither.
+    ///   - transport: over which it has shown that the server responds; nil: none.
+    mutating func probeEnded(_ number: Int, edns: Bool?, over transport: Transport?, at now: Instant) {
+        backoff.probeEnded(number)
+        if let edns { plainUntil = edns ? nil : now + Self.plainTime }
+        if let transport { tcpUntil = transport == .udp ? nil : now + Self.plainTime }
+    }
 
     /// Called when a probe failed.
     mutating func failed(at now: Instant) { backoff.failed(at: now) }
@@ -70,12 +75,41 @@ struct LocalDNSHealth: Sendable {
         lastAnswer = now
         if isSilent { backoff.succeeded() }
     }
+}
 
-    /// Called when a probe has shown whether it supports EDNS.
-    mutating func showed(edns: Bool, at now: Instant) { plainUntil = edns ? nil : now + Self.plainTime }
+/// A few questions that a server has answered, with which it is probed: some servers, such as those of a VPN, drop what
+/// is outside of their zones, and so also a query for the root.
+///
+/// Clients have chosen the names. So the first ones stay, however many others are answered; one client network has all
+/// places only while no other needs one; and a server is silent only when it answers none of them.
+struct ProbeQuestions: Sendable {
+    /// The most questions.
+    static let limit = 4
 
-    /// Called when a probe has shown over which transport it responds.
-    mutating func showed(_ transport: AresTransport, at now: Instant) {
-        tcpUntil = transport == .udp ? nil : now + Self.plainTime
+    private var answered: [(question: Question, holder: ClientNetwork)] = []
+
+    /// The questions, each for another name.
+    var all: [Question] { answered.map(\.question) }
+
+    /// Called when the server has answered a question of a client network.
+    mutating func add(_ question: Question, for holder: ClientNetwork) {
+        guard !answered.contains(where: { $0.question.name == question.name }) else { return }
+        if answered.count == Self.limit {
+            guard let displaced = displaced(by: holder) else { return }
+            answered.remove(at: displaced)
+        }
+        answered.append((question, holder))
     }
+
+    /// The last question of the client network that has most places, if it has at least two more than `holder`.
+    private func displaced(by holder: ClientNetwork) -> Int? {
+        func count(_ network: ClientNetwork) -> Int { answered.count { $0.holder == network } }
+        guard let largest = answered.map(\.holder).max(by: { count($0) < count($1) }),
+            count(largest) >= count(holder) + 2
+        else { return nil }
+        return answered.lastIndex { $0.holder == largest }
+    }
+
+    /// Called when the server has answered another question at the same time, but not this one.
+    mutating func remove(_ question: Question) { answered.removeAll { $0.question == question } }
 }

@@ -3,12 +3,43 @@ import DNSWire
 import Platform
 import Scheduling
 
+/// What the queries to servers need and share.
+struct LocalDNSEnvironment: Sendable {
+    let limit: LocalDNSLimit
+    /// Says which servers are unreachable now, and are therefore not queried.
+    let paths: NetworkPaths
+    let loop: EventLoop
+    /// For deadlines; the loop except in tests.
+    let clock: any LoopClock
+}
+
+/// The servers of a lookup: those of a LocalDNS, or a single one that is probed.
+@Loop
+protocol LookupServers: AnyObject, Sendable {
+    var environment: LocalDNSEnvironment { get }
+
+    /// The servers in the order in which a lookup that begins now queries them.
+    ///
+    /// - Throws: why there is none.
+    func choices() throws(UpstreamFailure) -> [LocalDNSLookup.Choice]
+
+    /// Whether `server` cannot be reached from here, and not just for a moment: a denial by the others is final without
+    /// it.
+    func isAway(_ server: LocalDNSServer) -> Bool
+
+    /// Called when `server` has answered a question that counts against the share of `holder`.
+    func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork)
+
+    /// Called when something in a lookup that began at `began` is a reason to probe `server`: no response in its share of
+    /// the time, no connection, an invalid response, or one only without EDNS or only over TCP.
+    func doubted(_ server: LocalDNSServer, since began: Instant)
+}
+
 /// The lookup of one question of one type at the servers, until one of them answers.
 ///
 /// Servers are queried in order, the next one as soon as one fails, and also when one has not responded for its share
-/// of the time (`LocalDNSChannelLimit.patience` at most): that one may still answer. Once all were queried they are
-/// queried again, since datagrams get lost; the last query to a server has no EDNS, which some drop. The response
-/// decides:
+/// of the time (`LocalDNSLimit.patience` at most): that one may still answer. Once all were queried they are queried
+/// again, since datagrams get lost; the last query to a server has no EDNS, which some drop. The response decides:
 /// - NOERROR ends the lookup.
 /// - NXDOMAIN ends it when every group has denied the name or refused to answer, or is away (`LookupServers.isAway`);
 ///   until then only the other groups are queried. If one of them fails, so does the lookup: it may be the one that
@@ -27,38 +58,59 @@ import Scheduling
 ///   a failed connection: the server is not queried any more.
 @Loop
 final class LocalDNSLookup: Sendable {
-    /// The most datagrams to one server, each with its own ID, letter case and port. The last one has no EDNS.
-    private var sendsPerServer: Int { asked.dnssecOK ? 3 : 2 }
-
-    private struct Attempt {
+    /// A server that may be queried.
+    struct Choice {
         let server: LocalDNSServer
-        let transport: AresTransport
+        /// Servers of one group know the same names.
+        let group: Int
+        let transport: Transport
+        let edns: Bool
+        /// Whether the last query over UDP is sent over TCP as well.
+        let triesTCP: Bool
+    }
+
+    /// How a server is queried.
+    private struct Way {
+        let server: LocalDNSServer
+        let transport: Transport
         let edns: Bool
         /// Whether the server has refused EDNS in this lookup.
-        let isRefused: Bool
+        var isRefused = false
+
+        var overTCP: Way { Way(server: server, transport: .tcp, edns: edns, isRefused: isRefused) }
+        var withoutEDNS: Way { Way(server: server, transport: transport, edns: false, isRefused: true) }
+    }
+
+    /// An outstanding query.
+    private struct SentQuery {
+        let way: Way
         let query: LocalDNSQuery
-        let channel: AresChannel
-        let place: LocalDNSChannelLimit.Place
+        let exchange: LocalDNSExchange
+        let place: FairShare.Ticket
     }
 
     let question: Question
     /// The server that gave the result's answer.
     private(set) var answeredBy: LocalDNSServer?
+    /// Whether a server has responded with EDNS; false only when it has refused EDNS, or not responded to a query with it.
+    private(set) var takesEDNS: Bool?
+    /// Over what a server has answered; TCP only when it had not responded over UDP.
+    private(set) var answeredOver: Transport?
     private let asked: UpstreamQuestion
     private let deadline: Instant
     private let servers: any LookupServers
     private var environment: LocalDNSEnvironment { servers.environment }
     private var began: Instant
+    private var choices: [Choice] = []
     /// The next servers to query, and how many more times.
-    private var candidates: [(server: LocalDNSServer, sends: Int)] = []
+    private var candidates: [(choice: Choice, sends: Int)] = []
     private var share = Duration.zero
     /// Servers queried over TCP in parallel to a query over UDP, or in place of one that failed.
     private var askedBeside: Set<LocalDNSServer> = []
     /// Those of them that had not responded over UDP.
     private var mute: Set<LocalDNSServer> = []
-    /// The outstanding queries.
-    private var attempts: [Int: Attempt] = [:]
-    private var lastAttempt = 0
+    private var sent: [Int: SentQuery] = [:]
+    private var lastNumber = 0
     private var shareTimer: LoopTimer?
     private var deadlineTimer: LoopTimer?
     private var failure: UpstreamFailure?
@@ -79,26 +131,29 @@ final class LocalDNSLookup: Sendable {
 
     /// Sends the first query.
     func start() {
-        let clock = environment.clock
-        guard clock.now < deadline else { return finish(.failure(.timeout)) }
-        candidates = servers.serversInOrder().map { ($0, sendsPerServer) }
-        guard !candidates.isEmpty else { return finish(.failure(servers.noServer)) }
-        share = min(LocalDNSChannelLimit.patience, (deadline - clock.now) / (candidates.count + 1))
-        deadlineTimer = clock.schedule(at: deadline) { [self] in settle() }
-        askNext()
+        guard environment.clock.now < deadline else { return finish(.failure(.timeout)) }
+        deadlineTimer = environment.clock.schedule(at: deadline) { [self] in settle() }
+        begin()
     }
 
     /// Restarts the lookup, when the network or the servers have changed; the deadline stays.
     func startOver() {
         guard outcome == nil, deadlineTimer != nil else { return }
-        for (number, attempt) in attempts { close(number, attempt) }
+        close { _ in true }
+        (failure, denial, deniedBy, askedBeside, mute) = (nil, nil, [], [], [])
+        begin()
+    }
+
+    private func begin() {
         began = environment.clock.now
-        failure = nil
-        denial = nil
-        deniedBy = []
-        askedBeside = []
-        mute = []
-        candidates = servers.serversInOrder().map { ($0, sendsPerServer) }
+        do throws(UpstreamFailure) {
+            choices = try servers.choices()
+        } catch {
+            return finish(.failure(error))
+        }
+        // The most datagrams to one server, each with its own ID, letter case and port. The last one has no EDNS.
+        candidates = choices.map { ($0, asked.dnssecOK ? 3 : 2) }
+        share = min(LocalDNSLimit.patience, (deadline - began) / (candidates.count + 1))
         askNext()
     }
 
@@ -116,94 +171,77 @@ final class LocalDNSLookup: Sendable {
 
     private func askNext() {
         guard outcome == nil else { return }
-        guard !candidates.isEmpty else {
-            if attempts.isEmpty { settle() }
+        guard let (choice, sends) = candidates.first else {
+            if sent.isEmpty { settle() }
             return
         }
-        let (server, sends) = candidates.removeFirst()
-        if sends > 1 { candidates.append((server, sends - 1)) }
-        let transport = servers.transport(to: server)
-        ask(server, over: transport, edns: sends > 1 && servers.offersEDNS(to: server))
-        if sends < sendsPerServer, servers.triesTCP { askOverTCPAsWell(server) }
+        guard environment.limit.hasRoom(for: asked.holder, isOnly: sent.isEmpty, at: environment.clock.now) else {
+            note(environment.limit.failure)
+            return sent.isEmpty ? settle() : waitForShare()
+        }
+        candidates.removeFirst()
+        if sends > 1 { candidates.append((choice, sends - 1)) }
+        ask(Way(server: choice.server, transport: choice.transport, edns: sends > 1 && choice.edns))
+        if sends == 1, choice.triesTCP { askOverTCPAsWell(choice.server) }
     }
 
     /// Queries a server over TCP, once, if there is a query over UDP to which it has not responded.
     func askOverTCPAsWell(_ server: LocalDNSServer) {
-        guard attempts.values.contains(where: { $0.server == server && $0.transport == .udp }) else { return }
-        askOverTCP(server, edns: servers.offersEDNS(to: server))
+        guard isAwaited(server, over: [.udp]), let choice = choice(server) else { return }
+        askOverTCP(Way(server: server, transport: .udp, edns: choice.edns))
     }
 
-    private func hasAttempt(at server: LocalDNSServer) -> Bool { attempts.values.contains { $0.server == server } }
+    private func choice(_ server: LocalDNSServer) -> Choice? { choices.first { $0.server == server } }
+
+    private func isAwaited(_ server: LocalDNSServer, over transports: [Transport] = [.udp, .tcp]) -> Bool {
+        sent.values.contains { $0.way.server == server && transports.contains($0.way.transport) }
+    }
 
     /// Queries a server that does not respond over UDP over TCP, once.
     ///
     /// - Returns: false when it was before.
     @discardableResult
-    private func askOverTCP(_ server: LocalDNSServer, edns: Bool, isRefused: Bool = false) -> Bool {
-        guard askedBeside.insert(server).inserted else { return false }
-        mute.insert(server)
-        ask(server, over: .tcp, edns: edns, isRefused: isRefused)
+    private func askOverTCP(_ way: Way) -> Bool {
+        guard askedBeside.insert(way.server).inserted else { return false }
+        mute.insert(way.server)
+        ask(way.overTCP)
         return true
     }
 
-    /// Puts off a server for which there is no channel, while other queries are outstanding; otherwise the lookup
-    /// fails.
-    private func postpone(_ server: LocalDNSServer) {
-        note(.overloaded("\(environment.limit.maximum) queries to LocalDNS are under way"))
-        guard !attempts.isEmpty else { return settle() }
-        let left = candidates.first { $0.server == server }?.sends ?? 0
-        candidates.removeAll { $0.server == server }
-        candidates.insert((server, left + 1), at: 0)
-        shareTimer?.cancel()
-        shareTimer = environment.clock.schedule(after: share) { [self] in askNext() }
-    }
-
-    /// Called when a query is displaced by one with priority, or by one of another client network.
-    private func displace(_ number: Int) {
-        guard let attempt = attempts.removeValue(forKey: number) else { return }
-        attempt.channel.close()
-        note(.overloaded("\(environment.limit.maximum) queries to LocalDNS are under way"))
-        if attempts.isEmpty { settle() }
-    }
-
-    private func ask(
-        _ server: LocalDNSServer, over transport: AresTransport, edns: Bool, isRefused: Bool = false
-    ) {
-        if let reason = environment.paths.unreachableReason(for: server.address) {
-            return giveUp(server, .network(reason))
+    private func ask(_ way: Way) {
+        if let reason = environment.paths.unreachableReason(for: way.server.address) {
+            return giveUp(way.server, .network(reason))
         }
-        lastAttempt += 1
-        let number = lastAttempt
-        let place = environment.limit.enter(for: asked.holder, isOnly: attempts.isEmpty, at: environment.clock.now) {
-            [self] in displace(number)
+        lastNumber += 1
+        let number = lastNumber
+        let now = environment.clock.now
+        let place = environment.limit.enter(for: asked.holder, isOnly: sent.isEmpty, at: now) { [self] in
+            sent.removeValue(forKey: number)?.exchange.close()
+            note(environment.limit.failure)
+            if sent.isEmpty { settle() }
         }
-        guard let place else { return postpone(server) }
+        guard let place else { return note(environment.limit.failure) }
         var generator = SystemNumbers()
         let query = LocalDNSQuery(
-            question, over: transport, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled,
-            edns: edns, using: &generator)
+            question, over: way.transport, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled,
+            edns: way.edns, using: &generator)
         do throws(UpstreamFailure) {
-            let channel = try AresChannel(
-                server: server, transport: transport, loop: environment.loop,
-                accepts: { [self] in accepts($0, number) },
-                onEnd: { [self] in ended(number, $0) })
-            attempts[number] = Attempt(
-                server: server, transport: transport, edns: edns, isRefused: isRefused, query: query, channel: channel,
-                place: place)
-            waitForShare(of: number, at: server)
-            // May end at once, and then the lookup has already moved on.
-            channel.send(query.bytes)
+            let exchange = try LocalDNSExchange(
+                query.bytes, to: way.server, over: way.transport, on: environment.loop,
+                accepts: { [self] in accepts($0, number) }, onEnd: { [self] in ended(number, $0) })
+            sent[number] = SentQuery(way: way, query: query, exchange: exchange, place: place)
+            waitForShare(of: (number, way.server))
         } catch {
             environment.limit.leave(place)
-            giveUp(server, error)
+            failed(way, error)
         }
     }
 
-    /// Queries the next server when the attempt at `server` has had no response for its share of the time.
-    private func waitForShare(of number: Int, at server: LocalDNSServer) {
+    /// Queries the next server when a query has had no response for its server's share of the time.
+    private func waitForShare(of query: (number: Int, server: LocalDNSServer)? = nil) {
         shareTimer?.cancel()
         shareTimer = environment.clock.schedule(after: share) { [self] in
-            if attempts[number] != nil { servers.failed(server, began: began) }
+            if let query, sent[query.number] != nil { servers.doubted(query.server, since: began) }
             askNext()
         }
     }
@@ -212,53 +250,45 @@ final class LocalDNSLookup: Sendable {
 
     /// Whether a datagram is the response to a query; nothing else ends the query.
     private func accepts(_ datagram: [UInt8], _ number: Int) -> Bool {
-        guard let attempt = attempts[number] else { return false }
-        switch attempt.query.kind(of: datagram) {
+        guard let sent = sent[number] else { return false }
+        switch sent.query.kind(of: datagram) {
         case .response: return true
         case .foreign: return false
         case .otherLetterCase:
             note(.unusable("a response in another letter case"))
-            if askedBeside.insert(attempt.server).inserted {
-                ask(attempt.server, over: .tcp, edns: attempt.edns, isRefused: attempt.isRefused)
-            }
+            if askedBeside.insert(sent.way.server).inserted { ask(sent.way.overTCP) }
             return false
         }
     }
 
     private func ended(_ number: Int, _ outcome: Result<[UInt8], UpstreamFailure>) {
-        guard let attempt = attempts.removeValue(forKey: number) else { return }
-        environment.limit.leave(attempt.place)
+        guard let ended = sent.removeValue(forKey: number) else { return }
+        environment.limit.leave(ended.place)
         switch outcome {
-        case .failure(let failure) where isBeside(attempt):
-            note(failure)
-        case .failure(let failure) where attempt.transport == .udp && hasAttempt(at: attempt.server):
-            note(failure)
-        case .failure(let failure):
-            note(failure)
-            // A server without a socket for UDP may have one for TCP.
-            if attempt.transport == .udp,
-                askOverTCP(attempt.server, edns: attempt.edns, isRefused: attempt.isRefused)
-            {
-                return
-            }
-            servers.failed(attempt.server, began: began)
-            giveUp(attempt.server, failure)
+        case .failure(let failure): failed(ended.way, failure)
         case .success(let bytes):
             do throws(UpstreamFailure) {
-                received(try attempt.query.read(bytes), from: attempt)
+                received(try ended.query.read(bytes), ended.way)
             } catch {
-                refuse(attempt, error)
+                refuse(ended.way, error)
             }
         }
     }
 
-    /// Whether a query over TCP is in parallel to one over UDP, which still listens.
-    private func isBeside(_ attempt: Attempt) -> Bool {
-        attempt.transport == .tcp
-            && attempts.values.contains { $0.server == attempt.server && $0.transport == .udp }
+    /// Called when no query could be sent, or no response can come any more.
+    private func failed(_ way: Way, _ failure: UpstreamFailure) {
+        note(failure)
+        // One over UDP still listens, also beside one over TCP.
+        guard !isAwaited(way.server, over: way.transport == .udp ? [.udp, .tcp] : [.udp]) else { return }
+        if !failure.isOurs {
+            // A server without a socket for UDP may have one for TCP.
+            if way.transport == .udp, askOverTCP(way) { return }
+            servers.doubted(way.server, since: began)
+        }
+        giveUp(way.server, failure)
     }
 
-    private func received(_ message: Message, from attempt: Attempt) {
+    private func received(_ message: Message, _ way: Way) {
         switch ReceivedReply(message, to: question, dnssecOK: asked.dnssecOK) {
         case .answer(let answer):
             // A referral: the server does not recurse, and names other servers to query (RFC 1034 section 4.3.1).
@@ -266,85 +296,75 @@ final class LocalDNSLookup: Sendable {
                 message.responseCode == .noError && message.answers.isEmpty
                 && message.flags.isDisjoint(with: [.recursionAvailable, .authoritative])
                 && !message.authorities.contains { $0.type == .soa }
-            guard !isReferral else {
-                return giveUp(attempt.server, .rejected("the server does not do recursion"))
+            guard !isReferral else { return giveUp(way.server, .rejected("the server does not do recursion")) }
+            servers.answered(way.server, question, for: asked.holder)
+            noteEDNS(way)
+            if way.transport == .udp || mute.contains(way.server) {
+                answeredOver = way.transport
+                if way.transport == .tcp, choice(way.server)?.transport == .udp { doubt(way.server) }
             }
-            servers.answered(attempt.server, question, for: asked.holder)
-            noteEDNS(attempt)
-            noteTransport(attempt)
-            guard answer.responseCode != .nameError else { return deny(answer, by: attempt.server) }
-            answeredBy = attempt.server
+            guard answer.responseCode != .nameError else { return deny(answer, by: way.server) }
+            answeredBy = way.server
             finish(.answer(answer))
-        case .failure(let code) where attempt.edns && code.mayRefuseEDNS:
-            ask(attempt.server, over: attempt.transport, edns: false, isRefused: true)
+        case .failure(let code) where way.edns && code.mayRefuseEDNS:
+            ask(way.withoutEDNS)
         case .failure(let code):
-            if attempt.isRefused, !code.mayRefuseEDNS { noteEDNS(attempt) }
-            if code == .refused, let group = servers.group(of: attempt.server) { deniedBy.insert(group) }
-            giveUp(attempt.server, .responseCode(code))
+            if way.isRefused, !code.mayRefuseEDNS { noteEDNS(way) }
+            if code == .refused { addDenial(by: way.server) }
+            giveUp(way.server, .responseCode(code))
         case .endlessAliases:
-            giveUp(attempt.server, .rejected("the name's chain of aliases has no end"))
+            giveUp(way.server, .rejected("the name's chain of aliases has no end"))
         case .truncated, .mismatch:
-            refuse(attempt, .unusable("the reply does not belong to the question"))
+            refuse(way, .unusable("the reply does not belong to the question"))
         }
     }
+
+    private func noteEDNS(_ way: Way) {
+        guard way.edns || way.isRefused || sent.values.contains(where: { $0.way.server == way.server && $0.way.edns })
+        else { return }
+        takesEDNS = way.edns
+        if !way.edns, choice(way.server)?.edns == true { doubt(way.server) }
+    }
+
+    /// Has a server probed that has just responded.
+    private func doubt(_ server: LocalDNSServer) { servers.doubted(server, since: environment.clock.now) }
+
+    /// Discards an invalid response.
+    private func refuse(_ way: Way, _ failure: UpstreamFailure) {
+        note(failure)
+        if way.edns, failure != LocalDNSQuery.truncated {
+            ask(way.withoutEDNS)
+        } else if way.transport == .udp {
+            ask(way.overTCP)
+        } else {
+            servers.doubted(way.server, since: began)
+            giveUp(way.server, failure)
+        }
+    }
+
+    // MARK: Denials
 
     /// Removes the group of `server` from this lookup: the others may know the name.
     private func deny(_ answer: Answer, by server: LocalDNSServer) {
         denial = (answer, server)
-        if let group = servers.group(of: server) { deniedBy.insert(group) }
-        candidates.removeAll { hasDenied($0.server) }
-        for (number, attempt) in attempts where hasDenied(attempt.server) { close(number, attempt) }
-        guard attempts.isEmpty else { return }
-        if candidates.allSatisfy({ servers.isAway($0.server) }) { settle() } else { askNext() }
+        addDenial(by: server)
+        candidates.removeAll { deniedBy.contains($0.choice.group) }
+        close { choice($0.server).map { deniedBy.contains($0.group) } ?? false }
+        guard sent.isEmpty else { return }
+        if candidates.allSatisfy({ servers.isAway($0.choice.server) }) { settle() } else { askNext() }
     }
 
-    private func hasDenied(_ server: LocalDNSServer) -> Bool {
-        servers.group(of: server).map(deniedBy.contains) ?? false
+    private func addDenial(by server: LocalDNSServer) {
+        if let group = choice(server)?.group { deniedBy.insert(group) }
     }
 
-    /// Ends the lookup without an answer, or with a denial that no group can contradict.
-    private func settle() {
-        guard let denial, servers.servers.allSatisfy({ hasDenied($0) || servers.isAway($0) }) else {
-            return finish(.failure(failure ?? .timeout))
-        }
-        answeredBy = denial.server
-        finish(.answer(denial.answer))
-    }
-
-    /// Records whether the server supports EDNS. An answer without EDNS counts only after a refusal, or while an
-    /// earlier query with EDNS still has no response.
-    private func noteEDNS(_ attempt: Attempt) {
-        let isPlain =
-            !attempt.edns
-            && (attempt.isRefused || attempts.values.contains { $0.server == attempt.server && $0.edns })
-        if attempt.edns || isPlain { servers.answered(attempt.server, withEDNS: attempt.edns) }
-    }
-
-    /// Records over which transport the server responds. An answer over TCP counts only when there was none over UDP.
-    private func noteTransport(_ attempt: Attempt) {
-        if attempt.transport == .udp || mute.contains(attempt.server) {
-            servers.answered(attempt.server, over: attempt.transport)
-        }
-    }
-
-    /// Discards an invalid response.
-    private func refuse(_ attempt: Attempt, _ failure: UpstreamFailure) {
-        note(failure)
-        if attempt.edns, failure != LocalDNSQuery.truncated {
-            ask(attempt.server, over: attempt.transport, edns: false, isRefused: true)
-        } else if attempt.transport == .udp {
-            ask(attempt.server, over: .tcp, edns: attempt.edns, isRefused: attempt.isRefused)
-        } else {
-            servers.failed(attempt.server, began: began)
-            giveUp(attempt.server, failure)
-        }
-    }
+    // MARK: The end
 
     /// Removes `server` from this lookup, and queries the next one.
     private func giveUp(_ server: LocalDNSServer, _ failure: UpstreamFailure) {
         note(failure)
-        candidates.removeAll { $0.server == server }
-        for (number, attempt) in attempts where attempt.server == server { close(number, attempt) }
+        candidates.removeAll { $0.choice.server == server }
+        close { $0.server == server }
         askNext()
     }
 
@@ -362,10 +382,21 @@ final class LocalDNSLookup: Sendable {
         if weight(failure) > weight(self.failure) { self.failure = failure }
     }
 
-    private func close(_ number: Int, _ attempt: Attempt) {
-        attempts[number] = nil
-        attempt.channel.close()
-        environment.limit.leave(attempt.place)
+    private func close(where isMeant: (Way) -> Bool) {
+        for (number, query) in sent where isMeant(query.way) {
+            sent[number] = nil
+            query.exchange.close()
+            environment.limit.leave(query.place)
+        }
+    }
+
+    /// Ends the lookup without an answer, or with a denial that no group can contradict.
+    private func settle() {
+        guard let denial, choices.allSatisfy({ deniedBy.contains($0.group) || servers.isAway($0.server) }) else {
+            return finish(.failure(failure ?? .timeout))
+        }
+        answeredBy = denial.server
+        finish(.answer(denial.answer))
     }
 
     private func finish(_ result: UpstreamResult) {
@@ -374,7 +405,7 @@ final class LocalDNSLookup: Sendable {
         shareTimer?.cancel()
         deadlineTimer?.cancel()
         candidates = []
-        for (number, attempt) in attempts { close(number, attempt) }
+        close { _ in true }
         waiter.take()?.resume(returning: result)
     }
 }

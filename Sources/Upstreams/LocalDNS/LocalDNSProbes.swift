@@ -1,22 +1,20 @@
 import DNSResolver
 import DNSWire
+import Platform
 import Scheduling
 
 /// The health of the servers of one LocalDNS, and the probes that decide it.
 ///
 /// A probe asks for the name servers of the zone for which the servers are used, and where that has no answer, for a few
 /// names that this server has answered (`ProbeQuestions`): silence on all of them puts the server in backoff. The zone
-/// alone decides whether it is queried without EDNS. Clients' questions, and what becomes of them, decide only when a
-/// probe begins, and can end a backoff. A client can ask for names whose name servers are silent, or refuse EDNS, and would else take the server
-/// from everyone.
+/// alone decides whether it is queried without EDNS, or over TCP. Clients' questions, and what becomes of them, decide
+/// only when a probe begins, and can end a backoff. A client can ask for names whose name servers are silent, or refuse
+/// EDNS, and would else take the server from everyone.
 @Loop
 final class LocalDNSProbes {
-    /// How long a probe waits for the answer about the zone before it also asks for other names.
-    private static let headStart = LoneServer.timeout / 2
-
     private let name: String
     /// The zone whose NS records are queried.
-    private let zone: Name
+    private let zone: Question
     private let environment: LocalDNSEnvironment
     private let report: @Loop (ResolverEvent) -> Void
     private let onTCPAlone: @Loop (LocalDNSServer) -> Void
@@ -24,6 +22,7 @@ final class LocalDNSProbes {
     private var lastProbe = 0
     /// Probes up to this number concern another network.
     private var lastForgotten = 0
+    private var now: Instant { environment.clock.now }
 
     /// - Parameter onTCPAlone: called when a probe was answered over TCP and not over UDP.
     nonisolated init(
@@ -31,7 +30,7 @@ final class LocalDNSProbes {
         report: @escaping @Loop (ResolverEvent) -> Void, onTCPAlone: @escaping @Loop (LocalDNSServer) -> Void
     ) {
         self.name = name
-        self.zone = zone
+        self.zone = Question(name: zone, type: .ns)
         self.environment = environment
         self.report = report
         self.onTCPAlone = onTCPAlone
@@ -46,110 +45,19 @@ final class LocalDNSProbes {
     /// The state of a server.
     func health(of server: LocalDNSServer) -> LocalDNSHealth { states[server] ?? LocalDNSHealth() }
 
-    /// Whether the last probe of `server` failed.
-    func isSilent(_ server: LocalDNSServer) -> Bool { health(of: server).isSilent }
-
-    /// Whether a probe of `server` is under way.
-    func isProbing(_ server: LocalDNSServer) -> Bool { health(of: server).backoff.isProbing }
-
-    // MARK: Begin
-
     /// Begins the probes that are due, while a client's question is asked; a silent server is asked it as well.
     func beginDue(at servers: [LocalDNSServer], while asked: UpstreamQuestion) {
-        for server in servers where health(of: server).isDue(at: environment.clock.now) {
-            begin(
-                server, with: isSilent(server) ? asked.types.prefix(1).map { Question(name: asked.name, type: $0) } : []
-            )
+        for server in servers {
+            let health = health(of: server)
+            guard health.isDue(at: now) else { continue }
+            let more = health.isSilent ? asked.types.prefix(1) : []
+            begin(server, with: more.map { Question(name: asked.name, type: $0) })
         }
     }
 
-    /// Called when a client's question that began at `began` has no answer of `server`.
-    func suspect(_ server: LocalDNSServer, since began: Instant) {
-        if health(of: server).isSuspect(since: began, at: environment.clock.now) { begin(server) }
-    }
-
-    /// Called when a client's question was answered by `server` only without EDNS.
-    func suspectEDNS(of server: LocalDNSServer) {
-        if health(of: server).isSuspectedOfRefusingEDNS(at: environment.clock.now) { begin(server) }
-    }
-
-    /// Called when a client's question was answered by `server` only over TCP.
-    func suspectUDP(of server: LocalDNSServer) {
-        if health(of: server).isSuspectedOfTCPAlone(at: environment.clock.now) { begin(server) }
-    }
-
-    private func begin(_ server: LocalDNSServer, with more: [Question] = []) {
-        lastProbe += 1
-        let (number, began) = (lastProbe, environment.clock.now)
-        let ofZone = Question(name: zone, type: .ns)
-        let others = Set(health(of: server).questions.all + more).subtracting([ofZone])
-        states[server, default: LocalDNSHealth()].probeBegan(number, at: began)
-        Loop.spawn {
-            async let findings = self.findings(for: others, of: server, by: number, began)
-            let finding = await self.finding(for: ofZone, of: server, by: number, until: began + LoneServer.timeout)
-            // What is left of the others is cancelled then.
-            self.judge(finding, finding.isHeard ? [:] : await findings, of: server, by: number, began)
-        }
-    }
-
-    /// Asks the further questions of a probe, all at once, unless the zone's is answered before `headStart` is over.
-    private func findings(
-        for questions: Set<Question>, of server: LocalDNSServer, by number: Int, _ began: Instant
-    ) async -> [Question: LoneServer.Finding] {
-        guard !questions.isEmpty, await environment.clock.sleep(until: began + Self.headStart) else { return [:] }
-        return await withTaskGroup(of: (Question, LoneServer.Finding).self) { group in
-            let deadline = began + LoneServer.timeout
-            for question in questions {
-                group.addTask {
-                    (question, await self.finding(for: question, of: server, by: number, until: deadline))
-                }
-            }
-            var findings: [Question: LoneServer.Finding] = [:]
-            for await (question, finding) in group { findings[question] = finding }
-            return findings
-        }
-    }
-
-    /// Asks one question of a probe. An answer counts as soon as it comes.
-    private func finding(
-        for question: Question, of server: LocalDNSServer, by number: Int, until deadline: Instant
-    ) async -> LoneServer.Finding {
-        let finding = await LoneServer(server, environment).ask(question, until: deadline)
-        if finding.isHeard, number > lastForgotten { answered(server) }
-        return finding
-    }
-
-    // MARK: Result
-
-    /// - Parameters:
-    ///   - finding: for the zone; it alone decides on EDNS and UDP.
-    ///   - others: for questions of clients; each can only show that the server responds.
-    private func judge(
-        _ finding: LoneServer.Finding, _ others: [Question: LoneServer.Finding], of server: LocalDNSServer,
-        by number: Int, _ began: Instant
-    ) {
-        guard number > lastForgotten else { return }
-        let now = environment.clock.now
-        states[server, default: LocalDNSHealth()].probeEnded(number)
-        if let takesEDNS = finding.takesEDNS {
-            states[server, default: LocalDNSHealth()].showed(edns: takesEDNS, at: now)
-        }
-        if let transport = finding.transport {
-            states[server, default: LocalDNSHealth()].showed(transport, at: now)
-            if transport == .tcp { onTCPAlone(server) }
-        }
-        guard !finding.isHeard, !others.values.contains(where: \.isHeard) else {
-            let silent = others.filter { !$0.value.isHeard }.keys
-            for question in silent { states[server, default: LocalDNSHealth()].questions.remove(question) }
-            return
-        }
-        guard case .failure(let failure) = finding.result, !failure.isOurs,
-            !others.values.contains(where: \.isOurs), !health(of: server).hasAnswered(since: began)
-        else { return }
-        let wasSilent = isSilent(server)
-        states[server, default: LocalDNSHealth()].failed(at: now)
-        guard !wasSilent else { return }
-        report(.serverSilent(upstream: name, server: server.description, reason: failure.description))
+    /// Called when something in a client's lookup that began at `began` is a reason to probe.
+    func doubted(_ server: LocalDNSServer, since began: Instant) {
+        if health(of: server).isSuspect(since: began, at: now) { begin(server) }
     }
 
     /// Called when `server` has answered a question of a client, which then serves its probes.
@@ -159,8 +67,127 @@ final class LocalDNSProbes {
     }
 
     private func answered(_ server: LocalDNSServer) {
-        let wasSilent = isSilent(server)
-        states[server, default: LocalDNSHealth()].answered(at: environment.clock.now)
+        let wasSilent = health(of: server).isSilent
+        states[server, default: LocalDNSHealth()].answered(at: now)
         if wasSilent { report(.serverRecovered(upstream: name, server: server.description)) }
     }
+
+    // MARK: A probe
+
+    private func begin(_ server: LocalDNSServer, with more: [Question] = []) {
+        lastProbe += 1
+        let (number, began) = (lastProbe, now)
+        let others = Set(health(of: server).questions.all + more).subtracting([zone])
+        states[server, default: LocalDNSHealth()].probeBegan(number, at: began)
+        let deadline = began + LoneServer.timeout
+        // The others are asked, all at once, where the zone has no answer by then.
+        let secondStep = began + LoneServer.timeout / 2
+        Loop.spawn { [self] in
+            await withTaskGroup(of: (Question, LoneServer.Finding?).self) { group in
+                for question in [zone] + others {
+                    group.addTask { [self] in
+                        let isDue = question == zone ? true : await environment.clock.sleep(until: secondStep)
+                        guard isDue else { return (question, nil) }
+                        let finding = await LoneServer(server, environment).ask(question, until: deadline)
+                        // An answer counts as soon as it comes.
+                        await heard(finding, of: server, by: number)
+                        return (question, finding)
+                    }
+                }
+                var findings: [Question: LoneServer.Finding] = [:]
+                while let (question, finding) = await group.next() {
+                    findings[question] = finding
+                    if question == zone, finding?.isHeard == true { break }
+                }
+                group.cancelAll()
+                judge(findings, of: server, by: number, since: began)
+            }
+        }
+    }
+
+    private func heard(_ finding: LoneServer.Finding, of server: LocalDNSServer, by number: Int) {
+        if finding.isHeard, number > lastForgotten { answered(server) }
+    }
+
+    /// - Parameter findings: for the zone, which alone decides on EDNS and UDP; and for questions of clients, each of which
+    ///   can only show that the server responds.
+    private func judge(
+        _ findings: [Question: LoneServer.Finding], of server: LocalDNSServer, by number: Int, since began: Instant
+    ) {
+        guard number > lastForgotten, let ofZone = findings[zone] else { return }
+        states[server, default: LocalDNSHealth()].probeEnded(
+            number, edns: ofZone.takesEDNS, over: ofZone.transport, at: now)
+        if ofZone.transport == .tcp { onTCPAlone(server) }
+        guard !ofZone.isHeard else { return }
+        let silent = findings.filter { !$0.value.isHeard }
+        guard silent.count == findings.count else {
+            for question in silent.keys { states[server]?.questions.remove(question) }
+            return
+        }
+        guard case .failure(let failure) = ofZone.result, !findings.values.contains(where: \.isOurs),
+            !health(of: server).hasAnswered(since: began)
+        else { return }
+        let wasSilent = health(of: server).isSilent
+        states[server]?.failed(at: now)
+        if !wasSilent {
+            report(.serverSilent(upstream: name, server: server.description, reason: failure.description))
+        }
+    }
+}
+
+/// A query of the daemon's own to one server: no other server and no earlier failure has an influence on it.
+@Loop
+final class LoneServer: LookupServers {
+    /// What one query has shown.
+    struct Finding: Sendable {
+        let result: UpstreamResult
+        /// Whether it was answered with EDNS; nil when that cannot be said.
+        let takesEDNS: Bool?
+        /// The transport over which it was answered; nil when that says nothing about the other one.
+        let transport: Transport?
+
+        /// Whether the server has responded, be it with an error.
+        var isHeard: Bool {
+            switch result {
+            case .answer, .failure(.responseCode), .failure(.rejected): true
+            default: false
+            }
+        }
+
+        /// Whether it was not asked, for want of a place here.
+        var isOurs: Bool {
+            if case .failure(let failure) = result { failure.isOurs } else { false }
+        }
+    }
+
+    /// The time-out of a query.
+    static let timeout = Duration.seconds(1)
+
+    let environment: LocalDNSEnvironment
+    private let server: LocalDNSServer
+
+    init(_ server: LocalDNSServer, _ environment: LocalDNSEnvironment) {
+        self.server = server
+        self.environment = environment
+    }
+
+    /// Queries the server, with the DO bit: so two datagrams have EDNS, and the third one has not.
+    ///
+    /// - Parameter deadline: by default after `timeout`.
+    func ask(_ asked: Question, until deadline: Instant? = nil) async -> Finding {
+        let deadline = deadline ?? environment.clock.now + Self.timeout
+        let question = UpstreamQuestion(name: asked.name, types: [asked.type], dnssecOK: true, deadline: deadline)
+        let lookup = LocalDNSLookup(asked.type, of: question, deadline: deadline, at: self)
+        lookup.start()
+        let result = await lookup.result()
+        return Finding(result: result, takesEDNS: lookup.takesEDNS, transport: lookup.answeredOver)
+    }
+
+    func choices() -> [LocalDNSLookup.Choice] {
+        [.init(server: server, group: 0, transport: server.usesTCP ? .tcp : .udp, edns: true, triesTCP: true)]
+    }
+
+    func isAway(_ server: LocalDNSServer) -> Bool { false }
+    func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork) {}
+    func doubted(_ server: LocalDNSServer, since began: Instant) {}
 }

@@ -1,8 +1,9 @@
 import DNSWire
+import Platform
 
 /// One query as sent to one server, and the validation of the response.
 ///
-/// What an off-path attacker has to guess: the source port, which the kernel selects for each channel, the random ID,
+/// What an off-path attacker has to guess: the source port, which the kernel selects for each query, the random ID,
 /// and over UDP the random letter case of the name (RFC 5452 section 4; "0x20"). A response over TCP cannot be forged
 /// off the path, and some servers do not preserve letter case: there the name is sent in lower case, and accepted in
 /// any.
@@ -29,7 +30,7 @@ struct LocalDNSQuery {
     ///   - transport: over TCP the letter case is not random.
     ///   - edns: whether EDNS is offered; the DO bit is not sent without it.
     init(
-        _ question: Question, over transport: AresTransport, dnssecOK: Bool, checkingDisabled: Bool, edns: Bool,
+        _ question: Question, over transport: Transport, dnssecOK: Bool, checkingDisabled: Bool, edns: Bool,
         using generator: inout some RandomNumberGenerator
     ) {
         self.question = question
@@ -119,5 +120,18 @@ struct LocalDNSQuery {
             && reply[Header.length..<nameEnd].elementsEqual(bytes[Header.length..<nameEnd]) {
                 asciiLowercased($0) == asciiLowercased($1)
             }
+    }
+}
+
+/// Random numbers of the system's generator, each from one system call.
+///
+/// Unlike `SystemRandomNumberGenerator` it has storage: the address of a value without storage is undefined, and the
+/// thread sanitizer reads it.
+struct SystemNumbers: RandomNumberGenerator {
+    private var last: UInt64 = 0
+
+    mutating func next() -> UInt64 {
+        last = UInt64.random(in: .min ... .max)
+        return last
     }
 }

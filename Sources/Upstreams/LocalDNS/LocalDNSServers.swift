@@ -1,4 +1,52 @@
 package import DNSWire
+import Glibc
+import Platform
+
+/// A resolver of the network: its address for UDP and TCP.
+package struct LocalDNSServer: Hashable, Sendable {
+    /// The port of DNS (RFC 1035 section 4.2).
+    package static let standardPort: UInt16 = 53
+
+    package let address: IPAddress
+    package let port: UInt16
+    /// The name of the network interface to which queries are bound; a link-local address cannot be reached without it.
+    package let interface: String?
+    /// Whether it is queried over TCP alone, as `options use-vc` demands.
+    package let usesTCP: Bool
+
+    package init(
+        _ address: IPAddress, port: UInt16 = LocalDNSServer.standardPort, interface: String? = nil,
+        usesTCP: Bool = false
+    ) {
+        self.address = address
+        self.port = port
+        self.interface = interface
+        self.usesTCP = usesTCP
+    }
+}
+
+extension LocalDNSServer: CustomStringConvertible {
+    /// `192.0.2.53:53`, `[fe80::1%eth0]:53`.
+    package var description: String {
+        let zone = interface.map { "%\($0)" } ?? ""
+        return switch address {
+        case .v4: "\(address)\(zone):\(port)"
+        case .v6: "[\(address)\(zone)]:\(port)"
+        }
+    }
+}
+
+extension IPAddress {
+    /// The address that is actually reached: loopback for `0.0.0.0` and `::`, IPv4 for an IPv4-mapped address.
+    var effective: IPAddress {
+        switch self {
+        case .v4(0): .v4(0x7f00_0001)
+        case .v6(0): .v6(1)
+        case .v6(let value) where value >> 32 == 0xffff: .v4(UInt32(truncatingIfNeeded: value))
+        default: self
+        }
+    }
+}
 
 /// Finds the network's resolvers for `localdns.servers = "auto"`, except ourselves.
 ///
@@ -11,8 +59,7 @@ package import DNSWire
 ///    accepted.
 /// 4. What `resolv_conf` was before `httpdnsd resolver on`, perhaps a link to a list that another program writes.
 ///
-/// Our own entries are left out of a list that has others. When no list has any, for instance while the network is
-/// down, the last ones that were found are used.
+/// Our own entries are left out of a list that has others.
 package struct LocalDNSServers: Sendable {
     /// A local socket that answers DNS for us: address and port. A wildcard stands for all addresses of its family.
     package struct Listener: Hashable, Sendable {
@@ -32,13 +79,12 @@ package struct LocalDNSServers: Sendable {
     private static let stubs: [IPAddress] = [.v4(0x7f00_0035), .v4(0x7f00_0036)]
 
     /// The addresses that we answer on; `serve --listen` included. Fewer after a reload may make a server usable.
-    package var listeners: [Listener]
+    private let listeners: [Listener]
     private let systemdResolved: String
     private let networkManager: String
     private let resolvConf: String
     private let readFile: @Sendable (String) -> [UInt8]?
     private let localAddresses: @Sendable () -> Set<IPAddress>
-    private var lastFound: [LocalDNSServer] = []
 
     /// - Parameters:
     ///   - readFile: at most `ResolvConf.maximumSize` bytes of a file, or nil when it cannot be read.
@@ -70,31 +116,27 @@ package struct LocalDNSServers: Sendable {
     /// changes.
     ///
     /// - Returns: at least one server.
-    package mutating func find() throws(LocalDNSServersError) -> LocalDNSServerList {
+    package func find() throws(LocalDNSServersError) -> [LocalDNSServer] {
         let own = listeners.contains { $0.address.isWildcard } ? localAddresses() : []
-        var looked: [LocalDNSServersError.Look] = []
+        var looked: [String] = []
+        var findings: [String] = []
         var hasSystemdList = false
         let replaced = Self.replaced(resolvConf)
-        for path in [systemdResolved, networkManager, resolvConf, replaced]
-        where !looked.contains(where: { $0.path == path }) {
+        for path in [systemdResolved, networkManager, resolvConf, replaced] where !looked.contains(path) {
+            looked.append(path)
             guard let bytes = readFile(path) else {
-                if path != replaced { looked.append(.init(path: path, finding: "not there")) }
+                if path != replaced { findings.append("\(path): not there") }
                 continue
             }
-            let list = ResolvConf(bytes)
-            let others = list.servers.filter { server in
+            let servers = ResolvConf(bytes).servers
+            let others = servers.filter { server in
                 !isOurs(server, own: own) && !(hasSystemdList && Self.stubs.contains(server.address))
             }
-            if path == systemdResolved { hasSystemdList = !list.servers.isEmpty }
-            if !others.isEmpty {
-                lastFound = others
-                return LocalDNSServerList(servers: others, path: path, skipped: list.skipped)
-            }
-            looked.append(
-                .init(path: path, finding: list.servers.isEmpty ? "no usable server" : "only this server itself"))
+            guard others.isEmpty else { return others }
+            if path == systemdResolved { hasSystemdList = !servers.isEmpty }
+            findings.append("\(path): \(servers.isEmpty ? "no usable server" : "only this server itself")")
         }
-        guard !lastFound.isEmpty else { throw LocalDNSServersError(looked: looked) }
-        return LocalDNSServerList(servers: lastFound, path: nil, skipped: [])
+        throw LocalDNSServersError(findings: findings)
     }
 
     /// Whether a query to `server` would arrive at one of our listeners.
@@ -109,31 +151,37 @@ package struct LocalDNSServers: Sendable {
     }
 }
 
-/// The servers found, and their source.
-package struct LocalDNSServerList: Hashable, Sendable {
-    /// At least one.
-    package let servers: [LocalDNSServer]
-    /// The file that named them; nil for the last ones found, when no file names any now.
-    package let path: String?
-    /// Lines of that file that could not be used.
-    package let skipped: [ResolvConf.Skipped]
-}
-
 /// No resolver except ourselves was found.
-package struct LocalDNSServersError: Error, Hashable, Sendable {
-    /// The result of reading a file.
-    package struct Look: Hashable, Sendable {
-        package let path: String
-        package let finding: String
-    }
+package struct LocalDNSServersError: Error, CustomStringConvertible {
+    /// What was found in each file.
+    let findings: [String]
 
-    package let looked: [Look]
-}
-
-extension LocalDNSServersError: CustomStringConvertible {
     /// One line, with the setting to add.
     package var description: String {
-        "no resolver of the network found (\(looked.map { "\($0.path): \($0.finding)" }.joined(separator: "; "))); "
+        "no resolver of the network found (\(findings.joined(separator: "; "))); "
             + #"write its address in the configuration: localdns.servers = ["192.0.2.53"]"#
     }
+}
+
+/// The addresses of all interfaces of this host, loopback included (getifaddrs(3)); empty if the kernel returns an
+/// error.
+package func interfaceAddresses() -> Set<IPAddress> {
+    var first: UnsafeMutablePointer<ifaddrs>?
+    guard unsafe getifaddrs(&first) == 0 else { return [] }
+    defer { unsafe freeifaddrs(first) }
+    var addresses: Set<IPAddress> = []
+    var next = unsafe first
+    while let entry = unsafe next {
+        unsafe next = unsafe entry.pointee.ifa_next
+        guard let address = unsafe entry.pointee.ifa_addr else { continue }
+        // The kernel fills in what the family needs, and `SocketAddress` reads no more than that.
+        let length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        if let ip = unsafe SocketAddress(UnsafePointer(address), length: length)?.ip { addresses.insert(ip) }
+    }
+    return addresses
+}
+
+/// The first `ResolvConf.maximumSize` bytes of a regular file; nil when it does not exist or cannot be read.
+package func readListFile(_ path: String) -> [UInt8]? {
+    try? readText(path, limit: ResolvConf.maximumSize, isRegular: true)
 }

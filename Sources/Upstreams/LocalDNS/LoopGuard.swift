@@ -10,7 +10,7 @@ import Scheduling
 @Loop
 final class LoopGuard {
     /// The least time between two probes of a looping server.
-    static let interval = Duration.seconds(60)
+    private static let interval = Duration.seconds(60)
 
     private(set) var looping: Set<LocalDNSServer> = []
     private let name: String
@@ -18,10 +18,8 @@ final class LoopGuard {
     private let report: @Loop (ResolverEvent) -> Void
     private let probes: LoopProbes
     private let zone: Name
-    /// The names being probed, one for each server.
-    private var names: [LocalDNSServer: Name] = [:]
-    /// Servers whose current name has arrived.
-    private var seen: Set<LocalDNSServer> = []
+    /// The names being probed, one for each server, and whether they have arrived.
+    private var names: [LocalDNSServer: (name: Name, isSeen: Bool)] = [:]
     private var lastProbe: Instant?
 
     /// - Parameter name: of the LocalDNS, for events.
@@ -36,7 +34,7 @@ final class LoopGuard {
         self.report = report
     }
 
-    isolated deinit { for name in names.values { probes.close(name) } }
+    isolated deinit { for (name, _) in names.values { probes.close(name) } }
 
     /// Probes all of `servers`, and discards others. Returns at once.
     func probe(_ servers: [LocalDNSServer]) {
@@ -55,9 +53,10 @@ final class LoopGuard {
         lastProbe = environment.clock.now
         for server in servers {
             close(server)
-            let name = probes.open(below: zone) { [weak self] in self?.cameBack(from: server) }
-            guard let name else { continue }
-            names[server] = name
+            guard let name = probes.open(below: zone, onSeen: { [weak self] in self?.cameBack(from: server) }) else {
+                continue
+            }
+            names[server] = (name, false)
             Loop.spawn { [weak self, environment] in
                 let finding = await LoneServer(server, environment).ask(Question(name: name, type: .a))
                 self?.judge(finding, of: server, for: name)
@@ -66,22 +65,21 @@ final class LoopGuard {
     }
 
     private func close(_ server: LocalDNSServer) {
-        if let name = names.removeValue(forKey: server) { probes.close(name) }
-        seen.remove(server)
+        if let (name, _) = names.removeValue(forKey: server) { probes.close(name) }
     }
 
     private func cameBack(from server: LocalDNSServer) {
         // Late arrivals count as well: the name was sent to this server only.
-        seen.insert(server)
+        names[server]?.isSeen = true
         guard looping.insert(server).inserted else { return }
         report(.serverLoops(upstream: name, server: server.description))
     }
 
     private func judge(_ finding: LoneServer.Finding, of server: LocalDNSServer, for probe: Name) {
         // No response decides nothing: the server stays looping.
-        guard names[server] == probe, !seen.contains(server), finding.isHeard, looping.remove(server) != nil else {
-            return
-        }
-        report(.serverLoopEnded(upstream: name, server: server.description))
+        guard let (name, isSeen) = names[server], name == probe, !isSeen, finding.isHeard,
+            looping.remove(server) != nil
+        else { return }
+        report(.serverLoopEnded(upstream: self.name, server: server.description))
     }
 }

@@ -5,16 +5,8 @@ import Platform
 /// The contents of a resolv.conf (resolv.conf(5)) that a forwarder needs: its `nameserver` lines, its search list, and
 /// the option `use-vc`.
 package struct ResolvConf: Hashable, Sendable {
-    /// A `nameserver` line that cannot be used.
-    package struct Skipped: Hashable, Sendable {
-        /// Counted from 1.
-        package let line: Int
-        package let reason: String
-    }
-
     /// Usable servers, in order, all on port 53.
     package private(set) var servers: [LocalDNSServer] = []
-    package private(set) var skipped: [Skipped] = []
     /// Domains that the C library appends to short names: those of the last `search` or `domain` line. Text that is no
     /// domain name, and the root, are left out.
     package private(set) var searchDomains: [Name] = []
@@ -36,7 +28,7 @@ package struct ResolvConf: Hashable, Sendable {
         var usesTCP = false
         let lines = bytes.prefix(Self.maximumSize).split(
             separator: UInt8(ascii: "\n"), maxSplits: Self.maximumLines, omittingEmptySubsequences: false)
-        for (index, line) in lines.prefix(Self.maximumLines).enumerated() {
+        for line in lines.prefix(Self.maximumLines) {
             let content = line.prefix { $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: ";") }
             let words = content.split { $0 == UInt8(ascii: " ") || (0x09...0x0d).contains($0) }
             guard let keyword = words.first.map({ String(decoding: $0, as: UTF8.self) }) else { continue }
@@ -47,12 +39,9 @@ package struct ResolvConf: Hashable, Sendable {
             if keyword == "options", words.dropFirst().contains(where: { $0.elementsEqual("use-vc".utf8) }) {
                 usesTCP = true
             }
-            guard keyword == "nameserver" else { continue }
-            do throws(Fault) {
-                let text = words.count > 1 ? String(decoding: words[1], as: UTF8.self) : ""
-                servers.append(try Self.server(text, interfaceName))
-            } catch {
-                skipped.append(Skipped(line: index + 1, reason: error.reason))
+            guard keyword == "nameserver", words.count > 1 else { continue }
+            if let server = Self.server(String(decoding: words[1], as: UTF8.self), interfaceName) {
+                servers.append(server)
             }
         }
         // The option holds for all servers, wherever its line is.
@@ -61,36 +50,19 @@ package struct ResolvConf: Hashable, Sendable {
         }
     }
 
-    private struct Fault: Error {
-        let reason: String
-    }
-
-    private static func server(
-        _ text: String, _ interfaceName: (UInt32) -> String?
-    ) throws(Fault) -> LocalDNSServer {
-        guard !text.isEmpty else { throw Fault(reason: "no address") }
+    /// The server of a line; nil for one that cannot be used.
+    private static func server(_ text: String, _ interfaceName: (UInt32) -> String?) -> LocalDNSServer? {
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let address = IPAddress(parts[0]) else { throw Fault(reason: "not an IP address: \(shown(text))") }
+        guard let address = IPAddress(parts[0]) else { return nil }
         guard address.recordType == .aaaa, address.isLinkLocal else { return LocalDNSServer(address) }
-        guard parts.count == 2 else { throw Fault(reason: "\(address) is link-local and names no interface") }
+        guard parts.count == 2 else { return nil }
         var interface = String(parts[1])
         if let index = OutsideNumber(digits: interface)?.clamped(to: 0...UInt32.max) {
-            guard let name = interfaceName(index) else {
-                throw Fault(reason: "there is no interface with the number \(index)")
-            }
+            guard let name = interfaceName(index) else { return nil }
             interface = name
         }
         // IFNAMSIZ less the final zero.
-        guard (1...15).contains(interface.utf8.count), !interface.utf8.contains(0x2f) else {
-            throw Fault(reason: "not the name of an interface: \(shown(interface))")
-        }
+        guard (1...15).contains(interface.utf8.count), !interface.utf8.contains(0x2f) else { return nil }
         return LocalDNSServer(address, interface: interface)
-    }
-
-    /// Text from a file, made safe for a log line.
-    private static func shown(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.prefix(60).map { $0.isDisplayControl ? "?" : $0 }))
     }
 }

@@ -44,7 +44,7 @@ struct Composition {
     /// The numbers of these sources in the cache.
     let sources: SourceTags
     private let numbers: SourceTags.Numbers
-    private let limit: LocalDNSChannelLimit
+    private let limit: LocalDNSLimit
     /// The calls of accounts that no provider has now.
     let calls: AccountCalls
     private let loop: EventLoop
@@ -57,7 +57,7 @@ struct Composition {
     ///   - limit: how many queries to LocalDNS may be under way; that of `old` if there is one.
     init(
         _ settings: Configuration, replacing old: Composition? = nil, paths: NetworkPaths = NetworkPaths(),
-        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), loop: EventLoop, events: EventLog
+        limit: LocalDNSLimit = LocalDNSLimit(), loop: EventLoop, events: EventLog
     ) {
         self.settings = settings
         settingsIdentity = Self.digest([settings.answerIdentity.text])
@@ -122,7 +122,7 @@ struct Composition {
     }
 
     private static func localDNS(
-        _ settings: Configuration, replacing old: Composition?, limit: LocalDNSChannelLimit, paths: NetworkPaths,
+        _ settings: Configuration, replacing old: Composition?, limit: LocalDNSLimit, paths: NetworkPaths,
         loop: EventLoop, report: @escaping @Loop (ResolverEvent) -> Void
     ) -> LocalDNS {
         var known: [[LocalDNSServer]] = []
@@ -146,14 +146,14 @@ struct Composition {
 
     /// Those that ask the same servers for the same zone in the same way stay, each for one entry.
     private static func forwarders(
-        _ settings: Configuration, replacing old: Composition?, limit: LocalDNSChannelLimit, paths: NetworkPaths,
+        _ settings: Configuration, replacing old: Composition?, limit: LocalDNSLimit, paths: NetworkPaths,
         loop: EventLoop, report: @escaping @Loop (ResolverEvent) -> Void
     ) -> [LocalDNS] {
         var left = old?.settings.localDNS.answersLike(settings.localDNS) == true ? old?.forwarders ?? [] : []
         return settings.forwards.map { forward in
             let servers = forward.servers.map { LocalDNSServer($0) }
             let new = LocalDNS(
-                name: "forward to \(servers.map(\.description).joined(separator: ", "))", servers: servers,
+                name: "forward to \(servers.map(\.description).joined(separator: ", "))", groups: [servers],
                 zone: forward.suffixes.first { !$0.isRoot } ?? .root, timeout: settings.localDNS.timeout,
                 maxTTL: settings.localDNS.maxTTL, limit: limit, paths: paths, loop: loop, report: report)
             let same = left.firstIndex { $0.zone == new.zone && $0.groups == new.groups }
@@ -195,10 +195,10 @@ struct Composition {
         case .groups(let groups):
             return groups.map { $0.map { LocalDNSServer($0) } }
         case .auto:
-            var servers = LocalDNSServers(
+            let servers = LocalDNSServers(
                 listeners: settings.listen.addresses.map { .init($0.address, port: $0.port) },
                 resolvConf: settings.localDNS.resolvConf)
-            return [try servers.find().servers]
+            return [try servers.find()]
         }
     }
 

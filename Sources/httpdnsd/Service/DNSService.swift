@@ -105,8 +105,7 @@ final class DNSService {
         disk = Self.disk(settings, memory: memory, freshness: freshness, log: log)
         composition = Composition(
             settings, paths: paths,
-            limit: LocalDNSChannelLimit(maximum: min(descriptors.queries, budget.localDNSQueries)), loop: loop,
-            events: events)
+            limit: LocalDNSLimit(maximum: min(descriptors.queries, budget.flights)), loop: loop, events: events)
         reported = BadAddresses(clock: loop)
         let policy = composition.policy(Translation(settings.answers.dns64, found: .none))
         store = AnswerStore(
@@ -126,7 +125,7 @@ final class DNSService {
         limits.connections = descriptors.connections
         limits.encryptedConnections = min(descriptors.encrypted, budget.encrypted)
         limits.pending = budget.queries
-        limits.crowd = max(1, min(limits.crowd, descriptors.queries / 2, budget.localDNSQueries / 2))
+        limits.crowd = max(1, min(limits.crowd, descriptors.queries / 2, budget.flights / 2))
         limits.buffered = budget.buffered
         dnstap = Self.dnstap(settings, producers: sockets.dnstapProducers, events: events)
         server = Server(

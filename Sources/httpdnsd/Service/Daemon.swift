@@ -120,7 +120,7 @@ final class Daemon {
             """
             memory is limited to \(limit >> 20) MiB: the cache has \(cache >> 20) MiB\
             \(cache < settings.cache.memory ? " instead of \(settings.cache.memory >> 20)" : ""), \(memory.queries) queries may \
-            wait for an answer, \(memory.flights) questions and \(memory.localDNSQueries) queries to LocalDNS be under way
+            wait for an answer, \(memory.flights) questions be under way
             """)
     }
 

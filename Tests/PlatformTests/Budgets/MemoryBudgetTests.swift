@@ -7,8 +7,7 @@ import Testing
 
     /// Bytes of everything that a load may make the server hold.
     private func load(_ budget: MemoryBudget) -> Int {
-        budget.localDNSQueries * MemoryBudget.localDNSQuery + budget.flights * MemoryBudget.flight
-            + budget.queries * MemoryBudget.query + budget.buffered
+        budget.flights * MemoryBudget.flight + budget.queries * MemoryBudget.query + budget.buffered
     }
 
     @Test(arguments: [64, 128, 256, 512, 1_024, 4_096], [1, 16, 64, 8_192])
@@ -24,9 +23,8 @@ import Testing
     func `more memory is never less of anything`(limit: Int, cache: Int) {
         let (less, more) = (MemoryBudget(limit: limit, cache: cache), MemoryBudget(limit: limit * 2, cache: cache))
         #expect(less.cache(cache) <= more.cache(cache))
-        #expect(less.localDNSQueries <= more.localDNSQueries && less.flights <= more.flights)
-        #expect(less.queries <= more.queries && less.buffered <= more.buffered)
-        #expect(less.localDNSQueries > 0 && less.flights > 0 && less.queries > 0 && less.buffered > 0)
+        #expect(less.flights <= more.flights && less.queries <= more.queries && less.buffered <= more.buffered)
+        #expect(less.flights > 0 && less.queries > 0 && less.buffered > 0)
     }
 
     @Test(arguments: sizes, [Transport.tls, .https])
@@ -49,7 +47,7 @@ import Testing
     @Test func `without a limit every part has its most, and the cache what it is configured to`() {
         let budget = MemoryBudget(limit: nil, cache: 8 << 30)
         #expect(budget.cache(8 << 30) == 8 << 30)
-        #expect(budget.localDNSQueries == MemoryBudget.localDNSQueries && budget.flights == MemoryBudget.flights)
-        #expect(budget.queries == MemoryBudget.queries && budget.buffered == MemoryBudget.buffered)
+        #expect(budget.flights == MemoryBudget.flights && budget.queries == MemoryBudget.queries)
+        #expect(budget.buffered == MemoryBudget.buffered)
     }
 }

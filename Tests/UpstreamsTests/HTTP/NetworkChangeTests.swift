@@ -25,7 +25,7 @@ struct NetworkChangeTests {
         #expect(localDNS.backoffEnd(localDNS.servers[0]) != nil)
         localDNS.networkChanged()
         #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
-        #expect(localDNS.serversInOrder() == localDNS.servers)
+        #expect(try localDNS.choices().map(\.server) == localDNS.servers)
     }
 
     @Test @Loop func `a look-up under way restarts, at the servers of the new network`() async throws {
@@ -45,12 +45,12 @@ struct NetworkChangeTests {
         let clock = ManualClock()
         let server = try LocalDNSRawServer()
         let localDNS = makeLocalDNS([server], clock: clock)
-        localDNS.failed(localDNS.servers[0], began: clock.now)
+        localDNS.doubted(localDNS.servers[0], since: clock.now)
         await server.received(1)
         localDNS.networkChanged()
         await clock.advance(by: .seconds(2))
         #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
-        localDNS.failed(localDNS.servers[0], began: clock.now)
+        localDNS.doubted(localDNS.servers[0], since: clock.now)
         await clock.advance(by: .seconds(1))
         #expect(localDNS.backoffEnd(localDNS.servers[0]) != nil)
     }
@@ -102,7 +102,7 @@ struct NetworkChangeTests {
         let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
         let paths = deadPaths()
         let localDNS = LocalDNS(
-            servers: [LocalDNSServer(.v4(0x7f00_0001), port: server.port)], paths: paths,
+            groups: [[LocalDNSServer(.v4(0x7f00_0001), port: server.port)]], paths: paths,
             loop: LoopRunner.shared.loop, clock: ManualClock())
         let reply = await localDNS.ask(try question("a.example"))
         #expect(reply.results[.a] == .failure(.network("the interface that leads there has no carrier")))
@@ -136,7 +136,7 @@ struct LoopGuardTests {
         var isLooping = true
         var zone = Name.root
         private(set) lazy var localDNS = LocalDNS(
-            servers: [], zone: zone, loop: LoopRunner.shared.loop, clock: clock, report: { self.events.append($0) })
+            groups: [], zone: zone, loop: LoopRunner.shared.loop, clock: clock, report: { self.events.append($0) })
 
         /// A server that forwards to us, or answers by itself; names that are not probes are answered with its address.
         func server(loops: Bool) throws -> LocalDNSRawServer {

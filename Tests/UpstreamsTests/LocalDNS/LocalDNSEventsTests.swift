@@ -19,7 +19,7 @@ struct LocalDNSEventsTests {
         let raw: LocalDNSRawServer
         let server: LocalDNSServer
         private(set) lazy var localDNS = LocalDNS(
-            servers: [server], loop: LoopRunner.shared.loop, clock: clock
+            groups: [[server]], loop: LoopRunner.shared.loop, clock: clock
         ) { self.events.append($0) }
 
         init() throws {
@@ -27,7 +27,7 @@ struct LocalDNSEventsTests {
             server = LocalDNSServer(.v4(0x7f00_0001), port: raw.port)
         }
 
-        func fail() { localDNS.failed(server, began: clock.now) }
+        func fail() { localDNS.doubted(server, since: clock.now) }
 
         func answer(by server: LocalDNSServer) {
             localDNS.answered(server, Question(name: .root, type: .a), for: .machine)
@@ -80,7 +80,7 @@ struct LocalDNSEventsTests {
 
     @Test @Loop func `while no server can be found, those that worked for an earlier process are asked`() async throws {
         let clock = ManualClock()
-        let localDNS = LocalDNS(servers: [], loop: LoopRunner.shared.loop, clock: clock)
+        let localDNS = LocalDNS(groups: [], loop: LoopRunner.shared.loop, clock: clock)
         localDNS.findServers = { [] }
         let question = UpstreamQuestion(name: try Name("www.example.com"), types: [.a], deadline: clock.now)
         _ = await localDNS.ask(question)

@@ -148,7 +148,7 @@ struct LocalDNSFailoverTests {
 
     @Test @Loop func `a cancelled task ends at once and leaves no descriptor`() async throws {
         let server = try LocalDNSRawServer()
-        let limit = LocalDNSChannelLimit()
+        let limit = LocalDNSLimit()
         let localDNS = makeLocalDNS([server], limit: limit, clock: ManualClock())
         let asked = try question("a.example", types: [.a, .aaaa])
         let task = Task { @Loop in await localDNS.ask(asked) }
@@ -157,6 +157,6 @@ struct LocalDNSFailoverTests {
         task.cancel()
         #expect(await task.value == UpstreamReply(failure: .cancelled, types: [.a, .aaaa]))
         #expect(server.connectedDescriptors == 0)
-        #expect(limit.open == 0)
+        #expect(limit.count == 0)
     }
 }

@@ -46,10 +46,20 @@ final class LocalDNSRawServer {
     func send(_ reply: [UInt8], to query: RawQuery) {
         switch query.way {
         case .udp(let port): Self.send(reply, from: udp, toPort: port)
-        case .tcp(let connection):
-            let framed = [UInt8(reply.count >> 8), UInt8(reply.count & 0xff)] + reply
-            _ = Glibc.send(connection, framed, framed.count, Int32(MSG_NOSIGNAL))
+        case .tcp: sendRaw([UInt8(reply.count >> 8), UInt8(reply.count & 0xff)] + reply, to: query)
         }
+    }
+
+    /// Sends bytes as they are over the connection on which `query` came.
+    func sendRaw(_ bytes: [UInt8], to query: RawQuery) {
+        guard case .tcp(let connection) = query.way else { return }
+        _ = Glibc.send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+
+    /// Sends no more over the connection on which `query` came.
+    func hangUp(on query: RawQuery) {
+        guard case .tcp(let connection) = query.way else { return }
+        shutdown(connection, Int32(SHUT_WR))
     }
 
     /// Refuses datagrams from now on.

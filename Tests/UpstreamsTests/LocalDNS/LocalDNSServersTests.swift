@@ -1,5 +1,4 @@
 import DNSWire
-import Foundation
 import Testing
 
 @testable import Upstreams
@@ -24,8 +23,7 @@ import Testing
     }
 
     private func found(_ servers: LocalDNSServers) throws -> [String] {
-        var servers = servers
-        return try servers.find().servers.map(\.description)
+        try servers.find().map(\.description)
     }
 
     @Test func `the list of systemd-resolved comes first, then NetworkManager's, then resolv_conf`() throws {
@@ -52,7 +50,7 @@ import Testing
 
     @Test(arguments: ["127.0.0.1", "::1", "0.0.0.0", "::", "::ffff:127.0.0.1"])
     func `a resolv_conf that names only ourselves is an error that says what to write`(address: String) throws {
-        var servers = servers(resolvConf: "nameserver \(address)")
+        let servers = servers(resolvConf: "nameserver \(address)")
         let error = #expect(throws: LocalDNSServersError.self) { try servers.find() }
         #expect(
             error?.description
@@ -78,24 +76,6 @@ import Testing
         #expect(throws: LocalDNSServersError.self) {
             try found(servers(systemd: "nameserver 127.0.0.1", resolvConf: stub))
         }
-    }
-
-    @Test func `the last servers found are used when no list has any`() throws {
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let file = directory.appendingPathComponent("resolv.conf")
-        try "nameserver 192.0.2.1\nnameserver fe80::1\n".write(to: file, atomically: true, encoding: .utf8)
-        var servers = LocalDNSServers(
-            listeners: Self.loopback, resolvConf: file.path, systemdResolved: file.path + ".1",
-            networkManager: directory.path)
-        let first = try servers.find()
-        #expect(first.path == file.path)
-        #expect(first.skipped.map(\.line) == [2])
-        try "nameserver 127.0.0.1\n".write(to: file, atomically: true, encoding: .utf8)
-        let second = try servers.find()
-        #expect(second.servers == first.servers)
-        #expect(second.path == nil)
     }
 
     @Test func `the addresses of the interfaces hold loopback`() {

@@ -13,7 +13,7 @@ struct LocalDNSShareTests {
     @Loop
     private final class Bench {
         let clock = ManualClock()
-        let limit = LocalDNSChannelLimit(maximum: 4)
+        let limit = LocalDNSLimit(maximum: 4)
         let server: LocalDNSRawServer
         let localDNS: LocalDNS
         private(set) var results: [String: UpstreamResult] = [:]
@@ -27,7 +27,7 @@ struct LocalDNSShareTests {
 
         /// Has a probe answered, so that none is sent in the next seconds.
         func probe() async {
-            localDNS.failed(localDNS.servers[0], began: clock.now)
+            localDNS.doubted(localDNS.servers[0], since: clock.now)
             await server.received(1)
             await repliesArrive(on: clock)
         }
@@ -51,13 +51,13 @@ struct LocalDNSShareTests {
     }
 
     @Test @Loop func `one client may have all, and one query more fails while the others are young`() async throws {
-        #expect(LocalDNSChannelLimit().maximum == 1_024)
+        #expect(LocalDNSLimit().maximum == 1_024)
         let bench = try Bench()
         try await bench.flood(["n1.example", "n2.example", "n3.example", "n4.example"], from: "192.0.2.66")
         await bench.clock.advance(by: .milliseconds(399))
         try await bench.begin("a.example", from: "192.0.2.66").value
         #expect(bench.hasFailed("a.example"))
-        #expect(bench.results.count == 1 && bench.limit.open == 4)
+        #expect(bench.results.count == 1 && bench.limit.count == 4)
     }
 
     @Test @Loop func `a client that asks for names without answers delays no other client's answer`() async throws {
@@ -84,16 +84,16 @@ struct LocalDNSShareTests {
         #expect(addresses(bench.results["a.example"]) == ["192.0.2.1"])
     }
 
-    @Test @Loop func `first queries of other questions displace repeats, which do not end their own`() async throws {
+    @Test @Loop func `other questions displace queries that were repeated, and end no question by it`() async throws {
         let bench = try Bench()
         await bench.probe()
         try await bench.flood(["n1.example", "n2.example"], from: "192.0.2.1")
         await bench.clock.advance(by: .milliseconds(400))
         await bench.server.received(5)
-        #expect(bench.limit.open == 4)
+        #expect(bench.limit.count == 4)
         try await bench.flood(["n3.example", "n4.example"], from: "192.0.2.1")
-        #expect(bench.limit.open == 4 && bench.results.isEmpty)
-        for query in bench.server.questions.prefix(2) {
+        #expect(bench.limit.count == 4 && bench.results.isEmpty)
+        for query in bench.server.questions[2..<4] {
             bench.server.send(query.reply([rawRecord(1, rawGood)]), to: query)
         }
         while bench.results.count < 2 { await bench.clock.advance(by: .zero) }
@@ -117,16 +117,16 @@ struct LocalDNSShareTests {
     }
 
     @Test @Loop func `the networks of one IPv6 /48 cannot hold all queries, not even with one each`() {
-        let limit = LocalDNSChannelLimit(maximum: 1_024)
+        let limit = LocalDNSLimit(maximum: 1_024)
         let now = ManualClock().now
         var displaced = 0
         func enter(_ address: IPAddress) -> Bool {
             limit.enter(for: ClientNetwork(address), isOnly: true, at: now) { displaced += 1 } != nil
         }
         for number in 0..<2_000 { _ = enter(.v6(UInt128(0x2001_0db8_0000_0000 + UInt64(number)) << 64)) }
-        #expect(limit.open == 1_024)
+        #expect(limit.count == 1_024)
         displaced = 0
         for number in UInt32(0)..<40 { #expect(enter(.v4(0xc000_0200 + number))) }
-        #expect(displaced == 40 && limit.open == 1_024)
+        #expect(displaced == 40 && limit.count == 1_024)
     }
 }

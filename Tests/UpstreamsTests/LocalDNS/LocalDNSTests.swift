@@ -145,7 +145,7 @@ struct LocalDNSTests {
                 ]
         }
         let localDNS = LocalDNS(
-            servers: [LocalDNSServer(.v4(0x7f00_0001), port: server.port)], maxTTL: .seconds(30),
+            groups: [[LocalDNSServer(.v4(0x7f00_0001), port: server.port)]], maxTTL: .seconds(30),
             loop: LoopRunner.shared.loop, clock: ManualClock())
         let found = await localDNS.ask(try question("www.example")).results[.a]
         let denied = await localDNS.ask(try question("slow.example")).results[.a]
@@ -209,10 +209,10 @@ struct LocalDNSTests {
 
 @Loop
 func makeLocalDNS(
-    _ servers: [LocalDNSRawServer], limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), clock: (any LoopClock)? = nil
+    _ servers: [LocalDNSRawServer], limit: LocalDNSLimit = LocalDNSLimit(), clock: (any LoopClock)? = nil
 ) -> LocalDNS {
     LocalDNS(
-        servers: servers.map { LocalDNSServer(.v4(0x7f00_0001), port: $0.port) }, limit: limit,
+        groups: [servers.map { LocalDNSServer(.v4(0x7f00_0001), port: $0.port) }], limit: limit,
         loop: LoopRunner.shared.loop, clock: clock)
 }
 

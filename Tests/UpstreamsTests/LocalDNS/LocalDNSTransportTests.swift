@@ -97,7 +97,7 @@ struct LocalDNSTransportTests {
         let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
         let clock = ManualClock()
         let localDNS = LocalDNS(
-            servers: [LocalDNSServer(.v4(0x7f00_0001), port: server.port, usesTCP: true)],
+            groups: [[LocalDNSServer(.v4(0x7f00_0001), port: server.port, usesTCP: true)]],
             loop: LoopRunner.shared.loop, clock: clock)
         #expect(try await isTCPInQueries(for: 2, to: server, at: localDNS) == [true, true])
         server.answer = { _ in [] }

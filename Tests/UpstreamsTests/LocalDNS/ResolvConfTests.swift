@@ -19,26 +19,16 @@ import Testing
     func `servers are read as the C library reads them`(text: String, servers: [String]) {
         let conf = ResolvConf(text.utf8)
         #expect(conf.servers.map(\.description) == servers)
-        #expect(conf.skipped.isEmpty)
     }
 
     @Test(arguments: [
-        ("nameserver", "no address"),
-        ("nameserver dns.example", "not an IP address: dns.example"),
-        ("nameserver 192.0.2.256", "not an IP address: 192.0.2.256"),
-        ("nameserver 192.0.2.53:5353", "not an IP address: 192.0.2.53:5353"),
-        ("nameserver fe80::1", "fe80::1 is link-local and names no interface"),
-        ("nameserver fe80::1%", "not the name of an interface: "),
-        ("nameserver fe80::1%0", "there is no interface with the number 0"),
-        ("nameserver fe80::1%4294967295", "there is no interface with the number 4294967295"),
-        ("nameserver fe80::1%4294967296", "there is no interface with the number 4294967295"),
-        ("nameserver fe80::1%a-name-that-is-too-long", "not the name of an interface: a-name-that-is-too-long"),
-        ("nameserver \u{1b}[31m", "not an IP address: ?[31m"),
+        "nameserver", "nameserver dns.example", "nameserver 192.0.2.256", "nameserver 192.0.2.53:5353",
+        "nameserver fe80::1", "nameserver fe80::1%", "nameserver fe80::1%0", "nameserver fe80::1%4294967295",
+        "nameserver fe80::1%4294967296", "nameserver fe80::1%a-name-that-is-too-long", "nameserver \u{1b}[31m",
     ])
-    func `a server that cannot be used is skipped, with its line and the reason`(text: String, reason: String) {
-        let conf = ResolvConf("\n\(text)\nnameserver 192.0.2.53\n".utf8)
-        #expect(conf.skipped == [ResolvConf.Skipped(line: 2, reason: reason)])
-        #expect(conf.servers.map(\.description) == ["192.0.2.53:53"])
+    func `a server that cannot be used is skipped`(text: String) {
+        #expect(
+            ResolvConf("\n\(text)\nnameserver 192.0.2.53\n".utf8).servers.map(\.description) == ["192.0.2.53:53"])
     }
 
     @Test(arguments: [

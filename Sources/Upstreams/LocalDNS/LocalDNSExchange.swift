@@ -1,0 +1,196 @@
+import DNSResolver
+import DNSWire
+import Glibc
+import Platform
+package import Scheduling
+
+/// One query to one server, on a socket of its own.
+///
+/// The kernel chooses the socket's port at random, and passes on only what comes from the server's address and port.
+/// Over UDP the caller examines each datagram, and the exchange listens until one is accepted; over TCP it ends with the
+/// first message (RFC 7766 section 8).
+@Loop
+final class LocalDNSExchange {
+    /// The most bytes of one read: more than any requested size of a datagram.
+    private nonisolated static let readSize = 4_096
+    /// Reads in one turn of the loop.
+    private nonisolated static let readsPerTurn = 16
+
+    private let query: [UInt8]
+    private let isStream: Bool
+    private let accepts: @Loop ([UInt8]) -> Bool
+    private let onEnd: @Loop (Result<[UInt8], UpstreamFailure>) -> Void
+    /// Nil once it has ended.
+    private var socket: Descriptor?
+    private var watch: Watch?
+    private var isSent = false
+    /// What a stream has brought: the length of a message, and its beginning.
+    private var received: [UInt8] = []
+
+    /// Opens the socket, and over UDP sends the query.
+    ///
+    /// - Parameters:
+    ///   - accepts: over UDP, whether a datagram is the response; while none is, the exchange continues.
+    ///   - onEnd: called once, not before this returns, unless the exchange is closed before; the socket is closed then.
+    /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.network` without a route.
+    init(
+        _ query: [UInt8], to server: LocalDNSServer, over transport: Transport, on loop: EventLoop,
+        accepts: @escaping @Loop ([UInt8]) -> Bool,
+        onEnd: @escaping @Loop (Result<[UInt8], UpstreamFailure>) -> Void
+    ) throws(UpstreamFailure) {
+        self.query = query
+        self.accepts = accepts
+        self.onEnd = onEnd
+        isStream = transport == .tcp
+        let opened = try Self.open(server, isStream: isStream)
+        let number = opened.number
+        socket = consume opened
+        if !isStream { try send(query) }
+        do {
+            watch = try loop.watch(number, for: isStream ? .writable : .readable) { [weak self] _ in self?.serve() }
+        } catch {
+            throw .overloaded("no socket for LocalDNS: \(error.reason)")
+        }
+    }
+
+    private static func open(_ server: LocalDNSServer, isStream: Bool) throws(UpstreamFailure) -> Descriptor {
+        let scope = server.interface.map { unsafe if_nametoindex($0) } ?? 0
+        let address = SocketAddress(server.address, port: server.port, scope: scope)
+        let kind = (isStream ? SOCK_STREAM : SOCK_DGRAM).rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
+        let number = Glibc.socket(address.family == .ipv4 ? AF_INET : AF_INET6, Int32(kind), 0)
+        guard number >= 0 else { throw failure("socket") }
+        let opened = Descriptor(owning: number)
+        if let interface = server.interface {
+            // Without the right to bind it, the routes decide; for a link-local address its scope does.
+            _ = unsafe setsockopt(number, SOL_SOCKET, SO_BINDTODEVICE, interface, socklen_t(interface.utf8.count))
+        }
+        guard unsafe address.withSockaddr({ unsafe connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
+            throw failure("connect")
+        }
+        return opened
+    }
+
+    /// The failure of the system call that just returned; clients may see it.
+    private static func failure(_ operation: String) -> UpstreamFailure {
+        if let shortage = HTTPSocket.shortage(errno) { return .overloaded("no socket for LocalDNS: \(shortage)") }
+        return .network(errno == ECONNREFUSED ? "no connection" : SystemError.last(operation).description)
+    }
+
+    private func send(_ bytes: [UInt8]) throws(UpstreamFailure) {
+        guard let number = socket?.number else { return }
+        let count = unsafe Glibc.send(number, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+        guard count >= 0 else { throw Self.failure("send") }
+        // So few bytes fit into any socket's buffer.
+        guard count == bytes.count else { throw .network("the server takes nothing") }
+        isSent = true
+    }
+
+    private func serve() {
+        guard isSent else {
+            do throws(UpstreamFailure) {
+                try send([UInt8(truncatingIfNeeded: query.count >> 8), UInt8(truncatingIfNeeded: query.count)] + query)
+                watch?.update(.readable)
+            } catch {
+                end(.failure(error))
+            }
+            return
+        }
+        for _ in 0..<Self.readsPerTurn {
+            // Also `accepts` may have closed it.
+            guard let number = socket?.number else { return }
+            var count = 0
+            let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Self.readSize) { buffer, length in
+                count = unsafe recv(number, buffer.baseAddress, buffer.count, 0)
+                length = max(0, count)
+            }
+            if count < 0 {
+                if errno == EAGAIN { return }
+                if errno != EINTR { return end(.failure(Self.failure("receive"))) }
+            } else if !isStream {
+                if accepts(bytes) { return end(.success(bytes)) }
+            } else if count == 0 {
+                return end(.failure(.network("the connection was closed")))
+            } else {
+                received += bytes
+                let length = received.count < 2 ? .max : 2 + Int(received[0]) << 8 + Int(received[1])
+                if received.count >= length { return end(.success(Array(received[2..<length]))) }
+            }
+        }
+    }
+
+    private func end(_ outcome: Result<[UInt8], UpstreamFailure>) {
+        close()
+        onEnd(outcome)
+    }
+
+    /// Ends the exchange, and closes the socket; nothing is reported any more.
+    func close() {
+        watch?.cancel()
+        watch = nil
+        socket = nil
+    }
+}
+
+/// Limits the number of outstanding queries, of one `LocalDNS` or of several that share the limit.
+///
+/// Each has a descriptor. The rule is `FairShare`'s. A network that would itself have the most displaces its own oldest
+/// query, once that has been without a response for so long that an answer is unlikely, by the first query of a lookup:
+/// so names that are answered have priority over names that are not, and over repeats.
+@Loop
+package final class LocalDNSLimit: Sendable {
+    /// The longest wait for a server that does not respond before the next one is queried; after it a query may be
+    /// displaced by another one of its own network.
+    nonisolated static let patience = Duration.milliseconds(400)
+
+    /// The most outstanding queries. Default 1,024.
+    package nonisolated let maximum: Int
+    private var shares: FairShare
+    private var queries: [FairShare.Ticket: (began: Instant, displace: @Loop () -> Void)] = [:]
+
+    package nonisolated init(maximum: Int = 1_024) {
+        self.maximum = maximum
+        shares = FairShare(capacity: maximum)
+    }
+
+    /// The number of outstanding queries.
+    package var count: Int { shares.count }
+
+    /// Why a query is not sent.
+    nonisolated var failure: UpstreamFailure { .overloaded("\(maximum) queries to LocalDNS are under way") }
+
+    /// Whether `enter` would add a query now.
+    func hasRoom(for network: ClientNetwork, isOnly: Bool, at now: Instant) -> Bool {
+        !shares.isFull || leaving(for: network, isOnly: isOnly, at: now) != nil
+    }
+
+    /// Adds a query; nil when the limit is reached and none can be displaced.
+    ///
+    /// - Parameters:
+    ///   - isOnly: whether it is the only outstanding query of its lookup.
+    ///   - displace: called when the query is displaced; then it has left.
+    func enter(
+        for network: ClientNetwork, isOnly: Bool, at now: Instant, displace: @escaping @Loop () -> Void
+    ) -> FairShare.Ticket? {
+        if shares.isFull {
+            guard let leaving = leaving(for: network, isOnly: isOnly, at: now) else { return nil }
+            let displaced = queries[leaving]
+            leave(leaving)
+            displaced?.displace()
+        }
+        let ticket = shares.add(for: network)
+        queries[ticket] = (now, displace)
+        return ticket
+    }
+
+    private func leaving(for network: ClientNetwork, isOnly: Bool, at now: Instant) -> FairShare.Ticket? {
+        if let ticket = shares.yielding(to: network) { return ticket }
+        guard isOnly, let own = shares.first(of: network), let query = queries[own] else { return nil }
+        return now - query.began >= Self.patience ? own : nil
+    }
+
+    /// Removes a query.
+    func leave(_ ticket: FairShare.Ticket) {
+        shares.remove(ticket)
+        queries[ticket] = nil
+    }
+}
