@@ -1,4 +1,5 @@
 package import CCurl
+import Glibc
 
 /// The owner of one libcurl easy handle: options, and the state of one transfer at a time.
 ///
@@ -65,4 +66,74 @@ package import CCurl
         var value: curl_off_t = 0
         return unsafe ccurl_get_offset(pointer, info, &value) == CURLE_OK ? Int64(value) : nil
     }
+}
+
+/// An option that libcurl rejected, or a handle that it could not create.
+package struct CurlError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// libcurl's error code.
+    package let code: UInt32
+
+    init(_ code: CURLcode) { self.code = code.rawValue }
+
+    /// libcurl's general text for the code; it contains nothing of the request.
+    package var description: String { unsafe String(cString: curl_easy_strerror(CURLcode(rawValue: code))) }
+}
+
+/// Throws unless `code` is success.
+package func checked(_ code: CURLcode) throws(CurlError) {
+    guard code == CURLE_OK else { throw CurlError(code) }
+}
+
+/// Throws unless `code` is success.
+func checked(_ code: CURLMcode) throws(CurlError) {
+    guard code == CURLM_OK else { throw CurlError(CURLE_FAILED_INIT) }
+}
+
+/// libcurl's global initialization, done once in a process by the first access; false if it failed.
+///
+/// Not thread-safe in older releases of its TLS library, and it changes the environment: the first provider does it
+/// when it is created, before other threads start.
+let curlIsReady: Bool = {
+    // libcurl would write the keys of every TLS connection to the file named there, and open it at once.
+    unsafe unsetenv("SSLKEYLOGFILE")
+    return curl_global_init(ccurl_global_default) == CURLE_OK
+}()
+
+/// The owner of a libcurl list of texts.
+@safe package struct CurlList: ~Copyable {
+    package let pointer: UnsafeMutablePointer<curl_slist>?
+
+    /// Copies `texts`; an empty collection makes no list.
+    package init(_ texts: some Collection<String>) throws(CurlError) {
+        var list: UnsafeMutablePointer<curl_slist>?
+        for text in texts {
+            guard let longer = unsafe curl_slist_append(list, text) else {
+                unsafe curl_slist_free_all(list)
+                throw CurlError(CURLE_OUT_OF_MEMORY)
+            }
+            unsafe list = unsafe longer
+        }
+        unsafe pointer = unsafe list
+    }
+
+    deinit { unsafe curl_slist_free_all(pointer) }
+}
+
+/// The owner of a parsed URL: a URL given as text is parsed and reassembled by libcurl for each transfer.
+@safe struct CurlURL: ~Copyable {
+    /// For libcurl; valid as long as this owner lives.
+    let pointer: OpaquePointer
+
+    /// - Throws: for an invalid URL, and for one with a user.
+    init(_ text: String) throws(CurlError) {
+        guard curlIsReady, let pointer = unsafe curl_url() else { throw CurlError(CURLE_OUT_OF_MEMORY) }
+        let flags = UInt32(CURLU_PATH_AS_IS | CURLU_DISALLOW_USER)
+        guard unsafe curl_url_set(pointer, CURLUPART_URL, text, flags) == CURLUE_OK else {
+            unsafe curl_url_cleanup(pointer)
+            throw CurlError(CURLE_URL_MALFORMAT)
+        }
+        unsafe self.pointer = unsafe pointer
+    }
+
+    deinit { unsafe curl_url_cleanup(pointer) }
 }

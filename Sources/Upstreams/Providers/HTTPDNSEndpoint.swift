@@ -9,7 +9,7 @@ import Scheduling
 final class HTTPDNSEndpoint: Endpoint {
     /// One query to one address of a service: a request and its reply, sent again once if our clock has to be corrected.
     @Loop
-    fileprivate final class Attempt: Cancellable {
+    fileprivate final class SentQuestion: Cancellable {
         let question: UpstreamQuestion
         /// The query in the service's terms.
         let asked: ProviderQuestion
@@ -156,7 +156,7 @@ final class HTTPDNSEndpoint: Endpoint {
         _ question: UpstreamQuestion, onNewConnection: Bool, delayed: (@Loop () -> Void)? = nil,
         done: @escaping @Loop (UpstreamReply) -> Void
     ) -> any Cancellable {
-        let attempt = Attempt(
+        let attempt = SentQuestion(
             question, clientSubnet: clientSubnet.reported(for: question.clientNetwork),
             onNewConnection: onNewConnection, at: self, began: loop.now, delayed: delayed, done: done)
         send(attempt)
@@ -176,7 +176,7 @@ final class HTTPDNSEndpoint: Endpoint {
     // MARK: An attempt
 
     /// Sends its request: a second time when the service has reported that our clock is wrong.
-    private func send(_ attempt: Attempt) {
+    private func send(_ attempt: SentQuestion) {
         if let reason = account.refusal {
             account.refused()
             return end(attempt, .rejected(reason))
@@ -196,12 +196,12 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     /// Ends an attempt at the end of the turn: its caller is not ready for the result before.
-    private func end(_ attempt: Attempt, _ failure: UpstreamFailure) {
+    private func end(_ attempt: SentQuestion, _ failure: UpstreamFailure) {
         loop.atTurnEnd { attempt.finish(UpstreamReply(failure: failure, types: attempt.question.types)) }
     }
 
     /// Called with the result of an attempt's request.
-    private func received(_ result: Result<HTTPResponse, UpstreamFailure>, of attempt: Attempt) {
+    private func received(_ result: Result<HTTPResponse, UpstreamFailure>, of attempt: SentQuestion) {
         switch result {
         case .success(let response):
             noteTime(of: response)

@@ -1,7 +1,7 @@
 import CCurl
-import Glibc
 package import DNSResolver
 package import DNSWire
+import Glibc
 package import Platform
 package import Scheduling
 
@@ -17,7 +17,7 @@ package import Scheduling
     private let loop: EventLoop
     /// libcurl's state, made for the first handshake and reused: the trust anchors are read once.
     private var engine: Engine?
-    private var attempts: [UnsafeMutableRawPointer: Attempt] = unsafe [:]
+    private var attempts: [UnsafeMutableRawPointer: CertificateHandshake] = unsafe [:]
 
     /// - Parameters:
     ///   - caFile: a PEM file of trust anchors; the system's file except in tests.
@@ -61,7 +61,7 @@ package import Scheduling
     /// Makes the attempt, created after the cancellation handler is installed, reachable from that handler.
     @Loop
     private final class Started {
-        var attempt: Attempt?
+        var attempt: CertificateHandshake?
 
         nonisolated init() {}
     }
@@ -81,9 +81,9 @@ package import Scheduling
 
     private func begin(
         _ address: SocketAddress, _ host: String, _ continuation: CheckedContinuation<HandshakeOutcome, Never>
-    ) throws(CurlError) -> Attempt {
+    ) throws(CurlError) -> CertificateHandshake {
         let engine = if let engine { engine } else { try makeEngine() }
-        let attempt = try Attempt(
+        let attempt = try CertificateHandshake(
             address, host, authorities: authorities, sockets: engine.sockets, continuation)
         unsafe try engine.multi.add(attempt.easy.pointer)
         unsafe attempts[attempt.easy.pointer] = attempt
@@ -107,7 +107,8 @@ package import Scheduling
         }
     }
 
-    private func outcome(_ code: CURLcode, of attempt: Attempt, _ sockets: HTTPSockets) -> HandshakeOutcome {
+    private func outcome(_ code: CURLcode, of attempt: CertificateHandshake, _ sockets: HTTPSockets) -> HandshakeOutcome
+    {
         switch code {
         case CURLE_OK: attempt.seen.isOutOfDate ? .wrongTime("the certificate is out of date") : .verified
         case CURLE_PEER_FAILED_VERIFICATION:
@@ -130,7 +131,7 @@ package import Scheduling
 
     /// Whether there is no route to the address. EHOSTUNREACH alone does not decide it: a router also sends ICMP
     /// "administratively prohibited" for a server's closed port, and then the kernel has a route.
-    private func isUnreachable(_ attempt: Attempt) -> Bool {
+    private func isUnreachable(_ attempt: CertificateHandshake) -> Bool {
         switch attempt.easy.long(CURLINFO_OS_ERRNO).map(Int32.init(truncatingIfNeeded:)) {
         case ENETUNREACH, ENETDOWN, EADDRNOTAVAIL: true
         case EHOSTUNREACH, EACCES, EINVAL: !paths.hasRoute(to: attempt.address)
@@ -138,7 +139,7 @@ package import Scheduling
         }
     }
 
-    private func end(_ attempt: Attempt, _ outcome: HandshakeOutcome) {
+    private func end(_ attempt: CertificateHandshake, _ outcome: HandshakeOutcome) {
         guard unsafe attempts.removeValue(forKey: attempt.easy.pointer) != nil else { return }
         unsafe engine?.multi.remove(attempt.easy.pointer)
         attempt.end(outcome)
@@ -151,7 +152,7 @@ package import Scheduling
 
 /// One handshake in progress.
 @Loop
-private final class Attempt {
+private final class CertificateHandshake {
     let easy: CurlEasy
     let address: IPAddress
     let seen: SeenCertificate
@@ -210,5 +211,22 @@ private final class Attempt {
         timer?.cancel()
         timer = nil
         continuation.take()?.resume(returning: outcome)
+    }
+}
+
+extension Name {
+    /// The name as a host in a URL that libcurl takes unchanged; nil where it would read something else into it: an
+    /// escape, a numeric address, characters not allowed in a host.
+    var urlHost: String? {
+        guard let last = labels.last, let initial = last.first, !(0x30...0x39).contains(initial) else { return nil }
+        let isPlain = labels.allSatisfy { label in
+            label.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "_"): true
+                default: false
+                }
+            }
+        }
+        return isPlain ? description : nil
     }
 }

@@ -206,3 +206,46 @@ import Scheduling
         return unsafe SSL_SESSION_is_resumable(pointer) == 1 ? session : nil
     }
 }
+
+/// The name or address that a server's certificate must be for (RFC 9525).
+///
+/// It must equal one of the certificate's subject alternative names. The subject's common name is ignored, also when
+/// there are no alternative names: libcurl by default would accept it.
+enum CertificateName {
+    /// Makes a verification require `host`.
+    ///
+    /// - Parameters:
+    ///   - host: a name, or an address as text. A wildcard in the certificate stands for one whole label.
+    ///   - verification: an `X509_VERIFY_PARAM` of a context, or of a connection before its handshake.
+    /// - Returns: false for a host that no certificate can be for.
+    static func require(_ host: String, in verification: OpaquePointer?) -> Bool {
+        if IPAddress(host) != nil { return unsafe X509_VERIFY_PARAM_set1_ip_asc(verification, host) == 1 }
+        unsafe X509_VERIFY_PARAM_set_hostflags(
+            verification, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
+        return unsafe X509_VERIFY_PARAM_set1_host(verification, host, 0) == 1
+    }
+}
+
+/// A session of a finished handshake, to resume in the next one, which saves a round trip (RFC 8446 section 2.2).
+///
+/// On resumption the server presents no certificate: a session is not used for longer than a connection may live, nor
+/// when the file of trust anchors has changed.
+@safe final class TLSSession {
+    /// Owned.
+    let pointer: OpaquePointer
+    /// `TLSAuthorities.reading` of the trust anchors under which its certificate was valid.
+    let authorities: Int
+    /// When a certificate was last verified.
+    let verified: Instant
+
+    /// Takes ownership of `pointer`.
+    init(owning pointer: OpaquePointer, under authorities: Int, verified: Instant) {
+        unsafe self.pointer = unsafe pointer
+        self.authorities = authorities
+        self.verified = verified
+    }
+
+    deinit { unsafe SSL_SESSION_free(pointer) }
+
+    func isUsable(at now: Instant) -> Bool { now - verified < .seconds(HTTPLimits.connectionLifetime) }
+}
