@@ -14,6 +14,7 @@ COPY . .
 RUN swift build -c release --static-swift-stdlib --product httpdnsd \
     && install --strip -D "$(swift build -c release --static-swift-stdlib --show-bin-path)/httpdnsd" \
         /image/usr/local/bin/httpdnsd \
+    && scripts/hardened /image/usr/local/bin/httpdnsd \
     # Port 53 is all that a user other than root may not bind: the right to it goes with the file.
     && setcap cap_net_bind_service=+ep /image/usr/local/bin/httpdnsd
 COPY conf/container.toml /image/etc/httpdnsd/httpdnsd.toml

@@ -4,7 +4,8 @@ import Testing
 /// The fuzz targets, by the names of their files and of the folders of their corpora.
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "CacheBlocks": fuzzCacheBlocks, "Certificate": fuzzCertificate, "ControlRequest": fuzzControlRequest,
-    "DatagramSlots": fuzzDatagramSlots, "DoHJSONReply": fuzzDoHJSONReply, "DoHReply": fuzzDoHReply,
+    "DatagramSlots": fuzzDatagramSlots, "Dnstap": fuzzDnstap, "DoHJSONReply": fuzzDoHJSONReply,
+    "DoHReply": fuzzDoHReply,
     "FrameBuffer": fuzzFrameBuffer, "HTTP1Reader": fuzzHTTP1Reader, "HTTP2ServerSession": fuzzHTTP2ServerSession,
     "HTTP2Session": fuzzHTTP2Session, "HTTPReply": fuzzHTTPReply, "HTTPTunnel": fuzzHTTPTunnel,
     "HostsFile": fuzzHostsFile, "JSONReader": fuzzJSONReader, "LocalDNSReply": fuzzLocalDNSReply,

@@ -57,31 +57,18 @@ union descriptors {
     unsigned char bytes[CMSG_SPACE(CLINUX_DESCRIPTORS_MAX * sizeof(int))];
 };
 
-int clinux_notify(const char *path, const char *message, const int *descriptors, int count) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t length = strlen(path);
-    if (length >= sizeof address.sun_path)
-        return -ENAMETOOLONG;
+/// Sends one message, to `name` or, with none, to what the socket is connected to. Returns 0 or -errno.
+static int send_notice(
+    int descriptor, const struct sockaddr_un *name, size_t name_length, const char *message, const int *descriptors,
+    int count) {
     if (count < 0 || count > CLINUX_DESCRIPTORS_MAX)
         return -EINVAL;
-    memcpy(address.sun_path, path, length);
-    // An abstract name begins with a zero byte, and has no terminator: its length delimits it.
-    bool is_abstract = path[0] == '@';
-    if (is_abstract)
-        address.sun_path[0] = '\0';
-    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | (count == 0 ? SOCK_NONBLOCK : 0), 0);
-    if (descriptor < 0)
-        return -errno;
     const struct timeval patience = {.tv_sec = 1};
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     union descriptors control = {0};
     struct iovec text = {.iov_base = (void *)message, .iov_len = strlen(message)};
     struct msghdr header = {
-        .msg_name = &address,
-        .msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (is_abstract ? 0 : 1)),
-        .msg_iov = &text,
-        .msg_iovlen = 1,
-    };
+        .msg_name = (void *)name, .msg_namelen = (socklen_t)name_length, .msg_iov = &text, .msg_iovlen = 1};
     if (count > 0) {
         const size_t size = (size_t)count * sizeof(int);
         header.msg_control = &control;
@@ -89,10 +76,30 @@ int clinux_notify(const char *path, const char *message, const int *descriptors,
         control.header = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(size)};
         memcpy(CMSG_DATA(&control.header), descriptors, size);
     }
-    ssize_t sent = sendmsg(descriptor, &header, MSG_NOSIGNAL);
-    int failed = sent < 0 ? errno : 0;
+    return sendmsg(descriptor, &header, MSG_NOSIGNAL | (count == 0 ? MSG_DONTWAIT : 0)) < 0 ? -errno : 0;
+}
+
+int clinux_notify(const char *path, const char *message, const int *descriptors, int count) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strlen(path);
+    if (length >= sizeof address.sun_path)
+        return -ENAMETOOLONG;
+    memcpy(address.sun_path, path, length);
+    // An abstract name begins with a zero byte, and has no terminator: its length delimits it.
+    bool is_abstract = path[0] == '@';
+    if (is_abstract)
+        address.sun_path[0] = '\0';
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0)
+        return -errno;
+    length += offsetof(struct sockaddr_un, sun_path) + (is_abstract ? 0 : 1);
+    int result = send_notice(descriptor, &address, length, message, descriptors, count);
     close(descriptor);
-    return -failed;
+    return result;
+}
+
+int clinux_pass(int descriptor, const char *message, const int *descriptors, int count) {
+    return send_notice(descriptor, NULL, 0, message, descriptors, count);
 }
 
 int clinux_receive_notice(int descriptor, char *text, size_t size, int *descriptors, int *count) {

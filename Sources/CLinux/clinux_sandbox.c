@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
+#include <linux/openat2.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -79,4 +80,14 @@ int clinux_ruleset_enforce(int ruleset) {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return -errno;
     return syscall(SYS_landlock_restrict_self, ruleset, 0) ? -errno : 0;
+}
+
+int clinux_open_in_root(int root, const char *path, int flags) {
+    struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC), .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    // The kernel asks for another attempt when a folder was renamed meanwhile.
+    for (int attempt = 0;; attempt++) {
+        long descriptor = syscall(SYS_openat2, root, path, &how, sizeof how);
+        if (descriptor >= 0 || errno != EAGAIN || attempt == 9)
+            return descriptor < 0 ? -errno : (int)descriptor;
+    }
 }

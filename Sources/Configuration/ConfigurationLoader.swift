@@ -1,8 +1,12 @@
+import Platform
+
 /// A configuration that can be used, and what the user should know about it.
 package struct LoadedConfiguration: Equatable, Sendable {
     package var configuration: Configuration
     /// Sorted by line, those without one at the end; then those about other files that it names.
     package var warnings: [Diagnostic]
+    /// The keys whose secret the file holds itself.
+    var secrets: [String] = []
 }
 
 extension Configuration {
@@ -27,7 +31,25 @@ extension Configuration {
         } catch {
             throw ConfigurationError(diagnostics: [Diagnostic(file: path, message: error.text)])
         }
-        return try parse(bytes: bytes, file: path, environment: try variables.read())
+        var loaded = try parse(bytes: bytes, file: path, environment: try variables.read())
+        loaded.warnings += exposed(loaded, path, variables)
+        return loaded
+    }
+
+    /// What is said of the file, of that of its variables and of the certificate's key when others can read the secrets in
+    /// them, or change them.
+    private static func exposed(_ loaded: LoadedConfiguration, _ path: String, _ variables: Variables) -> [Diagnostic] {
+        var found: [Diagnostic] = []
+        if let access = PublicAccess(of: path) {
+            let holds = loaded.secrets.first.map { "holds secrets, such as \($0), and " } ?? ""
+            if let danger = access.danger, access.writes || !loaded.secrets.isEmpty {
+                found.append(Diagnostic(file: path, message: holds + danger))
+            }
+        }
+        for file in [variables.file, loaded.configuration.listen.key].compactMap(\.self) where !file.isEmpty {
+            if let danger = PublicAccess(of: file)?.danger { found.append(Diagnostic(file: file, message: danger)) }
+        }
+        return found
     }
 
     /// Reads only some tables of a file, for commands that need no more: the rest may be wrong, or hold variables that are
@@ -92,6 +114,7 @@ extension Configuration {
         }
         configuration.lines = ListLines(reading.lines)
         return LoadedConfiguration(
-            configuration: configuration, warnings: Diagnostic.sorted(reading.warnings) + reading.furtherWarnings)
+            configuration: configuration, warnings: Diagnostic.sorted(reading.warnings) + reading.furtherWarnings,
+            secrets: reading.secrets.map(\.description))
     }
 }

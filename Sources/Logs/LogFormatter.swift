@@ -40,7 +40,7 @@ final class LogFormatter: Sendable {
         let body =
             isJSON.load(ordering: .relaxed)
             ? Self.json(level, message, fields, time)
-            : (isJournal ? "" : "\(time) \(level): ") + LogText.escaped(message)
+            : (isJournal ? "" : "\(time) \(level): ") + VisibleText(message).description
         return Array((prefix + body + "\n").utf8)
     }
 

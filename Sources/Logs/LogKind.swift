@@ -15,6 +15,8 @@ package enum LogKind: String, CaseIterable, Sendable {
     case startAuthorities = "start.authorities"
     case startControlSocket = "start.control_socket"
     case startMonitor = "start.monitor"
+    case startUser = "start.user"
+    case startRoot = "start.root"
     case startSandbox = "start.sandbox"
     case serviceManager = "service_manager"
     case startFailed = "start.failed"
@@ -105,7 +107,7 @@ package enum LogKind: String, CaseIterable, Sendable {
 
     package var level: Logger.Level {
         switch self {
-        case .startMemory, .startSandbox, .startSocketsAdopted, .query, .diskLoaded, .providerAddresses,
+        case .startMemory, .startUser, .startSandbox, .startSocketsAdopted, .query, .diskLoaded, .providerAddresses,
             .providerBilled:
             .info
         case .stop, .startSocketsClosed, .reloadTaken, .switchOn, .switchOff, .policyTaken, .providerAddressBack,
@@ -117,7 +119,8 @@ package enum LogKind: String, CaseIterable, Sendable {
             .answerStale,
             .answerPreset, .certificateTaken, .diskBack, .sharedBack, .dnstapConnected, .providerPace:
             .notice
-        case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket,
+        case .configurationWarning, .startRoot, .startDescriptors, .startIPv4Only, .startAddressAbsent,
+            .startControlSocket,
             .startMonitor,
             .startNotReplaced, .serviceManager,
             .reloadRestartNeeded, .policyUnavailable, .policyExpired,

@@ -18,21 +18,6 @@ enum LogText {
         return text
     }
 
-    /// Returns the text with every control character of a display escaped, as in `\x1b` and `\u{202e}`.
-    static func escaped(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: \.isDisplayControl) else { return text }
-        var escaped = ""
-        for scalar in text.unicodeScalars {
-            guard scalar.isDisplayControl else {
-                escaped.unicodeScalars.append(scalar)
-                continue
-            }
-            let digits = String(scalar.value, radix: 16)
-            escaped += scalar.value < 0x100 ? "\\x\(digits.utf8.count < 2 ? "0" : "")\(digits)" : "\\u{\(digits)}"
-        }
-        return escaped
-    }
-
     /// The most bytes that a scalar takes, as JSON or as text.
     private static func cost(_ scalar: Unicode.Scalar) -> Int {
         if scalar.isDisplayControl { return 6 * UTF16.width(scalar) }

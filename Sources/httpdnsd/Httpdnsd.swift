@@ -1,5 +1,6 @@
 import ArgumentParser
 @preconcurrency @unsafe import Glibc
+import HTTPDNS
 import Platform
 
 /// The command line: `serve` unless another command is named.
@@ -31,7 +32,7 @@ struct Httpdnsd: ParsableCommand {
             if !(command is ServeCommand) { try flushOutput() }
         } catch {
             guard exitCode(for: error) != .validationFailure else {
-                printError(fullMessage(for: error))
+                printError(VisibleText(lines: fullMessage(for: error)))
                 Glibc.exit(ExitStatus.usage.rawValue)
             }
             exit(withError: error)
@@ -44,13 +45,8 @@ struct Httpdnsd: ParsableCommand {
         errno = 0
         let isWritten = unsafe fflush(stdout) == 0 && ferror(stdout) == 0
         guard !isWritten, errno != EPIPE else { return }
-        printError(errno == 0 ? "standard output could not be written" : "\(SystemError.last("write standard output"))")
+        let error = SystemError.last("write standard output")
+        printError(error.code == 0 ? "standard output could not be written" : "\(error)")
         throw ExitStatus.no.exitCode
     }
-}
-
-/// Writes one line to standard error.
-func printError(_ text: String) {
-    let line = Array((text + "\n").utf8)
-    _ = unsafe write(STDERR_FILENO, line, line.count)
 }

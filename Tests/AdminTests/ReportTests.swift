@@ -141,7 +141,7 @@ struct ReportTests {
         let lines = status.text.split(separator: "\n")
         #expect(lines.first?.contains("up 1 d 2 h") == true)
         #expect(lines.contains("provider  vendor: doh at http://192.0.2.1, can be forged or replayed on the path"))
-        #expect(lines.contains { $0.contains("192.0.2.1:80 in backoff for 3 s") && $0.hasSuffix("\u{fffd}[2Jgone") })
+        #expect(lines.contains { $0.contains("192.0.2.1:80 in backoff for 3 s") && $0.hasSuffix("\\x1b[2Jgone") })
         let report = BadAddressReport(addresses: [
             .init(address: "192.0.2.1", weight: 100, fades: 90), .init(address: "2001:db8::1", weight: 50, fades: 60),
         ])

@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/run/httpdnsd/c", "/run"), ("/var/run/c", "/var/run"), ("/tmp/c", "/tmp"), ("/dev/shm/a/c", "/dev/shm"),
+        ("/run/httpdnsd/c", "/run"), ("/var/run/a/c", "/var/run"), ("/tmp/c", "/tmp"), ("/dev/shm/a/c", "/dev/shm"),
     ])
     func `a cache file that a restart removes is warned about`(path: String, directory: String) throws {
         #expect(
@@ -181,6 +181,24 @@ import Testing
     @Test(arguments: ["/var/lib/httpdnsd/c", "/var/tmp/c", "/runner/c", "/tmpfiles/c", ""])
     func `a cache file that outlasts a restart is no reason to warn`(path: String) throws {
         #expect(try accepted(minimal + "[cache.disk]\npath = \"\(path)\"\n").warnings.isEmpty)
+    }
+
+    @Test(arguments: [("/etc/httpdnsd/c", "/etc/httpdnsd"), ("/var/lib/c", "/var/lib"), ("/c", "/")])
+    func `a cache file in a folder of the system is not written, and warned about`(path: String, folder: String) throws
+    {
+        #expect(
+            try accepted(minimal + "[cache.disk]\npath = \"\(path)\"\n").warnings.map(\.message) == [
+                "\"\(path)\" is not written: its folder \(folder) is the system's, and the server writes nothing there; write one of its own, as in the default /var/lib/httpdnsd/cache.sqlite"
+            ])
+    }
+
+    @Test(arguments: [
+        ("/run/httpdnsd.sock", true), ("/tmp/c.sock", true), ("/run/httpdnsd/c.sock", false), ("/opt/a/c.sock", false),
+    ])
+    func `a control socket in a folder of the system is warned about`(path: String, isWarned: Bool) throws {
+        let warnings = try accepted(minimal + "[control]\nsocket = \"\(path)\"\n").warnings.map(\.description)
+        #expect(warnings.count == (isWarned ? 1 : 0))
+        #expect(warnings.allSatisfy { $0.contains("control.socket: \"\(path)\" stays when the server ends") })
     }
 
     @Test func `a wildcard listener is itself for a loopback server`() {

@@ -13,7 +13,7 @@ struct DiagnosisTests {
         let diagnosis = try Diagnosis(Patient().examination, [Self.good, Self.bad, Self.unknown])
         #expect(
             diagnosis.text.split(separator: "\n") == [
-                "ok  good     all is well", "!   bad      the port is held by\u{fffd}[31m dnsmasq",
+                "ok  good     all is well", "!   bad      the port is held by\\x1b[31m dnsmasq",
                 "               stop it", "-   unknown  what only the server can say: secrets",
             ])
         #expect(!diagnosis.isWell)

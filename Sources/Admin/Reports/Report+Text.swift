@@ -111,9 +111,9 @@ extension StatusReport {
     }
 
     /// The lines of a table, its columns two spaces apart; the last one is not padded. Control characters, which texts
-    /// from services may contain, are replaced.
+    /// from services may contain, are escaped.
     package static func lines(_ rows: [[String]]) -> String {
-        let rows = rows.map { $0.map(printable) }
+        let rows = rows.map { $0.map { VisibleText($0).description } }
         var widths: [Int] = []
         for row in rows {
             for (column, cell) in row.dropLast().enumerated() {
@@ -127,13 +127,6 @@ extension StatusReport {
                     ? cell : cell + String(repeating: " ", count: widths[column] + 2 - cell.count)
             }.joined()
         }.joined(separator: "\n")
-    }
-
-    /// The text with control characters of a terminal replaced.
-    private static func printable(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.map { $0.isDisplayControl ? "\u{fffd}" : $0 }))
     }
 
     /// `3 d 4 h`, `5 min 6 s`.
@@ -248,7 +241,7 @@ extension CacheReport {
             let head =
                 "\(entry.name) \(entry.type)\(entry.isSigned ? " (DNSSEC)" : ""): \(entry.status), from \(entry.sourceText)\(entry.server.isEmpty ? "" : " at \(entry.server)") \(entry.age) s ago, \(left)"
             return ([head] + entry.records.map { "\($0.name) \($0.ttl) \($0.type) \($0.data)" })
-                .joined(separator: "\n")
+                .map { VisibleText($0).description }.joined(separator: "\n")
         }
         return (answers + forged.map { "forged: \($0.text)" }).joined(separator: "\n")
     }
@@ -271,7 +264,7 @@ extension ForgedAddress {
         if !subject.isEmpty { text += "; subject \(subject)" }
         if !issuer.isEmpty { text += ", issuer \(issuer)" }
         if !fingerprint.isEmpty { text += ", SHA-256 \(fingerprint)" }
-        return text + "; seen \(counted(count, "time")), \(first) to \(last)"
+        return VisibleText(text).description + "; seen \(counted(count, "time")), \(first) to \(last)"
     }
 }
 

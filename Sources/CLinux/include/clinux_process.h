@@ -33,7 +33,10 @@ int clinux_affinity_count(void);
 /// `count` descriptors, 0 to CLINUX_DESCRIPTORS_MAX. Waits only with descriptors, for at most 1 s. Returns 0 or -errno.
 int clinux_notify(const char *path, const char *message, const int *descriptors, int count);
 
-/// Receives one datagram of a Unix socket and the descriptors in it, closed on exec; never waits. `descriptors` has room
+/// Sends the same over a blocking Unix socket of messages that is connected. Returns 0 or -errno.
+int clinux_pass(int descriptor, const char *message, const int *descriptors, int count);
+
+/// Receives one message of a Unix socket and the descriptors in it, closed on exec; never waits. `descriptors` has room
 /// for CLINUX_DESCRIPTORS_MAX; `count` becomes their number. Returns the length of the text, or -errno: -EAGAIN when
 /// there is none.
 int clinux_receive_notice(int descriptor, char *text, size_t size, int *descriptors, int *count);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the process gives up once it has started: capabilities and the file system.
+// What the process gives up: capabilities and the file system, once it has started, or all that is outside of a folder.
 
 #include <stdint.h>
 
@@ -21,3 +21,7 @@ int clinux_ruleset_allow(int ruleset, const char *folder);
 
 /// Puts the rules in force for the calling thread and those that it starts, for ever. Returns 0 or -errno.
 int clinux_ruleset_enforce(int ruleset);
+
+/// Opens a file below the folder `root`, which stands for `/`: no path and no link leads out of it. Closed on exec. Returns
+/// the descriptor, or -errno: -ENOSYS before Linux 5.6.
+int clinux_open_in_root(int root, const char *path, int flags);

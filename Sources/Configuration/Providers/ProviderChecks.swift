@@ -29,6 +29,7 @@ extension Configuration.ProviderEntry {
         }
         do throws(FileProblem) {
             secret = try Secret(file: secretFile)
+            reading.warnOfAccess(place, file: secretFile)
         } catch {
             // Without the path: it may come from the environment.
             reading.fail(place, "the file \(error.text)")

@@ -44,6 +44,12 @@ package struct ProviderURL: Hashable, Sendable {
         self.init(scheme, host, port: port, path: path)
     }
 
+    /// The URL for people: without a path that may be a secret, as several services of DoH have one for each account.
+    package var shown: String {
+        guard !["", "/", "/dns-query", "/resolve"].contains(path) else { return description }
+        return "\(ProviderURL(scheme, host, port: port))/…"
+    }
+
     static func hostAndPort(_ authority: Substring) throws(ValueProblem) -> (ProviderHost, UInt16?) {
         var hostText = authority
         var portText: Substring?

@@ -19,9 +19,10 @@ extension Kind {
     /// - Parameters:
     ///   - expected: what to write, for the error about another type: `a duration such as "1.5s"`.
     ///   - isShown: whether an error may repeat the text as the file has it. Variables are never shown put in.
+    ///   - isSecret: whether a text that is not empty is for its reader alone.
     ///   - parse: its error ends a sentence that begins with the value.
     static func text(
-        _ type: String, range: String? = nil, expected: String, isShown: Bool = true,
+        _ type: String, range: String? = nil, expected: String, isShown: Bool = true, isSecret: Bool = false,
         parse: @escaping @Sendable (String) throws(ValueProblem) -> Value, write: @escaping @Sendable (Value) -> String
     ) -> Kind {
         Kind(
@@ -29,7 +30,9 @@ extension Kind {
             read: { node, path, reading in
                 guard let text = reading.text(node, path, expected: expected) else { return nil }
                 do throws(ValueProblem) {
-                    return try parse(text.value)
+                    let value = try parse(text.value)
+                    if isSecret { reading.noteSecret(path, text) }
+                    return value
                 } catch {
                     reading.fail(path, isShown ? "\(quoted(text.written)) \(error.text)" : error.text)
                     return nil

@@ -1,3 +1,5 @@
+import Platform
+
 /// The state of reading one file: what was found wrong, and what the values need from outside.
 final class Reading {
     let file: String
@@ -8,6 +10,8 @@ final class Reading {
     private(set) var warnings: [Diagnostic] = []
     /// Those about other files that this one names.
     private(set) var furtherWarnings: [Diagnostic] = []
+    /// Keys whose secret the file holds itself.
+    private(set) var secrets: [SettingPath] = []
     /// Keys that the file holds.
     private(set) var written: Set<SettingPath> = []
     /// Keys that an unknown key was probably meant to be.
@@ -28,6 +32,17 @@ final class Reading {
 
     /// Notes that the file holds this key.
     func noteWritten(_ path: SettingPath) { written.insert(path) }
+
+    /// Notes that a value is a secret, if the file holds it and no variable does.
+    func noteSecret(_ path: SettingPath, _ text: WrittenText) {
+        if !text.value.isEmpty, WrittenText.variables(in: text.written).isEmpty { secrets.append(path) }
+    }
+
+    /// Warns of a file with a secret that others can read or write.
+    func warnOfAccess(_ path: SettingPath, file: String) {
+        // Without the path: it may come from the environment.
+        if let danger = PublicAccess(of: file)?.danger { warn(path, "the file \(danger)") }
+    }
 
     /// Notes the lines of a list's entries.
     func noteLines(_ lines: [Int], of path: SettingPath) { self.lines[path] = LineRuns(lines) }

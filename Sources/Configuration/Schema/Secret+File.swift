@@ -1,4 +1,5 @@
 import HTTPDNS
+import Platform
 
 extension Secret {
     /// The most bytes of a file that holds a secret.
@@ -25,5 +26,19 @@ extension Secret {
         if text.contains(where: \.isNewline) { return "has more than one line" }
         guard let foreign = text.unicodeScalars.first(where: HostName.isInvisible) else { return nil }
         return "holds the character \(HostName.number(of: foreign)), which no secret has"
+    }
+}
+
+extension PublicAccess {
+    /// What is wrong with a file that has secrets, as the end of a sentence; nil: nothing.
+    var danger: String? {
+        switch (reads, writes) {
+        case (true, true):
+            "can be read and changed by every user of this machine: take those rights away (chmod o= FILE)"
+        case (true, false): "can be read by every user of this machine: take that right away (chmod o= FILE)"
+        case (false, true):
+            "can be changed by every user of this machine: take that right away (chmod o-w, of its folder too)"
+        case (false, false): nil
+        }
     }
 }

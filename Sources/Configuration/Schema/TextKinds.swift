@@ -34,7 +34,7 @@ extension Kind where Value == Secret? {
     /// Never repeated in an error; empty means none.
     static var secret: Kind {
         .text(
-            "secret", expected: "a string in quotes", isShown: false,
+            "secret", expected: "a string in quotes", isShown: false, isSecret: true,
             parse: { text throws(ValueProblem) in
                 if let fault = Secret.fault(text) { throw ValueProblem(fault) }
                 return text.isEmpty ? nil : Secret(text)

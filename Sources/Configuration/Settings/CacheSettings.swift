@@ -1,3 +1,5 @@
+import Platform
+
 extension Configuration {
     /// `[cache]`.
     package struct CacheSettings: SettingsTable {
@@ -76,6 +78,12 @@ extension Configuration {
         package init() {}
 
         func finish(at path: SettingPath, _ reading: Reading) {
+            if let folder = SystemFolder(of: self.path), !folder.isForAll {
+                return reading.warn(
+                    path.appending(key: "path"),
+                    "\(quoted(self.path)) is not written: its folder \(folder.path) is the system's, and the server writes"
+                        + " nothing there; write one of its own, as in the default \(Disk().path)")
+            }
             guard let directory = Self.volatile.first(where: { self.path.hasPrefix($0 + "/") }) else { return }
             reading.warn(
                 path.appending(key: "path"),

@@ -1,3 +1,5 @@
+import Platform
+
 extension Configuration {
     /// `[control]`: how a running server is queried and controlled.
     package struct ControlSettings: SettingsTable {
@@ -48,6 +50,11 @@ extension Configuration {
                 reading.warn(place, "\"0666\" lets every user of this machine control the server")
             case .owner, .group, nil: break
             }
+            guard let folder = SystemFolder(of: socket) else { return }
+            reading.warn(
+                path.appending(key: "socket"),
+                "\(quoted(socket)) stays when the server ends: its folder \(folder.path) is the system's, and the server"
+                    + " removes nothing there; write one of its own, such as \(ControlSettings().socket)")
         }
     }
 }

@@ -162,7 +162,7 @@ extension Kind where Value == Secret {
     fileprivate static var accessToken: Kind {
         .text(
             "secret", range: "16 to 128 letters, digits, dots, -, _ and ~", expected: "a string in quotes",
-            isShown: false,
+            isShown: false, isSecret: true,
             parse: { text throws(ValueProblem) in
                 guard (16...128).contains(text.utf8.count),
                     text.utf8.allSatisfy({ isBareKeyByte($0) || ".~".utf8.contains($0) })

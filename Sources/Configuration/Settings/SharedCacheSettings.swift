@@ -53,6 +53,10 @@ extension Configuration {
                 return
             }
             readKey(at: path, reading)
+            let place = path.appending(key: "url")
+            if url.password != nil, let text = reading.writtenText(of: place) {
+                reading.noteSecret(place, WrittenText(value: text, written: text))
+            }
             guard case .host(let host, _, let usesTLS) = url.place else { return warnOfCAFile(at: path, reading) }
             if !usesTLS {
                 warnOfCAFile(at: path, reading)
@@ -77,6 +81,7 @@ extension Configuration {
                 }
                 do throws(FileProblem) {
                     key = try Secret(file: keyFile)
+                    reading.warnOfAccess(file, file: keyFile)
                 } catch {
                     return reading.fail(file, "the file \(error.text)")
                 }

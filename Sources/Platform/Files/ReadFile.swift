@@ -9,7 +9,15 @@ import Glibc
 package func readFile(_ path: String, limit: Int, isRegular: Bool = false) throws(SystemError) -> [UInt8] {
     let number = unsafe open(path, O_RDONLY | O_CLOEXEC | (isRegular ? O_NONBLOCK : 0))
     guard number >= 0 else { throw .last("open \(path)") }
-    let descriptor = Descriptor(owning: number)
+    return try readFile(Descriptor(owning: number), named: path, limit: limit, isRegular: isRegular)
+}
+
+/// Reads what is open already in the same way.
+///
+/// - Parameter path: its name in errors.
+package func readFile(
+    _ descriptor: consuming Descriptor, named path: String, limit: Int, isRegular: Bool = false
+) throws(SystemError) -> [UInt8] {
     if isRegular {
         var status = stat()
         guard unsafe fstat(descriptor.number, &status) == 0 else { throw .last("stat \(path)") }
@@ -31,6 +39,10 @@ package func readFile(_ path: String, limit: Int, isRegular: Bool = false) throw
 
 /// Reads a text as `readFile` does, without the mark that some editors put before one: U+FEFF in UTF-8.
 package func readText(_ path: String, limit: Int, isRegular: Bool = false) throws(SystemError) -> [UInt8] {
-    let content = try readFile(path, limit: limit, isRegular: isRegular)
-    return content.starts(with: [0xef, 0xbb, 0xbf]) ? Array(content[3...]) : content
+    withoutMark(try readFile(path, limit: limit, isRegular: isRegular))
+}
+
+/// A text without that mark.
+package func withoutMark(_ content: [UInt8]) -> [UInt8] {
+    content.starts(with: [0xef, 0xbb, 0xbf]) ? Array(content[3...]) : content
 }

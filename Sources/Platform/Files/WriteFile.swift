@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 
 /// Makes a file, and writes it through to the disk.
 ///
@@ -10,13 +10,20 @@ package func createFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(S
     guard number >= 0 else { throw .last("make \(path)") }
     let file = Descriptor(owning: number)
     do throws(SystemError) {
-        guard fchmod(file.number, mode) == 0 else { throw .last("protect \(path)") }
+        try protect(file, mode, path)
         try writeAll(bytes, to: file, path)
         guard fsync(file.number) == 0 else { throw .last("write \(path)") }
     } catch {
         unsafe unlink(path)
         throw error
     }
+}
+
+/// Gives a file the mode that `umask` has taken from it. In the sandbox no mode can be changed.
+private func protect(_ file: borrowing Descriptor, _ mode: UInt32, _ path: String) throws(SystemError) {
+    var status = stat()
+    guard unsafe fstat(file.number, &status) == 0, status.st_mode & 0o7777 == mode || fchmod(file.number, mode) == 0
+    else { throw .last("protect \(path)") }
 }
 
 /// Puts a file in the place of another, or of none, in one step: a reader finds the old bytes or the new ones, also after
@@ -74,5 +81,25 @@ private func writeAll(_ bytes: [UInt8], to file: borrowing Descriptor, _ path: S
         if count < 0, errno == EINTR { continue }
         guard count > 0 else { throw .last("write \(path)") }
         written += count
+    }
+}
+
+/// Makes the folder of a file if only it is missing.
+///
+/// - Parameters:
+///   - account: the user and the group that will own it; nil: the current ones. Others need root.
+///   - mode: its permission bits, as far as `umask` leaves them.
+package func makeFolder(
+    of path: String, for account: (user: uid_t, group: gid_t)?, mode: UInt32
+) throws(SystemError) {
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash != path.startIndex else { return }
+    let folder = String(path[..<slash])
+    guard unsafe mkdir(folder, mode) == 0 else {
+        if unsafe access(folder, F_OK) == 0 { return }
+        throw .last("make folder \(folder)")
+    }
+    // Else the file could not be removed once root is dropped.
+    if let account, unsafe lchown(folder, account.user, account.group) != 0 {
+        throw .last("give folder \(folder) away")
     }
 }

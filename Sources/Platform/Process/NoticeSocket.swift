@@ -16,22 +16,11 @@ package final class NoticeSocket: Sendable {
     private static let longest = 4_096
 
     private let descriptor: Descriptor
-    private let path: String
 
-    /// Creates the socket; only its owner and root can send to it. A file that is there is replaced.
-    ///
-    /// - Parameters:
-    ///   - path: at most 107 bytes.
-    ///   - owner: the user that owns the file; empty: the current user. Another one needs root.
-    package init(_ path: String, owner: String = "") throws(SystemError) {
-        unsafe unlink(path)
-        descriptor = try unixDatagramSocket(at: path, owner: owner)
-        self.path = path
-    }
+    /// - Parameter descriptor: of a socket for messages: connected, or bound and for datagrams.
+    package init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    deinit { unsafe unlink(path) }
-
-    /// The next message; nil when none arrives within `limit`.
+    /// The next message; nil when none arrives within `limit`, and at the end of a connection.
     package func receive(within limit: Duration) -> Notice? {
         let deadline = Instant.bootTime + limit
         repeat {
@@ -39,8 +28,15 @@ package final class NoticeSocket: Sendable {
             let left = Int32(clamping: max(0, (deadline - .bootTime).nanoseconds) / 1_000_000 + 1)
             var wanted = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
             _ = unsafe poll(&wanted, 1, left)
+            if wanted.revents & Int16(POLLHUP) != 0 { break }
         } while Instant.bootTime < deadline
         return receive()
+    }
+
+    /// Whether the other end of the connection is closed. What it has sent before can still be received.
+    package var hasEnded: Bool {
+        var wanted = pollfd(fd: descriptor.number, events: 0, revents: 0)
+        return unsafe poll(&wanted, 1, 0) == 1 && wanted.revents & Int16(POLLHUP) != 0
     }
 
     private func receive() -> Notice? {
@@ -48,7 +44,7 @@ package final class NoticeSocket: Sendable {
         var numbers = [Int32](repeating: -1, count: Int(CLINUX_DESCRIPTORS_MAX))
         var count: Int32 = 0
         let length = unsafe clinux_receive_notice(descriptor.number, &text, text.count, &numbers, &count)
-        guard length >= 0 else { return nil }
+        guard length > 0 else { return nil }
         let lines = String(decoding: text.prefix(Int(length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
             .split(separator: "\n").map(String.init)
         let name = lines.first { $0.hasPrefix("FDNAME=") }.map { String($0.dropFirst("FDNAME=".count)) } ?? ""

@@ -58,9 +58,46 @@ package enum Privileges {
     package static func unreadable(
         _ paths: [String], by user: String
     ) throws(SystemError) -> [(path: String, place: String, error: SystemError)] {
-        guard geteuid() == 0 else { return [] }
+        try acting(as: user) {
+            paths.compactMap { path in
+                let number = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+                guard number < 0 else {
+                    close(number)
+                    return nil
+                }
+                let error = SystemError.last("open \(path)")
+                return (path, place(inTheWayTo: path), error)
+            }
+        } ?? []
+    }
+
+    /// The first file that exists and that a user could not read, or could not write in its folder; nil: there is none.
+    ///
+    /// As `unreadable`. What is not there yet counts for nothing, be it the file or its folder.
+    package static func reasonAgainst(
+        reading: [String], writing: [String], as user: String
+    ) throws(SystemError) -> (place: String, error: SystemError)? {
+        if let first = try unreadable(reading, by: user).first(where: { $0.error.code != ENOENT }) {
+            return (first.place, first.error)
+        }
+        let places = writing.flatMap { path in
+            [(path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "", W_OK | X_OK), (path, R_OK | W_OK)]
+        }
+        return try acting(as: user) {
+            for (path, access) in places where !path.isEmpty {
+                if unsafe faccessat(AT_FDCWD, path, access, AT_EACCESS) != 0, errno != ENOENT {
+                    return (path, .last("write \(path)"))
+                }
+            }
+            return nil
+        } ?? nil
+    }
+
+    /// What `body` returns when the process is that user; nil: it is not root, and cannot become it, or the user is root.
+    private static func acting<Value>(as user: String, _ body: () -> Value) throws(SystemError) -> Value? {
+        guard geteuid() == 0 else { return nil }
         let account = try account(named: user)
-        guard account.user != 0 else { return [] }
+        guard account.user != 0 else { return nil }
         let count = getgroups(0, nil)
         guard count >= 0 else { throw .last("read the groups of this process") }
         var groups = [gid_t](repeating: 0, count: Int(count))
@@ -75,15 +112,7 @@ package enum Privileges {
         else {
             throw .last("become user \(user)")
         }
-        return paths.compactMap { path in
-            let number = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-            guard number < 0 else {
-                close(number)
-                return nil
-            }
-            let error = SystemError.last("open \(path)")
-            return (path, place(inTheWayTo: path), error)
-        }
+        return body()
     }
 
     /// The first directory on the way to a file that this process may not pass, or the file.

@@ -1,27 +1,67 @@
 import CLinux
 import Glibc
 
+/// The Unix sockets that a process makes.
+package enum UnixSocketKind: Sendable {
+    /// Connections, as to dnstap's collector.
+    case stream
+    /// Datagrams, as to the service manager.
+    case datagram
+
+    /// As socket(2) takes it.
+    var type: UInt32 {
+        switch self {
+        case .stream: SOCK_STREAM.rawValue
+        case .datagram: SOCK_DGRAM.rawValue
+        }
+    }
+}
+
 /// What the process gives up once it has started, for ever: capabilities, executing programs, writing files elsewhere,
 /// and all but the system calls of a server.
 ///
 /// Reading stays free, since a reload may name other files. What the kernel or a container does not let in force is
 /// left out.
 package final class Sandbox: Sendable {
-    /// The folders below which files may be written, each of which exists.
+    /// What a process does once it is in the sandbox.
+    package struct Needs: Sendable {
+        /// The paths of files that are written, with others beside them.
+        package var files: [String]
+        /// The paths of Unix sockets that are there already, and removed at the end.
+        package var sockets: [String]
+        /// The Unix sockets that are still made; none: nothing but what is connected already is reached by one.
+        package var unixSockets: Set<UnixSocketKind>
+        /// Whether Unix sockets with abstract names must stay within reach.
+        package var abstractSockets: Bool
+
+        package init(
+            files: [String] = [], sockets: [String] = [], unixSockets: Set<UnixSocketKind> = [],
+            abstractSockets: Bool = false
+        ) {
+            self.files = files
+            self.sockets = sockets
+            self.unixSockets = unixSockets
+            self.abstractSockets = abstractSockets
+        }
+    }
+
+    /// The folders below which files may be written, each of which exists, and none of which is the system's.
     package let folders: [String]
+    private let unixSockets: Set<UnixSocketKind>
     /// The rules for files; of no use with a fault.
     private let ruleset: Descriptor
     private let rulesFault: SystemError?
 
     /// Makes the rules; nothing is in force yet.
     ///
-    /// - Parameters:
-    ///   - files: the paths of files that will be written. All below their folders may be, or below the nearest folder
-    ///     that exists where theirs is still to be made.
-    ///   - needsAbstractSockets: whether Unix sockets with abstract names must stay within reach.
-    package init(writing files: [String], needsAbstractSockets: Bool) {
-        folders = Set(files.map(Self.folder(of:))).sorted()
-        let number = clinux_ruleset_create(needsAbstractSockets ? 0 : 1)
+    /// All below the folders of what is written may be written, or below the nearest folder that exists where theirs is
+    /// still to be made. Nothing may in a folder of the system; a file that is to be there cannot be written or removed.
+    package init(for needs: Needs) {
+        let files = needs.files.map(Self.folder(of:)).filter { SystemFolder($0).map(\.isForAll) ?? true }
+        let sockets = needs.sockets.map(Self.folder(of:)).filter { SystemFolder($0) == nil }
+        folders = Set(files + sockets).sorted()
+        unixSockets = needs.unixSockets
+        let number = clinux_ruleset_create(needs.abstractSockets ? 0 : 1)
         ruleset = Descriptor(owning: number)
         guard number >= 0 else {
             rulesFault = SystemError(code: -number, operation: "limit files with Landlock")
@@ -57,7 +97,7 @@ package final class Sandbox: Sendable {
     package func enter() -> [SystemError] {
         var faults = enterThread()
         do throws(SystemError) {
-            try SystemCallFilter().enforce()
+            try SystemCallFilter().enforce(unixSockets: unixSockets)
         } catch {
             faults.append(error)
         }

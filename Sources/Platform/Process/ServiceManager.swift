@@ -35,14 +35,32 @@ package struct ServiceManager: Sendable {
     /// Within which the time between two signs of life is taken to be, whatever the manager says.
     private static let watchdogRange: ClosedRange<Duration> = .milliseconds(100) ... .seconds(3_600)
 
-    private let path: String
+    /// Where messages go.
+    private enum Place: Sendable {
+        /// A path, or `@` and the name of an abstract socket.
+        case address(String)
+        case connection(Connection)
+    }
+
+    private final class Connection: Sendable {
+        let descriptor: Descriptor
+
+        init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+    }
+
+    private let place: Place
 
     /// - Parameter path: the value of the environment variable `NOTIFY_SOCKET`: a path, or `@` and the name of an
     ///   abstract socket. Returns nil for nil or another form of address: there is no service manager.
     package init?(path: String?) {
         guard let path, path.hasPrefix("/") || path.hasPrefix("@"), path.utf8.count > 1 else { return nil }
-        self.path = path
+        place = .address(path)
     }
+
+    /// Another process that takes what a service manager stores.
+    ///
+    /// - Parameter connection: a blocking Unix socket for messages, connected to its `NoticeSocket`.
+    package init(_ connection: consuming Descriptor) { place = .connection(Connection(connection)) }
 
     /// The longest time between two signs of life, 100 ms to 1 h; nil when the manager does not watch this process.
     ///
@@ -97,8 +115,14 @@ package struct ServiceManager: Sendable {
     }
 
     private func send(_ message: String, _ descriptors: [Int32] = []) throws(SystemError) {
-        _ = unsafe try checked(
-            clinux_notify(path, message, descriptors, Int32(clamping: descriptors.count)),
-            "tell the service manager at \(path)")
+        let count = Int32(clamping: descriptors.count)
+        switch place {
+        case .address(let path):
+            _ = unsafe try checked(
+                clinux_notify(path, message, descriptors, count), "tell the service manager at \(path)")
+        case .connection(let connection):
+            _ = unsafe try checked(
+                clinux_pass(connection.descriptor.number, message, descriptors, count), "tell the next process")
+        }
     }
 }

@@ -22,8 +22,9 @@ import Glibc
 
     /// Puts the list in force for every thread of the process, for ever.
     ///
+    /// - Parameter unixSockets: which Unix sockets can still be made; those that are there already stay.
     /// - Throws: `SystemError`, with ENOSYS where the kernel has no filters.
-    package func enforce() throws(SystemError) {
+    package func enforce(unixSockets: Set<UnixSocketKind>) throws(SystemError) {
         // Calls under the numbers of another processor: the library would end the process.
         try set(SCMP_FLTATR_ACT_BADARCH, cseccomp_error(UInt16(ENOSYS)))
         try set(SCMP_FLTATR_CTL_TSYNC, 1)
@@ -32,9 +33,17 @@ import Glibc
         // A tree, and not one comparison after another.
         try set(SCMP_FLTATR_CTL_OPTIMIZE, 2)
         for name in Self.allowed { try allow(name) }
-        for family in [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK] {
-            for name in ["socket", "socketpair"] { try allow(name, argument: 0, equals: UInt64(family)) }
-        }
+        for family in [AF_INET, AF_INET6, AF_NETLINK] { try allow("socket", argument: 0, equals: UInt64(family)) }
+        // No filter sees where a Unix socket leads.
+        for kind in unixSockets { try allowUnix("socket", kind) }
+        // libcurl wakes itself by a pair. One of datagrams could send to other sockets than its peer.
+        try allowUnix("socketpair", .stream)
+        // Neither TIOCSTI nor TIOCLINUX, which type into the terminal, nor attributes of files.
+        for request in Self.allowedRequests { try allow("ioctl", argument: 1, equals: UInt64(request)) }
+        // Neither F_SETOWN nor F_SETSIG, which have signals sent to others.
+        for command in Self.allowedCommands { try allow("fcntl", argument: 1, equals: UInt64(command)) }
+        // Its own limits alone.
+        try allow("prlimit64", argument: 0, equals: 0)
         // Threads, and neither processes nor namespaces. clone3, whose flags no filter can see, is not on the list, and
         // glibc takes clone instead.
         try allow("clone", argument: 0, mask: Self.cloneThread, equals: Self.cloneThread)
@@ -57,10 +66,23 @@ import Glibc
     private func allow(
         _ name: String, argument: UInt32, mask: UInt64 = .max, equals value: UInt64
     ) throws(SystemError) {
+        try allow(name, [scmp_arg_cmp(arg: argument, op: SCMP_CMP_MASKED_EQ, datum_a: mask, datum_b: value)])
+    }
+
+    private func allowUnix(_ name: String, _ kind: UnixSocketKind) throws(SystemError) {
+        try allow(
+            name,
+            [
+                scmp_arg_cmp(arg: 0, op: SCMP_CMP_MASKED_EQ, datum_a: .max, datum_b: UInt64(AF_UNIX)),
+                scmp_arg_cmp(arg: 1, op: SCMP_CMP_MASKED_EQ, datum_a: Self.typeMask, datum_b: UInt64(kind.type)),
+            ])
+    }
+
+    private func allow(_ name: String, _ conditions: [scmp_arg_cmp]) throws(SystemError) {
         let number = unsafe seccomp_syscall_resolve_name(name)
         guard number >= 0 else { return }
-        var condition = scmp_arg_cmp(arg: argument, op: SCMP_CMP_MASKED_EQ, datum_a: mask, datum_b: value)
-        unsafe try check(seccomp_rule_add_array(context, SCMP_ACT_ALLOW, number, 1, &condition))
+        unsafe try check(
+            seccomp_rule_add_array(context, SCMP_ACT_ALLOW, number, UInt32(conditions.count), conditions))
     }
 
     private func check(_ result: Int32) throws(SystemError) {
@@ -69,6 +91,15 @@ import Glibc
 
     /// CLONE_THREAD of clone(2), which no header of Glibc's module has.
     private static let cloneThread: UInt64 = 0x10000
+    /// The bits of a socket's type that are no flags (SOCK_TYPE_MASK of the kernel).
+    private static let typeMask: UInt64 = 0xf
+    /// Whether something is a terminal; how much can be read; non-blocking; names and numbers of interfaces.
+    private static let allowedRequests = [TCGETS, FIONREAD, FIONBIO, SIOCGIFNAME, SIOCGIFINDEX]
+    /// Copies, flags, locks of files, and seals of files in memory.
+    private static let allowedCommands = [
+        F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, 36, 37, 38, 1033,
+        1034,
+    ]
 
     /// What the server, its libraries and the C library call, under the names of any processor.
     private static let allowed: [String] = [
@@ -84,21 +115,22 @@ import Glibc
         "clock_getres", "clock_gettime", "clock_nanosleep", "gettimeofday", "nanosleep", "time", "timerfd_create",
         "timerfd_gettime", "timerfd_settime",
         // What the process is, and may use.
-        "getegid", "geteuid", "getgid", "getgroups", "getrandom", "getrlimit", "getrusage", "getuid", "prlimit64",
-        "sysinfo", "umask", "uname",
+        "getegid", "geteuid", "getgid", "getgroups", "getrandom", "getrlimit", "getrusage", "getuid", "sysinfo",
+        "umask", "uname",
         // Giving up more.
         "capget", "capset", "landlock_add_rule", "landlock_create_ruleset", "landlock_restrict_self", "prctl",
         "seccomp",
         // Descriptors.
         "close", "close_range", "dup", "dup2", "dup3", "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2",
-        "epoll_wait", "eventfd2", "fcntl", "ioctl", "lseek", "memfd_create", "pipe", "pipe2", "poll", "ppoll",
+        "epoll_wait", "eventfd2", "lseek", "memfd_create", "pipe", "pipe2", "poll", "ppoll",
         "pread64", "preadv", "pselect6", "pwrite64", "pwritev", "read", "readv", "select", "write", "writev",
-        // Files.
-        "access", "chmod", "chown", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchmod", "fchmodat",
-        "fchmodat2", "fchown", "fchownat", "fdatasync", "flock", "fstat", "fstatfs", "fsync", "ftruncate", "getcwd",
+        // Files, without their modes, owners and times: they are made as they are to be.
+        "access", "faccessat", "faccessat2", "fadvise64", "fallocate", "fdatasync", "flock", "fstat", "fstatfs",
+        "fsync",
+        "ftruncate", "getcwd",
         "getdents64", "inotify_add_watch", "inotify_init1", "inotify_rm_watch", "lstat", "mkdir", "mkdirat",
         "newfstatat", "open", "openat", "readlink", "readlinkat", "rename", "renameat", "renameat2", "rmdir", "stat",
-        "statfs", "statx", "unlink", "unlinkat", "utimensat",
+        "statfs", "statx", "unlink", "unlinkat",
         // Sockets.
         "accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen", "recvfrom",
         "recvmmsg", "recvmsg", "sendfile", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown",

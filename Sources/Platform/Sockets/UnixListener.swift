@@ -9,8 +9,9 @@ package final class UnixListener: Sendable {
     /// The path of the socket's file.
     package let path: String
     private let descriptor: Mutex<Descriptor?>
-    /// Whether what is at the path now belongs to another process.
-    private let isLeft = Atomic(false)
+    /// The file that was made: as long as it is open no other one has its number. Nil: it cannot be distinguished from others, or is
+    /// removed.
+    private let file: Mutex<Descriptor?>
 
     /// Creates the socket. No user that `mode` leaves out can connect at any time: its file is created with mode 0600, and gets another one
     /// once it has its owner and group.
@@ -22,16 +23,19 @@ package final class UnixListener: Sendable {
     ///     Another one needs root.
     ///   - group: the group of the file; empty: the owner's. Without root the process must be a member of it.
     ///   - mode: the permission bits of the file.
+    ///   - keepsMessages: whether connections carry messages, which stay apart, and no stream of bytes.
+    ///   - replaces: whether the file of a process that listens is replaced as well: of one that has left its work.
     /// - Throws: `EADDRINUSE` when a running process listens there, `EEXIST` when the file is no socket, or the
     ///   system's error.
     package init(
-        _ path: String, owner: String = "", group: String = "", mode: UInt32 = 0o600
+        _ path: String, owner: String = "", group: String = "", mode: UInt32 = 0o600, keepsMessages: Bool = false,
+        replaces: Bool = false
     ) throws(SystemError) {
         let account: (user: uid_t, group: gid_t)? = owner.isEmpty ? nil : try Privileges.account(named: owner)
         let members = group.isEmpty ? nil : try Privileges.group(named: group)
-        try Self.makeDirectory(of: path, account)
-        try Self.removeStale(path)
-        let descriptor = try unixSocket(at: path, SOCK_STREAM)
+        try makeFolder(of: path, for: account, mode: 0o755)
+        try Self.removeStale(path, evenIfInUse: replaces)
+        let descriptor = try unixSocket(at: path, keepsMessages ? SOCK_SEQPACKET : SOCK_STREAM)
         do throws(SystemError) {
             try Self.give(path, to: account, named: owner)
             if let members { try Self.give(path, toGroup: members, named: group) }
@@ -49,28 +53,43 @@ package final class UnixListener: Sendable {
             throw error
         }
         self.path = path
+        // O_PATH, which the Glibc module lacks.
+        let opened = unsafe open(path, 0o10000000 | O_NOFOLLOW | O_CLOEXEC)
+        file = Mutex(opened < 0 ? nil : Descriptor(owning: opened))
         self.descriptor = Mutex(descriptor)
     }
 
     /// Transfers ownership of the listening socket, non-blocking and closed on exec; nil at the second call.
     package func takeDescriptor() -> Descriptor? { descriptor.withLock { $0.take() } }
 
-    /// Removes the file while the socket is in use, so that another process can make its own there.
-    package func leaveFile() {
-        isLeft.store(true, ordering: .relaxed)
+    /// The process at the last of the connections that wait to be accepted; those before it are closed. Nil when none
+    /// waits, or the descriptor was taken.
+    package func acceptLast() -> ServiceManager? {
+        descriptor.withLock { descriptor in
+            guard let number = descriptor?.number else { return nil }
+            var last: Descriptor?
+            while true {
+                let next = accept(number, nil, nil)
+                guard next >= 0 else { break }
+                last = Descriptor(owning: next)
+                _ = fcntl(next, F_SETFD, FD_CLOEXEC)
+            }
+            guard let connection = last.take() else { return nil }
+            return ServiceManager(connection)
+        }
+    }
+
+    /// Removes the file, unless another process has created its own there meanwhile. A second call does nothing.
+    package func removeFile() {
+        guard let ours = file.withLock({ $0.take() }) else { return }
+        var (made, present) = (stat(), stat())
+        guard unsafe fstat(ours.number, &made) == 0, unsafe lstat(path, &present) == 0,
+            made.st_dev == present.st_dev, made.st_ino == present.st_ino
+        else { return }
         unsafe unlink(path)
     }
 
-    /// Removes the file. Called once the socket is closed: the owner of the descriptor has closed it. A socket that
-    /// another process has created there meanwhile is not removed. A second call does nothing.
-    package func removeFile() {
-        descriptor.withLock { $0 = nil }
-        // Another process may have made its own there, and not listen yet.
-        guard !isLeft.load(ordering: .relaxed) else { return }
-        try? Self.removeStale(path)
-    }
-
-    fileprivate static func give(
+    private static func give(
         _ path: String, to account: (user: uid_t, group: gid_t)?, named owner: String
     ) throws(SystemError) {
         guard let account, unsafe lchown(path, account.user, account.group) != 0 else { return }
@@ -86,21 +105,8 @@ package final class UnixListener: Sendable {
                     + "systemd unit" : nil)
     }
 
-    private static func makeDirectory(of path: String, _ account: (user: uid_t, group: gid_t)?) throws(SystemError) {
-        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash != path.startIndex else { return }
-        let directory = String(path[..<slash])
-        guard unsafe access(directory, F_OK) != 0, errno == ENOENT else { return }
-        guard unsafe mkdir(directory, 0o755) == 0 || errno == EEXIST else {
-            throw .last("make directory \(directory)")
-        }
-        // Else the file could not be removed once root is dropped.
-        if let account, unsafe lchown(directory, account.user, account.group) != 0 {
-            throw .last("give directory \(directory) away")
-        }
-    }
-
     /// Removes the socket file of a process that has ended.
-    private static func removeStale(_ path: String) throws(SystemError) {
+    private static func removeStale(_ path: String, evenIfInUse: Bool) throws(SystemError) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0, var address = sockaddr_un(path: path) else { return }
         let operation = "make control socket \(path)"
@@ -115,7 +121,9 @@ package final class UnixListener: Sendable {
         switch code {
         case ECONNREFUSED: break
         case ENOENT: return
-        case EADDRINUSE, EAGAIN:
+        // Of another type than this one: messages instead of bytes.
+        case EADDRINUSE, EAGAIN, EPROTOTYPE:
+            if evenIfInUse { break }
             throw SystemError(
                 code: EADDRINUSE, operation: operation, advice: "another httpdnsd that is running listens there")
         default: throw SystemError(code: code, operation: operation)
@@ -138,29 +146,19 @@ private func unixSocket(at path: String, _ type: __socket_type) throws(SystemErr
     return descriptor
 }
 
-/// Creates a Unix socket for datagrams in the same way.
-///
-/// - Parameter owner: the user that will own the file; empty: the current user. Another one needs root.
-func unixDatagramSocket(at path: String, owner: String) throws(SystemError) -> Descriptor {
-    let account: (user: uid_t, group: gid_t)? = owner.isEmpty ? nil : try Privileges.account(named: owner)
-    let descriptor = try unixSocket(at: path, SOCK_DGRAM)
-    do throws(SystemError) {
-        try UnixListener.give(path, to: account, named: owner)
-    } catch {
-        unsafe unlink(path)
-        throw error
-    }
-    return descriptor
-}
-
 extension Descriptor {
-    /// A stream socket connected to the one at `path`, non-blocking and closed on exec.
+    /// A socket connected to the one at `path`, non-blocking and closed on exec.
     ///
-    /// - Parameter path: at most 107 bytes.
-    package static func connected(toUnixSocket path: String) throws(SystemError) -> Descriptor {
+    /// - Parameters:
+    ///   - path: at most 107 bytes.
+    ///   - keepsMessages: whether it carries messages, and no stream of bytes.
+    package static func connected(
+        toUnixSocket path: String, keepsMessages: Bool = false
+    ) throws(SystemError) -> Descriptor {
         let operation = "connect to \(path)"
         guard var address = sockaddr_un(path: path) else { throw SystemError(code: ENAMETOOLONG, operation: operation) }
-        let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        let type = keepsMessages ? SOCK_SEQPACKET : SOCK_STREAM
+        let number = socket(AF_UNIX, Int32(type.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard number >= 0 else { throw .last(operation) }
         let descriptor = Descriptor(owning: number)
         // A Unix socket is connected at once, or not at all.

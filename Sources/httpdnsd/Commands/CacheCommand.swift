@@ -45,9 +45,9 @@ extension CacheCommand {
                 } while all.next != nil && all.entries.count < wanted
             }
             all.entries.sort { ($0.name, $0.type) < ($1.name, $1.type) }
-            if control.json { return print(all.json) }
+            if control.json { return show(VisibleText(lines: all.json)) }
             let text = all.listText
-            if !text.isEmpty { print(text) }
+            if !text.isEmpty { show(VisibleText(lines: text)) }
             if all.next != nil { printError("there are more; --limit 0 lists all") }
         }
     }
@@ -76,9 +76,9 @@ extension CacheCommand {
 
         private func show(_ report: CacheReport) throws {
             if control.json {
-                print(report.json)
+                httpdnsd.show(VisibleText(lines: report.json))
             } else if !report.entries.isEmpty || !report.forged.isEmpty {
-                print(report.showText)
+                httpdnsd.show(VisibleText(lines: report.showText))
             }
             guard !report.entries.isEmpty else {
                 if !control.json { printError("nothing is cached under \(name)") }
@@ -104,7 +104,7 @@ extension CacheCommand {
         func run() throws {
             if let reader = try place.reader() {
                 try reader.forEach(below: suffix, withRecords: true) { entry in
-                    print(entry.json)
+                    show(VisibleText(lines: entry.json))
                     return true
                 }
                 return
@@ -112,7 +112,7 @@ extension CacheCommand {
             var cursor: String?
             repeat {
                 let page = try control.page(below: suffix, limit: 1_000, cursor: cursor, withRecords: true)
-                for entry in page.entries { print(entry.json) }
+                for entry in page.entries { show(VisibleText(lines: entry.json)) }
                 cursor = page.next
             } while cursor != nil
         }

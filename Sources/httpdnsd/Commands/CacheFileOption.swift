@@ -4,6 +4,7 @@ import DNSResolver
 import DNSWire
 import DiskCache
 import Glibc
+import HTTPDNS
 
 /// Where `cache list`, `show` and `export` read: the running server, or a file.
 struct CacheFileOption: ParsableArguments {
@@ -16,7 +17,7 @@ struct CacheFileOption: ParsableArguments {
         do throws(DiskReaderError) {
             return CacheFileReader(try DiskReader(path))
         } catch {
-            printError(error.text)
+            printError("\(error.text)")
             throw ExitStatus.no.exitCode
         }
     }
@@ -41,7 +42,7 @@ struct CacheFileReader {
             if !isAll { report.next = "" }
         } catch {
             // What could be read is of use.
-            printError(error.text)
+            printError("\(error.text)")
             guard !report.entries.isEmpty else { throw ExitStatus.no.exitCode }
         }
         return report
@@ -70,7 +71,7 @@ struct CacheFileReader {
         do throws(DiskReaderError) {
             return try body()
         } catch {
-            printError(error.text)
+            printError("\(error.text)")
             throw ExitStatus.no.exitCode
         }
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Configuration
+import HTTPDNS
 import Platform
 
 /// `httpdnsd check`: reads the configuration and says what it would do.
@@ -24,17 +25,19 @@ struct CheckCommand: ParsableCommand {
             loaded = try source.check()
         } catch {
             if json {
-                print(CheckReport.json(errors: error.lines, warnings: error.warnings, file: file.path))
+                show(
+                    VisibleText(lines: CheckReport.json(errors: error.lines, warnings: error.warnings, file: file.path))
+                )
             } else {
                 for warning in error.warnings { printError("warning: \(warning)") }
-                for line in error.lines { printError(line) }
+                for line in error.lines { printError("\(line)") }
             }
             throw ExitStatus.configuration.exitCode
         }
         let report = CheckReport(
             loaded.configuration, file: file.path, warnings: loaded.warnings.map(\.description))
-        if json { return print(report.json) }
-        for line in report.warningLines { printError(line) }
-        print(report.text)
+        if json { return show(VisibleText(lines: report.json)) }
+        for line in report.warningLines { printError("\(line)") }
+        show(VisibleText(lines: report.text))
     }
 }

@@ -57,7 +57,8 @@ struct CheckReport {
         for provider in settings.providers {
             let mark = provider.isAuthenticated ? "" : "  (not authenticated: can be forged or replayed on the path)"
             let names = provider.names.isEmpty ? "" : ", for \(Self.brief(provider.names))"
-            lines.append(("provider", "\(provider.name): \(provider.type.rawValue) at \(provider.url)\(names)\(mark)"))
+            lines.append(
+                ("provider", "\(provider.name): \(provider.type.rawValue) at \(provider.url.shown)\(names)\(mark)"))
         }
         lines.append(("mode", settings.route.mode.rawValue))
         for (list, names) in [("protect", settings.route.protect), ("bypass", settings.route.bypass)]
@@ -108,7 +109,7 @@ struct CheckReport {
             writer.member("providers", objects: settings.providers) { provider, writer in
                 writer.member("name", provider.name)
                 writer.member("type", provider.type.rawValue)
-                writer.member("url", provider.url.description)
+                writer.member("url", provider.url.shown)
                 writer.member("names", strings: provider.names.map(\.description))
                 writer.member("authenticated", provider.isAuthenticated)
             }

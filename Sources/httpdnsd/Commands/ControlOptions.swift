@@ -1,6 +1,7 @@
 import Admin
 import ArgumentParser
 import Configuration
+import HTTPDNS
 import Platform
 
 /// How commands find the running server, and in which form they answer.
@@ -74,7 +75,7 @@ struct ControlOptions: ParsableArguments {
         do throws(ControlError) {
             return try request(client)
         } catch {
-            printError(error.text)
+            printError("\(error.text)")
             throw error.status == 400 ? ExitStatus.usage.exitCode : ExitStatus.no.exitCode
         }
     }
@@ -92,8 +93,8 @@ struct ControlOptions: ParsableArguments {
 
     /// Prints a reply in the form that was asked for.
     func show<Report: JSONRecord>(_ reply: ControlClient.Reply<Report>, _ text: (Report) -> String) {
-        if json { return print(reply.text, terminator: "") }
+        if json { return showDocument(Array(reply.text.utf8)) }
         let text = text(reply.report)
-        if !text.isEmpty { print(text) }
+        if !text.isEmpty { httpdnsd.show(VisibleText(lines: text)) }
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Configuration
+import HTTPDNS
 import Platform
 
 /// `httpdnsd doctor`: what is wrong on this machine, and what mends it.
@@ -24,7 +25,7 @@ struct DoctorCommand: ParsableCommand {
 
     func run() throws {
         let (diagnosis, status) = try examine()
-        print(json ? diagnosis.json : diagnosis.text)
+        show(VisibleText(lines: json ? diagnosis.json : diagnosis.text))
         if let status { throw status.exitCode }
     }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Configuration
 import DNSWire
+import HTTPDNS
 import Platform
 
 /// `httpdnsd healthcheck`: whether the server answers at all.

@@ -52,7 +52,7 @@ extension PolicyCommand {
 
         func run() throws {
             do throws(SystemError) {
-                print(try PolicySecretKey.make(file).publicKey)
+                show("\(try PolicySecretKey.make(file).publicKey)")
             } catch {
                 printError("\(error)")
                 throw ExitStatus.no.exitCode
@@ -92,7 +92,7 @@ extension PolicyCommand {
                 for diagnostic in error.diagnostics { printError("\(diagnostic)") }
                 throw ExitStatus.no.exitCode
             } catch let fault as PolicyFault {
-                printError(fault.text)
+                printError("\(fault.text)")
                 throw ExitStatus.no.exitCode
             }
             guard policy.document.expires > Int64(time(nil)) else {
@@ -103,7 +103,7 @@ extension PolicyCommand {
                 printError("\(file): cannot be signed: too large, or libcrypto has no Ed25519")
                 throw ExitStatus.no.exitCode
             }
-            if let output { try write(signed, to: output) } else { print(signed) }
+            if let output { try write(signed, to: output) } else { showDocument(signed) }
             printError("signed with the key \(key.publicKey.id): \(PolicyCommand.text(of: policy))")
         }
 
@@ -114,10 +114,6 @@ extension PolicyCommand {
                 printError("\(error)")
                 throw ExitStatus.no.exitCode
             }
-        }
-
-        private func print(_ bytes: [UInt8]) {
-            Swift.print(String(decoding: bytes, as: UTF8.self), terminator: "")
         }
     }
 
@@ -152,7 +148,7 @@ extension PolicyCommand {
             do throws(ConfigurationError) {
                 let policy = try SignedPolicy.open(
                     bytes, file: file, keys: try trusted(), check: PolicyKey.check)
-                print("\(file) is good: \(PolicyCommand.text(of: policy))")
+                show("\(file) is good: \(PolicyCommand.text(of: policy))")
                 guard policy.document.expires <= Int64(time(nil)) else { return }
                 throw ConfigurationError(
                     diagnostics: [Diagnostic(file: file, message: "has expired: no machine takes it")])
@@ -188,7 +184,7 @@ extension PolicyCommand {
             let policy = try control.perform { client throws(ControlError) in
                 try client.get("/v1/status", as: StatusReport.self)
             }.report.policy
-            print(control.json ? policy.json : policy.text)
+            show(VisibleText(lines: control.json ? policy.json : policy.text))
         }
     }
 }

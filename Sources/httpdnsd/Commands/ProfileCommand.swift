@@ -53,8 +53,8 @@ struct ProfileCommand: ParsableCommand {
         profile.trustedSSIDs = trustedSSIDs
         do throws(ProfileProblem) {
             let text = try profile.text(for: system, crypto: OpenSSLCrypto())
-            print(text.content)
-            printError(text.advice)
+            showDocument(Array((text.content + "\n").utf8))
+            printError(VisibleText(lines: text.advice))
         } catch {
             printError("\(system.rawValue): \(error.text)")
             throw ExitStatus.no.exitCode

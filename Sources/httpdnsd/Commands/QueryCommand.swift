@@ -77,7 +77,7 @@ struct QueryCommand: ParsableCommand {
         loop.run()
         switch Loop.assumeIsolated({ lookup.outcome }) {
         case .answered(let results)?:
-            for result in results { print(control.json ? result.json : result.text) }
+            for result in results { show(VisibleText(lines: control.json ? result.json : result.text)) }
             if !results.contains(where: \.isAnswer) { throw ExitStatus.no.exitCode }
         case .noSuchSource(let known)?:
             printError("--via \(via ?? ""): no such source; there are \(known.joined(separator: ", "))")
@@ -128,11 +128,11 @@ extension QueryCommand {
         var report = reply.report
         report.entries.removeAll { !types.contains($0.type) || $0.isSigned }
         if control.json {
-            print(report.json)
+            show(VisibleText(lines: report.json))
         } else if report.entries.isEmpty {
             printError("\(subject) \(types.joined(separator: " ")) is not cached")
         } else {
-            print(report.showText)
+            show(VisibleText(lines: report.showText))
         }
         guard report.entries.contains(where: \.isAnswer) else { throw ExitStatus.no.exitCode }
     }

@@ -1,5 +1,6 @@
 import Admin
 import ArgumentParser
+import HTTPDNS
 
 /// `httpdnsd reload`: the configuration is read again.
 struct ReloadCommand: ParsableCommand {
@@ -20,7 +21,7 @@ struct ReloadCommand: ParsableCommand {
         }
         let report = reply.report
         if !control.json {
-            for line in report.errors { printError(line) }
+            for line in report.errors { printError("\(line)") }
             for line in report.warnings { printError("warning: \(line)") }
             for key in report.restartNeeded {
                 printError("warning: \(key) has changed: it takes effect at the next start")

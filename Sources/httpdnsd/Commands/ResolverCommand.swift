@@ -46,9 +46,9 @@ struct ResolverCommand: ParsableCommand {
         let target = action == .on ? try target() : nil
         let left = try change(resolver, target)
         let state = state(of: resolver)
-        show(resolver, state)
-        for line in left { printError(line) }
-        if let note = try docker(target) { printError(note) }
+        show(state, of: resolver)
+        for line in left { printError("\(line)") }
+        if let note = try docker(target) { printError("\(note)") }
         if !left.isEmpty || (action == .status && state != .on) { throw ExitStatus.no.exitCode }
     }
 
@@ -66,7 +66,7 @@ struct ResolverCommand: ParsableCommand {
                 []
             }
         } catch {
-            printError(error.text)
+            printError("\(error.text)")
             throw ExitStatus.no.exitCode
         }
     }
@@ -124,7 +124,7 @@ struct ResolverCommand: ParsableCommand {
             onPort53.first { $0.address.isLoopback && $0.address.recordType == .a }
             ?? onPort53.first { $0.address.isLoopback } ?? onPort53.first ?? served[0]
         if folder.isEmpty, let reason = reasonAgainst(chosen) {
-            printError(reason)
+            printError("\(reason)")
             throw ExitStatus.no.exitCode
         }
         return Target(
@@ -141,31 +141,31 @@ struct ResolverCommand: ParsableCommand {
         return resolver.state(of: settings.listen)
     }
 
-    private func show(_ resolver: MachineResolver, _ state: MachineResolver.State) {
+    private func show(_ state: MachineResolver.State, of resolver: MachineResolver) {
         let servers = resolver.servers
         if json {
-            return print(
-                JSONWriter.object { writer in
-                    writer.member("state", state.rawValue)
-                    writer.member("servers", strings: servers)
-                    writer.member("programs", strings: resolver.programs)
-                })
+            let object = JSONWriter.object { writer in
+                writer.member("state", state.rawValue)
+                writer.member("servers", strings: servers)
+                writer.member("programs", strings: resolver.programs)
+            }
+            return httpdnsd.show(VisibleText(lines: object))
         }
         let names = servers.isEmpty ? "no server" : servers.joined(separator: ", ")
         let text = "\(resolver.file) names \(names)"
         switch state {
         case .on:
             let programs = resolver.programs
-            print("on: \(text)" + (programs.isEmpty ? "" : "; configured: \(programs.joined(separator: ", "))"))
-        case .off: print("off: \(text)")
+            httpdnsd.show("on: \(text)\(programs.isEmpty ? "" : "; configured: \(programs.joined(separator: ", "))")")
+        case .off: httpdnsd.show("off: \(text)")
         case .elsewhere:
             let place = resolver.chosen.map { $0.port == 53 ? "\($0.address)" : "\($0)" }.joined(separator: ", ")
             let who = resolver.reachesStub ? "systemd-resolved asks" : "\(resolver.file) names"
-            print(
+            httpdnsd.show(
                 "elsewhere: \(who) \(place), where this server does not listen: `httpdnsd resolver on` writes its address"
             )
         case .rewritten:
-            print("rewritten: another program has written \(resolver.file) since; it names \(names)")
+            httpdnsd.show("rewritten: another program has written \(resolver.file) since; it names \(names)")
         }
     }
 }

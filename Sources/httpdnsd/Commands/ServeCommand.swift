@@ -1,5 +1,6 @@
 import ArgumentParser
 import Configuration
+import HTTPDNS
 import Logs
 import Platform
 
@@ -44,7 +45,7 @@ struct ServeCommand: ParsableCommand {
         defer { log.finish(within: .seconds(1)) }
         for warning in loaded.warnings { log.logger.log(.configurationWarning, "\(warning)") }
         let problems = settings.loopProblems + settings.certificateProblems
-        for problem in problems { printError(problem) }
+        for problem in problems { printError("\(problem)") }
         if !problems.isEmpty { throw ExitStatus.configuration.exitCode }
         if replace, settings.control.socket.isEmpty {
             printError("--replace needs a control socket, and control.socket is empty")

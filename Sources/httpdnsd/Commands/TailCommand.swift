@@ -4,6 +4,7 @@ import Configuration
 import DNSResolver
 import DNSWire
 import Glibc
+import HTTPDNS
 
 /// `httpdnsd tail`: the queries of the running server as they are answered.
 struct TailCommand: ParsableCommand {
@@ -60,7 +61,7 @@ struct TailCommand: ParsableCommand {
         try control.follow("/v1/queries", filters.compactMap { key, value in value.map { (key, $0) } }) { line in
             let report = try? QueryReport(json: line)
             if let report, !report.ended.isEmpty { reason = report.ended }
-            isRead = Self.write((isJSON ? line : Array((report?.text ?? "").utf8)) + [UInt8(ascii: "\n")])
+            isRead = Self.write(VisibleText(isJSON ? String(decoding: line, as: UTF8.self) : report?.text ?? ""))
             return isRead
         }
         guard isRead else { return }
@@ -69,8 +70,8 @@ struct TailCommand: ParsableCommand {
     }
 
     /// Writes to standard output at once, however slowly it is read. Returns false when it is read no more.
-    private static func write(_ bytes: [UInt8]) -> Bool {
-        var rest = bytes
+    private static func write(_ line: VisibleText) -> Bool {
+        var rest = Array("\(line)\n".utf8)
         while !rest.isEmpty {
             let count = unsafe Glibc.write(STDOUT_FILENO, rest, rest.count)
             if count < 0, errno == EINTR { continue }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Configuration
 import Glibc
+import HTTPDNS
 import Platform
 
 /// The options of every command that say what the configuration is: `--config` and `--environment`.
@@ -24,7 +25,10 @@ struct ConfigurationFile: ParsableArguments {
     var path: String { written ?? Self.defaultPath }
 
     /// The same where the default is below another folder than `/`.
-    func path(below root: String) -> String { written ?? root + Self.defaultPath }
+    func path(below root: String) -> String {
+        guard written == nil, !root.isEmpty else { return path }
+        return (try? RootFolder(root).place(of: Self.defaultPath)) ?? root + "/no configuration file"
+    }
 
     /// Leaves with status 78 when a file that was named is not there: a typo must never mean the default server.
     func validate() throws {

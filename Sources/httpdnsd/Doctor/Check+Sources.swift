@@ -63,7 +63,7 @@ extension Check {
                     "provider.unreachable", .error,
                     "\(name) cannot be reached at \(addresses)\(provider.lastError.map { ": \($0)" } ?? "")",
                     mend:
-                        "`curl -v \(provider.url)` from this machine; a firewall must let it out, or http.proxy names a proxy"
+                        "`curl -v \(provider.url.replacing("/…", with: "/"))` from this machine; a firewall must let it out, or http.proxy names a proxy"
                 )
             }
         }

@@ -1,51 +1,52 @@
 import Glibc
 import Platform
 
-/// The files of a machine, below a folder that stands for `/`. All paths are absolute.
+/// The files of a machine, below a folder that stands for `/`, and that no link leads out of. All paths are absolute.
 struct MachineFiles {
     /// Empty for this machine's own; otherwise the path of a folder, without a slash at its end.
     let root: String
 
     /// The most bytes that are read of a file; the rest is ignored. Real ones have some hundreds.
     private static let maximumSize = 64 << 10
-    /// The most links that are followed from one path.
-    private static let maximumLinks = 8
 
     /// Whether this is the machine that runs, and not an image of one.
     var areThisMachines: Bool { root.isEmpty }
 
+    private var folder: RootFolder { RootFolder(root) }
+
     /// Whether something has that name, be it a link that leads nowhere.
     func exists(_ path: String) -> Bool {
+        guard let folder = try? folder.openFolder(of: path) else { return false }
         var status = stat()
-        return unsafe lstat(root + path, &status) == 0
+        return unsafe fstatat(folder.number, Self.name(of: path), &status, AT_SYMLINK_NOFOLLOW) == 0
     }
 
     /// Where a symbolic link leads; nil for everything else.
     func target(of path: String) -> String? {
+        guard let folder = try? folder.openFolder(of: path) else { return nil }
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = unsafe readlink(root + path, &buffer, buffer.count)
+        let count = unsafe readlinkat(folder.number, Self.name(of: path), &buffer, buffer.count)
         guard count >= 0 else { return nil }
         let text = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
         return text.hasPrefix("/") ? text : Self.normal(Self.folder(of: path) + "/" + text)
     }
 
-    /// The text of a file, through links; nil when there is none. Absolute links stay below the root.
+    /// The text of a file, through links; nil when there is none.
     func text(of path: String) -> String? {
-        var path = path
-        for _ in 0..<Self.maximumLinks {
-            guard let target = target(of: path) else {
-                return (try? readText(root + path, limit: Self.maximumSize, isRegular: true)).map {
-                    String(decoding: $0, as: UTF8.self)
-                }
-            }
-            path = target
-        }
-        return nil
+        guard let file = try? folder.open(path, O_RDONLY | O_NONBLOCK),
+            let bytes = try? readFile(file, named: root + path, limit: Self.maximumSize, isRegular: true)
+        else { return nil }
+        return String(decoding: withoutMark(bytes), as: UTF8.self)
     }
 
     /// The names in a folder that end so, sorted; none when there is no folder.
     func names(in folder: String, ending suffix: String) -> [String] {
-        guard let listing = unsafe opendir(root + folder) else { return [] }
+        guard let opened = try? self.folder.open(folder, O_RDONLY | O_DIRECTORY) else { return [] }
+        let number = opened.release()
+        guard let listing = unsafe fdopendir(number) else {
+            close(number)
+            return []
+        }
         defer { unsafe closedir(listing) }
         var names: [String] = []
         while let entry = unsafe readdir(listing) {
@@ -59,18 +60,20 @@ struct MachineFiles {
 
     /// Puts a file in place at once, whatever was there: a reader sees the old one or the new one.
     func write(_ text: String, to path: String, mode: mode_t = 0o644) throws(SystemError) {
-        let (final, temporary) = (root + path, root + path + ".new-httpdnsd")
-        unsafe unlink(temporary)
-        let number = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+        let folder = try folder.openFolder(of: path)
+        let (final, temporary) = (Self.name(of: path), Self.temporary(path))
+        unsafe unlinkat(folder.number, temporary, 0)
+        let number = unsafe openat(
+            folder.number, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
         guard number >= 0 else { throw fault("write", path) }
         let descriptor = Descriptor(owning: number)
         let bytes = Array(text.utf8)
         guard unsafe Glibc.write(number, bytes, bytes.count) == bytes.count, fchmod(number, mode) == 0,
             fsync(number) == 0,
-            unsafe rename(temporary, final) == 0
+            unsafe renameat(folder.number, temporary, folder.number, final) == 0
         else {
             let fault = fault("write", path)
-            unsafe unlink(temporary)
+            unsafe unlinkat(folder.number, temporary, 0)
             throw fault
         }
         withExtendedLifetime(descriptor) {}
@@ -78,38 +81,65 @@ struct MachineFiles {
 
     /// Gives what is at `path`, be it a link, a second name, in place of what had that name.
     func copyName(_ path: String, to other: String) throws(SystemError) {
-        let temporary = root + other + ".new-httpdnsd"
-        unsafe unlink(temporary)
-        guard unsafe link(root + path, temporary) == 0 else { throw fault("give a second name to", path) }
+        let from = try folder.openFolder(of: path)
+        let to = try folder.openFolder(of: other)
+        let temporary = Self.temporary(other)
+        unsafe unlinkat(to.number, temporary, 0)
+        guard unsafe linkat(from.number, Self.name(of: path), to.number, temporary, 0) == 0 else {
+            throw fault("give a second name to", path)
+        }
         // Of two names of one file rename(2) would leave both.
-        unsafe unlink(root + other)
-        guard unsafe rename(temporary, root + other) == 0 else {
+        unsafe unlinkat(to.number, Self.name(of: other), 0)
+        guard unsafe renameat(to.number, temporary, to.number, Self.name(of: other)) == 0 else {
             let fault = fault("give a second name to", path)
-            unsafe unlink(temporary)
+            unsafe unlinkat(to.number, temporary, 0)
             throw fault
         }
     }
 
     /// Moves a file over another one.
     func move(_ path: String, to other: String) throws(SystemError) {
-        guard unsafe rename(root + path, root + other) == 0 else { throw fault("move \(root + path) to", other) }
+        let from = try folder.openFolder(of: path)
+        let to = try folder.openFolder(of: other)
+        guard unsafe renameat(from.number, Self.name(of: path), to.number, Self.name(of: other)) == 0 else {
+            throw fault("move \(root + path) to", other)
+        }
     }
 
     func remove(_ path: String) throws(SystemError) {
-        guard unsafe unlink(root + path) == 0 || errno == ENOENT else { throw fault("remove", path) }
+        let folder: Descriptor
+        do throws(SystemError) {
+            folder = try self.folder.openFolder(of: path)
+        } catch {
+            if error.code == ENOENT { return }
+            throw error
+        }
+        guard unsafe unlinkat(folder.number, Self.name(of: path), 0) == 0 || errno == ENOENT else {
+            throw fault("remove", path)
+        }
     }
 
     /// Makes a folder, whose parent exists.
     ///
     /// - Returns: false when it was there.
     func makeFolder(_ path: String) throws(SystemError) -> Bool {
-        if unsafe mkdir(root + path, 0o755) == 0 { return true }
+        let folder = try folder.openFolder(of: path)
+        if unsafe mkdirat(folder.number, Self.name(of: path), 0o755) == 0 { return true }
         guard errno == EEXIST else { throw fault("make the folder", path) }
         return false
     }
 
     /// Removes a folder, if it is empty.
-    func removeFolder(_ path: String) { unsafe rmdir(root + path) }
+    func removeFolder(_ path: String) {
+        guard let folder = try? folder.openFolder(of: path) else { return }
+        unsafe unlinkat(folder.number, Self.name(of: path), AT_REMOVEDIR)
+    }
+
+    private static func name(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+    }
+
+    private static func temporary(_ path: String) -> String { name(of: path) + ".new-httpdnsd" }
 
     /// The folder of a file, without a slash at its end.
     static func folder(of path: String) -> String {

@@ -75,6 +75,11 @@ extension Configuration {
         keep(\.control.http, of: old, "control.http", &changed)
         keep(\.cache.disk.path, of: old, "cache.disk.path", &changed)
         keep(\.log.dnstap, of: old, "log.dnstap", &changed)
+        // In the sandbox no such socket can be made.
+        if connectsToUnixSockets, !old.connectsToUnixSockets {
+            cache.shared = old.cache.shared
+            changed.append("cache.shared.url")
+        }
         return changed
     }
 

@@ -129,7 +129,7 @@ extension DNSService {
         var provider = StatusReport.Provider()
         provider.name = configured.entry.name
         provider.type = configured.entry.type.rawValue
-        provider.url = "\(configured.entry.url)"
+        provider.url = configured.entry.url.shown
         provider.isAuthenticated = configured.entry.isAuthenticated
         if let until = configured.upstream.access.nextProbe, until > loop.now {
             (provider.state, provider.retry) = (.refused, (until - loop.now).wholeSeconds)

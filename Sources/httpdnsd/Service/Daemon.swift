@@ -18,6 +18,10 @@ final class Daemon {
     /// Whether another server that runs is replaced.
     private let replaces: Bool
     private let isSandboxed: Bool
+    /// Whether another server has passed on what it has.
+    private var hasTakenOver = false
+    /// The user that the server becomes; empty: it stays what it is.
+    private let user: String
 
     /// - Parameters:
     ///   - source: where `settings` came from.
@@ -31,6 +35,7 @@ final class Daemon {
         self.settings = settings
         self.source = source
         self.log = log
+        user = settings.listen.user.isEmpty ? settings.userInstead(of: source.path, log) : settings.listen.user
         handover = Handover(manager: ServiceManager(path: source.variables.process["NOTIFY_SOCKET"]), log: log)
     }
 
@@ -67,14 +72,15 @@ final class Daemon {
         report(memory)
         let loop = try EventLoop()
         let server = try makeServer(descriptors: budget, memory: memory, loop: loop)
-        let control = makeControlSocket()
-        defer { control?.removeFile() }
-        if !settings.listen.user.isEmpty {
-            try Privileges.drop(to: settings.listen.user)
+        let control = makeControlSockets()
+        defer { control?.removeFiles() }
+        makeCacheFolder()
+        if !user.isEmpty {
+            try Privileges.drop(to: user)
             CoreDumps.forbid()
         }
         warnOfUnreadableCertificate()
-        if isSandboxed { enterSandbox(control) }
+        if isSandboxed { enterSandbox() }
         Loop.spawn { [settings] in await server.run(settings, control: control) }
         loop.run()
         // A second signal ends the loop before anything else does this.
@@ -89,8 +95,10 @@ final class Daemon {
         var passed = PassedDescriptor.inherited(source.variables.process)
         if replaces {
             // The other one ends by this: what makes this start fail must fail before.
-            if !settings.listen.user.isEmpty { try Privileges.checkDrop(to: settings.listen.user) }
-            passed += Predecessor(control: settings.control.socket, owner: settings.listen.user, log: log).takeOver()
+            if !user.isEmpty { try Privileges.checkDrop(to: user) }
+            let taken = Predecessor(control: settings.control.socket, log: log).takeOver()
+            hasTakenOver = !taken.isEmpty
+            passed += taken
         }
         let certificate = try settings.listen.tlsFiles?.read()
         let sockets = try bind(adopting: passed)
@@ -108,7 +116,7 @@ final class Daemon {
         } catch {
             log.logger.log(
                 .configurationWarning,
-                "\(error), for user \(settings.listen.user): a new certificate is taken at the next start only")
+                "\(error), for user \(user): a new certificate is taken at the next start only")
         }
     }
 
@@ -125,11 +133,16 @@ final class Daemon {
     }
 
     /// Gives up what only the start needed. Without some of it DNS is served all the same.
-    private func enterSandbox(_ control: UnixListener?) {
-        let files = [control?.path, settings.cache.disk.path].compactMap(\.self).filter { !$0.isEmpty }
+    private func enterSandbox() {
+        let manager = source.variables.process["NOTIFY_SOCKET"]
+        var needs = Sandbox.Needs()
+        needs.files = [settings.cache.disk.path].filter { !$0.isEmpty }
+        needs.sockets = [settings.control.socket].filter { !$0.isEmpty }
+        if settings.connectsToUnixSockets { needs.unixSockets.insert(.stream) }
+        if ServiceManager(path: manager) != nil { needs.unixSockets.insert(.datagram) }
         // systemd may listen for our signs of life at such a name.
-        let needsAbstract = source.variables.process["NOTIFY_SOCKET"]?.hasPrefix("@") == true
-        let sandbox = Sandbox(writing: files, needsAbstractSockets: needsAbstract)
+        needs.abstractSockets = manager?.hasPrefix("@") == true
+        let sandbox = Sandbox(for: needs)
         // The only other thread that runs by now.
         log.performOnThread { sandbox.enterThread() }
         let faults = sandbox.enter()
@@ -141,17 +154,36 @@ final class Daemon {
                 : "sandbox: not all is in force: \(faults.map(\.description).joined(separator: "; "))")
     }
 
-    /// The control socket; nil when none is wanted, or none can be made: DNS is served all the same.
-    private func makeControlSocket() -> UnixListener? {
+    /// Makes the folder of the cache on disk, which in the sandbox would be one in a folder of the system. What is in the
+    /// way the cache itself says.
+    private func makeCacheFolder() {
+        guard !settings.cache.disk.path.isEmpty else { return }
+        try? makeFolder(
+            of: settings.cache.disk.path, for: user.isEmpty ? nil : try? Privileges.account(named: user), mode: 0o700)
+    }
+
+    /// The control sockets; nil when none is wanted, or none can be made: DNS is served all the same.
+    private func makeControlSockets() -> ControlSockets? {
         let path = settings.control.socket
         guard !path.isEmpty else { return nil }
         do throws(SystemError) {
-            return try UnixListener(
-                path, owner: settings.listen.user, group: settings.control.group,
-                mode: settings.control.openTo.permissions)
+            let commands = try UnixListener(
+                path, owner: user, group: settings.control.group, mode: settings.control.openTo.permissions,
+                replaces: hasTakenOver)
+            return ControlSockets(commands: commands, successor: successorSocket(beside: path))
         } catch {
             let remark = "serving without a control socket; control.socket in the configuration names another place"
             log.logger.log(.startControlSocket, "\(error); \(remark)")
+            return nil
+        }
+    }
+
+    private func successorSocket(beside path: String) -> UnixListener? {
+        do throws(SystemError) {
+            return try UnixListener(
+                Predecessor.socket(beside: path), owner: user, keepsMessages: true, replaces: hasTakenOver)
+        } catch {
+            log.logger.log(.startControlSocket, "\(error); `serve --replace` will not replace this server")
             return nil
         }
     }

@@ -14,11 +14,10 @@ struct Predecessor {
 
     /// The path of its control socket.
     let control: String
-    /// The user that it runs as; empty: that of this process.
-    let owner: String
     let log: LogOutput
 
-    /// The path of the socket by which a server passes on what it has.
+    /// The path of the socket by which a server passes on what it has. It listens there from its start on: later it can
+    /// make no such socket.
     static func socket(beside control: String) -> String { control + ".replace" }
 
     /// Has it pass on its sockets and its unfinished work; it ends then. Blocks the calling thread meanwhile.
@@ -27,17 +26,19 @@ struct Predecessor {
     func takeOver() -> [PassedDescriptor] {
         var passed: [PassedDescriptor] = []
         do throws(SystemError) {
-            let socket = try NoticeSocket(Self.socket(beside: control), owner: owner)
+            let socket = NoticeSocket(
+                try .connected(toUnixSocket: Self.socket(beside: control), keepsMessages: true))
             let request = HandoverRequest()
             // Its response may come after the descriptors, or not at all, for then the server ends.
             _ = try NamedThread("replace") { [control] in request.send(to: control, within: Self.patience) }
             let deadline = Instant.bootTime + Self.patience
             while Instant.bootTime < deadline {
+                let hasEnded = socket.hasEnded
                 if let notice = socket.receive(within: Self.interval) {
                     passed += notice.descriptors
                     // The last that it passes.
                     if passed.last?.name == PassedKind.queries.rawValue { return passed }
-                } else if let failure = request.failure {
+                } else if let failure = request.failure ?? (hasEnded ? "it has ended" : nil) {
                     log.logger.log(.startNotReplaced, "no server was replaced: \(failure)")
                     return passed
                 }
@@ -64,5 +65,21 @@ private final class HandoverRequest: Sendable {
         } catch {
             state.withLock { $0 = error.text }
         }
+    }
+}
+
+/// The Unix sockets of a server: for commands, and for the process that replaces it.
+struct ControlSockets: Sendable {
+    let commands: UnixListener
+    /// Nil where none could be made.
+    let successor: UnixListener?
+
+    /// Where a process waits that has asked for all that this one has; nil when there is none.
+    func acceptSuccessor() -> ServiceManager? { successor?.acceptLast() }
+
+    /// Removes their files, so that another process can make its own there. A second call does nothing.
+    func removeFiles() {
+        commands.removeFile()
+        successor?.removeFile()
     }
 }

@@ -5,6 +5,7 @@ import DNSServer
 import DNSWire
 import DiskCache
 import Glibc
+import HTTPDNS
 import Logs
 import Platform
 import Scheduling
@@ -58,8 +59,8 @@ final class RunningServer {
 
     /// Serves until a signal comes, then drains; stops the loop in every case.
     ///
-    /// - Parameter listener: where commands come in, if anywhere.
-    func run(_ settings: Configuration, control listener: UnixListener?) async {
+    /// - Parameter sockets: where commands come in, if anywhere.
+    func run(_ settings: Configuration, control sockets: ControlSockets?) async {
         defer { loop.stop() }
         let service: DNSService
         do {
@@ -81,9 +82,9 @@ final class RunningServer {
             failure = error
             return
         }
-        startControl(on: listener, of: service)
+        startControl(on: sockets, of: service)
         if let endpoint = settings.control.http { startMonitor(at: endpoint, of: service) }
-        service.onHandover = { [unowned self] in await handOver(service, listener) }
+        service.onHandover = { [unowned self] in await handOver(service, sockets) }
         service.watchNetwork()
         announce(service.server)
         startWatchdog(of: service.server)
@@ -101,7 +102,7 @@ final class RunningServer {
         service.certificate?.stop()
         watchdog?.stop()
         stopControl()
-        listener?.removeFile()
+        sockets?.removeFiles()
         if isHandedOver {
             log.logger.log(.stop, "stopping: another process goes on with the sockets and the outstanding questions")
         } else if let successor {
@@ -129,17 +130,16 @@ final class RunningServer {
 
     /// Passes everything on to another process that runs already, and stops.
     ///
-    /// - Parameter listener: where commands come in; the other one makes its own.
-    private func handOver(_ service: DNSService, _ listener: UnixListener?) async -> HandoverReport? {
-        guard let listener else { return nil }
+    /// - Parameter control: where commands come in; the other one makes its own.
+    private func handOver(_ service: DNSService, _ control: ControlSockets?) async -> HandoverReport? {
         // Never a path that a request names: whatever has the sockets answers for this server.
-        let path = Predecessor.socket(beside: listener.path)
-        let handover = Handover(manager: ServiceManager(path: path), log: log)
+        guard let control, let next = control.acceptSuccessor() else { return nil }
+        let handover = Handover(manager: next, log: log)
         let sockets = service.server.descriptors
         guard !isStopping, handover.store(sockets, of: PassedDescriptor.limit) > 0 else { return nil }
         isStopping = true
         isHandedOver = true
-        listener.leaveFile()
+        control.removeFiles()
         await leave(service, to: handover, connections: PassedDescriptor.limit)
         stopRequest.take()?.resume()
         return HandoverReport(sockets: sockets.reduce(0) { $0 + $1.numbers.count })
@@ -153,13 +153,13 @@ final class RunningServer {
     }
 
     /// Takes commands from now on; without them DNS is served all the same.
-    private func startControl(on listener: UnixListener?, of service: DNSService) {
-        guard let descriptor = listener?.takeDescriptor() else { return }
+    private func startControl(on sockets: ControlSockets?, of service: DNSService) {
+        guard let sockets, let descriptor = sockets.commands.takeDescriptor() else { return }
         do throws(SystemError) {
             control = try ControlServer(on: descriptor, target: service, loop: loop)
         } catch {
             log.logger.log(.startControlSocket, "\(error); serving without a control socket")
-            listener?.removeFile()
+            sockets.removeFiles()
         }
     }
 
@@ -207,7 +207,7 @@ final class RunningServer {
         }
         let encrypted = server.encryptedAddresses.map { ", \($0.address) (\($0.transport.rawValue))" }.joined()
         let http = server.httpAddresses.map { ", \($0) (HTTPDNS)" }.joined()
-        print("httpdnsd: serving DNS on \(addresses) (UDP and TCP)\(encrypted)\(http)")
+        show("httpdnsd: serving DNS on \(addresses) (UDP and TCP)\(encrypted)\(http)")
         fflush(nil)
         tell(.ready)
     }

@@ -22,6 +22,29 @@ extension Integration {
             #expect((outcome.output + outcome.errors).contains("can be forged or replayed on the path"))
         }
 
+        @Test func `check shows no path of a URL that may be a secret`() throws {
+            let text =
+                Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
+                + DaemonConfiguration.doh("https://192.0.2.1/dns-query/0123456789") + DaemonConfiguration.rest()
+            let outcome = try Daemon.check(text)
+            #expect(outcome.status == 0)
+            #expect(outcome.output.contains("at https://192.0.2.1/…"), "\(outcome.output)")
+            #expect(!(outcome.output + outcome.errors).contains("0123456789"))
+        }
+
+        @Test func `check warns of a secret in a file that every user can read, and of no other`() throws {
+            let directory = try TemporaryDirectory()
+            #expect(chmod(directory.path, 0o755) == 0)
+            let file = try directory.write(
+                Self.good + "[[account]]\nid = \"app\"\nsecret = \"0123456789abcdef\"\n", to: "secret.toml")
+            for (mode, isWarned) in [(0o644, true), (0o640, false)] as [(mode_t, Bool)] {
+                #expect(chmod(file, mode) == 0)
+                let outcome = try Daemon.run(["check", "--config", file])
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                #expect(outcome.errors.contains("can be read by every user of this machine") == isWarned)
+            }
+        }
+
         @Test func `an unknown key is named with file, line, path and the nearest key`() throws {
             let outcome = try Daemon.check(Self.good + "[cache]\nmemroy = \"1MiB\"\n")
             #expect(outcome.status == 78)

@@ -355,5 +355,17 @@ extension Integration {
             let none = try Daemon.run(["cache", "list", "--file", directory.path + "/none"])
             #expect(none.status == 1)
         }
+
+        @Test func `a path that a command repeats does not act on a terminal`() throws {
+            let name = directory.path + "/\u{1b}[2J\nall is well"
+            for arguments in [
+                ["check", "--config", name], ["cache", "list", "--file", name], ["status", "--socket", name],
+            ] {
+                let outcome = try Daemon.run(arguments)
+                #expect(outcome.status != 0)
+                #expect(outcome.errors.contains("\\x1b[2J"), "\(outcome.errors)")
+                #expect(!outcome.errors.contains("\u{1b}") && !outcome.errors.contains("\nall is well"))
+            }
+        }
     }
 }

@@ -311,6 +311,65 @@ extension Integration {
             #expect(try machine.resolver("off").errors.isEmpty)
         }
 
+        /// Places in an image where a link to the host may be, and what is there on the host.
+        private static let places = [
+            "etc", "etc/resolv.conf", "etc/resolv.conf.before-httpdnsd", "etc/NetworkManager",
+            "etc/NetworkManager/conf.d",
+            "etc/NetworkManager/conf.d/zz-httpdnsd.conf", "etc/cloud/cloud.cfg.d", "etc/docker", daemonFile,
+            "etc/docker/daemon.json.before-httpdnsd", "etc/httpdnsd", "etc/httpdnsd/httpdnsd.toml",
+            "run/systemd/resolve",
+        ]
+
+        /// Everything that `resolver` could find or change, with another server than the image's.
+        private func host() throws -> Machine {
+            try Machine(
+                "nameserver 203.0.113.9\n",
+                [
+                    Self.before: "nameserver 203.0.113.8\n", Self.daemonFile: "{}",
+                    "etc/docker/daemon.json.before-httpdnsd": "{}",
+                    "etc/httpdnsd/httpdnsd.toml": "[listen]\naddresses = [\"203.0.113.53:53\"]\n",
+                    "etc/NetworkManager/conf.d/zz-httpdnsd.conf":
+                        "# Written by `httpdnsd resolver on`, removed by `httpdnsd resolver off`\n",
+                    Self.resolved: "nameserver 127.0.0.53\n",
+                ], folders: ["etc/cloud/cloud.cfg.d"])
+        }
+
+        @Test(arguments: places, [true, false])
+        func `what the links of an image lead to on the host stays as it was, and is not read`(
+            place: String, isAbsolute: Bool
+        ) throws {
+            let host = try host()
+            let image = try Machine(
+                Self.text, Self.bridge,
+                folders: ["etc/NetworkManager/conf.d", "etc/cloud/cloud.cfg.d", "etc/docker", "run/systemd"])
+            let was = try host.picture()
+            try? FileManager.default.removeItem(atPath: image.path(place))
+            let up = String(repeating: "../", count: image.path(place).split(separator: "/").count - 1)
+            try FileManager.default.createSymbolicLink(
+                atPath: image.path(place),
+                withDestinationPath: isAbsolute ? host.path(place) : up + host.path(place).dropFirst())
+            for action in ["status", "on", "status", "off"] {
+                let outcome = try image.resolver(action)
+                #expect(!outcome.output.contains("203.0.113."), "\(action): \(outcome.output)")
+            }
+            #expect(try host.picture() == was)
+        }
+
+        @Test(arguments: ["/usr/etc-of-image", "../usr/../usr/etc-of-image", "../../../../usr/etc-of-image"])
+        func `the links of an image lead to its own files`(link: String) throws {
+            let image = try Machine(nil, ["usr/etc-of-image/resolv.conf": Self.text])
+            try FileManager.default.removeItem(atPath: image.path("etc"))
+            // A folder behind a link, and a file behind another one in it.
+            try FileManager.default.createSymbolicLink(atPath: image.path("etc"), withDestinationPath: "usr/etc-here")
+            try FileManager.default.createSymbolicLink(atPath: image.path("usr/etc-here"), withDestinationPath: link)
+            let was = try image.picture()
+            #expect(try image.resolver("status").output == "off: /etc/resolv.conf names 192.0.2.53\n")
+            #expect(try image.resolver("on").status == 0)
+            #expect(image.read("usr/etc-of-image/resolv.conf").contains("nameserver 127.0.0.1\n"))
+            #expect(try image.resolver("off").status == 0)
+            #expect(try image.picture() == was)
+        }
+
         @Test func `status has the same as JSON`() throws {
             let machine = try Machine(Self.text, folders: ["etc/NetworkManager/conf.d"])
             #expect(try machine.resolver("on").status == 0)

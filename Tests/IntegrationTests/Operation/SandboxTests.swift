@@ -45,7 +45,9 @@ extension Integration {
                 .replacingOccurrences(of: "socket = \"\"", with: "socket = \"\(directory.path)/run/c.sock\"")
             let daemon = try Daemon(configuration)
             #expect(
-                daemon.waitForLog { $0.contains("written below \(directory.path) and \(directory.path)/run alone") })
+                daemon.waitForLog {
+                    $0.contains("written below \(directory.path)/disk and \(directory.path)/run alone")
+                })
             #expect(try daemon.stop() == 0)
             #expect(access(directory.path + "/disk/cache.db", F_OK) == 0)
             #expect(access(directory.path + "/run/c.sock", F_OK) != 0)
@@ -56,6 +58,57 @@ extension Integration {
             #expect(try Set(threads(daemon, "Seccomp")) == ["0"])
             #expect(!daemon.errors.contains("sandbox:"))
             #expect(try daemon.stop() == 0)
+        }
+
+        @Test func `in a folder of the system the socket's file alone is made, and the next start replaces it`() throws
+        {
+            let path = "/run/httpdnsd-test-\(getpid()).sock"
+            defer { unlink(path) }
+            let configuration = Self.configuration.replacingOccurrences(
+                of: "socket = \"\"", with: "socket = \"\(path)\"")
+            for _ in 0..<2 {
+                let daemon = try Daemon(configuration)
+                #expect(daemon.waitForLog { $0.contains("files are written nowhere") })
+                #expect(daemon.errors.contains("its folder /run is the system's"))
+                #expect(try Daemon.run(["status", "--socket", path]).status == 0)
+                #expect(try daemon.stop() == 0)
+                #expect(access(path, F_OK) == 0)
+            }
+        }
+
+        @Test func `a server whose socket's file stays is replaced all the same`() throws {
+            let path = "/run/httpdnsd-test-\(getpid()).sock"
+            defer { for end in ["", ".replace"] { unlink(path + end) } }
+            let configuration = Self.configuration.replacingOccurrences(
+                of: "socket = \"\"", with: "socket = \"\(path)\"")
+            let first = try Daemon(configuration)
+            let second = try Daemon(configuration, port: first.address.port, options: ["--replace"])
+            #expect(try first.finish().status == 0)
+            #expect(try Daemon.run(["status", "--socket", path]).output.contains("process \(second.pid)"))
+            #expect(!second.errors.contains("without a control socket"), "\(second.errors)")
+        }
+
+        @Test func `Control-C in its terminal ends it`() throws {
+            let directory = try TemporaryDirectory()
+            let port = try FreePort.next(on: ["127.0.0.1"])
+            let file = try directory.write(
+                Daemon.listenTable([TestAddress("127.0.0.1", port: port)]) + Self.configuration, to: "httpdnsd.toml")
+            // A terminal of its own, as of a shell: the key is typed once the server serves.
+            let script = """
+                import os, pty, sys
+                pid, terminal = pty.fork()
+                if pid == 0: os.execv(sys.argv[1], sys.argv[1:])
+                text = b""
+                while b"serving DNS" not in text: text += os.read(terminal, 4096)
+                os.write(terminal, b"\\x03")
+                try:
+                    while data := os.read(terminal, 4096): text += data
+                except OSError: pass
+                print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), "stopping" in text.decode())
+                """
+            let output = try ChildProcess.succeed(
+                ["python3", "-c", script, Daemon.executable, "serve", "--config", file])
+            #expect(output == "0 True\n")
         }
     }
 }

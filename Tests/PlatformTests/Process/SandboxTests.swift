@@ -6,10 +6,13 @@ import Testing
 /// What a process can do in the sandbox, and what not: each in a process of its own.
 @Suite struct SandboxTests {
     /// Enters a sandbox with one folder; ends the process where the kernel does not let all of it in force.
-    private static func enter(needsAbstractSockets: Bool = false) throws -> TemporaryDirectory {
+    private static func enter(
+        unixSockets: Set<UnixSocketKind> = [], abstractSockets: Bool = false
+    ) throws -> TemporaryDirectory {
         let directory = try TemporaryDirectory()
-        let faults = Sandbox(writing: [directory.path + "/a.db"], needsAbstractSockets: needsAbstractSockets).enter()
-        guard faults.isEmpty else { exit(9) }
+        let needs = Sandbox.Needs(
+            files: [directory.path + "/a.db"], unixSockets: unixSockets, abstractSockets: abstractSockets)
+        guard Sandbox(for: needs).enter().isEmpty else { exit(9) }
         return directory
     }
 
@@ -55,10 +58,10 @@ import Testing
         }
     }
 
-    @Test func `sockets are those of IP, Unix and netlink`() async {
+    @Test func `sockets are those of IP and netlink`() async {
         await #expect(processExitsWith: .success) {
             let directory = try Self.enter()
-            for (family, type) in [(AF_INET, SOCK_DGRAM), (AF_INET6, SOCK_STREAM), (AF_UNIX, SOCK_STREAM)] {
+            for (family, type) in [(AF_INET, SOCK_DGRAM), (AF_INET6, SOCK_STREAM)] {
                 guard Self.canOpen(family, type) else { exit(1) }
             }
             guard Self.canOpen(AF_NETLINK, SOCK_RAW) else { exit(2) }
@@ -107,7 +110,7 @@ import Testing
                 guard bind(server, address, socklen_t(MemoryLayout<sa_family_t>.size)) == 0,
                     getsockname(server, address, &length) == 0
                 else { throw TestFailure("no abstract socket") }
-                let directory = try Self.enter(needsAbstractSockets: needed)
+                let directory = try Self.enter(abstractSockets: needed)
                 let result = connect(client, address, length) == 0 ? 0 : errno
                 withExtendedLifetime(directory) {}
                 return result
@@ -130,11 +133,129 @@ import Testing
     @Test func `a folder that is still missing can be made`() async {
         await #expect(processExitsWith: .success) {
             let directory = try TemporaryDirectory()
-            let sandbox = Sandbox(writing: [directory.path + "/later/a.db"], needsAbstractSockets: false)
+            let sandbox = Sandbox(for: .init(files: [directory.path + "/later/a.db"]))
             guard sandbox.folders == [directory.path], sandbox.enter().isEmpty else { exit(1) }
             guard mkdir(directory.path + "/later", 0o700) == 0,
                 open(directory.path + "/later/a.db", O_CREAT | O_RDWR, 0o600) >= 0
             else { exit(2) }
         }
+    }
+
+    @Test func `nothing is typed into the terminal that the server was started from`() async {
+        await #expect(processExitsWith: .success) {
+            let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+            var (locked, number): (Int32, Int32) = (0, 0)
+            // TIOCSPTLCK and TIOCGPTN.
+            guard setsid() > 0, terminal >= 0, ioctl(terminal, 0x4004_5431, &locked) == 0,
+                ioctl(terminal, 0x8004_5430, &number) == 0
+            else { exit(8) }
+            // The first terminal that a session opens is its own.
+            let ours = open("/dev/pts/\(number)", O_RDWR)
+            guard ours >= 0 else { exit(7) }
+            let directory = try Self.enter()
+            var letter = CChar(UInt8(ascii: "x"))
+            // TIOCSTI, also with bits that the kernel does not look at, and TIOCLINUX.
+            for request: UInt in [0x5412, 0x1_0000_5412, 0x541c] {
+                guard ioctl(ours, request, &letter) == -1, errno == ENOSYS else { exit(1) }
+            }
+            guard isatty(ours) == 1 else { exit(2) }
+            withExtendedLifetime(directory) {}
+        }
+    }
+
+    @Test func `no file gets another mode, owner or time`() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try TemporaryDirectory()
+            let path = try directory.write("secret", to: "file")
+            guard chmod(path, 0o600) == 0, Sandbox(for: .init(files: [path])).enter().isEmpty
+            else { exit(9) }
+            let file = open(path, O_RDONLY)
+            let results = [
+                chmod(path, 0o4755), fchmod(file, 0o666), fchmodat(AT_FDCWD, path, 0o666, 0),
+                chown(path, 65_534, 65_534),
+                lchown(path, 65_534, 65_534), fchown(file, 65_534, 65_534), fchownat(AT_FDCWD, path, 65_534, 65_534, 0),
+                utimensat(AT_FDCWD, path, nil, 0), futimens(file, nil),
+            ]
+            guard results.allSatisfy({ $0 == -1 }) else { exit(1) }
+            var status = stat()
+            guard stat(path, &status) == 0, status.st_mode & 0o7777 == 0o600 else { exit(2) }
+        }
+    }
+
+    @Test func `no Unix socket can be made that leads elsewhere`() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try Self.enter()
+            for type in [SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET] {
+                guard !Self.canOpen(AF_UNIX, type), errno == ENOSYS else { exit(1) }
+            }
+            var pair: [Int32] = [-1, -1]
+            // What of a pair of these is sent can be sent to others, too.
+            guard socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0, &pair) == -1, errno == ENOSYS else { exit(2) }
+            // libcurl wakes itself by one.
+            guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0 else { exit(3) }
+            withExtendedLifetime(directory) {}
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `Unix sockets of the kind that is needed, and of no other, can be made`(isStream: Bool) async {
+        await #expect(processExitsWith: .success) { [isStream] in
+            let directory = try Self.enter(unixSockets: [isStream ? .stream : .datagram])
+            guard Self.canOpen(AF_UNIX, SOCK_STREAM) == isStream else { exit(1) }
+            guard Self.canOpen(AF_UNIX, SOCK_DGRAM) != isStream else { exit(2) }
+            guard !Self.canOpen(AF_UNIX, SOCK_SEQPACKET) else { exit(3) }
+            withExtendedLifetime(directory) {}
+        }
+    }
+
+    @Test(arguments: ["/run/httpdnsd.sock", "/tmp/a.sock", "/var/run/a.sock", "/etc/httpdnsd/a.sock", "/a.sock"])
+    func `nothing is written in a folder of the system for the sake of a socket`(path: String) {
+        #expect(Sandbox(for: .init(sockets: [path])).folders == [])
+    }
+
+    @Test func `nothing is written in a folder of the system, but for those that are everybody's`() throws {
+        let directory = try TemporaryDirectory()
+        let own = directory.path + "/cache.db"
+        let files = [
+            "/etc/a.db", "/var/lib/a.db", "/var/lib/of-nobody/a.db", "/usr/lib/systemd/system/a.db", own, "/tmp/a.db",
+        ]
+        #expect(Sandbox(for: .init(files: files)).folders == ["/tmp", directory.path].sorted())
+    }
+
+    @Test func `no other process gets limits, or signals for a descriptor`() async {
+        await #expect(processExitsWith: .success) {
+            var ends: [Int32] = [-1, -1]
+            guard pipe(&ends) == 0 else { exit(9) }
+            let directory = try Self.enter()
+            var limit = rlimit()
+            guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { exit(1) }
+            guard let call = dlsym(nil, "prlimit") else { exit(8) }
+            typealias Limit = @convention(c) (pid_t, Int32, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Int32
+            guard unsafeBitCast(call, to: Limit.self)(getppid(), 7, nil, &limit) == -1, errno == ENOSYS else { exit(2) }
+            // F_SETOWN and F_SETSIG.
+            guard fcntl(ends[0], 8, getppid()) == -1, errno == ENOSYS, fcntl(ends[0], 10, SIGKILL) == -1,
+                errno == ENOSYS
+            else { exit(3) }
+            guard fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0, fcntl(ends[0], F_DUPFD_CLOEXEC, 0) >= 0 else { exit(4) }
+            withExtendedLifetime(directory) {}
+        }
+    }
+
+    @Test func `interfaces have names and numbers as before`() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try Self.enter()
+            guard if_nametoindex("lo") == 1, !hostInterfaces().isEmpty else { exit(1) }
+            withExtendedLifetime(directory) {}
+        }
+    }
+}
+
+/// The names that getifaddrs finds.
+private func hostInterfaces() -> [String] {
+    var first: UnsafeMutablePointer<ifaddrs>?
+    guard getifaddrs(&first) == 0 else { return [] }
+    defer { freeifaddrs(first) }
+    return sequence(first: first, next: { $0?.pointee.ifa_next }).compactMap {
+        $0.map { String(cString: $0.pointee.ifa_name) }
     }
 }

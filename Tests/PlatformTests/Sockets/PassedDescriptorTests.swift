@@ -1,4 +1,5 @@
 import Glibc
+import TestServers
 import TestSupport
 import Testing
 
@@ -8,7 +9,7 @@ import Testing
 @Suite struct PassedDescriptorTests {
     @Test func `what a manager stores arrives with its name, in as many messages as it takes`() throws {
         let directory = try TemporaryDirectory()
-        let socket = try NoticeSocket(directory.path + "/notify")
+        let socket = try NotifySocket.forDescriptors(at: directory.path + "/notify")
         let manager = try #require(ServiceManager(path: directory.path + "/notify"))
         let files = try (0..<300).map { try PassedDescriptor([UInt8(truncatingIfNeeded: $0)], name: "file") }
         try manager.store(files.compactMap(\.number), as: "some")

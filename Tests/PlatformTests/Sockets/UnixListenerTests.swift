@@ -1,5 +1,6 @@
 import Glibc
 import Platform
+import TestServers
 import TestSupport
 import Testing
 
@@ -77,16 +78,46 @@ struct UnixListenerTests {
         }
     }
 
-    @Test func `a file that was left to another process stays, also before that one listens`() throws {
+    @Test func `a file that another process has made meanwhile stays, also before that one listens`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/a.sock"
         let listener = try UnixListener(path)
-        listener.leaveFile()
+        listener.removeFile()
         #expect(access(path, F_OK) != 0)
         // A socket that nothing listens on yet.
-        let next = try NoticeSocket(path)
+        let next = try NotifySocket(path)
         listener.removeFile()
         #expect(access(path, F_OK) == 0)
         _ = next
+    }
+
+    @Test func `a process that has left its work may still listen where the next one does`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/a.sock"
+        let old = try UnixListener(path, keepsMessages: true)
+        #expect(throws: SystemError.self) { try UnixListener(path) }
+        let next = try UnixListener(path, keepsMessages: true, replaces: true)
+        old.removeFile()
+        #expect(access(path, F_OK) == 0)
+        #expect(throws: Never.self) { _ = try Descriptor.connected(toUnixSocket: path, keepsMessages: true) }
+        #expect(next.acceptLast() != nil && old.acceptLast() == nil)
+    }
+
+    @Test func `what one process passes reaches the one that has connected last`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/a.sock"
+        let listener = try UnixListener(path, keepsMessages: true)
+        #expect(listener.acceptLast() == nil)
+        let first = NoticeSocket(try .connected(toUnixSocket: path, keepsMessages: true))
+        let second = NoticeSocket(try .connected(toUnixSocket: path, keepsMessages: true))
+        do {
+            let manager = try #require(listener.acceptLast())
+            let file = try PassedDescriptor([1], name: "file")
+            try manager.store([file.number].compactMap(\.self), as: "file")
+        }
+        let notice = try #require(second.receive(within: .patience))
+        #expect(notice.lines == ["FDSTORE=1", "FDNAME=file"])
+        #expect(notice.descriptors.map { $0.contents(limit: 1) } == [[1]])
+        #expect(second.receive(within: .patience) == nil && second.hasEnded && first.hasEnded)
     }
 }

@@ -28,7 +28,7 @@ package final class DescriptorStore: Sendable {
         path = directory.path + "/notify"
         self.size = size
         monitor = Monitor(State(stored: passed))
-        let (socket, monitor) = (try NoticeSocket(path), monitor)
+        let (socket, monitor) = (try NotifySocket.forDescriptors(at: path), monitor)
         Thread.detachNewThread {
             while !monitor.read({ $0.isEnding }) {
                 guard let notice = socket.receive(within: .milliseconds(50)) else { continue }

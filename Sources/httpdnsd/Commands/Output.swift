@@ -1,0 +1,25 @@
+@preconcurrency @unsafe import Glibc
+import HTTPDNS
+
+// The doors by which commands speak to people. What they print, a terminal shows and does not act on.
+
+/// Writes text to standard output.
+func show(_ text: VisibleText) { Swift.print(text.description) }
+
+/// Writes one line to standard error.
+func printError(_ text: VisibleText) {
+    let line = Array((text.description + "\n").utf8)
+    _ = unsafe write(STDERR_FILENO, line, line.count)
+}
+
+/// Writes a file's bytes to standard output: as they are for a program, and visibly where a person looks.
+func showDocument(_ bytes: [UInt8]) {
+    let text = String(decoding: bytes, as: UTF8.self)
+    guard isatty(STDOUT_FILENO) == 0 else { return Swift.print(VisibleText(lines: text), terminator: "") }
+    _ = unsafe fwrite(bytes, 1, bytes.count, stdout)
+}
+
+@available(
+    *, unavailable, message: "show(_:), printError(_:) or showDocument(_:): a terminal acts on what print writes"
+)
+func print(_ items: Any..., separator: String = " ", terminator: String = "\n") {}

@@ -1,0 +1,97 @@
+import Foundation
+import Glibc
+import TestServers
+import TestSupport
+import Testing
+
+extension Integration {
+    /// What a server is that root has started without `listen.user`.
+    @Suite(.serialized)
+    struct StartAsRootTests {
+        /// The number of the user `httpdnsd` of the machine that a test pretends.
+        private static let user = 10_053
+
+        /// A server on a machine that has this line more in /etc/passwd.
+        private func daemon(
+            _ configuration: String, with account: String?, in directory: TemporaryDirectory, listen: String = ""
+        ) throws -> Daemon {
+            let users = try String(contentsOfFile: "/etc/passwd", encoding: .utf8)
+                .split(separator: "\n").filter { !$0.hasPrefix("httpdnsd:") }
+            let file = try directory.write(
+                (users.map(String.init) + [account ?? ""]).joined(separator: "\n") + "\n", to: "passwd")
+            return try Daemon(
+                configuration, listen: listen,
+                wrapper: [
+                    "unshare", "--mount", "sh", "-c", "mount --bind '\(file)' /etc/passwd && exec \"$@\"", "sh",
+                ])
+        }
+
+        private func configuration(in directory: TemporaryDirectory) -> String {
+            (DaemonConfiguration.doh("https://192.0.2.1") + DaemonConfiguration.rest())
+                .replacingOccurrences(of: "path = \"\"", with: "path = \"\(directory.path)/disk/cache.db\"")
+                .replacingOccurrences(of: "socket = \"\"", with: "socket = \"\(directory.path)/run/c.sock\"")
+        }
+
+        private func users(of daemon: Daemon) throws -> [String] {
+            let status = try String(contentsOfFile: "/proc/\(daemon.pid)/status", encoding: .utf8)
+            let line = status.split(separator: "\n").first { $0.hasPrefix("Uid:") } ?? ""
+            return line.split(separator: "\t").dropFirst().map(String.init)
+        }
+
+        private func owner(_ path: String) -> Int {
+            var status = stat()
+            return lstat(path, &status) == 0 ? Int(status.st_uid) : -1
+        }
+
+        private static let account = "httpdnsd:x:\(user):\(user)::/nonexistent:/usr/sbin/nologin"
+
+        @Test(.requires(.otherUser)) func `it becomes the user of the package, which has its cache and its socket`()
+            throws
+        {
+            let directory = try TemporaryDirectory()
+            #expect(chmod(directory.path, 0o755) == 0)
+            let daemon = try daemon(configuration(in: directory), with: Self.account, in: directory)
+            #expect(try users(of: daemon) == Array(repeating: "\(Self.user)", count: 4))
+            #expect(daemon.waitForLog { $0.contains("it becomes user httpdnsd") })
+            let socket = directory.path + "/run/c.sock"
+            #expect(owner(socket) == Self.user)
+            #expect(try Daemon.run(["status", "--socket", socket]).status == 0)
+            #expect(try daemon.stop() == 0)
+            #expect(owner(directory.path + "/disk/cache.db") == Self.user)
+            #expect(owner(socket) == -1)
+            // That files below /tmp are lost.
+            #expect(daemon.errors.split(separator: "\n").count { $0.contains("warning") } == 1, "\(daemon.errors)")
+        }
+
+        @Test(.requires(.otherUser)) func `without that user it says what it means to be root`() throws {
+            let directory = try TemporaryDirectory()
+            let daemon = try daemon(configuration(in: directory), with: nil, in: directory)
+            #expect(try users(of: daemon) == ["0", "0", "0", "0"])
+            #expect(
+                daemon.waitForLog {
+                    $0.contains("serving as root, since listen.user is empty and there is no user httpdnsd")
+                })
+        }
+
+        @Test(.requires(.otherUser)) func `with files that the user could not use it stays root, and names the first`()
+            throws
+        {
+            let directory = try TemporaryDirectory()
+            #expect(chmod(directory.path, 0o755) == 0 && mkdir(directory.path + "/disk", 0o700) == 0)
+            let daemon = try daemon(configuration(in: directory), with: Self.account, in: directory)
+            #expect(try users(of: daemon) == ["0", "0", "0", "0"])
+            #expect(
+                daemon.waitForLog { $0.contains("user httpdnsd cannot use \(directory.path)/disk (Permission denied)") }
+            )
+        }
+
+        @Test(.requires(.otherUser)) func `where root is meant, nothing is said of it`() throws {
+            let directory = try TemporaryDirectory()
+            let daemon = try daemon(
+                configuration(in: directory), with: Self.account, in: directory, listen: "user = \"root\"")
+            #expect(try users(of: daemon) == ["0", "0", "0", "0"])
+            #expect(try daemon.stop() == 0)
+            #expect(!daemon.errors.contains("root") && daemon.errors.contains("sandbox: no capabilities"))
+        }
+    }
+}
