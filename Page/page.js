@@ -1,424 +1,440 @@
 "use strict";
 (() => {
-    // The palette of Okabe and Ito, which people with any colour vision tell apart; each has its name beside it.
-    const sources = [
-        ["cache", "from memory", "#0072b2"],
-        ["disk", "from the cache file", "#56b4e9"],
-        ["provider", "from a provider", "#009e73"],
-        ["shared", "from the shared cache", "#66c2a5"],
-        ["localdns_verified", "LocalDNS, verified by certificates", "#b6d957"],
-        ["localdns", "LocalDNS, of names not protected", "#999999"],
-        ["forward", "from forward servers", "#cc79a7"],
-        ["preset", "presets", "#7f6fb0"],
-        ["rule", "made here", "#c9a66b"],
-        ["localdns_unverified", "LocalDNS, not verified", "#f0e442"],
-        ["stale", "past their TTL", "#e69f00"],
-        ["none", "no answer (SERVFAIL)", "#d55e00"],
-    ];
-    const interval = 2;
-    // An hour of steps of 10 seconds, with the one that has not ended.
-    const columns = 360;
-    // A chart is at least this wide: ten minutes.
-    const narrowest = 60;
-    const ages = 12;
-    const colours = { memory: "#0072b2", half: "#0072b2", most: "#d55e00" };
-    const history = [];
-    let previous = null;
+  // What is well is blue to green, what is not is yellow to red; each colour is told apart from white and from the dark panel.
+  const sources = [
+    ["cache", "cached", "#2f6fde"], ["disk", "cached on disk", "#5b8def"], ["shared", "shared cache", "#0e93b8"],
+    ["provider", "providers", "#12876f"], ["localdns_verified", "LocalDNS, verified", "#6d8f1f"],
+    ["localdns", "LocalDNS, not protected", "#7b8591"], ["forward", "forward servers", "#8a63c9"],
+    ["preset", "presets", "#b06ab3"], ["rule", "rules", "#9c7a4d"], ["localdns_unverified", "LocalDNS, not verified", "#b08900"],
+    ["stale", "stale", "#d9730d"], ["none", "SERVFAIL", "#d93a3a"],
+  ];
+  const slots = 120;
+  const gutter = 46;
+  const none = "\u2013";
+  const spans = { hour: [], day: [] };
+  const hidden = new Set();
+  let span = "hour";
+  let cursor = null;
+  let report = null;
+  let previous = null;
 
-    const byId = (id) => document.getElementById(id);
+  const $ = (id) => document.getElementById(id);
+  const isChinese = navigator.language.startsWith("zh");
+  const language = isChinese ? "zh-CN" : "en";
+  // The words for a text, with values in the place of each {}.
+  const t = (text, ...values) => ((isChinese && words[text]) || text).replace(/{}/g, () => values.shift());
 
-    const element = (name, text, className) => {
-        const made = document.createElement(name);
-        if (text !== undefined) made.textContent = text;
-        if (className) made.className = className;
-        return made;
-    };
+  const make = (tag, attributes, ...children) => {
+    const made = /^(svg|path|text)$/.test(tag)
+      ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+    if (tag === "svg" && !attributes.role) made.setAttribute("aria-hidden", "true");
+    Object.entries(attributes).forEach(([name, value]) => { if (value !== undefined) made.setAttribute(name, value); });
+    made.append(...children.flat(3));
+    return made;
+  };
 
-    const table = (id, heads, rows, empty) => {
-        const target = byId(id);
-        if (rows.length === 0) {
-            const row = element("tr");
-            row.append(element("td", empty));
-            return target.replaceChildren(row);
-        }
-        const head = element("tr");
-        for (const title of heads) {
-            const cell = element("th", title.replace(/^#/, ""), title.startsWith("#") ? "number" : "");
-            cell.scope = "col";
-            head.append(cell);
-        }
-        const body = rows.map((cells) => {
-            const row = element("tr");
-            cells.forEach((cell, index) => {
-                const made = element("td", undefined, heads[index].startsWith("#") ? "number" : "");
-                made.append(cell instanceof Node ? cell : String(cell));
-                row.append(made);
-            });
-            return row;
-        });
-        target.replaceChildren(head, ...body);
-    };
+  // Makes what is there like what was made, and leaves alone what is: focus and selection stay.
+  const patch = (old, made) => {
+    if (old.isEqualNode(made)) return;
+    if (old.nodeName !== made.nodeName || old.nodeType === 3) {
+      old.replaceWith(made);
+      return;
+    }
+    for (const { name } of [...old.attributes]) if (!made.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name, value } of made.attributes) old.setAttribute(name, value);
+    const children = [...made.childNodes];
+    children.forEach((child, index) => (old.childNodes[index] ? patch(old.childNodes[index], child) : old.append(child)));
+    while (old.childNodes.length > children.length) old.lastChild.remove();
+  };
 
-    const state = (isGood, text) => {
-        const made = element("span", undefined, isGood ? "good" : "bad");
-        made.append(element("strong", isGood ? "\u2713 " : "\u2717 "), text);
-        return made;
-    };
+  const show = (id, ...children) => {
+    const made = $(id).cloneNode();
+    made.append(...children.flat(3));
+    patch($(id), made);
+  };
 
-    const number = (value) => value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 1 : 0 });
-    const percent = (part, whole) => (whole > 0 ? `${number((part / whole) * 100)} %` : "\u2013");
+  // A head that begins with # is one of numbers. On a narrow screen each row is a card, whose lines have the heads.
+  const table = (id, heads, rows, empty) => {
+    const kind = (head) => (head.startsWith("#") ? "number" : undefined);
+    const title = (head) => t(head.replace("#", ""));
+    show(id, rows.length === 0 ? make("tr", {}, make("td", {}, empty)) : [
+      make("tr", {}, heads.map((head) => make("th", { scope: "col", class: kind(head) }, title(head)))),
+      rows.map((cells) => make("tr", {}, cells.map((cell, index) => make(
+        "td", { class: kind(heads[index]), "data-head": title(heads[index]) }, make("div", {}, cell))))),
+    ]);
+  };
 
-    const span = (seconds) => {
-        if (seconds < 0.001) return `${Math.round(seconds * 1e6)} \u00b5s`;
-        return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${number(seconds)} s`;
-    };
+  const number = (value) => value.toLocaleString(language, { maximumFractionDigits: value < 1 ? 2 : value < 10 ? 1 : 0 });
+  const percent = (part, whole) => (whole > 0 ? `${number((part / whole) * 100)} %` : none);
+  const sum = (values) => values.reduce((all, value) => all + value, 0);
+  const least = (values) => Number(values.toPrecision(2));
+  const time = (seconds) => {
+    if (seconds === null) return none;
+    if (seconds < 0.001) return `${least(seconds * 1e6)} \u00b5s`;
+    return seconds < 1 ? `${least(seconds * 1000)} ms` : `${least(seconds)} s`;
+  };
+  const clock = (date) => date.toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit", hour12: false });
 
-    const sum = (values) => values.reduce((all, value) => all + value, 0);
-
-    // The bucket in which the value is that a share of all does not exceed; -1 where there is none.
-    const bucket = (counts, share) => {
-        const all = sum(counts);
-        let passed = 0;
-        return all === 0 ? -1 : counts.findIndex((count) => {
-            passed += count;
-            return passed >= all * share;
-        });
-    };
-
-    // Its upper bound, in words.
-    const quantile = (bounds, counts, share) => {
-        const found = bucket(counts, share);
-        if (found < 0) return "\u2013";
-        return found < bounds.length ? span(bounds[found]) : `> ${span(bounds[bounds.length - 1])}`;
-    };
-
-    const total = (histogram) => sum(histogram.counts);
-
-    const showState = (report) => {
-        const { status } = report;
-        const problems = [];
-        const usable = status.providers.filter(
-            (provider) => provider.state === "used" && provider.addresses.some((address) => address.state === "used"));
-        if (status.switch !== "on") problems.push("HTTPDNS is switched off: names go to LocalDNS.");
-        for (const provider of status.providers) {
-            if (!usable.includes(provider)) problems.push(`Provider ${provider.name} cannot be asked (${provider.state}).`);
-        }
-        for (const server of status.localdns) {
-            if (server.state !== "used") problems.push(`LocalDNS ${server.address}: ${server.state}.`);
-        }
-        if (status.portal) problems.push(`A captive portal at ${status.portal} answers for unrelated names.`);
-        if (status.interception) problems.push("This network intercepts TLS.");
-        if (status.clock) problems.push(`The clock of this machine ${status.clock}.`);
-        if (status.cache.file_error) problems.push(`The cache file is not used: ${status.cache.file_error}.`);
-        const isReady = report.unready === "";
-        byId("state").className = `state ${isReady && problems.length === 0 ? "good" : "bad"}`;
-        let verdict = `It does not work: ${report.unready}`;
-        if (isReady) verdict = problems.length === 0 ? "All is well" : "It works, with limits";
-        const text = `${isReady ? "\u2713" : "\u2717"} ${verdict}`;
-        if (byId("verdict").textContent !== text) byId("verdict").textContent = text;
-        byId("problems").replaceChildren(...problems.map((problem) => element("li", problem)));
-    };
-
-    const showFigures = (report, rates, seconds) => {
-        const { status } = report;
-        const all = sum(report.answers.map(total));
-        const count = (label) => total(report.answers.find((each) => each.label === label));
-        const rate = rates ? sum(rates) / seconds : null;
-        const figures = [
-            ["Answers a second", rate === null ? "\u2013" : number(rate)],
-            ["From memory", percent(count("cache"), all)],
-            ["No answer", percent(count("none"), all)],
-            ["Past their TTL", percent(count("stale"), all)],
-            ["Entries cached", number(status.cache.entries)],
-            ["Forged answers found", number(status.forged_checks)],
-            ["Calls today", number(sum(status.providers.map((provider) => provider.calls_today)))],
-        ];
-        byId("figures").replaceChildren(...figures.map(([title, value]) => {
-            const made = element("div");
-            made.append(element("dt", title), element("dd", value));
-            return made;
-        }));
-    };
-
-    const showAnswers = (report) => {
-        const rows = sources.map(([label, text, colour]) => {
-            const each = report.answers.find((answer) => answer.label === label);
-            const key = element("span", undefined, "key");
-            key.style.backgroundColor = colour;
-            const name = element("span");
-            name.append(key, text);
-            return [
-                name, number(total(each)), quantile(report.bounds, each.counts, 0.5),
-                quantile(report.bounds, each.counts, 0.95),
-            ];
-        });
-        table("answers", ["Source", "#Since the start", "#Half within", "#95 % within"], rows, "");
-    };
-
-    const answered = (step) => sum(step.answers);
-    const answersOf = (step, label) => step.answers[sources.findIndex(([name]) => name === label)];
-
-    const together = (steps) => ({
-        answers: sources.map((_, index) => sum(steps.map((step) => step.answers[index]))),
-        latencies: steps[0].latencies.map((_, index) => sum(steps.map((step) => step.latencies[index]))),
+  // The value that a share of all does not exceed, as far as the bounds of a histogram tell; null where there is none.
+  const quantile = (counts, share) => {
+    const { bounds } = report;
+    let left = sum(counts) * share;
+    if (left === 0) return null;
+    const found = counts.findIndex((count) => {
+      left -= count;
+      return left <= 0;
     });
+    if (found < 0 || found >= bounds.length) return bounds[bounds.length - 1];
+    const low = found > 0 ? bounds[found - 1] : 0;
+    return low + (bounds[found] - low) * (1 + left / counts[found]);
+  };
 
-    const lately = (seconds) => {
-        const minutes = Math.max(1, Math.round(seconds / 60));
-        return minutes === 1 ? "the last minute" : `the last ${minutes} minutes`;
-    };
+  const bar = (from, to, kind = "") => make(
+    "svg", { class: `bar ${kind}`, viewBox: "0 0 1 1", preserveAspectRatio: "none" }, make("path", { d: `M${from} 0H${Math.min(1, to)}V1H${from}z` }));
+  const key = (fill) => make("svg", { class: "key", viewBox: "0 0 9 9" }, make("path", { d: "M0 0h9v9H0z", fill }));
 
-    const path = (colour, data) => {
-        const made = document.createElementNS("http://www.w3.org/2000/svg", "path");
-        made.setAttribute("fill", colour);
-        made.setAttribute("d", data);
-        return made;
-    };
+  // Text with `commands` in it.
+  const commands = (text) => text.split("`").map((part, index) => (index % 2 ? make("code", {}, part) : part));
+  const mark = (level) => ({ green: "\u2713 ", amber: "! ", red: "\u2717 " })[level];
+  const state = (word, isGood, ...more) => make(
+    "span", { class: isGood ? "green" : "red" }, make("b", {}, mark(isGood ? "green" : "red")), t(word), more);
 
-    const width = (steps) => Math.max(narrowest, steps.length);
+  // The verdict.
 
-    const draw = (id, steps, height, paths) => {
-        byId(id).setAttribute("viewBox", `0 0 ${width(steps)} ${height}`);
-        byId(id).replaceChildren(...paths);
-    };
+  const verdicts = { green: "Yes", amber: "Yes, with limits", red: "No, not as it should" };
+  const showVerdict = ({ verdict: { level, queries, failed, stale, causes } }) => {
+    $("state").className = `panel state ${level}`;
+    show(
+      "verdict", make("span", { class: level }, make("b", { "aria-hidden": "true" }, mark(level)), t(verdicts[level])),
+      make("small", {}, t("{} queries in the last 5 minutes: {} without an answer, {} answered stale", number(queries), number(failed), number(stale))));
+    show("causes", causes.map((cause) => make(
+      "li", {},
+      make("p", { class: cause.level }, make("b", { "aria-hidden": "true" }, mark(cause.level)),
+        isChinese && words[cause.key] ? [words[cause.key], make("small", { lang: "en" }, cause.sentence)] : cause.sentence[0].toUpperCase() + cause.sentence.slice(1)),
+      make("small", { lang: "en" }, "\u2192 ", commands(cause.remedy)))));
+  };
 
-    // A path of one rectangle for each column where `place` gives top and height.
-    const columnsPath = (steps, colour, place) => path(colour, steps.map((step, index) => {
-        const found = answered(step) > 0 ? place(step, index) : null;
-        if (!found) return "";
-        const [top, height] = found.map((value) => value.toFixed(2));
-        return `M${width(steps) - steps.length + index} ${top}h0.9v${height}h-0.9z`;
-    }).join(""));
+  // Steps: the answers of each source, the same by bucket of their time, the calls.
 
-    const drawAnswers = (steps, seconds) => {
-        const sums = steps.map(answered);
-        const most = Math.max(1, ...sums);
-        const tops = steps.map(() => 120);
-        draw("chart", steps, 120, sources.map(([, , colour], source) => columnsPath(steps, colour, (step, index) => {
-            const height = (step.answers[source] / most) * 116;
-            tops[index] -= height;
-            return height > 0 ? [tops[index], height] : null;
-        })));
-        byId("chart-text").textContent = `${number(sum(sums))} answers in ${lately(steps.length * seconds)}; `
-            + `at most ${number(most / seconds)} a second.`;
-    };
+  const read = (numbers, seconds) => {
+    const count = report.answers.length;
+    const answers = sources.map(([label]) => numbers[report.answers.findIndex((each) => each.label === label)]);
+    // What was not answered at all counts with SERVFAIL.
+    answers[sources.length - 1] += numbers[numbers.length - 1];
+    return { answers, latencies: numbers.slice(count, -2), calls: numbers[numbers.length - 2], seconds: Math.max(1, seconds) };
+  };
+  const together = (steps) => ({
+    answers: sources.map((_, index) => sum(steps.map((step) => step.answers[index]))),
+    latencies: report.bounds_us.concat(0).map((_, index) => sum(steps.map((step) => step.latencies[index]))),
+    calls: sum(steps.map((step) => step.calls)), seconds: sum(steps.map((step) => step.seconds)),
+  });
+  const total = (step) => sum(step.answers);
+  const cached = (step) => step.answers[0] / total(step);
 
-    const drawShare = (steps, all) => {
-        const share = (step) => answersOf(step, "cache") / answered(step);
-        draw("share", steps, 60, [columnsPath(steps, colours.memory, (step) => [56 - share(step) * 54, 3])]);
-        const least = Math.min(...steps.filter((step) => answered(step) > 0).map(share));
-        byId("share-text").textContent = answered(all) === 0
-            ? "From memory: no answer yet."
-            : `From memory: ${percent(share(all), 1)} of the answers; in the worst 10 seconds ${percent(least, 1)}.`;
-    };
+  const take = () => {
+    for (const [name, held] of Object.entries(spans)) {
+      const { steps, current, step_seconds: seconds, elapsed_seconds: elapsed } = report[name];
+      held.pop();
+      for (let at = 0; at < steps.length; at += current.length) held.push(read(steps.slice(at, at + current.length), seconds));
+      held.push(read(current, elapsed));
+      held.splice(0, held.length - slots);
+    }
+  };
 
-    const drawTimes = (steps, all, bounds) => {
-        const line = (share, colour) => columnsPath(
-            steps, colour, (step) => [54 - (bucket(step.latencies, share) / bounds.length) * 52, 3]);
-        draw("times", steps, 60, [line(0.95, colours.most), line(0.5, colours.half)]);
-        const key = (colour, text) => {
-            const made = element("span", undefined, "key");
-            made.style.backgroundColor = colour;
-            return [made, text];
-        };
-        byId("times-text").replaceChildren(
-            ...key(colours.half, `Half of the answers within ${quantile(bounds, all.latencies, 0.5)}; `),
-            ...key(colours.most, `95 % within ${quantile(bounds, all.latencies, 0.95)}. Twice the time is one step higher.`));
-    };
+  const showFigures = () => {
+    const { status } = report;
+    const recent = together(spans.hour.slice(-11));
+    const count = sum(report.answers.map((each) => sum(each.counts)));
+    const rate = previous?.pid === status.pid
+      ? (count - previous.count) / Math.max(1, status.uptime_seconds - previous.uptime) : total(recent) / recent.seconds;
+    previous = { count, pid: status.pid, uptime: status.uptime_seconds };
+    const share = (label) => percent(recent.answers[sources.findIndex(([each]) => each === label)], total(recent));
+    const calls = sum(status.providers.map((each) => each.calls_today));
+    const limit = sum(status.providers.map((each) => each.daily_limit));
+    const lately = t("last 5 minutes");
+    show("figures", [
+      ["Queries a second", number(rate), t("{} in 5 minutes", number(total(recent)))],
+      ["Cached", share("cache"), t("{} entries", number(status.cache.entries))],
+      ["Median", time(quantile(recent.latencies, 0.5)), lately], ["95th percentile", time(quantile(recent.latencies, 0.95)), lately],
+      ["SERVFAIL", share("none"), t("stale {}", share("stale"))],
+      ["Vendor calls today", number(calls), limit ? t("of {}", number(limit)) : t("no limit is set")],
+    ].map(([title, value, note]) => make("div", {}, make("dt", {}, t(title)), make("dd", {}, value), make("dd", {}, note))));
+  };
 
-    // The same in words: five minutes a row.
-    const showHistory = (steps, seconds, bounds) => {
-        const size = columns / ages;
-        const rows = [];
-        for (let age = 0; age < ages; age += 1) {
-            const end = steps.length - age * size;
-            if (end <= 0) break;
-            const part = steps.slice(Math.max(0, end - size), end);
-            const all = together(part);
-            const minutes = (size * seconds) / 60;
-            rows.push([
-                `${age * minutes} to ${(age + 1) * minutes} minutes ago`, number(answered(all)),
-                percent(answersOf(all, "cache"), answered(all)), percent(answersOf(all, "none"), answered(all)),
-                quantile(bounds, all.latencies, 0.5), quantile(bounds, all.latencies, 0.95),
-            ]);
-        }
-        table("history", ["When", "#Answers", "#From memory", "#No answer", "#Half within", "#95 % within"], rows, "");
-    };
+  // Charts.
 
-    const showCharts = (report) => {
-        // In the order of the sources here.
-        const order = sources.map(([label]) => report.answers.findIndex((each) => each.label === label));
-        const ordered = (step) => ({ ...step, answers: order.map((place) => step.answers[place]) });
-        history.push(...report.steps.map(ordered));
-        history.splice(0, Math.max(0, history.length - columns + 1));
-        const steps = history.concat([ordered(report.current)]);
-        const all = together(steps);
-        drawAnswers(steps, report.step_seconds);
-        drawShare(steps, all);
-        drawTimes(steps, all, report.bounds);
-        showHistory(steps, report.step_seconds, report.bounds);
-    };
+  const round = (value) => {
+    const unit = 10 ** Math.floor(Math.log10(value));
+    return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((each) => each * unit >= value) * unit;
+  };
+  const even = (top, text) => [0, top / 2, top].map((value) => [value / top, text(value)]);
 
-    const showNames = ({ names }) => {
-        byId("names-note").textContent = names
-            ? "In the last 10 to 20 minutes. Counts of rare names may be too high."
-            : "Not shown: the server counts names where log.queries is true and control.http is a loopback address.";
-        byId("names").hidden = !names;
-        table("names", ["Name", "#Queries"], (names ?? []).map((each) => [each.label, number(each.count)]), "None");
-    };
+  // The instant at which a slot begins.
+  const instant = (slot) => {
+    const { step_seconds: seconds, elapsed_seconds: elapsed } = report[span];
+    return new Date(Date.now() - (elapsed + (slots - 1 - slot) * seconds) * 1000);
+  };
 
-    const showProviders = (report) => {
-        const rows = report.status.providers.map((provider) => {
-            const latencies = report.providers.find((each) => each.label === provider.name);
-            const addresses = element("span");
-            provider.addresses.forEach((address) => {
-                const line = element("div");
-                const time = address.response_ms === null ? "" : `, ${address.response_ms} ms`;
-                line.append(state(address.state === "used", `${address.address}: ${address.state}${time}`));
-                if (address.state !== "used" && address.last_error) line.append(` (${address.last_error})`);
-                addresses.append(line);
-            });
-            const limit = provider.daily_limit > 0 ? ` of ${number(provider.daily_limit)}` : "";
-            return [
-                provider.name, state(provider.state === "used", provider.state), addresses,
-                latencies ? quantile(report.bounds, latencies.counts, 0.5) : "\u2013",
-                latencies ? quantile(report.bounds, latencies.counts, 0.95) : "\u2013",
-                number(provider.calls_today) + limit,
-                number(provider.calls_this_month) + (provider.monthly_limit > 0 ? ` of ${number(provider.monthly_limit)}` : ""),
-                provider.billed_this_month > 0 ? number(provider.billed_this_month) : "\u2013",
-            ];
-        });
-        table("providers", ["Name", "State", "Addresses", "#Half within", "#95 % within", "#Calls today", "#This month", "#Billed this month"], rows, "There is no provider.");
-    };
+  // Draws a chart: marks on the left with their height as a part of all, the time below. `paths` gets functions for the place of
+  // a slot and of a height.
+  const draw = (id, marks, paths) => {
+    const [width, height] = [$(id).clientWidth, $(id).clientHeight];
+    const [right, bottom] = [width - gutter, height - 20];
+    const x = (slot) => gutter + (slot / slots) * right;
+    const y = (part) => bottom - part * (bottom - 8);
+    const texts = [];
+    let lines = "";
+    for (const [part, text] of marks) {
+      lines += `M${gutter} ${Math.round(y(part)) + 0.5}H${width}`;
+      texts.push(make("text", { x: gutter - 6, y: y(part) + 4, "text-anchor": "end" }, text));
+    }
+    const seconds = report[span].step_seconds * slots;
+    const every = [300, 900, 1800, 3600, 10800, 14400, 21600].find((each) => (each / seconds) * right > 60);
+    const offset = instant(0).getTimezoneOffset() * 60000;
+    const begin = instant(0).getTime();
+    for (let at = Math.ceil((begin - offset) / every / 1000) * every * 1000 + offset; at < Date.now(); at += every * 1000) {
+      const place = gutter + ((at - begin) / 1000 / seconds) * right;
+      if (place > width - 18) break;
+      lines += `M${Math.round(place) + 0.5} ${bottom}v4`;
+      texts.push(make("text", { x: place, y: height - 4, "text-anchor": "middle" }, clock(new Date(at))));
+    }
+    if (total(together(spans[span])) === 0 && id !== "calls") texts.push(make("text", { x: gutter + right / 2, y: bottom / 3, "text-anchor": "middle" }, t("No answers in this time")));
+    const line = cursor === null ? [] : [make("path", { class: "cursor", d: `M${x(cursor + 0.5)} 8V${bottom}` })];
+    show(id, make("svg", { width, height }, make("path", { class: "axis", d: lines }), paths(x, y), line, texts));
+  };
 
-    const showServers = (report) => {
-        const { status } = report;
-        const servers = status.localdns.map((server) => ["LocalDNS", server]).concat(
-            status.forwards.flatMap((entry) => entry.servers.map((server) => [entry.suffixes.join(", "), server])));
-        const rows = servers.map(([names, server]) => [server.address, names, state(server.state === "used", server.state)]);
-        table("servers", ["Address", "For", "State"], rows, "There is no LocalDNS.");
-    };
+  const columns = (steps, x, from, to) => steps.map((step, index) => {
+    const slot = slots - steps.length + index;
+    const [low, high] = [from(step, index), to(step, index)].map((height) => height.toFixed(1));
+    // With a gap where there is room for one.
+    const [left, right] = [x(slot), x(slot + 1) - (x(1) - x(0) > 4 ? 1 : 0)].map((place) => place.toFixed(1));
+    return low === high ? "" : `M${left} ${low}H${right}V${high}H${left}z`;
+  }).join("");
+  // Through the middle of each slot, with gaps where there is no value.
+  const curve = (steps, x, height) => {
+    let isOn = false;
+    return steps.map((step, index) => {
+      const wasOn = isOn;
+      isOn = total(step) > 0;
+      const slot = slots - steps.length + index;
+      return isOn ? `${wasOn ? "L" : "M"}${x(slot).toFixed(1)} ${height(step).toFixed(1)}H${x(slot + 1).toFixed(1)}` : "";
+    }).join("");
+  };
 
-    const showForged = (report) => {
-        const { status } = report;
-        byId("forged-note").textContent = status.forged_checks === 0 && status.forged.length === 0
-            ? "None was found: no client needed protection from LocalDNS since the start."
-            : `${number(status.forged_checks)} found since the start; clients did not get these addresses.`;
-        const rows = status.forged.map((entry) => [
-            entry.name, entry.address, entry.server || "not known",
-            [entry.reason, entry.subject].filter(Boolean).join(": "), entry.last, number(entry.count),
-        ]);
-        table("forged", ["Name", "Address", "Given by", "Certificate", "Last seen", "#Times"], rows, "None");
-    };
-
-    // Dark on light whatever the colours of the page, with the margin that readers need; nothing where a text is too long.
-    const code = (text) => {
-        const rows = qr(text);
-        if (!rows) return [];
-        const size = rows.length + 8;
-        const made = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-        made.setAttribute("class", "code");
-        made.setAttribute("viewBox", `0 0 ${size} ${size}`);
-        made.setAttribute("shape-rendering", "crispEdges");
-        made.setAttribute("role", "img");
-        made.setAttribute("aria-label", `QR code of ${text}`);
-        const squares = rows.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x + 4} ${y + 4}h1v1h-1z` : "")));
-        made.append(path("#ffffff", `M0 0h${size}v${size}h-${size}z`), path("#000000", squares.join("")));
-        return [made];
-    };
-
-    // What clients enter; drawn again only when it has changed.
-    let entered = "";
-    const showEncrypted = ({ status: { encrypted } }) => {
-        byId("encrypted").hidden = !encrypted;
-        const { name = "", tls_port: port = 0, url = "", template = "", addresses = [] } = encrypted ?? {};
-        const all = JSON.stringify([name, port, url, addresses]);
-        if (!encrypted || all === entered) return;
-        entered = all;
-        byId("encrypted-note").textContent = name
-            ? "Enter the name or the URL, or scan it. The network of the client must be in listen.allow, or the URL have a token."
-            : "Write listen.name, a name of the certificate, and this shows what clients enter.";
-        const codes = [["DNS over TLS", port ? name : ""], ["DNS over HTTPS", url]].filter(([, text]) => name && text);
-        byId("codes").replaceChildren(...codes.map(([title, text]) => {
-            const made = element("figure");
-            const caption = element("figcaption");
-            caption.append(element("strong", title), element("br"), text);
-            made.append(...code(text), caption);
-            return made;
-        }));
-        const rows = [];
-        if (port === 853) rows.push(["Android", "Settings, Network & internet, Private DNS", name]);
-        if (port && addresses.length > 0) {
-            const suffix = port === 853 ? "" : `:${port}`;
-            const servers = addresses.map((each) => `${suffix && each.includes(":") ? `[${each}]` : each}${suffix}#${name}`);
-            rows.push(["systemd-resolved", "resolved.conf, with DNSOverTLS=yes", `DNS=${servers.join(" ")}`]);
-        }
-        if (url) {
-            rows.push(["Firefox", "Settings, Privacy & Security, DNS over HTTPS, Max Protection, Custom", url]);
-            rows.push(["Chrome, Edge", "Settings, Privacy and security, Security, Use secure DNS", template]);
-            rows.push(["Windows 11", "Settings, Network & internet, DNS server assignment, DNS over HTTPS: manual template", template]);
-        }
-        rows.push(["iOS, macOS", "the configuration profile that this command prints", "httpdnsd profile ios"]);
-        byId("systems").hidden = !name;
-        table("systems", ["System", "Where", "What to enter"], rows, "");
-    };
-
-    const show = (report) => {
-        report.bounds = report.bounds_us.map((bound) => bound / 1e6);
-        const counts = sources.map(([label]) => total(report.answers.find((each) => each.label === label)));
-        let rates = null;
-        const seconds = previous ? Math.max(1, report.status.uptime_seconds - previous.uptime) : interval;
-        if (previous && report.status.pid === previous.pid) {
-            rates = counts.map((count, index) => Math.max(0, count - previous.counts[index]));
-        }
-        previous = { counts, pid: report.status.pid, uptime: report.status.uptime_seconds };
-        showState(report);
-        showFigures(report, rates, seconds);
-        showAnswers(report);
-        showCharts(report);
-        showNames(report);
-        showProviders(report);
-        showServers(report);
-        showForged(report);
-        showEncrypted(report);
-        const { status } = report;
-        byId("footer").textContent = `Version ${status.version}, mode ${status.mode}, up ${number(status.uptime_seconds / 3600)} h, `
-            + `${status.reloads} reloads, generation ${status.generation}, ${status.config}`;
-    };
-
-    const lookUp = async () => {
-        const query = new URLSearchParams({ name: byId("name").value.trim(), type: byId("type").value });
-        byId("result").textContent = "Looking up";
-        byId("story").replaceChildren();
-        try {
-            const response = await fetch(`/trace?${query}`);
-            const report = await response.json();
-            if (!response.ok) {
-                byId("result").textContent = report.error;
-                return;
-            }
-            byId("result").textContent = `${report.name} ${report.type}: ${report.status}`;
-            byId("story").replaceChildren(...report.steps.map((step) => {
-                const line = element("li");
-                line.append(element("span", `${step.milliseconds} ms`), element("b", step.kind), element("span", step.text));
-                return line;
-            }));
-        } catch (error) {
-            byId("result").textContent = `The server does not answer: ${error.message}`;
-        }
-    };
-
-    byId("form").addEventListener("submit", (event) => {
-        event.preventDefault();
-        lookUp();
+  const showCharts = () => {
+    const steps = spans[span];
+    const all = together(steps);
+    const here = cursor === null ? all : steps[cursor - slots + steps.length] ?? together([read(report[span].current.map(() => 0), 1)]);
+    const when = cursor === null ? "" : `${clock(instant(cursor))} \u00b7 `;
+    const visible = sources.map((_, index) => index).filter((index) => !hidden.has(index));
+    const rate = (step) => sum(visible.map((index) => step.answers[index])) / step.seconds;
+    const top = round(Math.max(0.1, ...steps.map(rate)));
+    draw("answers", even(top, number), (x, y) => {
+      const tops = steps.map(() => 0);
+      return visible.map((index) => {
+        const add = (step, place) => { tops[place] += step.answers[index] / step.seconds / top; return y(tops[place]); };
+        return make("path", { fill: sources[index][2], d: columns(steps, x, (_, place) => y(tops[place]), add) });
+      });
     });
+    draw("cached", even(1, (value) => `${value * 100} %`), (x, y) => make("path", { d: columns(steps, x, () => y(0), (step) => y(total(step) ? cached(step) : 0)) }));
+    // From 10 microseconds to 3 seconds.
+    const place = (seconds) => Math.max(0, Math.log10(seconds / 1e-5) / 5.5);
+    draw("latency", [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1].map((value) => [place(value), time(value)]), (x, y) => [0.95, 0.5].map((share) => make(
+      "path", { class: share === 0.5 ? "line" : "line most", d: curve(steps, x, (step) => y(place(quantile(step.latencies, share)))) })));
+    const perMinute = (step) => (step.calls * 60) / step.seconds;
+    const limits = report.status.providers.map((each) => each.daily_limit / 1440 || each.monthly_limit / 43800);
+    const budget = limits.every(Boolean) ? sum(limits) : 0;
+    const most = Math.max(0.1, ...steps.map(perMinute));
+    const ceiling = round(budget < most * 4 ? Math.max(most, budget) : most);
+    draw("calls", even(ceiling, number), (x, y) => [
+      make("path", { d: columns(steps, x, () => y(0), (step) => y(perMinute(step) / ceiling)) }),
+      budget && budget <= ceiling ? make("path", { class: "budget", d: `M${x(0)} ${y(budget / ceiling)}H${x(slots)}` }) : [],
+    ]);
+    show("answers-now", when, number(rate(here)));
+    show("cached-now", when, percent(here.answers[0], total(here)));
+    show("latency-now", when, make("i", { class: "median" }, t("median {}", time(quantile(here.latencies, 0.5)))), ` \u00b7 ${t("95th percentile {}", time(quantile(here.latencies, 0.95)))}`);
+    show("calls-now", when, number(perMinute(here)), budget ? ` \u00b7 ${t("budget {}", number(budget))}` : "");
+    const said = [...document.querySelectorAll(".plot")].map((plot) => plot.parentNode.firstElementChild.innerText.replace("\n", ": "));
+    ["cached", "latency", "calls"].forEach((id, index) => { $(id).ariaLabel = said[index + 1]; });
+    $("answers").setAttribute("aria-valuenow", cursor ?? slots - 1);
+    $("answers").setAttribute("aria-valuetext", said.join("; "));
+    // The legend, which is also the filter.
+    table("sources", ["Source", "#a second", "#Share", "#Median"], sources.flatMap(([label, text, colour], index) => {
+      if (all.answers[index] === 0 && !hidden.has(index)) return [];
+      const { counts } = report.answers.find((each) => each.label === label);
+      return [[
+        make("button", { "data-source": index, "aria-pressed": !hidden.has(index) }, key(colour), make("span", {}, t(text))),
+        number(here.answers[index] / here.seconds), percent(here.answers[index], total(here)), time(quantile(counts, 0.5)),
+      ]];
+    }), t("No answers in this time"));
+    for (const each of ["hour", "day"]) $(each).setAttribute("aria-pressed", each === span);
+  };
 
-    const events = new EventSource("/events");
-    events.addEventListener("open", () => {
-        byId("connection").textContent = "live";
-        // The first event has all steps that the server holds.
-        history.length = 0;
+  // Sources.
+
+  const used = (calls, limit, forecast) => make(
+    "div", { class: limit ? "meter" : "" },
+    limit ? [t("{} of {}", number(calls), number(limit)), bar(0, calls / limit, calls > limit * 0.9 ? "amber" : "")] : number(calls),
+    forecast ? make("small", { class: limit && forecast > limit ? "amber" : "" }, make("i", {}, t("forecast {}", number(forecast)))) : []);
+  const showProviders = () => table(
+    "providers", ["Provider", "State", "#Median", "#95th percentile", "#Calls today", "#This month", "#Billed"],
+    report.status.providers.map((provider) => {
+      const { addresses } = provider;
+      const word = provider.state !== "used" || addresses.some((each) => each.state === "used") ? provider.state : addresses[0]?.state ?? "used";
+      const { counts = [] } = report.providers.find((each) => each.label === provider.name) ?? {};
+      return [
+        [make("strong", {}, provider.name), make("small", {}, provider.type)],
+        [state(word, word === "used"), addresses.map((each) => make(
+          "small", {}, state("", each.state === "used", each.address, each.response_ms === null ? "" : ` \u00b7 ${each.response_ms} ms`,
+            each.state === "used" ? "" : ` \u00b7 ${t(each.state)} ${each.last_error ? `\u00b7 ${each.last_error}` : ""}`)))],
+        time(quantile(counts, 0.5)), time(quantile(counts, 0.95)),
+        used(provider.fleet_today ?? provider.calls_today, provider.daily_limit),
+        used(provider.fleet_this_month ?? provider.calls_this_month, provider.monthly_limit, provider.calls_forecast),
+        provider.billed_this_month > 0 ? used(provider.billed_this_month, 0, provider.billed_forecast) : none,
+      ];
+    }), t("No provider is configured: LocalDNS answers every name."));
+
+  const showLocalDNS = ({ status }) => {
+    const servers = status.localdns.map((server) => [t("all other names"), server]).concat(
+      status.forwards.flatMap((entry) => entry.servers.map((server) => [entry.suffixes.join(", "), server])));
+    table("servers", ["Server", "For", "State"], servers.map(([names, server]) => [server.address, names, state(server.state, server.state === "used")]),
+      t("No server of LocalDNS is known."));
+    show("forged-note", status.forged_checks === 0 ? t("No forged answer was found since the start.")
+      : t("{} forged answers were found since the start; clients did not get them.", number(status.forged_checks)));
+    $("forged").hidden = status.forged.length === 0;
+    table("forged", ["Name", "Address", "Given by", "Certificate", "Last seen", "#Times"], status.forged.map((entry) => [
+      entry.name, entry.address, entry.server || none, [entry.reason, entry.subject].filter(Boolean).join(": "),
+      new Date(entry.last).toLocaleString(language, { dateStyle: "short", timeStyle: "short", hour12: false }), number(entry.count),
+    ]), "");
+  };
+
+  const showNames = ({ names }) => {
+    show("names-note", t(names ? "In the last 10 to 20 minutes. Counts of rare names may be too high."
+      : "Not counted: log.queries is false, or control.http is no loopback address."));
+    $("names").hidden = !names;
+    table("names", ["Name", "#Queries"], (names ?? []).map((each) => [[each.label, bar(0, each.count / names[0].count)], number(each.count)]), none);
+  };
+
+  // Dark on light whatever the colours of the page, with the margin that readers need; nothing where a text is too long.
+  const code = (text) => {
+    const rows = qr(text);
+    if (!rows) return [];
+    const size = rows.length + 8;
+    const dark = rows.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x + 4} ${y + 4}h1v1h-1z` : ""))).join("");
+    return make(
+      "svg", { class: "code", viewBox: `0 0 ${size} ${size}`, "shape-rendering": "crispEdges", role: "img", "aria-label": t("QR code of {}", text) },
+      make("path", { d: `M0 0h${size}v${size}H0z`, fill: "#fff" }), make("path", { d: dark, fill: "#000" }));
+  };
+
+  // What clients enter; drawn again only when it has changed.
+  let entered = "";
+  const showPhones = ({ status: { encrypted } }) => {
+    $("phones").hidden = !encrypted;
+    const { name = "", tls_port: port = 0, url = "", addresses = [] } = encrypted ?? {};
+    const all = JSON.stringify([name, port, url, addresses]);
+    if (!encrypted || all === entered) return;
+    entered = all;
+    show("phones-note", t(name ? "Enter or scan it. listen.allow must have the client's network, or the URL a token."
+      : "Write listen.name, a name of the certificate, and this shows what clients enter."));
+    show("codes", [["DNS over TLS", port ? name : ""], ["DNS over HTTPS", url]].filter(([, text]) => name && text).map(
+      ([title, text]) => make("figure", {}, code(text), make("figcaption", {}, make("strong", {}, title), make("div", {}, text)))));
+    const rows = [];
+    if (port === 853) rows.push(["Android", "Network & internet, Private DNS", name]);
+    if (url) rows.push(["Firefox, Chrome, Edge, Windows 11", "DNS over HTTPS, secure DNS: custom", url]);
+    if (port && addresses.length > 0) {
+      const suffix = port === 853 ? "" : `:${port}`;
+      const servers = addresses.map((each) => `${suffix && each.includes(":") ? `[${each}]` : each}${suffix}#${name}`);
+      rows.push(["systemd-resolved", "resolved.conf, with DNSOverTLS=yes", `DNS=${servers.join(" ")}`]);
+    }
+    rows.push(["iOS, macOS", "the configuration profile that this command prints", "httpdnsd profile ios"]);
+    $("systems").hidden = !name;
+    table("systems", ["System", "Where", "What to enter"], rows.map(([system, where, text]) => [system, t(where), make("code", {}, text)]), "");
+  };
+
+  const showAll = () => {
+    report.bounds = report.bounds_us.map((bound) => bound / 1e6);
+    take();
+    showVerdict(report);
+    showFigures();
+    showCharts();
+    showProviders();
+    showLocalDNS(report);
+    showNames(report);
+    showPhones(report);
+    const { status } = report;
+    show("footer", t("Version {}, mode {}, up {} h, {} reloads, {}", status.version, status.mode, number(status.uptime_seconds / 3600), status.reloads, status.config));
+  };
+
+  const lookUp = async () => {
+    const query = new URLSearchParams({ name: $("name").value.trim(), type: $("type").value });
+    show("result", "\u2026");
+    show("story");
+    try {
+      const response = await fetch(`/trace?${query}`);
+      const found = await response.json();
+      if (!response.ok) return show("result", found.error);
+      const whole = Math.max(1, ...found.steps.map((step) => step.milliseconds));
+      show("result", `${found.name} ${found.type}: ${found.status} \u00b7 ${whole} ms`);
+      return show("story", found.steps.map((step, index) => {
+        const [from, to] = [step, found.steps[index + 1] ?? step].map((each) => each.milliseconds / whole);
+        return make(
+          "li", {}, make("span", {}, `${step.milliseconds} ms`), bar(Math.min(from, 0.98), Math.max(from + 0.02, to)),
+          make("b", {}, step.kind), make("span", {}, step.text));
+      }));
+    } catch {
+      return show("result", t("The server does not answer this page"));
+    }
+  };
+
+  $("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    lookUp();
+  });
+  document.addEventListener("click", ({ target }) => {
+    const place = target.closest("[data-source]")?.dataset.source;
+    if (place && !hidden.delete(Number(place))) hidden.add(Number(place));
+    if (spans[target.id]) span = target.id;
+    if (report) showCharts();
+  });
+  const point = (slot) => {
+    cursor = slot === null ? null : Math.max(0, Math.min(slots - 1, slot));
+    if (report) showCharts();
+  };
+  for (const plot of document.querySelectorAll(".plot")) {
+    plot.addEventListener("pointermove", (event) => {
+      const { left, width } = plot.getBoundingClientRect();
+      point(Math.floor(((event.clientX - left - gutter) / (width - gutter)) * slots));
     });
-    events.addEventListener("error", () => { byId("connection").textContent = "no connection: trying again"; });
-    events.addEventListener("message", (event) => show(JSON.parse(event.data)));
+    plot.addEventListener("pointerleave", () => point(null));
+  }
+  $("answers").addEventListener("keydown", (event) => {
+    const at = cursor ?? slots;
+    const next = { ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1, Home: 0, End: slots - 1, Escape: null }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    point(next);
+  });
+  window.addEventListener("resize", () => point(cursor));
+
+  // The words of the document itself.
+  document.documentElement.lang = language;
+  for (const each of document.querySelectorAll("h2, h3, p, a, button, label")) each.textContent = t(each.textContent);
+  for (const each of document.querySelectorAll("[aria-label]")) each.ariaLabel = t(each.ariaLabel);
+
+  const events = new EventSource("/events");
+  events.addEventListener("open", () => {
+    show("connection", t("live"));
+    // The first event has all steps that the server holds.
+    for (const held of Object.values(spans)) held.length = 0;
+  });
+  events.addEventListener("error", () => {
+    show("connection", t("no connection: trying again"));
+    $("state").className = "panel state red";
+    show("verdict", t("The server does not answer this page"), make("small", {}, t("What is shown is of {}.", clock(new Date()))));
+    show("causes");
+  });
+  events.addEventListener("message", (event) => {
+    report = JSON.parse(event.data);
+    showAll();
+  });
 })();

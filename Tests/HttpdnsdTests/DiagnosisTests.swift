@@ -1,3 +1,4 @@
+import Admin
 import Foundation
 import Testing
 

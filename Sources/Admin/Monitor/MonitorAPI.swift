@@ -14,7 +14,7 @@ struct MonitorAPI: RequestHandler {
 
     init(target: any MonitorTarget, hostName: String, looksUp: Bool, clock: any LoopClock) {
         (self.target, self.hostName, self.looksUp) = (target, hostName, looksUp)
-        history = TrafficHistory(clock: clock) { [weak target] in target?.answers ?? [] }
+        history = TrafficHistory(clock: clock) { [weak target] in target?.counters ?? .init() }
     }
 
     func respond(to request: ControlRequest) async -> ControlResponse {
@@ -60,9 +60,13 @@ struct MonitorAPI: RequestHandler {
         // Server-sent events (HTML Living Standard, section 9.2).
         response.parts = ControlParts(interval: .seconds(2), isPatient: false) {
             [target, looksUp, history, reader = HistoryReader(history)] in
+            let status = target.status
             let report = PageReport(
-                status: target.status, traffic: target.traffic, unreadiness: target.unreadiness,
-                steps: reader.take(), current: history.current, names: looksUp ? target.hottestNames : nil)
+                status: status, traffic: target.traffic,
+                verdict: Verdict(
+                    unreadiness: target.unreadiness, status: status, findings: target.findings(in: status),
+                    traffic: history.recent), history: history, steps: reader.take(),
+                names: looksUp ? target.hottestNames : nil)
             return "data: \(report.json)\n\n"
         }
         return response

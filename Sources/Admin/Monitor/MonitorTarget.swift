@@ -6,8 +6,10 @@ package import Scheduling
 package protocol MonitorTarget: AnyObject, Sendable {
     var status: StatusReport { get }
     var traffic: TrafficReport { get }
-    /// The answers of the traffic report alone.
-    var answers: [TrafficReport.Latencies] { get }
+    /// What the charts show, since the start.
+    var counters: TrafficHistory.Counters { get }
+    /// What is wrong by the server's own report.
+    func findings(in status: StatusReport) -> [Finding]
     /// The names that are asked for most; nil where names may not be shown.
     var hottestNames: [TrafficReport.Count]? { get }
     /// Why no question can be answered from any source; nil when one may be.

@@ -1,20 +1,22 @@
 import HTTPDNS
+import Scheduling
 
 /// What the monitoring page shows, as one JSON object.
+@Loop
 struct PageReport {
     let status: StatusReport
     let traffic: TrafficReport
-    /// Why no question can be answered from any source; nil when one may be.
-    let unreadiness: String?
-    /// The steps that the page does not have yet, and the one that has not ended.
-    let steps: [TrafficHistory.Step]
-    let current: TrafficHistory.Step
+    let verdict: Verdict
+    let history: TrafficHistory
+    /// The steps that the page does not have yet.
+    let steps: (hour: [[UInt32]], day: [[UInt32]])
     /// The names that are asked for most; nil where names may not be shown.
     let names: [TrafficReport.Count]?
 
     var json: String {
-        JSONWriter.object { writer in
-            writer.member("unready", unreadiness ?? "")
+        let current = history.current
+        return JSONWriter.object { writer in
+            writer.member("verdict", object: { Self.write(verdict, to: &$0) })
             writer.member("status", object: { status.write(to: &$0) })
             let bounds = traffic.answers.first?.histogram.bounds ?? []
             writer.member(
@@ -23,31 +25,49 @@ struct PageReport {
                     for bound in bounds { writer.integer(Int((bound * 1_000_000).rounded())) }
                 })
             writer.member("answers", array: { Self.write(traffic.answers, to: &$0) })
-            writer.member("step_seconds", TrafficHistory.length.components.seconds)
-            writer.member(
-                "steps",
-                array: { writer in
-                    for step in steps { writer.object { Self.write(step, to: &$0) } }
-                })
-            writer.member("current", object: { Self.write(current, to: &$0) })
+            writer.member("hour", object: { write(history.hour, steps.hour, current.hour, to: &$0) })
+            writer.member("day", object: { write(history.day, steps.day, current.day, to: &$0) })
             writer.member("providers", array: { Self.write(traffic.providers, to: &$0) })
-            writer.member("refusals", array: { Self.write(traffic.refusals, to: &$0) })
-            if let names { writer.member("names", array: { Self.write(names, to: &$0) }) }
-        }
-    }
-
-    private static func write(_ counts: [TrafficReport.Count], to writer: inout JSONWriter) {
-        for each in counts {
-            writer.object {
-                $0.member("label", each.label)
-                $0.member("count", each.count)
+            if let names {
+                writer.member(
+                    "names",
+                    array: { writer in
+                        for name in names {
+                            writer.object {
+                                $0.member("label", name.label)
+                                $0.member("count", name.count)
+                            }
+                        }
+                    })
             }
         }
     }
 
-    private static func write(_ step: TrafficHistory.Step, to writer: inout JSONWriter) {
-        writer.member("answers", array: { writer in for count in step.answers { writer.integer(count) } })
-        writer.member("latencies", array: { writer in for count in step.latencies { writer.integer(count) } })
+    private static func write(_ verdict: Verdict, to writer: inout JSONWriter) {
+        writer.member("level", verdict.level.rawValue)
+        writer.member("queries", verdict.traffic.queries)
+        writer.member("failed", verdict.traffic.failed)
+        writer.member("stale", verdict.traffic.stale)
+        writer.member(
+            "causes",
+            array: { writer in
+                for cause in verdict.causes {
+                    writer.object { writer in
+                        writer.member("level", cause.level.rawValue)
+                        cause.finding.write(to: &writer)
+                    }
+                }
+            })
+    }
+
+    /// The numbers of all steps one after the other, as many for each as `current` has.
+    private func write(
+        _ chart: TrafficHistory.Chart, _ steps: [[UInt32]], _ current: [UInt32], to writer: inout JSONWriter
+    ) {
+        writer.member("step_seconds", chart.length.components.seconds)
+        writer.member("elapsed_seconds", chart.elapsed(at: history.now).components.seconds)
+        writer.member("steps", array: { writer in for number in steps.joined() { writer.integer(number) } })
+        writer.member("current", array: { writer in for number in current { writer.integer(number) } })
     }
 
     private static func write(_ latencies: [TrafficReport.Latencies], to writer: inout JSONWriter) {

@@ -1,94 +1,124 @@
-import Scheduling
+package import Scheduling
 
-/// What the server answered in the last hour, in steps of 10 seconds, for charts that begin before the page is opened.
+/// What the server counted in the last hour, in steps of 30 seconds, and in the last day, in steps of 12 minutes: charts begin
+/// before the page is opened, and the verdict knows the last five minutes.
 ///
-/// It takes some 46 KiB whatever happens, and wakes the loop at the end of each step, as long as it exists.
+/// It takes some 32 KiB whatever happens, and wakes the loop at the end of each step of 30 seconds, as long as it exists.
 @Loop
-final class TrafficHistory {
-    /// The answers of a step, by source and by the time that they took.
-    struct Step: Equatable, Sendable {
-        /// By source, in the order of the report.
-        let answers: [Int]
-        /// By bucket of the histograms, of all sources together.
-        let latencies: [Int]
+package final class TrafficHistory {
+    /// What was counted since the start, as far as charts show it.
+    package struct Counters: Sendable {
+        /// By source; always the same sources.
+        package var answers: [TrafficReport.Latencies]
+        /// Requests to providers.
+        package var calls: Int
+        /// Queries without an answer of any source, beyond what the server can take.
+        package var unanswered: Int
+
+        package init(answers: [TrafficReport.Latencies] = [], calls: Int = 0, unanswered: Int = 0) {
+            (self.answers, self.calls, self.unanswered) = (answers, calls, unanswered)
+        }
+
+        /// The answers by source, the same by bucket of their time, the calls, and what was not answered. They may wrap: only
+        /// differences are used.
+        fileprivate var numbers: [UInt32] {
+            var buckets = Array(repeating: 0, count: answers.first?.histogram.counts.count ?? 0)
+            for answer in answers {
+                for (index, count) in answer.histogram.counts.enumerated() { buckets[index] &+= count }
+            }
+            let sums = answers.map { $0.histogram.counts.reduce(0, &+) }
+            return (sums + buckets + [calls, unanswered]).map { UInt32(truncatingIfNeeded: $0) }
+        }
     }
 
-    nonisolated static let length: Duration = .seconds(10)
-    /// The most steps that are held: an hour of them.
-    nonisolated static let limit = 360
+    /// The steps of one length.
+    struct Chart {
+        /// The most steps that are held.
+        static let limit = 120
 
-    private let read: @Loop () -> [TrafficReport.Latencies]
+        let length: Duration
+        /// The numbers of the last steps; that of step n begins at n modulo `limit`.
+        private var ring: [[UInt32]] = []
+        /// How many steps have ended since the start.
+        private(set) var count = 0
+        /// The numbers as of the end of the last step.
+        private var last: [UInt32]
+        fileprivate private(set) var end: Instant
+
+        fileprivate init(_ length: Duration, _ numbers: [UInt32], at now: Instant) {
+            (self.length, last, end) = (length, numbers, now + length)
+        }
+
+        /// Ends the steps that have passed.
+        fileprivate mutating func advance(to now: Instant, _ numbers: [UInt32]) {
+            // A machine that slept: what it was awake for is in the first step.
+            end = max(end, now - length * (Self.limit - 1))
+            while end <= now {
+                if ring.count < Self.limit { ring.append([]) }
+                ring[count % Self.limit] = difference(numbers)
+                (last, count, end) = (numbers, count + 1, end + length)
+            }
+        }
+
+        /// A number that falls, as the calls of a provider that is asked no more, counts as none in that step.
+        fileprivate func difference(_ numbers: [UInt32]) -> [UInt32] {
+            zip(numbers, last).map { UInt32(max(0, Int32(bitPattern: $0 &- $1))) }
+        }
+
+        /// The steps that have ended since there were `number`, as far as they are held.
+        func steps(after number: Int) -> [[UInt32]] {
+            (max(number, count - Self.limit)..<max(number, count)).map { ring[$0 % Self.limit] }
+        }
+
+        /// How long the step that has not ended has been so far.
+        func elapsed(at now: Instant) -> Duration { length - (end - now) }
+    }
+
+    private let read: @Loop () -> Counters
     private let clock: any LoopClock
-    /// How many sources there are.
-    private let sources: Int
-    /// All counters as of the end of the last step. They may wrap: only differences are used.
-    private var counters: [UInt32]
-    /// The numbers of the last steps, one after the other; that of step n begins at n modulo `limit`.
-    private var ring: [UInt32]
-    /// How many steps have ended since the start.
-    private(set) var count = 0
-    private var end: Instant
+    private(set) var hour: Chart
+    private(set) var day: Chart
     private var timer: LoopTimer?
 
-    /// - Parameter read: the answers since the start, by source; always the same sources.
-    init(clock: any LoopClock, _ read: @escaping @Loop () -> [TrafficReport.Latencies]) {
+    /// - Parameter read: what was counted since the start.
+    init(clock: any LoopClock, _ read: @escaping @Loop () -> Counters) {
         self.clock = clock
         self.read = read
-        let answers = read()
-        sources = answers.count
-        counters = Self.counters(answers)
-        ring = Array(repeating: 0, count: counters.count * Self.limit)
-        end = clock.now + Self.length
+        let numbers = read().numbers
+        hour = Chart(.seconds(30), numbers, at: clock.now)
+        day = Chart(.seconds(720), numbers, at: clock.now)
         setTimer()
     }
 
-    /// The step that has not ended.
-    var current: Step { step(difference(Self.counters(read()))[...]) }
+    var now: Instant { clock.now }
 
-    /// The steps that have ended since there were `number`, as far as they are held.
-    func steps(after number: Int) -> [Step] {
-        (max(number, count - Self.limit)..<max(number, count)).map { number in
-            let start = number % Self.limit * counters.count
-            return step(ring[start..<start + counters.count])
-        }
+    /// The steps that have not ended, of the hour and of the day.
+    var current: (hour: [UInt32], day: [UInt32]) {
+        let numbers = read().numbers
+        return (hour.difference(numbers), day.difference(numbers))
     }
 
-    private func setTimer() { timer = clock.schedule(at: end) { [weak self] in self?.endStep() } }
+    /// What clients got in the last five minutes, and in the step that has not ended.
+    var recent: Verdict.Traffic {
+        let counters = read()
+        let steps = hour.steps(after: max(0, hour.count - 10)) + [hour.difference(counters.numbers)]
+        func sum(_ labels: [String]) -> Int {
+            let places = counters.answers.indices.filter { labels.contains(counters.answers[$0].label) }
+            return steps.reduce(0) { sum, step in places.reduce(sum) { $0 + Int(step[$1]) } }
+        }
+        let unanswered = steps.reduce(0) { $0 + Int($1.last ?? 0) }
+        return Verdict.Traffic(
+            queries: sum(counters.answers.map(\.label)) + unanswered, failed: sum(["none"]) + unanswered,
+            stale: sum(["stale"]))
+    }
+
+    private func setTimer() { timer = clock.schedule(at: hour.end) { [weak self] in self?.endStep() } }
 
     private func endStep() {
-        let now = Self.counters(read())
-        append(difference(now))
-        counters = now
-        end = end + Self.length
-        // A machine that slept: what it was awake for is in the first step.
-        if end + Self.length * Self.limit < clock.now { end = clock.now - Self.length * Self.limit }
-        while end <= clock.now {
-            append(Array(repeating: 0, count: counters.count))
-            end = end + Self.length
-        }
+        let numbers = read().numbers
+        hour.advance(to: clock.now, numbers)
+        day.advance(to: clock.now, numbers)
         setTimer()
-    }
-
-    private func append(_ numbers: [UInt32]) {
-        let start = count % Self.limit * counters.count
-        ring.replaceSubrange(start..<start + counters.count, with: numbers)
-        count += 1
-    }
-
-    private func difference(_ now: [UInt32]) -> [UInt32] { zip(now, counters).map { $0 &- $1 } }
-
-    private func step(_ numbers: ArraySlice<UInt32>) -> Step {
-        Step(answers: numbers.prefix(sources).map(Int.init), latencies: numbers.dropFirst(sources).map(Int.init))
-    }
-
-    /// The answers of each source, and behind them those of each bucket.
-    private static func counters(_ answers: [TrafficReport.Latencies]) -> [UInt32] {
-        var buckets = Array(repeating: 0, count: answers.first?.histogram.counts.count ?? 0)
-        for answer in answers {
-            for (index, count) in answer.histogram.counts.enumerated() { buckets[index] &+= count }
-        }
-        let sums = answers.map { $0.histogram.counts.reduce(0, &+) }
-        return (sums + buckets).map { UInt32(truncatingIfNeeded: $0) }
     }
 }
 
@@ -96,13 +126,13 @@ final class TrafficHistory {
 @Loop
 final class HistoryReader {
     private let history: TrafficHistory
-    private var shown = 0
+    private var (hours, days) = (0, 0)
 
     init(_ history: TrafficHistory) { self.history = history }
 
-    /// The steps that have ended since the last call; at the first call all that are held.
-    func take() -> [TrafficHistory.Step] {
-        defer { shown = history.count }
-        return history.steps(after: shown)
+    /// The steps of the hour and of the day that have ended since the last call; at the first call all that are held.
+    func take() -> (hour: [[UInt32]], day: [[UInt32]]) {
+        defer { (hours, days) = (history.hour.count, history.day.count) }
+        return (history.hour.steps(after: hours), history.day.steps(after: days))
     }
 }

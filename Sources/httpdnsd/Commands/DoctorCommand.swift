@@ -1,3 +1,4 @@
+import Admin
 import ArgumentParser
 import Configuration
 import HTTPDNS

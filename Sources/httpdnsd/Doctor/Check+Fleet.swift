@@ -11,14 +11,18 @@ extension Check {
     private static let leastLeft: Int64 = 7 * 86_400
 
     static let sharedCache = Check(
-        subject: "shared", well: "the shared cache answers and takes answers, or none is configured"
-    ) { examined in
-        let asked = examined.shared.map { findings(on: $0, examined.settings.cache.shared.timeout) }
-        let said = examined.report.map { findings(on: $0.shared) + uncounted($0.providers) }
-        guard asked != nil || said != nil else { return nil }
-        // What is seen from here goes before what the server says of the same.
-        let keys = (asked ?? []).map(\.key)
-        return (asked ?? []) + (said ?? []).filter { !keys.contains($0.key) }
+        subject: "shared", well: "the shared cache answers and takes answers, or none is configured",
+        findings: { examined in
+            let asked = examined.shared.map { findings(on: $0, examined.settings.cache.shared.timeout) }
+            let said = examined.report.map(reportedOfShared)
+            guard asked != nil || said != nil else { return nil }
+            // What is seen from here goes before what the server says of the same.
+            let keys = (asked ?? []).map(\.key)
+            return (asked ?? []) + (said ?? []).filter { !keys.contains($0.key) }
+        }, reported: reportedOfShared)
+
+    private static func reportedOfShared(_ status: StatusReport) -> [Finding] {
+        findings(on: status.shared) + uncounted(status.providers)
     }
 
     private static func findings(on asked: SharedExamination, _ timeout: Duration) -> [Finding] {

@@ -1,3 +1,4 @@
+import Admin
 import Configuration
 import DNSWire
 import Platform

@@ -79,16 +79,21 @@ extension Check {
         }
     }
 
-    static let localDNS = Check(subject: "localdns", well: "a server of LocalDNS answers") { examined in
-        if let missing = examined.settings.missingLocalDNS {
-            return [
-                Finding(
-                    "localdns.none", .error, missing, mend: "localdns.servers with the network's own resolver")
-            ]
-        }
-        guard let servers = examined.report?.localDNS else { return nil }
+    static let localDNS = Check(
+        subject: "localdns", well: "a server of LocalDNS answers",
+        findings: { examined in
+            if let missing = examined.settings.missingLocalDNS {
+                return [
+                    Finding(
+                        "localdns.none", .error, missing, mend: "localdns.servers with the network's own resolver")
+                ]
+            }
+            return examined.report.map(silentLocalDNS)
+        }, reported: silentLocalDNS)
+
+    private static func silentLocalDNS(_ status: StatusReport) -> [Finding] {
         // A loop is a finding of its own.
-        let able = servers.filter { $0.state != .loop }
+        let able = status.localDNS.filter { $0.state != .loop }
         guard !able.isEmpty, !able.contains(where: { $0.state == .used }) else { return [] }
         let list = able.map(\.address).joined(separator: ", ")
         return [

@@ -8,6 +8,8 @@ struct Check: Sendable {
     let well: String
     /// What is wrong; nil where it cannot be known, as from a server that does not run.
     let findings: @Sendable (Examination) -> [Finding]?
+    /// The part of it that the running server's own report shows, for its page.
+    var reported: @Sendable (StatusReport) -> [Finding] = { _ in [] }
 
     /// All, in the order in which they are shown: what explains the most comes first.
     static let all = [
@@ -20,6 +22,7 @@ struct Check: Sendable {
     static func ofStatus(
         _ subject: String, well: String, _ findings: @escaping @Sendable (StatusReport) -> [Finding]
     ) -> Check {
-        Check(subject: subject, well: well) { examined in examined.report.map(findings) }
+        Check(
+            subject: subject, well: well, findings: { examined in examined.report.map(findings) }, reported: findings)
     }
 }

@@ -73,11 +73,4 @@ extension Finding {
             "check.late", .error, "this check did not end in time: a file system or a program hangs",
             mend: "`mount` shows file systems of other machines; try again")
     }
-
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.member("key", key)
-        writer.member("severity", severity.rawValue)
-        writer.member("sentence", sentence)
-        writer.member("remedy", remedy)
-    }
 }

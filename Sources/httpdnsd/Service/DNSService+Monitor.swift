@@ -45,7 +45,17 @@ extension DNSService: MonitorTarget {
         return report
     }
 
-    var answers: [TrafficReport.Latencies] {
+    var counters: TrafficHistory.Counters {
+        let refused = server.refusedQueries
+        let endpoints = composition.providers.flatMap(\.upstream.knownEndpoints)
+        return .init(
+            answers: answers, calls: endpoints.reduce(0) { $0 &+ $1.health.counters.requests },
+            unanswered: refused.overload + refused.dropped + refused.queue)
+    }
+
+    func findings(in status: StatusReport) -> [Finding] { Check.all.flatMap { $0.reported(status) } }
+
+    private var answers: [TrafficReport.Latencies] {
         AnswerKind.allCases.map { .init($0.word, HistogramReport(server.latencies($0))) }
     }
 

@@ -13,9 +13,13 @@ struct MonitorAPITests {
         var status = StatusReport()
         var traffic = TrafficReport()
         var hottestNames: [TrafficReport.Count]?
-        var answers: [TrafficReport.Latencies] { traffic.answers }
+        var counters: TrafficHistory.Counters { .init(answers: traffic.answers) }
         var unreadiness: String?
         private(set) var traced: [Question] = []
+
+        func findings(in status: StatusReport) -> [Finding] {
+            status.clock.isEmpty ? [] : [Finding("clock.wrong", .error, status.clock, mend: "`timedatectl`")]
+        }
 
         func trace(_ question: Question) async -> TraceReport {
             traced.append(question)
@@ -27,11 +31,12 @@ struct MonitorAPITests {
     private func ask(
         _ path: String, method: String = "GET", host: String? = "127.0.0.1:9053", accept: String? = nil,
         unreadiness: String? = nil, parameters: [String: String] = [:], site: String? = nil, looksUp: Bool = true,
-        names: [TrafficReport.Count]? = nil, providers: [StatusReport.Provider] = []
+        names: [TrafficReport.Count]? = nil, providers: [StatusReport.Provider] = [], clock: String = ""
     ) async -> ControlResponse {
         let target = FakeTarget()
         target.hottestNames = names
         target.status.providers = providers
+        target.status.clock = clock
         target.status.version = "1.2.3"
         target.unreadiness = unreadiness
         return await MonitorAPI(target: target, hostName: "node7", looksUp: looksUp, clock: ManualClock()).respond(
@@ -103,12 +108,24 @@ struct MonitorAPITests {
         #expect(!response.body.contains(" onclick=") && !response.body.contains("innerHTML"))
     }
 
+    @Test @Loop func `the page with all that it brings has 40 KiB at most`() async {
+        #expect(await ask("/").body.utf8.count <= 40 << 10)
+    }
+
     @Test @Loop func `the page gets its numbers as events, one object in one line`() async {
         let response = await ask("/events", unreadiness: "stopping")
         let event = response.parts?.next() ?? ""
         #expect(response.contentType == "text/event-stream" && response.parts?.interval == .seconds(2))
-        #expect(event.hasPrefix("data: {\"unready\":\"stopping\",\"status\":{") && event.hasSuffix("}\n\n"))
-        #expect(event.split(separator: "\n").count == 1)
+        #expect(event.hasPrefix("data: {\"verdict\":{\"level\":\"red\",") && event.hasSuffix("}\n\n"))
+        #expect(event.contains("\"key\":\"server.unready\"") && event.split(separator: "\n").count == 1)
+    }
+
+    @Test @Loop func `the page is told what doctor finds in the status, with the command that mends it`() async {
+        let event = await ask("/events", clock: "the clock is wrong").parts?.next() ?? ""
+        #expect(
+            event.contains(
+                "{\"level\":\"amber\",\"key\":\"clock.wrong\",\"severity\":\"error\",\"sentence\":\"the clock is wrong\",\"remedy\":\"`timedatectl`\"}"
+            ))
     }
 
     @Test @Loop func `the page gets the names asked for most where they may be shown, and no other machine does`() async

@@ -7,18 +7,20 @@ import Testing
 /// What the charts of the page show of the time before it was opened.
 @Suite(.onLoop)
 struct TrafficHistoryTests {
-    /// Answers from memory, fast ones and slow ones.
+    /// Answers from memory, fast ones and slow ones; others.
     @Loop
     private final class Counters {
-        var (fast, slow) = (0, 0)
+        var (fast, slow, failed, stale, calls, unanswered) = (0, 0, 0, 0, 0, 0)
 
         nonisolated init() {}
 
-        var answers: [TrafficReport.Latencies] {
-            [
-                .init("cache", HistogramReport(bounds: [0.001], counts: [fast, slow], sum: 0)),
-                .init("none", HistogramReport(bounds: [0.001], counts: [0, 0], sum: 0)),
-            ]
+        var all: TrafficHistory.Counters {
+            func latencies(_ label: String, _ fast: Int, _ slow: Int = 0) -> TrafficReport.Latencies {
+                .init(label, HistogramReport(bounds: [0.001], counts: [fast, slow], sum: 0))
+            }
+            return .init(
+                answers: [latencies("cache", fast, slow), latencies("none", failed), latencies("stale", stale)],
+                calls: calls, unanswered: unanswered)
         }
     }
 
@@ -44,67 +46,105 @@ struct TrafficHistoryTests {
 
     private let counters = Counters()
     private let clock = ManualClock()
+    private static let step = Duration.seconds(30)
 
     @Loop
-    private func history() -> TrafficHistory { TrafficHistory(clock: clock) { [counters] in counters.answers } }
+    private func history() -> TrafficHistory { TrafficHistory(clock: clock) { [counters] in counters.all } }
 
-    private func step(_ fast: Int, _ slow: Int = 0) -> TrafficHistory.Step {
-        .init(answers: [fast + slow, 0], latencies: [fast, slow])
+    private func step(_ fast: Int, _ slow: Int = 0, calls: Int = 0) -> [UInt32] {
+        [fast + slow, 0, 0, fast, slow, calls, 0].map { UInt32($0) }
     }
 
-    @Test @Loop func `a step has the answers between its beginning and its end`() async {
+    @Test @Loop func `a step has the answers and the calls between its beginning and its end`() async {
         counters.fast = 7
         let history = history()
-        counters.fast = 9
-        #expect(history.current == step(2))
-        await clock.advance(by: .seconds(10))
+        (counters.fast, counters.calls) = (9, 4)
+        #expect(history.current.hour == step(2, calls: 4))
+        await clock.advance(by: Self.step)
         (counters.fast, counters.slow) = (10, 3)
-        #expect(history.steps(after: 0) == [step(2)])
-        #expect(history.current == step(1, 3))
+        #expect(history.hour.steps(after: 0) == [step(2, calls: 4)])
+        #expect(history.current.hour == step(1, 3))
     }
 
     @Test @Loop func `the last hour is held, and no more memory than for that`() async {
         let history = history()
-        for number in 1...TrafficHistory.limit + 2 {
+        for number in 1...122 {
             counters.fast += number
-            await clock.advance(by: .seconds(10))
+            await clock.advance(by: Self.step)
         }
-        #expect(history.steps(after: 0) == (3...TrafficHistory.limit + 2).map { step($0) })
+        #expect(history.hour.steps(after: 0) == (3...122).map { step($0) })
+    }
+
+    @Test @Loop func `the day has the same in steps of twelve minutes`() async {
+        let history = history()
+        for _ in 1...50 {
+            counters.fast += 1
+            await clock.advance(by: Self.step)
+        }
+        #expect(history.day.steps(after: 0) == [step(24), step(24)])
+        #expect(history.current.day == step(2))
+        #expect(history.day.elapsed(at: history.now) == .seconds(60))
+    }
+
+    @Test @Loop func `the last day is held`() async {
+        let history = history()
+        for number in 1...121 {
+            counters.fast += number
+            await clock.advance(by: .seconds(720))
+        }
+        #expect(history.day.steps(after: 0) == (2...121).map { step($0) })
     }
 
     @Test @Loop func `what a machine answered before it slept is in the first step, and the others have none`() {
         let clock = SleepyClock()
-        let history = TrafficHistory(clock: clock) { [counters] in counters.answers }
+        let history = TrafficHistory(clock: clock) { [counters] in counters.all }
         counters.fast = 2
-        clock.wake(after: .seconds(35))
-        #expect(history.steps(after: 0) == [step(2), step(0), step(0)])
+        clock.wake(after: .seconds(105))
+        #expect(history.hour.steps(after: 0) == [step(2), step(0), step(0)])
+        #expect(history.current.day == step(2))
+        counters.fast = 3
+        clock.wake(after: .seconds(1_000_000))
+        #expect(history.hour.steps(after: 0) == [step(1)] + Array(repeating: step(0), count: 119))
     }
 
     @Test @Loop func `a reader gets each step once, and a new one all of them`() async {
         let history = history()
         let reader = HistoryReader(history)
         counters.fast = 1
-        await clock.advance(by: .seconds(20))
-        #expect(reader.take() == [step(1), step(0)])
-        #expect(reader.take() == [])
+        await clock.advance(by: Self.step)
+        #expect(reader.take().hour == [step(1)])
+        #expect(reader.take().hour == [])
         counters.fast = 3
-        await clock.advance(by: .seconds(10))
-        #expect(reader.take() == [step(2)])
-        #expect(HistoryReader(history).take() == [step(1), step(0), step(2)])
+        await clock.advance(by: Self.step)
+        #expect(reader.take().hour == [step(2)])
+        #expect(HistoryReader(history).take().hour == [step(1), step(2)])
     }
 
-    @Test @Loop func `counters that pass 32 bits are no trouble`() async {
-        counters.fast = Int(UInt32.max)
+    @Test @Loop func `counters that pass 32 bits are no trouble, and one that falls counts as none`() async {
+        (counters.fast, counters.calls) = (Int(UInt32.max), 9)
         let history = history()
-        counters.fast += 5
-        #expect(history.current == step(5))
+        (counters.fast, counters.calls) = (counters.fast + 5, 3)
+        #expect(history.current.hour == step(5))
+    }
+
+    @Test @Loop func `what clients got is told of the last five minutes, and of none before`() async {
+        let history = history()
+        (counters.failed, counters.stale, counters.unanswered) = (2, 1, 3)
+        #expect(history.recent == .init(queries: 6, failed: 5, stale: 1))
+        await clock.advance(by: Self.step)
+        counters.fast = 4
+        #expect(history.recent == .init(queries: 10, failed: 5, stale: 1))
+        await clock.advance(by: Self.step * 10)
+        #expect(history.recent == .init(queries: 4, failed: 0, stale: 0))
+        await clock.advance(by: Self.step)
+        #expect(history.recent == .init())
     }
 
     @Test @Loop func `a history that is released has no timer left`() async {
         var history: TrafficHistory? = history()
-        #expect(history?.current == step(0))
+        #expect(history?.current.hour == step(0))
         history = nil
-        await clock.advance(by: .seconds(10))
+        await clock.advance(by: Self.step)
         #expect(clock.nextDue == nil)
     }
 }

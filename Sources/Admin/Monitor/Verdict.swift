@@ -1,0 +1,91 @@
+/// Whether the server does what it is for: by what clients got in the last five minutes, and by what is found wrong.
+struct Verdict: Equatable, Sendable {
+    enum Level: String, Comparable, Sendable {
+        /// Clients get right answers, and nothing is found wrong.
+        case green
+        /// Clients get answers; some were late or missing, or a source, a reserve or a protection is missing.
+        case amber
+        /// Names are not answered, or not protected.
+        case red
+
+        private var rank: Int { self == .green ? 0 : self == .amber ? 1 : 2 }
+
+        static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
+    }
+
+    /// What clients got.
+    struct Traffic: Equatable, Sendable {
+        /// All queries that were taken or dropped.
+        var queries = 0
+        /// Those of them that got SERVFAIL, or nothing.
+        var failed = 0
+        /// Those that got an answer past its TTL.
+        var stale = 0
+    }
+
+    struct Cause: Equatable, Sendable {
+        let level: Level
+        let finding: Finding
+    }
+
+    let traffic: Traffic
+    /// The worst first; green has none.
+    let causes: [Cause]
+
+    var level: Level { causes.map(\.level).max() ?? .green }
+
+    /// - Parameters:
+    ///   - unreadiness: why no question can be answered from any source; nil when one may be.
+    ///   - findings: what `doctor` would say of the status.
+    init(unreadiness: String?, status: StatusReport, findings: [Finding], traffic: Traffic) {
+        self.traffic = traffic
+        let found = Self.unanswerable(unreadiness) + Self.cutOff(status) + Self.failures(traffic) + Self.stale(traffic)
+        // Clients are not given a forged address: to find one is what the server is for.
+        let others = findings.filter { $0.key != "localdns.forged" }.map { Cause(level: .amber, finding: $0) }
+        // Not `sorted`, which may change the order of equals.
+        causes = [.red, .amber].flatMap { level in (found + others).filter { $0.level == level } }
+    }
+
+    private static func unanswerable(_ reason: String?) -> [Cause] {
+        guard let reason else { return [] }
+        let finding = Finding(
+            "server.unready", .error, "no name can be answered that is not cached: \(reason)",
+            mend: reason == "stopping" ? "`systemctl start httpdnsd` once it has stopped" : "`httpdnsd doctor`")
+        return [Cause(level: .red, finding: finding)]
+    }
+
+    /// While HTTPDNS is meant to be used.
+    private static func cutOff(_ status: StatusReport) -> [Cause] {
+        guard status.isOn, status.isCutOff, status.mode != "localdns-only" else { return [] }
+        let finding = Finding(
+            "providers.none", .error, "no provider can be reached: protected names have what is cached, or LocalDNS",
+            mend: "`httpdnsd doctor` asks each, and says what is in the way")
+        return [Cause(level: .red, finding: finding)]
+    }
+
+    /// More than one query in a hundred is never well; more than one in ten, and not by a chance of few queries, is bad.
+    private static func failures(_ traffic: Traffic) -> [Cause] {
+        guard traffic.failed * 100 > traffic.queries else { return [] }
+        let isBad = traffic.failed * 10 > traffic.queries && traffic.failed >= 3
+        let finding = Finding(
+            "answers.failed", .error,
+            "\(share(traffic.failed, of: traffic)) of the queries of the last 5 minutes got SERVFAIL or nothing",
+            mend: "`httpdnsd query NAME --trace` says why; `journalctl -u httpdnsd -p warning`")
+        return [Cause(level: isBad ? .red : .amber, finding: finding)]
+    }
+
+    private static func stale(_ traffic: Traffic) -> [Cause] {
+        guard traffic.stale * 100 > traffic.queries else { return [] }
+        let finding = Finding(
+            "answers.stale", .warning,
+            "\(share(traffic.stale, of: traffic)) of the queries of the last 5 minutes got an answer past its TTL",
+            mend: "`httpdnsd doctor` says which source is slow or away")
+        return [Cause(level: .amber, finding: finding)]
+    }
+
+    /// Such as `4.2 % (21 of 500)`.
+    private static func share(_ part: Int, of traffic: Traffic) -> String {
+        let tenths = (part * 1_000 + traffic.queries / 2) / traffic.queries
+        return "\(tenths / 10).\(tenths % 10) % (\(part) of \(traffic.queries))"
+    }
+}
