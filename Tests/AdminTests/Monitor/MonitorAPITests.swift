@@ -120,7 +120,7 @@ struct MonitorAPITests {
         #expect(event.contains("\"key\":\"server.unready\"") && event.split(separator: "\n").count == 1)
     }
 
-    @Test @Loop func `the page is told what doctor finds in the status, with the command that mends it`() async {
+    @Test @Loop func `the page gets what doctor finds in the status, with the command that mends it`() async {
         let event = await ask("/events", clock: "the clock is wrong").parts?.next() ?? ""
         #expect(
             event.contains(

@@ -127,7 +127,7 @@ struct TrafficHistoryTests {
         #expect(history.current.hour == step(5))
     }
 
-    @Test @Loop func `what clients got is told of the last five minutes, and of none before`() async {
+    @Test @Loop func `what clients got is that of the last five minutes, and of none before`() async {
         let history = history()
         (counters.failed, counters.stale, counters.unanswered) = (2, 1, 3)
         #expect(history.recent == .init(queries: 6, failed: 5, stale: 1))

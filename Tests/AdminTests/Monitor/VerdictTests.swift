@@ -60,7 +60,7 @@ struct VerdictTests {
         }
     }
 
-    @Test func `failures and stale answers are told with their share and their number`() throws {
+    @Test func `failures and stale answers are shown with their share and their number`() throws {
         let causes = verdict(queries: 500, failed: 21, stale: 300).causes
         #expect(causes.map { String($0.finding.sentence.prefix(12)) } == ["4.2 % (21 of", "60.0 % (300 "])
         #expect(causes.allSatisfy { $0.finding.remedy.contains("`httpdnsd ") })
