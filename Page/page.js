@@ -104,9 +104,8 @@
   const verdicts = { green: "Yes", amber: "Yes, with limits", red: "No, not as it should" };
   const showVerdict = ({ verdict: { level, queries, failed, stale, causes } }) => {
     $("state").className = `panel state ${level}`;
-    show(
-      "verdict", make("span", { class: level }, make("b", { "aria-hidden": "true" }, mark(level)), t(verdicts[level])),
-      make("small", {}, t("{} queries in the last 5 minutes: {} without an answer, {} answered stale", number(queries), number(failed), number(stale))));
+    show("verdict", make("b", { "aria-hidden": "true" }, mark(level)), t(verdicts[level]));
+    show("traffic", t("{} queries in the last 5 minutes: {} without an answer, {} answered stale", number(queries), number(failed), number(stale)));
     show("causes", causes.map((cause) => make(
       "li", {},
       make("p", { class: cause.level }, make("b", { "aria-hidden": "true" }, mark(cause.level)),
@@ -386,35 +385,35 @@
     }
   };
 
-  $("form").addEventListener("submit", (event) => {
+  $("form").onsubmit = (event) => {
     event.preventDefault();
     lookUp();
-  });
-  document.addEventListener("click", ({ target }) => {
+  };
+  document.onclick = ({ target }) => {
     const place = target.closest("[data-source]")?.dataset.source;
     if (place && !hidden.delete(Number(place))) hidden.add(Number(place));
     if (spans[target.id]) span = target.id;
     if (report) showCharts();
-  });
+  };
   const point = (slot) => {
     cursor = slot === null ? null : Math.max(0, Math.min(slots - 1, slot));
     if (report) showCharts();
   };
   for (const plot of document.querySelectorAll(".plot")) {
-    plot.addEventListener("pointermove", (event) => {
+    plot.onpointermove = plot.onpointerdown = ({ clientX }) => {
       const { left, width } = plot.getBoundingClientRect();
-      point(Math.floor(((event.clientX - left - gutter) / (width - gutter)) * slots));
-    });
-    plot.addEventListener("pointerleave", () => point(null));
+      point(Math.floor(((clientX - left - gutter) / (width - gutter)) * slots));
+    };
+    plot.onpointerleave = () => point(null);
   }
-  $("answers").addEventListener("keydown", (event) => {
+  $("answers").onkeydown = (event) => {
     const at = cursor ?? slots;
     const next = { ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1, Home: 0, End: slots - 1, Escape: null }[event.key];
     if (next === undefined) return;
     event.preventDefault();
     point(next);
-  });
-  window.addEventListener("resize", () => point(cursor));
+  };
+  window.onresize = () => point(cursor);
 
   // The words of the document itself.
   document.documentElement.lang = language;
@@ -422,19 +421,20 @@
   for (const each of document.querySelectorAll("[aria-label]")) each.ariaLabel = t(each.ariaLabel);
 
   const events = new EventSource("/events");
-  events.addEventListener("open", () => {
+  events.onopen = () => {
     show("connection", t("live"));
     // The first event has all steps that the server holds.
     for (const held of Object.values(spans)) held.length = 0;
-  });
-  events.addEventListener("error", () => {
+  };
+  events.onerror = () => {
     show("connection", t("no connection: trying again"));
     $("state").className = "panel state red";
-    show("verdict", t("The server does not answer this page"), make("small", {}, t("What is shown is of {}.", clock(new Date()))));
+    show("verdict", t("The server does not answer this page"));
+    show("traffic", t("What is shown is of {}.", clock(new Date())));
     show("causes");
-  });
-  events.addEventListener("message", (event) => {
+  };
+  events.onmessage = (event) => {
     report = JSON.parse(event.data);
     showAll();
-  });
+  };
 })();

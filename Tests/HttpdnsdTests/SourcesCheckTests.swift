@@ -33,6 +33,16 @@ struct SourcesCheckTests {
         for check in Self.checks { #expect(patient.keys(check) == nil, "\(check.subject)") }
     }
 
+    @Test func `the page gets what the status shows of all of them`() {
+        var status = Self.well
+        (status.isOn, status.localDNS[0].state) = (false, .inBackoff)
+        (status.shared.address, status.shared.state) = ("192.0.2.1:6379", .inBackoff)
+        #expect(
+            Check.all.flatMap { $0.reported(status) }.map(\.key)
+                == ["switch.off", "localdns.unreachable", "shared.unreachable"])
+        #expect(Check.all.flatMap { $0.reported(Self.well) } == [])
+    }
+
     @Test func `HTTPDNS that is switched off is found`() throws {
         #expect(try keys { $0.isOn = false } == ["switch.off"])
     }

@@ -8,7 +8,7 @@
 const { browse, flaws } = require("./browser.js");
 
 const [url, folder, level, queries = "", name = ""] = process.argv.slice(2);
-const verdict = `document.getElementById("verdict").textContent`;
+const traffic = `document.getElementById("traffic").textContent`;
 const slider = `document.getElementById("answers")`;
 
 browse(folder, async ({ expect, evaluate, until, press, shoot, size, send, go, colours, language, listen, problems }) => {
@@ -25,10 +25,10 @@ browse(folder, async ({ expect, evaluate, until, press, shoot, size, send, go, c
   // At a glance, and live without a reload.
   await until(`document.getElementById("state")?.classList.contains(${JSON.stringify(level)})`);
   if (queries) {
-    await until(`${verdict}.includes("${queries} queries in the last 5 minutes")`);
+    await until(`${traffic}.includes("${queries} queries in the last 5 minutes")`);
   } else {
-    const first = await evaluate(verdict);
-    await until(`${verdict} !== ${JSON.stringify(first)}`);
+    const first = await evaluate(traffic);
+    await until(`${traffic} !== ${JSON.stringify(first)}`);
   }
   expect(await evaluate(`document.querySelectorAll("#causes li").length > 0`) === (level !== "green"), "causes of a verdict that is green, or none");
   expect(await evaluate(`[...document.querySelectorAll("#causes li")].every((each) => each.querySelector("small:last-child").textContent.length > 2)`), "a cause without what mends it");

@@ -4,7 +4,7 @@
 //
 //   node pictures.js FOLDER [AXE]
 //
-// FOLDER gets a picture of each; AXE is axe-core's script, whose rules are asked then. Exit status 0: nothing is wrong.
+// FOLDER gets a picture of each, and page.png and page-phone.png for the documentation; AXE is axe-core's script, whose rules are asked then. Exit status 0: nothing is wrong.
 const { createServer } = require("node:http");
 const { readFileSync } = require("node:fs");
 const { runInNewContext } = require("node:vm");
@@ -31,7 +31,9 @@ const server = createServer((request, response) => {
 
 server.listen(0, "127.0.0.1", () => browse(folder, async (tab) => {
   const url = `http://127.0.0.1:${server.address().port}`;
-  await tab.send("Emulation.setTimezoneOverride", { timezoneId: "Asia/Shanghai" });
+  // Where it is about half past two in the afternoon, as in the figures.
+  const ahead = 14 - new Date().getUTCHours();
+  await tab.send("Emulation.setTimezoneOverride", { timezoneId: `Etc/GMT${ahead > 0 ? "-" : "+"}${Math.abs(ahead)}` });
   const look = async (name) => {
     for (const flaw of await tab.evaluate(flaws)) tab.expect(false, `${name}: ${flaw}`);
     if (axe) {
@@ -42,12 +44,21 @@ server.listen(0, "127.0.0.1", () => browse(folder, async (tab) => {
     }
     await tab.shoot(name);
   };
+  // Those of the documentation.
+  await tab.language("en");
+  for (const [name, width, height, scale] of [["page", 1280, 1300, 1], ["page-phone", 390, 1240, 2]]) {
+    await tab.size(width, height, scale);
+    await tab.go(`${url}/?state=well`);
+    await tab.until(`document.querySelectorAll("#figures dd").length > 0`);
+    await tab.evaluate(`document.getElementById("day").click()`);
+    await tab.shoot(name, false);
+  }
   // Each head, label and button has its Chinese word, and no word is left over.
   const scripts = `${part("page.html")}${part("page.js")}${readFileSync(`${__dirname}/feed.js`, "utf8")}`;
   for (const word of Object.keys(runInNewContext(`${part("words.js")}; words`))) {
     tab.expect(/^[a-z]+\.[a-z]+$/.test(word) || scripts.includes(word), `a word that the page does not use: ${word}`);
   }
-  const english = `[...document.querySelectorAll("h2, h3, th, dt, label, button, .note, #connection, #verdict, #footer, #sources td:first-child, #answers-now")]
+  const english = `[...document.querySelectorAll("h2, h3, th, dt, label, button, .note, #connection, #verdict, #traffic, #footer, #sources td:first-child, #answers-now")]
     .map((each) => each.textContent).filter((text) => /[a-z]{3}/i.test(text) && !/[\\u4e00-\\u9fff]/.test(text) && text !== "SERVFAIL")`;
   for (const language of ["en", "zh-CN"]) {
     await tab.language(language);

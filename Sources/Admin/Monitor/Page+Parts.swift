@@ -4,7 +4,7 @@
 enum Page {
     /// The value of `Content-Security-Policy`: nothing but the style sheet and the scripts in the document runs.
     static let policy =
-        "default-src 'none'; style-src 'sha256-KXTeTV9LHS5WJT69VIxznD+vxgfDB7Bf937HIE1bBJw='; script-src 'sha256-WyMjMc0w+JHrXhJc/cDckkzN9ADHAJkQZKzTwk9bhUA=' 'sha256-sbTU4/DrjhpkGpQvjZpkCZtpuN1FSGFJrL5NihP8e1I=' 'sha256-+G+5fLusHkJisgH8EZa9dlS1O/Bwwt3ZYIoOj73qToY='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'sha256-KXTeTV9LHS5WJT69VIxznD+vxgfDB7Bf937HIE1bBJw='; script-src 'sha256-WyMjMc0w+JHrXhJc/cDckkzN9ADHAJkQZKzTwk9bhUA=' 'sha256-sbTU4/DrjhpkGpQvjZpkCZtpuN1FSGFJrL5NihP8e1I=' 'sha256-KXs7PWPbOILqSQSJ3l6gfRvtzL9PSDalVWoiBE9lN4Q='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
     /// The document, with all its parts.
     static let document = ###"""
@@ -154,6 +154,7 @@ enum Page {
         <section id="state" class="panel state">
         <h2>Is it working?</h2>
         <p id="verdict" role="status">Waiting for the server</p>
+        <small id="traffic"></small>
         <ul id="causes"></ul>
         </section>
         <dl id="figures" class="figures"></dl>
@@ -449,9 +450,8 @@ enum Page {
         const verdicts = { green: "Yes", amber: "Yes, with limits", red: "No, not as it should" };
         const showVerdict = ({ verdict: { level, queries, failed, stale, causes } }) => {
         $("state").className = `panel state ${level}`;
-        show(
-        "verdict", make("span", { class: level }, make("b", { "aria-hidden": "true" }, mark(level)), t(verdicts[level])),
-        make("small", {}, t("{} queries in the last 5 minutes: {} without an answer, {} answered stale", number(queries), number(failed), number(stale))));
+        show("verdict", make("b", { "aria-hidden": "true" }, mark(level)), t(verdicts[level]));
+        show("traffic", t("{} queries in the last 5 minutes: {} without an answer, {} answered stale", number(queries), number(failed), number(stale)));
         show("causes", causes.map((cause) => make(
         "li", {},
         make("p", { class: cause.level }, make("b", { "aria-hidden": "true" }, mark(cause.level)),
@@ -699,53 +699,54 @@ enum Page {
         return show("result", t("The server does not answer this page"));
         }
         };
-        $("form").addEventListener("submit", (event) => {
+        $("form").onsubmit = (event) => {
         event.preventDefault();
         lookUp();
-        });
-        document.addEventListener("click", ({ target }) => {
+        };
+        document.onclick = ({ target }) => {
         const place = target.closest("[data-source]")?.dataset.source;
         if (place && !hidden.delete(Number(place))) hidden.add(Number(place));
         if (spans[target.id]) span = target.id;
         if (report) showCharts();
-        });
+        };
         const point = (slot) => {
         cursor = slot === null ? null : Math.max(0, Math.min(slots - 1, slot));
         if (report) showCharts();
         };
         for (const plot of document.querySelectorAll(".plot")) {
-        plot.addEventListener("pointermove", (event) => {
+        plot.onpointermove = plot.onpointerdown = ({ clientX }) => {
         const { left, width } = plot.getBoundingClientRect();
-        point(Math.floor(((event.clientX - left - gutter) / (width - gutter)) * slots));
-        });
-        plot.addEventListener("pointerleave", () => point(null));
+        point(Math.floor(((clientX - left - gutter) / (width - gutter)) * slots));
+        };
+        plot.onpointerleave = () => point(null);
         }
-        $("answers").addEventListener("keydown", (event) => {
+        $("answers").onkeydown = (event) => {
         const at = cursor ?? slots;
         const next = { ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1, Home: 0, End: slots - 1, Escape: null }[event.key];
         if (next === undefined) return;
         event.preventDefault();
         point(next);
-        });
-        window.addEventListener("resize", () => point(cursor));
+        };
+        window.onresize = () => point(cursor);
         document.documentElement.lang = language;
         for (const each of document.querySelectorAll("h2, h3, p, a, button, label")) each.textContent = t(each.textContent);
         for (const each of document.querySelectorAll("[aria-label]")) each.ariaLabel = t(each.ariaLabel);
         const events = new EventSource("/events");
-        events.addEventListener("open", () => {
+        events.onopen = () => {
         show("connection", t("live"));
         for (const held of Object.values(spans)) held.length = 0;
-        });
-        events.addEventListener("error", () => {
+        };
+        events.onerror = () => {
         show("connection", t("no connection: trying again"));
         $("state").className = "panel state red";
-        show("verdict", t("The server does not answer this page"), make("small", {}, t("What is shown is of {}.", clock(new Date()))));
+        show("verdict", t("The server does not answer this page"));
+        show("traffic", t("What is shown is of {}.", clock(new Date())));
         show("causes");
-        });
-        events.addEventListener("message", (event) => {
+        };
+        events.onmessage = (event) => {
         report = JSON.parse(event.data);
         showAll();
-        });
+        };
         })();
         </script>
         </body>

@@ -120,6 +120,15 @@ struct MonitorAPITests {
         #expect(event.contains("\"key\":\"server.unready\"") && event.split(separator: "\n").count == 1)
     }
 
+    @Test @Loop func `the page gets the steps of the last hour and of the last day`() async {
+        let event = await ask("/events").parts?.next() ?? ""
+        for (name, seconds) in [("hour", 30), ("day", 720)] {
+            #expect(
+                event.contains(
+                    "\"\(name)\":{\"step_seconds\":\(seconds),\"elapsed_seconds\":0,\"steps\":[],\"current\":[0,0]}"))
+        }
+    }
+
     @Test @Loop func `the page gets what doctor finds in the status, with the command that mends it`() async {
         let event = await ask("/events", clock: "the clock is wrong").parts?.next() ?? ""
         #expect(
