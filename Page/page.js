@@ -16,7 +16,6 @@
   let span = "hour";
   let cursor = null;
   let report = null;
-  let previous = null;
 
   const $ = (id) => document.getElementById(id);
   const isChinese = navigator.language.startsWith("zh");
@@ -113,14 +112,14 @@
       make("small", { lang: "en" }, "\u2192 ", commands(cause.remedy)))));
   };
 
-  // Steps: the answers of each source, the same by bucket of their time, the calls.
+  // Steps: the answers of each source, the same by bucket of their time, the calls. The first seconds of a step are no rate yet.
 
   const read = (numbers, seconds) => {
     const count = report.answers.length;
     const answers = sources.map(([label]) => numbers[report.answers.findIndex((each) => each.label === label)]);
     // What was not answered at all counts with SERVFAIL.
     answers[sources.length - 1] += numbers[numbers.length - 1];
-    return { answers, latencies: numbers.slice(count, -2), calls: numbers[numbers.length - 2], seconds: Math.max(1, seconds) };
+    return { answers, latencies: numbers.slice(count, -2), calls: numbers[numbers.length - 2], seconds: Math.max(10, seconds) };
   };
   const together = (steps) => ({
     answers: sources.map((_, index) => sum(steps.map((step) => step.answers[index]))),
@@ -143,16 +142,14 @@
   const showFigures = () => {
     const { status } = report;
     const recent = together(spans.hour.slice(-11));
-    const count = sum(report.answers.map((each) => sum(each.counts)));
-    const rate = previous?.pid === status.pid
-      ? (count - previous.count) / Math.max(1, status.uptime_seconds - previous.uptime) : total(recent) / recent.seconds;
-    previous = { count, pid: status.pid, uptime: status.uptime_seconds };
+    // Of half a minute to a minute.
+    const now = together(spans.hour.slice(-2));
     const share = (label) => percent(recent.answers[sources.findIndex(([each]) => each === label)], total(recent));
     const calls = sum(status.providers.map((each) => each.calls_today));
     const limit = sum(status.providers.map((each) => each.daily_limit));
     const lately = t("last 5 minutes");
     show("figures", [
-      ["Queries a second", number(rate), t("{} in 5 minutes", number(total(recent)))],
+      ["Queries a second", number(total(now) / now.seconds), t("{} in 5 minutes", number(total(recent)))],
       ["Cached", share("cache"), t("{} entries", number(status.cache.entries))],
       ["Median", time(quantile(recent.latencies, 0.5)), lately], ["95th percentile", time(quantile(recent.latencies, 0.95)), lately],
       ["SERVFAIL", share("none"), t("stale {}", share("stale"))],

@@ -56,7 +56,7 @@ const verdicts = {
   },
   broken: {
     level: "red", queries: 4123, failed: 1731, stale: 824, causes: [
-      cause("red", "providers.none", "no provider can be reached: protected names have what is cached, or LocalDNS", "`httpdnsd doctor` asks each, and says what is in the way"),
+      cause("red", "providers.none", "no provider can be reached: protected names have what is cached, or LocalDNS", "`httpdnsd doctor` says what is in the way of each"),
       cause("red", "answers.failed", "42.0 % (1731 of 4123) of the queries of the last 5 minutes got SERVFAIL or nothing", "`httpdnsd query NAME --trace` says why; `journalctl -u httpdnsd -p warning`"),
       cause("amber", "provider.unreachable", "provider alidns cannot be reached at 223.5.5.5:443, [2400:3200::1]:443: Failed to connect to 223.5.5.5 port 443 after 2 ms: Connection refused", "`curl -v https://223.5.5.5/dns-query` from this machine; a firewall must let it out, or http.proxy names a proxy"),
     ],

@@ -4,7 +4,7 @@
 enum Page {
     /// The value of `Content-Security-Policy`: nothing but the style sheet and the scripts in the document runs.
     static let policy =
-        "default-src 'none'; style-src 'sha256-KXTeTV9LHS5WJT69VIxznD+vxgfDB7Bf937HIE1bBJw='; script-src 'sha256-WyMjMc0w+JHrXhJc/cDckkzN9ADHAJkQZKzTwk9bhUA=' 'sha256-sbTU4/DrjhpkGpQvjZpkCZtpuN1FSGFJrL5NihP8e1I=' 'sha256-KXs7PWPbOILqSQSJ3l6gfRvtzL9PSDalVWoiBE9lN4Q='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'sha256-KXTeTV9LHS5WJT69VIxznD+vxgfDB7Bf937HIE1bBJw='; script-src 'sha256-WyMjMc0w+JHrXhJc/cDckkzN9ADHAJkQZKzTwk9bhUA=' 'sha256-sbTU4/DrjhpkGpQvjZpkCZtpuN1FSGFJrL5NihP8e1I=' 'sha256-1jpz1O1p4TDduKOLXbCBp6jzluMvIOOectxqoyqV374='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
     /// The document, with all its parts.
     static let document = ###"""
@@ -379,7 +379,6 @@ enum Page {
         let span = "hour";
         let cursor = null;
         let report = null;
-        let previous = null;
         const $ = (id) => document.getElementById(id);
         const isChinese = navigator.language.startsWith("zh");
         const language = isChinese ? "zh-CN" : "en";
@@ -462,7 +461,7 @@ enum Page {
         const count = report.answers.length;
         const answers = sources.map(([label]) => numbers[report.answers.findIndex((each) => each.label === label)]);
         answers[sources.length - 1] += numbers[numbers.length - 1];
-        return { answers, latencies: numbers.slice(count, -2), calls: numbers[numbers.length - 2], seconds: Math.max(1, seconds) };
+        return { answers, latencies: numbers.slice(count, -2), calls: numbers[numbers.length - 2], seconds: Math.max(10, seconds) };
         };
         const together = (steps) => ({
         answers: sources.map((_, index) => sum(steps.map((step) => step.answers[index]))),
@@ -483,16 +482,13 @@ enum Page {
         const showFigures = () => {
         const { status } = report;
         const recent = together(spans.hour.slice(-11));
-        const count = sum(report.answers.map((each) => sum(each.counts)));
-        const rate = previous?.pid === status.pid
-        ? (count - previous.count) / Math.max(1, status.uptime_seconds - previous.uptime) : total(recent) / recent.seconds;
-        previous = { count, pid: status.pid, uptime: status.uptime_seconds };
+        const now = together(spans.hour.slice(-2));
         const share = (label) => percent(recent.answers[sources.findIndex(([each]) => each === label)], total(recent));
         const calls = sum(status.providers.map((each) => each.calls_today));
         const limit = sum(status.providers.map((each) => each.daily_limit));
         const lately = t("last 5 minutes");
         show("figures", [
-        ["Queries a second", number(rate), t("{} in 5 minutes", number(total(recent)))],
+        ["Queries a second", number(total(now) / now.seconds), t("{} in 5 minutes", number(total(recent)))],
         ["Cached", share("cache"), t("{} entries", number(status.cache.entries))],
         ["Median", time(quantile(recent.latencies, 0.5)), lately], ["95th percentile", time(quantile(recent.latencies, 0.95)), lately],
         ["SERVFAIL", share("none"), t("stale {}", share("stale"))],

@@ -59,7 +59,7 @@ struct Verdict: Equatable, Sendable {
         guard status.isOn, status.isCutOff, status.mode != "localdns-only" else { return [] }
         let finding = Finding(
             "providers.none", .error, "no provider can be reached: protected names have what is cached, or LocalDNS",
-            mend: "`httpdnsd doctor` asks each, and says what is in the way")
+            mend: "`httpdnsd doctor` says what is in the way of each")
         return [Cause(level: .red, finding: finding)]
     }
 
