@@ -81,7 +81,7 @@ let package = Package(
                 "DNSCache", "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "Upstreams", "CCurl",
                 "CMicrohttpd",
             ],
-            swiftSettings: strict),
+            resources: [.embedInCode("Page")], swiftSettings: strict),
         .executableTarget(
             name: "httpdnsd",
             dependencies: [

@@ -12,8 +12,8 @@ const { browse, flaws } = require("./browser.js");
 const { feed, trace, states } = require("./feed.js");
 
 const [folder, axe] = process.argv.slice(2);
-const part = (name) => readFileSync(`${__dirname}/../../Page/${name}`, "utf8");
-const page = part("page.html").replace(/{{(.*?)}}/g, (_, name) => part(name));
+const part = (name) => readFileSync(`${__dirname}/../../Sources/Admin/Page/${name}`, "utf8");
+const types = { css: "text/css", js: "text/javascript" };
 
 const server = createServer((request, response) => {
   const state = new URL(request.headers.referer ?? `http://localhost${request.url}`).searchParams.get("state");
@@ -24,8 +24,9 @@ const server = createServer((request, response) => {
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify(trace));
   } else {
-    response.writeHead(200, { "content-type": "text/html; charset=utf-8" });
-    response.end(page);
+    const name = request.url.startsWith("/?") ? "page.html" : request.url.slice(1);
+    response.writeHead(200, { "content-type": `${types[name.split(".")[1]] ?? "text/html"}; charset=utf-8` });
+    response.end(part(name));
   }
 });
 

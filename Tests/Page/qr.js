@@ -3,7 +3,7 @@
 const { readFileSync, writeFileSync } = require("node:fs");
 const { runInThisContext } = require("node:vm");
 
-runInThisContext(readFileSync(`${__dirname}/../../Page/qr.js`, "utf8").replace("const qr =", "var qr ="));
+runInThisContext(readFileSync(`${__dirname}/../../Sources/Admin/Page/qr.js`, "utf8").replace("const qr =", "var qr ="));
 const [folder, ...texts] = process.argv.slice(2);
 const quiet = 4;
 const scale = 4;

@@ -27,7 +27,6 @@ struct MonitorAPI: RequestHandler {
                 405, "this interface is read-only: GET or HEAD\n", fields: [.init(name: "Allow", value: "GET, HEAD")])
         }
         switch request.path {
-        case "/": return Self.page
         case "/events": return events
         case "/trace": return await trace(request)
         case "/metrics":
@@ -38,20 +37,35 @@ struct MonitorAPI: RequestHandler {
         case "/readyz":
             let reason = target.unreadiness
             return .text(reason == nil ? 200 : 503, (reason ?? "ready") + "\n")
-        default: return .text(404, "there is /, /metrics, /healthz and /readyz\n")
+        default: return Self.files[request.path] ?? .text(404, "there is /, /metrics, /healthz and /readyz\n")
         }
     }
 
-    private static let page = {
-        var page = ControlResponse(status: 200, body: Page.document, contentType: "text/html; charset=utf-8")
-        page.fields = [
-            .init(name: "Content-Security-Policy", value: Page.policy),
+    /// The files of the page (`Sources/Admin/Page`), by their path.
+    private static let files = [
+        "/": file(PackageResources.page_html, "text/html"), "/page.css": file(PackageResources.page_css, "text/css"),
+        "/page.js": file(PackageResources.page_js, "text/javascript"),
+        "/words.js": file(PackageResources.words_js, "text/javascript"),
+        "/qr.js": file(PackageResources.qr_js, "text/javascript"),
+    ]
+
+    /// Nothing runs but these files, and nothing is asked but this server. Sent without indents, comments and empty lines.
+    private static func file(_ bytes: [UInt8], _ type: String) -> ControlResponse {
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map { $0.drop { $0 == " " } }
+        var response = ControlResponse(
+            status: 200, body: lines.filter { !$0.hasPrefix("//") }.joined(separator: "\n") + "\n",
+            contentType: "\(type); charset=utf-8")
+        response.fields = [
+            .init(
+                name: "Content-Security-Policy",
+                value: "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; "
+                    + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
             .init(name: "X-Content-Type-Options", value: "nosniff"),
             .init(name: "Referrer-Policy", value: "no-referrer"),
             .init(name: "Cache-Control", value: "no-store"),
         ]
-        return page
-    }()
+        return response
+    }
 
     /// The numbers of the page, again and again.
     private var events: ControlResponse {

@@ -100,16 +100,23 @@ struct MonitorAPITests {
         #expect(response.status == 405 && response.fields == [.init(name: "Allow", value: "GET, HEAD")])
     }
 
-    @Test @Loop func `the page runs nothing but what it brings with it`() async {
-        let response = await ask("/")
-        #expect(response.status == 200 && response.contentType == "text/html; charset=utf-8")
+    @Test(arguments: [
+        ("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript"), ("/qr.js", "text/javascript"),
+        ("/words.js", "text/javascript"),
+    ])
+    @Loop func `the page runs nothing but its own files`(path: String, type: String) async {
+        let response = await ask(path)
+        #expect(response.status == 200 && response.contentType == "\(type); charset=utf-8" && !response.body.isEmpty)
         let policy = response.fields.first { $0.name == "Content-Security-Policy" }?.value ?? ""
-        #expect(policy.hasPrefix("default-src 'none'; style-src 'sha256-") && !policy.contains("unsafe"))
-        #expect(!response.body.contains(" onclick=") && !response.body.contains("innerHTML"))
+        #expect(policy.hasPrefix("default-src 'none'; style-src 'self'; script-src 'self';"))
+        #expect(!policy.contains("unsafe") && response.fields.contains { $0.value == "nosniff" })
+        for text in [" onclick=", "innerHTML", "<style>", "<script>"] { #expect(!response.body.contains(text)) }
     }
 
     @Test @Loop func `the page with all that it brings has 40 KiB at most`() async {
-        #expect(await ask("/").body.utf8.count <= 40 << 10)
+        var size = 0
+        for path in ["/", "/page.css", "/page.js", "/words.js", "/qr.js"] { size += await ask(path).body.utf8.count }
+        #expect((20 << 10...40 << 10).contains(size), "\(size) bytes")
     }
 
     @Test @Loop func `the page gets its numbers as events, one object in one line`() async {

@@ -132,10 +132,5 @@ extension Integration {
             try ChildProcess.succeed(["node", Self.folder + "/Tests/Page/qr.js", long.path, text])
             #expect(try FileManager.default.contentsOfDirectory(atPath: long.path).isEmpty)
         }
-
-        @Test func `the program has the page of the files in Page`() throws {
-            let outcome = try ChildProcess.run(["python3", Self.folder + "/scripts/page", "--check"])
-            #expect(outcome.status == 0, "\(outcome.errors)")
-        }
     }
 }
