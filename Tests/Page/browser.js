@@ -60,10 +60,11 @@ const browse = (folder, use) => {
   const tab = {
     problems, send, evaluate,
     expect: (isTrue, text) => { if (!isTrue) problems.push(text); },
+    // Until an expression in the page, or a function here, is true.
     until: async (expression) => {
       const end = Date.now() + patience;
       while (Date.now() < end) {
-        const value = await evaluate(expression);
+        const value = await (typeof expression === "function" ? expression() : evaluate(expression));
         if (value) return value;
         await new Promise((resolve) => { setTimeout(resolve, 50); });
       }

@@ -72,7 +72,7 @@
     if (seconds < 0.001) return `${least(seconds * 1e6)} \u00b5s`;
     return seconds < 1 ? `${least(seconds * 1000)} ms` : `${least(seconds)} s`;
   };
-  const clock = (date) => date.toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit", hour12: false });
+  const clock = (date) => date.toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
   // The value that a share of all does not exceed, as far as the bounds of a histogram tell; null where there is none.
   const quantile = (counts, share) => {
@@ -196,7 +196,7 @@
     }
     if (total(together(spans[span])) === 0 && id !== "calls") texts.push(make("text", { x: gutter + right / 2, y: bottom / 3, "text-anchor": "middle" }, t("No answers in this time")));
     const line = cursor === null ? [] : [make("path", { class: "cursor", d: `M${x(cursor + 0.5)} 8V${bottom}` })];
-    show(id, make("svg", { width, height }, make("path", { class: "axis", d: lines }), paths(x, y), line, texts));
+    show(id, make("svg", { width, height }, make("path", { class: "axis", d: lines }), paths(x, y), texts, line));
   };
 
   const columns = (steps, x, from, to) => steps.map((step, index) => {
@@ -300,7 +300,7 @@
     $("forged").hidden = status.forged.length === 0;
     table("forged", ["Name", "Address", "Given by", "Certificate", "Last seen", "#Times"], status.forged.map((entry) => [
       entry.name, entry.address, entry.server || none, [entry.reason, entry.subject].filter(Boolean).join(": "),
-      new Date(entry.last).toLocaleString(language, { dateStyle: "short", timeStyle: "short", hour12: false }), number(entry.count),
+      new Date(entry.last).toLocaleString(language, { dateStyle: "short", timeStyle: "short", hourCycle: "h23" }), number(entry.count),
     ]), "");
   };
 
