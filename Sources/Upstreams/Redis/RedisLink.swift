@@ -22,6 +22,7 @@ final class RedisLink {
 
     typealias Connect = @Loop (SocketAddress?, RedisChannelEvents) throws(UpstreamFailure) -> any RedisChannel
 
+    private let timeout: Duration
     private let clock: any LoopClock
     private let paths: NetworkPaths
     /// Nil: a place without an address.
@@ -34,7 +35,7 @@ final class RedisLink {
     private var next = 0
     private var connection: (any RedisChannel)?
     /// Where it leads; nil: to no address.
-    private(set) var place: SocketAddress?
+    private var place: SocketAddress?
     private(set) var backoff = Backoff(RedisLink.pauses)
     private var probes = 0
     private var probeTimer: LoopTimer?
@@ -48,13 +49,14 @@ final class RedisLink {
     var onEnd: (@Loop () -> Void)?
 
     /// - Parameters:
-    ///   - node: the address of a node that is not looked up; nil: the server of the settings.
+    ///   - timeout: within which the reply to a command must come.
     ///   - bootstrap: looks up the host.
     ///   - makeChannel: connects to an address; nil for a place without one.
     init(
-        _ place: RedisSettings.Place, node: SocketAddress? = nil, clock: any LoopClock, bootstrap: HostSources,
+        _ place: RedisSettings.Place, timeout: Duration, clock: any LoopClock, bootstrap: HostSources,
         paths: NetworkPaths, makeChannel: @escaping Connect, report: @escaping @Loop (Event) -> Void
     ) {
+        self.timeout = timeout
         self.clock = clock
         self.paths = paths
         self.makeChannel = makeChannel
@@ -64,7 +66,7 @@ final class RedisLink {
             return
         }
         self.port = port
-        if let address = node ?? IPAddress(host).map({ SocketAddress($0, port: port) }) {
+        if let address = IPAddress(host).map({ SocketAddress($0, port: port) }) {
             lookup = nil
             addresses = [address]
         } else {
@@ -105,6 +107,14 @@ final class RedisLink {
         guard backoff.isActive else { return connection ?? connect() }
         if backoff.isDue(at: clock.now, isUrgent: false) { probe() }
         return nil
+    }
+
+    /// Sends a command.
+    ///
+    /// - Parameter done: called once with its reply, or nil when none came in time; never before this returns.
+    /// - Returns: false when it cannot be sent; `done` is then not called.
+    func send(_ command: RedisCommand, _ done: @escaping RedisChannel.Completion) -> Bool {
+        usable()?.send(command, until: clock.now + timeout, done) ?? false
     }
 
     private func connect() -> (any RedisChannel)? {

@@ -60,7 +60,7 @@ final class RedisLookup: SharedLookup {
     private func readOrLease() -> Bool {
         let command = RedisCommand(
             "SET", name, Self.leased, Array("NX".utf8), Array("GET".utf8), Array("PX".utf8), Self.lease)
-        return store.redis.send(command, about: name) { [self] reply in
+        return store.redis.send(command) { [self] reply in
             switch reply {
             case .nothing?:
                 hasLease = true
@@ -82,7 +82,7 @@ final class RedisLookup: SharedLookup {
     /// - Returns: false when nothing could be sent.
     private func read() -> Bool {
         round += 1
-        return store.redis.send(RedisCommand("GET", name), about: name) { [self, round] reply in
+        return store.redis.send(RedisCommand("GET", name)) { [self, round] reply in
             guard let reply else { return unanswered() }
             if case .bytes(let value) = reply {
                 if value != Self.leased { return open(value) }
@@ -188,12 +188,11 @@ final class RedisLookup: SharedLookup {
     /// After a failure: the others need not wait for nothing.
     private func giveLeaseBack() {
         hasLease = false
-        _ = store.redis.send(RedisCommand("DEL", name), about: name) { _ in }
+        _ = store.redis.send(RedisCommand("DEL", name)) { _ in }
         publish()
     }
 
     private func publish() {
-        // By the node of the name, so that it is behind what was written; a cluster passes it on to all.
-        _ = store.redis.send(RedisCommand("PUBLISH", channel, []), about: name) { _ in }
+        _ = store.redis.send(RedisCommand("PUBLISH", channel, [])) { _ in }
     }
 }

@@ -39,7 +39,7 @@ extension SharedStore {
     }
 
     private func outcome(until deadline: Instant) async -> SharedExamination.Outcome {
-        guard let connection = await redis.home.reached(until: deadline) else { return unreachable }
+        guard let connection = await redis.reached(until: deadline) else { return unreachable }
         // The greeting goes first: a refused password is known by its reply, and a long handshake is no latency.
         switch await reply({ connection.send(RedisCommand("PING"), until: nil, $0) }) {
         case nil: return unreachable
@@ -50,7 +50,7 @@ extension SharedStore {
         var latency = Duration.zero
         for (text, command) in commands(name) {
             let began = loop.now
-            switch await reply({ redis.send(command, about: name, $0) }) {
+            switch await reply({ redis.send(command, $0) }) {
             case nil: return unreachable
             case .error(let reason)?: return .refuses(command: text, reason: reason)
             case .some: latency = loop.now - began
@@ -87,6 +87,6 @@ extension SharedStore {
     }
 
     private var unreachable: SharedExamination.Outcome {
-        .unreachable(redis.home.lastFailure.isEmpty ? "no reply" : redis.home.lastFailure)
+        .unreachable(redis.lastFailure.isEmpty ? "no reply" : redis.lastFailure)
     }
 }

@@ -69,7 +69,7 @@ package final class SharedStore {
     let keys: SharedKeys
     let prefix: [UInt8]
     let loop: EventLoop
-    let redis: RedisNodes
+    let redis: RedisLink
     let leases: LeaseWatch
     package internal(set) var counters = Counters()
     /// Whether this machine's clock can be right: else an answer's age is unknown, and nothing is shared.
@@ -100,37 +100,33 @@ package final class SharedStore {
         self.timeOfDay = timeOfDay
         self.report = report
         let clock = loop
-        func link(_ node: SocketAddress?, _ report: @escaping @Loop (RedisLink.Event) -> Void) -> RedisLink {
+        func link(_ report: @escaping @Loop (RedisLink.Event) -> Void) -> RedisLink {
             RedisLink(
-                settings.redis.place, node: node, clock: clock, bootstrap: bootstrap, paths: paths,
+                settings.redis.place, timeout: settings.redis.timeout, clock: clock, bootstrap: bootstrap, paths: paths,
                 makeChannel: { address, events throws(UpstreamFailure) in
                     try RedisConnection(settings.redis, at: address, on: clock, paths: paths, events: events)
                 }, report: report)
         }
-        func reports(of place: String) -> @Loop (RedisLink.Event) -> Void {
-            { event in
-                switch event {
-                case .failed(let reason): report(.unavailable(place: place, reason: reason))
-                case .recovered: report(.available(place: place))
-                }
+        let place = settings.redis.placeText
+        redis = link { event in
+            switch event {
+            case .failed(let reason): report(.unavailable(place: place, reason: reason))
+            case .recovered: report(.available(place: place))
             }
         }
-        redis = RedisNodes(
-            home: link(nil, reports(of: settings.redis.placeText)), clock: loop, timeout: settings.redis.timeout,
-            makeNode: { link($0, reports(of: "\($0)")) })
         // What fails here is reported by the other one, or costs no more than a lease.
-        leases = LeaseWatch(link(nil, { _ in }))
+        leases = LeaseWatch(link { _ in })
     }
 
     package var name: String { settings.redis.placeText }
 
     /// Whether it is in backoff, when the next probe may begin, and why.
     package var backoff: (nextProbe: Instant, reason: String)? {
-        redis.home.backoff.nextProbe.map { ($0, redis.home.lastFailure) }
+        redis.backoff.nextProbe.map { ($0, redis.lastFailure) }
     }
 
     /// Connects, so that the first question finds a connection.
-    package func start() { redis.home.start() }
+    package func start() { redis.start() }
 
     package func networkChanged() {
         redis.networkChanged()
@@ -151,7 +147,7 @@ package final class SharedStore {
     /// - Parameter lifetime: milliseconds.
     func write(_ value: [UInt8], to name: [UInt8], for lifetime: UInt64) {
         let command = RedisCommand("SET", name, value, Array("PX".utf8), Array("\(lifetime)".utf8))
-        let sent = redis.send(command, about: name) { [self] reply in
+        let sent = redis.send(command) { [self] reply in
             guard let reply else { return }
             guard let refusal = reply.refusal else { return counters.written += 1 }
             refused(refusal)
@@ -164,7 +160,7 @@ package final class SharedStore {
         counters.refused += 1
         report(.refused(place: name, reason: reason))
         // Mostly after a failover: the name may lead to the new master already.
-        if reason.hasPrefix("READONLY") { redis.home.doubtAddress() }
+        if reason.hasPrefix("READONLY") { redis.doubtAddress() }
     }
 
     /// A value is no answer.
@@ -184,6 +180,6 @@ package final class SharedStore {
     func remove(_ question: SharedQuestion) {
         guard let place = keys.place(of: question) else { return }
         let name = name(of: place)
-        _ = redis.send(RedisCommand("DEL", name), about: name) { _ in }
+        _ = redis.send(RedisCommand("DEL", name)) { _ in }
     }
 }

@@ -29,7 +29,7 @@ final class FleetCalls {
 
     /// What it does with Redis.
     struct Means {
-        let redis: RedisNodes
+        let redis: RedisLink
         let keys: SharedKeys
         let prefix: [UInt8]
         let clock: any LoopClock
@@ -155,7 +155,7 @@ final class FleetCalls {
         let name = means.prefix + place.name
         let command = RedisCommand(
             "EVAL", Self.script, Array("1".utf8), name, value, sealed, Array(Self.lifetime(period).utf8))
-        let isSent = means.redis.send(command, about: name) { [weak self] reply in
+        let isSent = means.redis.send(command) { [weak self] reply in
             guard let self else { return }
             asking.remove(period)
             // Of a day that has ended meanwhile: what was claimed there is of no use.
@@ -175,7 +175,7 @@ final class FleetCalls {
             case .error(let reason)?:
                 backoff.failed(at: means.clock.now)
                 lose("it refuses EVAL: \(reason)")
-            case nil: lose(means.redis.home.lastFailure.isEmpty ? "no reply" : means.redis.home.lastFailure)
+            case nil: lose(means.redis.lastFailure.isEmpty ? "no reply" : means.redis.lastFailure)
             case .some:
                 backoff.failed(at: means.clock.now)
                 lose("it replies what is no count")
@@ -184,7 +184,7 @@ final class FleetCalls {
         if isSent {
             asking.insert(period)
         } else {
-            lose(means.redis.home.lastFailure)
+            lose(means.redis.lastFailure)
         }
     }
 

@@ -72,6 +72,9 @@ private func keyToCheck(_ reason: String) -> String {
     if says("NOPERM") { return "the rights of the user in cache.shared.url" }
     if says("OOM") { return "maxmemory-policy of Redis: allkeys-lru" }
     if says("READONLY", "MASTERDOWN", "LOADING") { return "that cache.shared.url leads to the master" }
+    if says("MOVED", "CLUSTERDOWN") {
+        return "cache.shared.url: it leads to a node of a Redis Cluster, which is not followed; give a proxy's address"
+    }
     if says("certificate") { return "cache.shared.ca_file, and the host in cache.shared.url" }
     if says("no reply") { return "cache.shared.url, the network, and cache.shared.timeout" }
     if says("not Redis's protocol") { return "cache.shared.url: what answers is no Redis, or wants rediss://" }

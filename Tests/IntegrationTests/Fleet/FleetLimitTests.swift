@@ -186,18 +186,5 @@ extension Integration {
             #expect(try exhaust(daemons, "n") == 200)
             #expect(daemons[0].waitForLog { $0.contains("it refuses EVAL: NOPERM") })
         }
-
-        @Test func `in a cluster the count is found on whichever node it is`() throws {
-            let cluster = try RedisCluster()
-            let daemons = try (0..<3).map { number in
-                try stage.daemon(
-                    cluster.nodes[number].url, lines: "timeout = \"500ms\"\nlimits = true",
-                    provider: "daily_limit = 60\nmonthly_limit = 500", encrypted: false, control: socket(number))
-            }
-            let calls = try exhaust(daemons, "n")
-            #expect((57...63).contains(calls), "\(calls)")
-            #expect(try cluster.places.count == 2)
-            #expect(try cluster.errors("MOVED") > 0)
-        }
     }
 }

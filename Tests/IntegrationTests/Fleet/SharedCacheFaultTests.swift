@@ -88,6 +88,14 @@ extension Integration {
             #expect(!daemon.errors.contains("wrong@"))
         }
 
+        @Test func `a node of a Redis Cluster is said to be one, and every query is answered`() throws {
+            let stage = try FleetStage()
+            let node = try RedisServer(options: ["--cluster-enabled", "yes", "--cluster-port", "\(FreePort.next())"])
+            let daemon = try stage.daemon(node.url)
+            try expectAnswers([daemon], "any")
+            #expect(daemon.waitForLog { $0.contains("it leads to a node of a Redis Cluster, which is not followed") })
+        }
+
         @Test func `a server that is no Redis is put in backoff`() throws {
             let stage = try FleetStage()
             let daemon = try stage.daemon("redis://\(stage.vendor.address)")

@@ -46,18 +46,14 @@ final class FakeRedis {
 
     var last: Channel? { channels.last }
 
-    func link(_ host: String = "192.0.2.1", node: SocketAddress? = nil) -> RedisLink {
+    func link(_ host: String = "192.0.2.1") -> RedisLink {
         RedisLink(
-            .host(host, port: 6_379, usesTLS: false), node: node, clock: clock,
+            .host(host, port: 6_379, usesTLS: false), timeout: .milliseconds(50), clock: clock,
             bootstrap: HostSources(localDNS: bootstrap),
             paths: NetworkPaths(),
             makeChannel: { [self] address, events in
                 channels.append(Channel(address, events))
                 return channels[channels.count - 1]
             }, report: { [self] in events.append($0) })
-    }
-
-    func nodes() -> RedisNodes {
-        RedisNodes(home: link(), clock: clock, timeout: .milliseconds(50)) { [self] in link(node: $0) }
     }
 }

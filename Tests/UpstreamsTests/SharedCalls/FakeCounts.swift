@@ -49,18 +49,15 @@ final class FakeCounts {
                 throw TestFailure("no keys")
             }
             let clock = counts.clock
-            func link(_ node: SocketAddress?) -> RedisLink {
-                RedisLink(
-                    .host("192.0.2.1", port: 6_379, usesTLS: false), node: node, clock: clock,
-                    bootstrap: HostSources(localDNS: FakeUpstream("localdns", .addresses("192.0.2.1"), clock: clock)),
-                    paths: NetworkPaths(),
-                    makeChannel: { [unowned counts] _, _ in Channel(counts) }, report: { _ in })
-            }
-            let nodes = RedisNodes(home: link(nil), clock: clock, timeout: .milliseconds(50)) { link($0) }
+            let link = RedisLink(
+                .host("192.0.2.1", port: 6_379, usesTLS: false), timeout: .milliseconds(50), clock: clock,
+                bootstrap: HostSources(localDNS: FakeUpstream("localdns", .addresses("192.0.2.1"), clock: clock)),
+                paths: NetworkPaths(),
+                makeChannel: { [unowned counts] _, _ in Channel(counts) }, report: { _ in })
             fleet = FleetCalls(
                 of: "vendor", as: "aliyun vendor 1", for: account,
                 by: FleetCalls.Means(
-                    redis: nodes, keys: keys, prefix: Array("p:".utf8), clock: clock, hasTime: { counts.hasTime },
+                    redis: link, keys: keys, prefix: Array("p:".utf8), clock: clock, hasTime: { counts.hasTime },
                     foundDamage: { counts.damages += 1 }), report: report)
             account.fleet = fleet
             account.onCall = { [unowned fleet] in fleet.called() }
