@@ -6,7 +6,6 @@
 #include <openssl/err.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
-#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
@@ -206,21 +205,9 @@ static inline int copenssl_choose_protocol(
     return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-// Staples a response of OCSP, which is the argument, to a handshake.
-static inline int copenssl_staple(SSL *connection, void *response) {
-    const ASN1_OCTET_STRING *stored = (const ASN1_OCTET_STRING *)response;
-    int length = stored ? ASN1_STRING_length(stored) : 0;
-    if (length <= 0) return SSL_TLSEXT_ERR_NOACK;
-    unsigned char *copy = (unsigned char *)OPENSSL_memdup(ASN1_STRING_get0_data(stored), (size_t)length);
-    if (!copy) return SSL_TLSEXT_ERR_NOACK;
-    SSL_set_tlsext_status_ocsp_resp(connection, copy, length);
-    return SSL_TLSEXT_ERR_OK;
-}
-
 // Has all connections of a context served: TLS 1.2 and later, tickets with keys of this context alone and no sessions in
-// memory, no early data, buffers only while they hold something. `response` is a response of OCSP or NULL, and must live
-// as long as the connections. Returns 1, or 0 when the library cannot do so.
-static inline int copenssl_serve(SSL_CTX *context, ASN1_OCTET_STRING *response) {
+// memory, no early data, buffers only while they hold something. Returns 1, or 0 when the library cannot do so.
+static inline int copenssl_serve(SSL_CTX *context) {
     static const unsigned char name[] = "httpdnsd";
     if (copenssl_set_versions(context) != 1) return 0;
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
@@ -228,8 +215,6 @@ static inline int copenssl_serve(SSL_CTX *context, ASN1_OCTET_STRING *response) 
         context,
         SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_alpn_select_cb(context, copenssl_choose_protocol, NULL);
-    SSL_CTX_set_tlsext_status_cb(context, copenssl_staple);
-    SSL_CTX_set_tlsext_status_arg(context, response);
     SSL_CTX_set_max_early_data(context, 0);
     return SSL_CTX_set_num_tickets(context, 1) == 1
         && SSL_CTX_set_session_id_context(context, name, sizeof name - 1) == 1;
@@ -264,29 +249,4 @@ static inline int copenssl_seconds(const ASN1_TIME *time, long long *seconds) {
     ASN1_TIME_free(origin);
     if (result) *seconds = (long long)days * 86400 + rest;
     return result;
-}
-
-// When a response of OCSP in DER (RFC 6960) holds for a certificate, in seconds since 1970; `until` is LLONG_MAX where it
-// does not say. Returns NULL, or what is wrong with it.
-static inline const char *copenssl_response_validity(
-    const unsigned char *bytes, long length, X509 *certificate, long long *from, long long *until) {
-    OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &bytes, length);
-    if (!response) return "is no response of OCSP in DER";
-    const char *wrong = "is a response of OCSP without an answer";
-    OCSP_BASICRESP *basic = OCSP_response_get1_basic(response);
-    if (basic && OCSP_response_status(response) == OCSP_RESPONSE_STATUS_SUCCESSFUL) wrong = "is for another certificate";
-    for (int index = 0; basic && index < OCSP_resp_count(basic); index++) {
-        OCSP_SINGLERESP *single = OCSP_resp_get0(basic, index);
-        ASN1_INTEGER *serial = NULL;
-        ASN1_GENERALIZEDTIME *begin = NULL, *end = NULL;
-        if (OCSP_id_get0_info(NULL, NULL, NULL, &serial, (OCSP_CERTID *)OCSP_SINGLERESP_get0_id(single)) != 1
-            || ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(certificate)) != 0) continue;
-        OCSP_single_get0_status(single, NULL, NULL, &begin, &end);
-        *until = LLONG_MAX;
-        if (begin && copenssl_seconds(begin, from) == 1 && (!end || copenssl_seconds(end, until) == 1)) wrong = NULL;
-        break;
-    }
-    OCSP_BASICRESP_free(basic);
-    OCSP_RESPONSE_free(response);
-    return wrong;
 }

@@ -6,7 +6,6 @@ let everyKey = #"""
     https = []                                   # DNS over HTTPS on each
     certificate = ""
     key = ""
-    ocsp = ""
     client_ca = ""
     https_path = "/dns-query"
     proxies = []

@@ -20,8 +20,6 @@ extension Configuration {
         package var certificate = ""
         /// PEM, without a password; absolute.
         package var key = ""
-        /// A response of OCSP in DER that is stapled; absolute; empty: none.
-        package var ocsp = ""
         /// PEM; clients with a certificate of these authorities are answered whatever `allow` says; empty: none is asked for.
         package var clientCA = ""
         /// The path of requests over HTTPS.
@@ -57,9 +55,6 @@ extension Configuration {
                 "certificate", \.certificate, .path(), shapesAnswers: false,
                 "The server's certificate and those that lead to its authority (PEM), for tls and https."),
             Setting("key", \.key, .path(), shapesAnswers: false, "The key of the certificate (PEM)."),
-            Setting(
-                "ocsp", \.ocsp, .path(), shapesAnswers: false,
-                "A response of OCSP for the certificate (DER), which is sent along with it; empty for none."),
             Setting(
                 "client_ca", \.clientCA, .path(), shapesAnswers: false,
                 "Authorities (PEM) whose certificates let a client be answered whatever allow says; empty for none."),
@@ -149,7 +144,7 @@ extension Configuration {
                 }
                 return
             }
-            let unused = (files + [("ocsp", ocsp), ("client_ca", clientCA)]).filter { !$0.1.isEmpty }.map(\.0)
+            let unused = (files + [("client_ca", clientCA)]).filter { !$0.1.isEmpty }.map(\.0)
             for key in unused + (proxies.isEmpty ? [] : ["proxies"]) {
                 reading.warn(path.appending(key: key), "has no effect: neither tls nor https has an address")
             }

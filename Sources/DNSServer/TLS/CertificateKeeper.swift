@@ -78,9 +78,10 @@ package final class CertificateKeeper: Sendable {
     private func use(_ content: TLSFiles.Content) -> Bool {
         defer { warnOfEnd() }
         do throws(TLSFiles.Problem) {
-            let context = try TLSContext(content, at: time())
+            let context = try TLSContext(content)
             self.content = content
             take(context)
+            problem = nil
             return true
         } catch {
             refuse(error)
@@ -90,10 +91,6 @@ package final class CertificateKeeper: Sendable {
 
     private func take(_ context: TLSContext) {
         terms.context = context
-        problem = context.unstapled
-        if let problem {
-            events.logger.log(.certificateRefused, "\(problem); the certificate is in use without a response of OCSP")
-        }
         rotate()
     }
 
@@ -130,16 +127,14 @@ package final class CertificateKeeper: Sendable {
         }
     }
 
-    /// Makes new keys after a day, or when a response of OCSP begins or ceases to be valid.
     private func rotate() {
-        let change = terms.context?.responseChanges.map { Duration.seconds(max(1, $0 &- time())) }
         timer?.cancel()
-        timer = clock.schedule(after: min(Self.period, change ?? Self.period)) { [weak self] in self?.renew() }
+        timer = clock.schedule(after: Self.period) { [weak self] in self?.renew() }
     }
 
     /// Uses what was read with new keys: the files are as they were, or a change was refused.
-    func renew() {
-        if let context = try? TLSContext(content, at: time()) { take(context) } else { rotate() }
+    private func renew() {
+        if let context = try? TLSContext(content) { take(context) } else { rotate() }
         warnOfEnd()
     }
 

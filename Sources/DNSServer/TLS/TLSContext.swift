@@ -5,52 +5,35 @@ import COpenSSL
 @safe package final class TLSContext: Sendable {
     /// Owned. OpenSSL counts its references, and it is not changed once it is made.
     nonisolated(unsafe) let context: OpaquePointer
-    /// Owned; what is stapled to handshakes.
-    private nonisolated(unsafe) let response: UnsafeMutablePointer<ASN1_OCTET_STRING>?
     /// The validity of the certificate, in seconds since 1970.
     package let validity: ClosedRange<Int64>
     /// Whether clients are asked for a certificate.
     let asksClients: Bool
     /// The most bytes of a client until its handshake is done.
     var mostOfHandshake: Int { asksClients ? HandshakeInput.mostWithCertificate : HandshakeInput.most }
-    /// Why the response of OCSP is not stapled; nil: it is, or there is none.
-    package let unstapled: TLSFiles.Problem?
-    /// The next time at which the response of OCSP begins or ceases to be valid, in seconds since 1970; nil: never.
-    let responseChanges: Int64?
 
-    /// A response of OCSP that cannot be stapled is left out: clients are served all the same.
-    ///
-    /// - Parameter now: in seconds since 1970.
     /// - Throws: which file is not what it should be, and why.
-    package init(_ content: TLSFiles.Content, at now: Int64) throws(TLSFiles.Problem) {
+    package init(_ content: TLSFiles.Content) throws(TLSFiles.Problem) {
         defer { ERR_clear_error() }
         let files = content.files
         guard let context = unsafe SSL_CTX_new(TLS_server_method()) else {
             throw TLSFiles.Problem(file: files.certificate, reason: "there is no memory for TLS")
         }
-        let response = unsafe content.ocsp.isEmpty ? nil : ASN1_OCTET_STRING_new()
         do throws(TLSFiles.Problem) {
             validity = unsafe try Self.use(content, in: context)
             asksClients = !content.clientAuthorities.isEmpty
             if asksClients { unsafe try Self.askClients(content, in: context) }
-            (unstapled, responseChanges) =
-                unsafe response.map { unsafe Self.store(content, in: $0, for: context, at: now) } ?? (nil, nil)
-            guard unsafe copenssl_serve(context, response) == 1 else {
+            guard unsafe copenssl_serve(context) == 1 else {
                 throw TLSFiles.Problem(file: files.certificate, reason: "OpenSSL cannot serve TLS 1.2 and 1.3")
             }
         } catch {
             unsafe SSL_CTX_free(context)
-            unsafe ASN1_OCTET_STRING_free(response)
             throw error
         }
         unsafe self.context = unsafe context
-        unsafe self.response = unsafe response
     }
 
-    deinit {
-        unsafe SSL_CTX_free(context)
-        unsafe ASN1_OCTET_STRING_free(response)
-    }
+    deinit { unsafe SSL_CTX_free(context) }
 
     /// What marks a connection over which HTTP is served; never read.
     var applicationData: UnsafeMutableRawPointer { unsafe UnsafeMutableRawPointer(context) }
@@ -136,29 +119,5 @@ import COpenSSL
         }
         unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_CERT_LIST, HandshakeInput.mostWithCertificate, nil)
-    }
-
-    /// How far the clock of what has signed a response of OCSP may be ahead, in seconds.
-    private static let skew: Int64 = 300
-
-    /// Stores a response of OCSP for the certificate in use, unless it says nothing to clients now (RFC 6960 section 3.2):
-    /// they would rather refuse the connection than pass over it.
-    private static func store(
-        _ content: TLSFiles.Content, in response: UnsafeMutablePointer<ASN1_OCTET_STRING>, for context: OpaquePointer,
-        at now: Int64
-    ) -> (problem: TLSFiles.Problem?, changes: Int64?) {
-        func problem(_ reason: String) -> TLSFiles.Problem { .init(file: content.files.ocsp, reason: reason) }
-        var (from, until): (CLongLong, CLongLong) = (0, 0)
-        let bytes = content.ocsp
-        let wrong = unsafe copenssl_response_validity(
-            bytes, bytes.count, SSL_CTX_get0_certificate(context), &from, &until)
-        if let wrong = unsafe wrong { return unsafe (problem(String(cString: wrong)), nil) }
-        let begin = Int64(from) &- Self.skew
-        guard begin <= now else { return (problem("is not valid yet"), begin) }
-        guard now <= until else { return (problem("has expired"), nil) }
-        guard unsafe ASN1_OCTET_STRING_set(response, bytes, Int32(clamping: bytes.count)) == 1 else {
-            return (problem("finds no memory"), nil)
-        }
-        return (nil, until == .max ? nil : Int64(until) &+ 1)
     }
 }

@@ -6,18 +6,15 @@ package struct TLSFiles: Equatable, Sendable {
     package var certificate: String
     /// PEM: its private key.
     package var key: String
-    /// DER: a response of OCSP; empty: none.
-    package var ocsp: String
     /// PEM: authorities of clients' certificates; empty: clients present none.
     package var clientAuthorities: String
 
-    package init(certificate: String, key: String, ocsp: String = "", clientAuthorities: String = "") {
-        (self.certificate, self.key) = (certificate, key)
-        (self.ocsp, self.clientAuthorities) = (ocsp, clientAuthorities)
+    package init(certificate: String, key: String, clientAuthorities: String = "") {
+        (self.certificate, self.key, self.clientAuthorities) = (certificate, key, clientAuthorities)
     }
 
     /// Those that there are.
-    package var paths: [String] { [certificate, key, ocsp, clientAuthorities].filter { !$0.isEmpty } }
+    package var paths: [String] { [certificate, key, clientAuthorities].filter { !$0.isEmpty } }
 
     /// Why they cannot be used: the path of a file, and what is wrong with it.
     package struct Problem: Error, Equatable, CustomStringConvertible {
@@ -32,7 +29,6 @@ package struct TLSFiles: Equatable, Sendable {
         package let files: TLSFiles
         let certificate: [UInt8]
         let key: [UInt8]
-        let ocsp: [UInt8]
         let clientAuthorities: [UInt8]
     }
 
@@ -42,7 +38,7 @@ package struct TLSFiles: Equatable, Sendable {
     /// Reads all of them. May block.
     package func read() throws(Problem) -> Content {
         Content(
-            files: self, certificate: try Self.read(certificate), key: try Self.read(key), ocsp: try Self.read(ocsp),
+            files: self, certificate: try Self.read(certificate), key: try Self.read(key),
             clientAuthorities: try Self.read(clientAuthorities))
     }
 

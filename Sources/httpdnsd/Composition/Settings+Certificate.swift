@@ -8,7 +8,7 @@ extension Configuration.Listen {
     /// The files of encrypted listeners; nil when there are none.
     var tlsFiles: TLSFiles? {
         guard isEncrypted else { return nil }
-        return TLSFiles(certificate: certificate, key: key, ocsp: ocsp, clientAuthorities: clientCA)
+        return TLSFiles(certificate: certificate, key: key, clientAuthorities: clientCA)
     }
 }
 
@@ -29,11 +29,6 @@ extension Configuration {
         guard let validity = try? certificateContext?.validity, !validity.contains(Int64(time(nil))) else { return nil }
         let what = validity.upperBound < Int64(time(nil)) ? "has expired" : "is not valid yet"
         return "\(listen.certificate): \(what), so clients refuse it: renew it"
-    }
-
-    /// What is said of a response of OCSP that is not sent along.
-    var unstapledResponse: String? {
-        (try? certificateContext)?.unstapled.map { "\($0), so it is not sent along with the certificate: renew it" }
     }
 
     /// What is said of a certificate by which clients cannot discover encrypted listeners; nil when all is well.
@@ -67,7 +62,7 @@ extension Configuration {
     private var certificateContext: TLSContext? {
         get throws(TLSFiles.Problem) {
             guard let files = listen.tlsFiles else { return nil }
-            return try TLSContext(try files.read(), at: Int64(time(nil)))
+            return try TLSContext(try files.read())
         }
     }
 }

@@ -188,7 +188,7 @@ extension Configuration {
             "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
         }
             + [
-                expiredCertificate, unstapledResponse, undiscoverable, unreadableSharedAuthority, unverifiableLocalDNS,
+                expiredCertificate, undiscoverable, unreadableSharedAuthority, unverifiableLocalDNS,
                 missingLocalDNS,
                 missingGroup,
             ]

@@ -12,7 +12,7 @@ import Testing
         ("listen.tls", { $0.listen.tls = [try #require(AddressAndPort("192.0.2.1:853"))] }),
         ("listen.https", { $0.listen.https = [try #require(AddressAndPort("192.0.2.1:443"))] }),
         ("listen.certificate", { $0.listen.certificate = "/c.pem" }), ("listen.key", { $0.listen.key = "/k.pem" }),
-        ("listen.ocsp", { $0.listen.ocsp = "/o.der" }), ("listen.client_ca", { $0.listen.clientCA = "/ca.pem" }),
+        ("listen.client_ca", { $0.listen.clientCA = "/ca.pem" }),
         ("listen.https_path", { $0.listen.httpsPath = "/q" }),
         ("listen.proxies", { $0.listen.proxies = [try #require(AddressPrefix("192.0.2.1/32"))] }),
         ("listen.udp_threads", { $0.listen.udpThreads = 2 }),

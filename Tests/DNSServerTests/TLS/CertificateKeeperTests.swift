@@ -1,4 +1,3 @@
-import Glibc
 import Logs
 import Platform
 import Scheduling
@@ -21,14 +20,6 @@ import Testing
 
     private var files: TLSFiles {
         TLSFiles(certificate: directory.path + "/c.pem", key: directory.path + "/k.pem")
-    }
-
-    /// The files with a response of OCSP for the certificate, of this day.
-    private func withResponse() throws -> TLSFiles {
-        var files = files
-        files.ocsp = directory.path + "/c.ocsp"
-        try certificates.respond(for: files.certificate, to: files.ocsp)
-        return files
     }
 
     /// Puts a certificate and its key in the place of the files, as tools of renewal do.
@@ -110,53 +101,9 @@ import Testing
         ] as [(Int64, String?)])
     func `the end of a certificate is warned of two weeks before`(left: Int64, text: String?) throws {
         let (terms, recorder) = (TLSTerms(), LogRecorder())
-        let end = try TLSContext(try files.read(), at: 0).validity.upperBound
+        let end = try TLSContext(try files.read()).validity.upperBound
         try keeper(terms, recorder, time: end - left).stop()
         #expect(recorder.lines == (text.map { ["\(files.certificate) \($0): renew it"] } ?? []))
-    }
-
-    @Loop
-    @Test func `a response of OCSP is no longer stapled once it is stale, which is reported`() throws {
-        let (terms, recorder) = (TLSTerms(), LogRecorder())
-        let files = try withResponse()
-        let (loop, clock) = (TestServer.loop, TestTime())
-        let keeper = CertificateKeeper(
-            try files.read(), for: terms, on: loop, clock: loop, events: EventLog(recorder.logger, clock: loop),
-            time: { clock.seconds })
-        defer { keeper.stop() }
-        #expect(keeper.problem == nil && !recorder.lines.contains { $0.contains(files.ocsp) })
-        #expect(terms.context?.unstapled == nil && terms.context?.responseChanges != nil)
-        // It holds for a day, and what there is then is as it was read now.
-        clock.seconds += 2 * 86_400
-        keeper.renew()
-        #expect(keeper.problem == .init(file: files.ocsp, reason: "has expired"))
-        #expect(
-            recorder.lines.contains(
-                "\(files.ocsp): has expired; the certificate is in use without a response of OCSP"))
-        #expect(terms.context != nil)
-    }
-
-    @Loop
-    @Test func `a response of OCSP that is none holds up no new certificate`() async throws {
-        let (terms, recorder) = (TLSTerms(), LogRecorder())
-        let files = try withResponse()
-        let loop = TestServer.loop
-        let keeper = CertificateKeeper(
-            try files.read(), for: terms, on: loop, clock: loop, events: EventLog(recorder.logger, clock: loop),
-            time: { TestTime().seconds })
-        defer { keeper.stop() }
-        let first = terms.context
-        try directory.write("<html>502</html>", to: "c.ocsp")
-        try replace(try certificates.leaf(names: ["two"]))
-        await awaited { terms.context !== first && keeper.problem != nil }
-        #expect(keeper.problem?.reason == "is no response of OCSP in DER")
-        #expect(recorder.lines.last == "\(files.certificate) is in use")
-        // The response of the certificate before is none for this one.
-        try certificates.respond(for: try certificates.leaf(names: ["one"]).certificate, to: files.ocsp)
-        await awaited { keeper.problem?.reason == "is for another certificate" }
-        try certificates.respond(for: files.certificate, to: files.ocsp)
-        await awaited { keeper.problem == nil }
-        #expect(terms.context?.unstapled == nil)
     }
 
     @Loop
@@ -174,6 +121,20 @@ import Testing
     }
 
     @Loop
+    @Test func `files that cannot be used are a problem until they can, new keys of tickets or not`() async throws {
+        let (terms, recorder, clock) = (TLSTerms(), LogRecorder(), ManualClock())
+        let keeper = try keeper(terms, recorder, by: clock)
+        defer { keeper.stop() }
+        keeper.take(TLSFiles(certificate: directory.path + "/none.pem", key: files.key))
+        await awaited { keeper.problem != nil }
+        let before = terms.context
+        await clock.advance(by: .seconds(24 * 3_600))
+        #expect(terms.context !== before && keeper.problem != nil)
+        keeper.take(files)
+        await awaited { keeper.problem == nil }
+    }
+
+    @Loop
     @Test func `files that change are read half a second after the last change, not before`() async throws {
         let (terms, recorder, clock) = (TLSTerms(), LogRecorder(), ManualClock())
         let keeper = try keeper(terms, recorder, by: clock)
@@ -185,10 +146,5 @@ import Testing
         #expect(clock.nextDue == clock.now + .milliseconds(1) && terms.context === first)
         await clock.advance(by: .milliseconds(1))
         await awaited { terms.context !== first }
-    }
-
-    /// A time of day that tests change.
-    @Loop private final class TestTime: Sendable {
-        var seconds = Int64(time(nil))
     }
 }

@@ -35,7 +35,7 @@ struct EncryptedServer {
         let any = try #require(SocketAddress("127.0.0.1", defaultPort: 0))
         let sockets = try ServerSockets.bind([any], tls: [any], threads: 1)
         try await TestServer.run(sockets, limits: limits, allow: allow, responder: responder) { test in
-            let context = try TLSContext(content, at: 0)
+            let context = try TLSContext(content)
             await MainLoop.prepare(test.server, context, AccessList(proxies.compactMap { AddressPrefix($0) }))
             let address = try #require(test.server.encryptedAddresses.first?.address)
             try await body(EncryptedServer(test: test, address: TestAddress(address.host, port: address.port)))

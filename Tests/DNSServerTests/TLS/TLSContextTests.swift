@@ -8,7 +8,8 @@ import Testing
 @Suite struct TLSContextTests {
     private func problem(_ files: TLSFiles) -> TLSFiles.Problem? {
         do throws(TLSFiles.Problem) {
-            return try TLSContext(try files.read(), at: 0).unstapled
+            _ = try TLSContext(try files.read())
+            return nil
         } catch {
             return error
         }
@@ -38,29 +39,7 @@ import Testing
         #expect(reason { $0.certificate = longer } == "\(longer): is larger than 1 MiB")
         #expect(
             reason { $0.key = other.key } == "\(other.key): is not the key of the certificate in \(leaf.certificate)")
-        #expect(reason { $0.ocsp = text } == "\(text): is no response of OCSP in DER")
         #expect(reason { $0.clientAuthorities = text } == "\(text): holds no certificate in PEM")
-    }
-
-    @Test func `a response of OCSP is stapled from five minutes before it was signed until the last second of its day`()
-        throws
-    {
-        let certificates = try TestCertificates()
-        let leaf = try certificates.leaf(names: ["one"])
-        let directory = try TemporaryDirectory()
-        let response = directory.path + "/c.ocsp"
-        try certificates.respond(for: leaf.certificate, to: response)
-        let content = try TLSFiles(certificate: leaf.certificate, key: leaf.key, ocsp: response).read()
-        func reason(at time: Int64) throws -> String? { try TLSContext(content, at: time).unstapled?.reason }
-        let begin = try #require(try TLSContext(content, at: 0).responseChanges)
-        let end = try #require(try TLSContext(content, at: begin).responseChanges)
-        // OpenSSL reads the time of day for each end.
-        #expect((86_400 + 301...86_400 + 302).contains(end - begin))
-        #expect(try reason(at: begin - 1) == "is not valid yet")
-        #expect(try reason(at: begin) == nil)
-        #expect(try reason(at: end - 1) == nil)
-        #expect(try reason(at: end) == "has expired")
-        #expect(try TLSContext(content, at: end).responseChanges == nil)
     }
 
     @Test func `a key with a password is named as such`() throws {

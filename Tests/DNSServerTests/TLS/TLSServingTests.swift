@@ -79,7 +79,7 @@ import Testing
             let old = try TestTLSClient(server.address)
             #expect(try old.ask(.query("one.example")).rcode == 0)
             let leaf = try EncryptedServer.certificates.get().leaf(names: ["dns.example"])
-            await server.use(try TLSContext(try EncryptedServer.content(leaf), at: 0))
+            await server.use(try TLSContext(try EncryptedServer.content(leaf)))
             let new = try TestTLSClient(server.address, .init(session: old.session))
             #expect(!new.isResumed && new.certificate != old.certificate)
             #expect(try old.ask(.query("two.example")).rcode == 0)

@@ -55,7 +55,7 @@ private final class SteppedTLSClient {
         var pair: [Int32] = [0, 0]
         try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair) == 0)
         let leaf = try EncryptedServer.certificates.get().leaf(names: ["dns.example"])
-        let terms = try TLSContext(try EncryptedServer.content(leaf), at: 0)
+        let terms = try TLSContext(try EncryptedServer.content(leaf))
         number = pair[0]
         let made = TLSStream(Descriptor(owning: pair[1]), terms, isHTTP: false)
         stream = try #require(made)

@@ -126,28 +126,6 @@ package final class TestCertificates: Sendable {
         ])
     }
 
-    /// Has this authority respond, by OCSP and for a day from now, that one of its certificates is good.
-    ///
-    /// - Parameters:
-    ///   - certificate: its path (PEM).
-    ///   - path: of the response (DER), which takes the place of another one.
-    package func respond(for certificate: String, to path: String) throws {
-        let serial =
-            try ChildProcess.succeed(["openssl", "x509", "-in", certificate, "-noout", "-serial"])
-            .split(separator: "=").last.map { $0.filter { !$0.isWhitespace } } ?? ""
-        let number = UInt32.random(in: 0...(.max))
-        let index = try directory.write("V\t990101000000Z\t\t\(serial)\tunknown\t/CN=leaf\n", to: "\(number).index")
-        let key = directory.path + "/ca.key"
-        for arguments in [
-            ["-issuer", authority, "-cert", certificate, "-no_nonce", "-reqout", index + ".req"],
-            [
-                "-index", index, "-CA", authority, "-rsigner", authority, "-rkey", key, "-ndays", "1", "-reqin",
-                index + ".req", "-respout", index + ".resp",
-            ],
-        ] { try ChildProcess.succeed(["openssl", "ocsp"] + arguments) }
-        try ChildProcess.succeed(["mv", index + ".resp", path])
-    }
-
     /// A certificate for these DNS names that no authority has signed.
     package func selfSignedLeaf(names: [String]) throws -> Leaf {
         let file = "self-signed-\(UInt32.random(in: 0...(.max)))"
