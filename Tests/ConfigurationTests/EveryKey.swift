@@ -45,7 +45,6 @@ let everyKey = #"""
     pin = []                                     # SPKI pins
     names = []                                   # suffixes this provider is asked for; empty: all (a warning for metered types)
     client_subnet = "off"                        # off, "client/24", or a fixed network
-    client_subnet_encrypted = true               # type tencent: the network is encrypted like the names
     daily_limit = 0                              # calls a day; 0: no limit
     monthly_limit = 0                            # calls a month; 0: no limit
     hedge = true                                 # asked beside a provider before it that is slow

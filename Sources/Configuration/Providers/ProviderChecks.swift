@@ -42,9 +42,6 @@ extension Configuration.ProviderEntry {
             keys.require("account", "the account's \(example.kind), such as \(quoted(example.text))")
         }
         type.descriptor.checkAccount(self, keys)
-        if type != .tencent, !clientSubnetEncrypted {
-            keys.warn("client_subnet_encrypted", "has no effect: only the type tencent knows it")
-        }
         if type != .dohJSON, !accessKeyID.isEmpty {
             keys.warn("access_key_id", "has no effect: only the type doh-json knows it")
         }

@@ -34,8 +34,6 @@ extension Configuration {
         /// Suffixes it is asked for; empty: all names.
         package var names: [Name] = []
         package var clientSubnet = ClientSubnet.off
-        /// Whether type `tencent` encrypts it like the names.
-        package var clientSubnetEncrypted = true
         /// Calls a day; 0: no limit.
         package var dailyLimit = 0
         /// The same in a month.
@@ -113,9 +111,6 @@ extension Configuration {
             Setting(
                 "client_subnet", \.clientSubnet, .clientSubnet, shapesAnswers: true,
                 "The client network sent to the service."),
-            Setting(
-                "client_subnet_encrypted", \.clientSubnetEncrypted, .boolean,
-                shapesAnswers: true, "Whether type tencent encrypts the client network."),
             Setting(
                 "daily_limit", \.dailyLimit, .integer(in: 0...Int.max), shapesAnswers: false,
                 "Calls a day; 0 for no limit."),

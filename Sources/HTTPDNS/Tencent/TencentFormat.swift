@@ -28,14 +28,10 @@ package struct TencentFormat: ProviderFormat {
     }
 
     private let access: Access
-    private let encryptsClient: Bool
     private let crypto: any Crypto
 
-    /// - Parameter encryptsClient: whether a client's address is encrypted if the name is: the vendor's documentation
-    ///   demands it, its SDKs send it unencrypted.
-    package init(_ access: Access, encryptsClient: Bool = true, crypto: any Crypto) {
+    package init(_ access: Access, crypto: any Crypto) {
         self.access = access
-        self.encryptsClient = encryptsClient
         self.crypto = crypto
     }
 
@@ -58,8 +54,9 @@ package struct TencentFormat: ProviderFormat {
         // The client's address at the end of the response shows that it is complete. Both SDKs request it too.
         target += "&ttl=1&clientip=1&query=1"
         if let client = question.clientSubnet?.address.description {
-            // The service takes an address: the first one of the network is sent.
-            target += "&ip=\(encryptsClient ? try sealed(client) ?? client : client)"
+            // The service takes an address: the first one of the network is sent, encrypted like the name. So the vendor's
+            // documentation demands it; its SDKs send it as it is.
+            target += "&ip=\(try sealed(client) ?? client)"
         }
         switch try AddressFamilies(question.types) {
         case .v4: break

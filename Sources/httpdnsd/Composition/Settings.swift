@@ -115,7 +115,7 @@ extension Configuration.ProviderEntry {
         case .aliyun: AliyunFormat(account: account, secret: secret, crypto: crypto)
         case .aliyunV2:
             AliyunV2Format(account: account, secret: secret, encryption: aliyunEncryption, crypto: crypto)
-        case .tencent: TencentFormat(tencentAccess, encryptsClient: clientSubnetEncrypted, crypto: crypto)
+        case .tencent: TencentFormat(tencentAccess, crypto: crypto)
         case .tencentHTTPS: TencentFormat(.token(secret ?? Self.noSecret, id: account), crypto: crypto)
         case .doh: DoHFormat(path: url.path.isEmpty ? "/" : url.path, padsQueries: url.scheme == .https)
         case .dohJSON:

@@ -89,7 +89,6 @@ import Testing
         ("provider[].pin", { $0.providers[0].pins = [try pin()] }),
         ("provider[].names", { $0.providers[0].names = [try Name("example.com")] }),
         ("provider[].client_subnet", { $0.providers[0].clientSubnet = .client(bits: 24) }),
-        ("provider[].client_subnet_encrypted", { $0.providers[0].clientSubnetEncrypted = false }),
         ("route.mode", { $0.route.mode = .httpdnsOnly }), ("route.protect", { $0.route.protect = [try Name("a")] }),
         ("route.bypass", { $0.route.bypass = [] }), ("route.network_names", { $0.route.networkNames = [] }),
         ("forward[].suffixes", { $0.forwards[0].suffixes = [try Name("b")] }),

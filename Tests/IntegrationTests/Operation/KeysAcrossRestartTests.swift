@@ -97,7 +97,6 @@ extension Integration {
                 Key(path: "provider[].pin", providers: (table, table + "pin = [\"\(Self.wrongPin)\"]\n")),
                 Key(path: "provider[].names", after: elsewhere),
                 Key(path: "provider[].client_subnet", after: "\"192.0.2.0/24\""),
-                Key(path: "provider[].client_subnet_encrypted", after: "false"),
                 Key(path: "route.mode", after: "\"localdns-only\""), Key(path: "route.protect", after: elsewhere),
                 Key(path: "route.bypass", before: Self.quotedList(Self.primer), after: example),
                 Key(path: "route.network_names", after: example),
