@@ -72,7 +72,7 @@ package enum ResolverEvent: Hashable, Sendable {
     case answerPreset(Question, Route, reason: String)
     /// A limit of the resolver is reached.
     case overloaded(reason: String)
-    /// A client network asks for more names below a registered domain than `limits.misses_per_second` allows.
+    /// A client network asks for more names that share their last two labels than `limits.misses_per_second` allows.
     case missesRefused(ClientNetwork, domain: Name)
     /// A client network has had its share of the calls that the providers' limits leave.
     case callsRefused(ClientNetwork)

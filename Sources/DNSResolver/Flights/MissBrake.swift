@@ -4,8 +4,8 @@ import Scheduling
 /// Limits the misses that one client network causes at the providers, which bill each
 /// (Documentation/Decisions/0028-miss-brake.md).
 ///
-/// A client network has `MissLimits.burst` misses, which come back at `MissLimits.perSecond`; names below one registered
-/// domain have half of them. A name that does not exist counts five times there: a flood of such names puts the domain
+/// A client network has `MissLimits.burst` misses, which come back at `MissLimits.perSecond`; names that share their
+/// last two labels have half of them. A name that does not exist counts five times there: a flood of such names puts that domain
 /// on a short leash, for that client network alone.
 ///
 /// At most 2,048 counts. One that was not used lately is forgotten and begins full, which can only let more through.
@@ -38,9 +38,9 @@ final class MissBrake {
     /// Counts a miss, unless the client network has had its share.
     ///
     /// - Parameter name: in lower case.
-    /// - Returns: the registered domain where the miss is refused.
+    /// - Returns: the domain where the miss is refused: the last two labels.
     func refuses(_ name: Name, of network: ClientNetwork, at now: Instant) -> Name? {
-        let domain = Self.domain(of: name)
+        let domain = name.owner
         let (all, own) = (Key(network: network, domain: nil), Key(network: network, domain: domain))
         if limits.countsDenialsAlone { return full(own, at: now) - now <= time(limits.burst) ? nil : domain }
         let (allFull, ownFull) = (full(all, at: now) + time(1), full(own, at: now) + time(Self.domainCost))
@@ -52,14 +52,14 @@ final class MissBrake {
 
     /// Whether a quarter of a burst is used, of all names or of this one's domain.
     func isNear(_ name: Name, of network: ClientNetwork, at now: Instant) -> Bool {
-        [nil, Self.domain(of: name)].contains {
+        [nil, name.owner].contains {
             full(Key(network: network, domain: $0), at: now) - now >= time(limits.burst) / 4
         }
     }
 
     /// Counts a name that does not exist. At most twice the burst is owed, so that the leash ends.
     func denied(_ name: Name, to network: ClientNetwork, at now: Instant) {
-        let key = Key(network: network, domain: Self.domain(of: name))
+        let key = Key(network: network, domain: name.owner)
         let full = full(key, at: now) + time(Self.domainCost * Self.denialCost)
         note(min(full, now + time(2 * limits.burst)), for: key)
     }
@@ -72,22 +72,5 @@ final class MissBrake {
     private func note(_ full: Instant, for key: Key) {
         if recent.count >= Self.capacity, recent[key] == nil { (older, recent) = (recent, [:]) }
         recent[key] = full
-    }
-
-    // MARK: Registered domains
-
-    /// The labels that registries put below the top-level domain of a country, as in `example.com.cn`.
-    private nonisolated static let categories: Set<[UInt8]> = Set(
-        ["ac", "co", "com", "edu", "go", "gov", "mil", "ne", "net", "or", "org"].map { Array($0.utf8) })
-
-    /// What is probably registered: the last two labels, or three below a category of a country.
-    nonisolated static func domain(of name: Name) -> Name {
-        let labels = name.labels
-        let isCategory =
-            labels.count > 2 && labels[labels.count - 1].count == 2
-            && categories.contains(Array(labels[labels.count - 2]))
-        var suffix = NameSuffix(name)
-        for _ in 0..<max(0, labels.count - (isCategory ? 3 : 2)) { suffix.removeLabel() }
-        return suffix.name
     }
 }

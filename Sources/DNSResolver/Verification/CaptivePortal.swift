@@ -47,11 +47,5 @@ package enum CaptivePortal {
     }
 
     /// Whether their last two labels are the same: mostly one owner, or one site.
-    private static func areRelated(_ first: Name, _ second: Name) -> Bool { site(of: first) == site(of: second) }
-
-    private static func site(of name: Name) -> Name {
-        var site = name
-        while let parent = site.parent, let above = parent.parent, !above.isRoot { site = parent }
-        return site
-    }
+    private static func areRelated(_ first: Name, _ second: Name) -> Bool { first.owner == second.owner }
 }
