@@ -88,7 +88,6 @@ private final class FakeProvider: Provider {
     let waitingRequests = 0
     nonisolated let mayHedge = true
     var access = Backoff(.seconds(30)...(.seconds(600)))
-    var ranking = AddressRanking()
 
     init(_ loop: EventLoop) { endpoints = [FakeEndpoint(loop)] }
 

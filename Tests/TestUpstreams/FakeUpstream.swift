@@ -133,7 +133,6 @@ package final class FakeProvider: Provider {
     private nonisolated let anyType: Bool
     package nonisolated let mayHedge: Bool
     package var access = Backoff(.seconds(30)...(.seconds(600)))
-    package var ranking = AddressRanking()
     package var unavailability: String?
     package var callShare: Int?
     /// How many questions left it out.

@@ -43,9 +43,18 @@ package protocol Provider: AnyObject, Sendable {
 
     /// Backoff of the account: refused credentials. Written by `Probes`.
     var access: Backoff { get set }
+}
 
-    /// Written by the requests of each question.
-    var ranking: AddressRanking { get set }
+extension Provider {
+    /// Its addresses in the order in which they are asked: as they are configured, but those of another family than the
+    /// first one's last. Vendors want their IPv6 addresses to be used only where there is no IPv4.
+    package var orderedEndpoints: [any Endpoint] {
+        let endpoints = endpoints
+        guard let family = endpoints.first?.family, endpoints.contains(where: { $0.family != family }) else {
+            return endpoints
+        }
+        return endpoints.filter { $0.family == family } + endpoints.filter { $0.family != family }
+    }
 }
 
 /// One address of a provider's service.

@@ -152,9 +152,7 @@ package final class SourceLines {
                 provider.leftOut()
                 continue
             }
-            let endpoints = provider.endpoints
-            let ordered = provider.ranking.order(endpoints, family: endpoints.first?.family ?? .ipv4)
-            let member = SourceLine.Member(index: index, provider: provider, ordered: ordered)
+            let member = SourceLine.Member(index: index, provider: provider)
             hasUsable = hasUsable || !member.endpoints.isEmpty
             members.append(member)
         }
@@ -177,10 +175,10 @@ struct SourceLine {
         private(set) var endpoints: [any Endpoint]
 
         @Loop
-        init(index: Int, provider: any Provider, ordered: [any Endpoint]) {
+        init(index: Int, provider: any Provider) {
             self.index = index
             self.provider = provider
-            self.ordered = ordered
+            ordered = provider.orderedEndpoints
             endpoints = []
             refresh()
         }

@@ -16,7 +16,6 @@ package final class HTTPDNSProvider: Provider {
     /// How long its answers to clients' questions took, from the request.
     package var latencies: LatencyHistogram.Total { account.latencies.total }
     package var access = Backoff(HTTPDNSProvider.accessPauses)
-    package var ranking = AddressRanking()
     /// The first and the longest backoff after the account was refused.
     private nonisolated static let accessPauses: ClosedRange<Duration> = .seconds(30)...(.seconds(600))
     private nonisolated let settings: HTTPDNSSettings
@@ -323,8 +322,6 @@ package final class HTTPDNSProvider: Provider {
         }
         verified = old.filter { $0.isVerified && !addresses.contains($0.address) }
         addressesChanged()
-        // The preferred address may have moved: the order of the list applies again.
-        ranking = AddressRanking()
     }
 
     /// Whether it connects by a translator that is gone, or not by the one that there is.
@@ -354,12 +351,10 @@ package final class HTTPDNSProvider: Provider {
     /// Opens a connection at the address that would be used next, so that a hedge or a failure costs no handshake.
     private func keepSpare(beside endpoint: HTTPDNSEndpoint) {
         let now = loop.now
-        guard current.count + verified.count > 1, endpoint.isMultiplexed, ranking.isPreferred(endpoint),
-            spareWindow.isOpen(after: ObjectIdentifier(endpoint), at: now)
+        guard known.count > 1, endpoint.isMultiplexed, spareWindow.isOpen(after: ObjectIdentifier(endpoint), at: now)
         else { return }
-        let usable = known.filter(\.health.isUsable)
-        guard let spare = ranking.spare(of: usable, family: endpoint.family) as? HTTPDNSEndpoint, spare !== endpoint
-        else { return }
-        spare.keepReady()
+        let usable = orderedEndpoints.filter(\.health.isUsable)
+        guard usable.count > 1, usable[0] === endpoint else { return }
+        (usable[1] as? HTTPDNSEndpoint)?.keepReady()
     }
 }

@@ -1,5 +1,7 @@
 import DNSResolver
 import Scheduling
+import TestSupport
+import TestUpstreams
 import Testing
 
 @Suite
@@ -57,5 +59,23 @@ struct AddressHealthTests {
         health.backoff.failed(at: at(1))
         health.answered(at: at(2))
         #expect(health.responseTime.average == .milliseconds(20))
+    }
+
+    @Test func `the average follows the last replies`() {
+        var time = ResponseTime()
+        for _ in 0..<50 { time.add(.milliseconds(100)) }
+        time.add(.milliseconds(20))
+        #expect(time.average == .milliseconds(90))
+    }
+
+    @Test(.onLoop) @Loop
+    func `addresses are asked as configured, however fast, and those of another family than the first's last`() {
+        let (clock, names) = (ManualClock(), ["a", "[2001:db8::1]", "b"])
+        let addresses = names.map { FakeUpstream($0, .silence, clock: clock) }
+        addresses[2].health.responseTime.add(.milliseconds(1))
+        let provider = FakeProvider("vendor", addresses: addresses)
+        #expect(provider.orderedEndpoints.map(\.name) == ["a", "b", "[2001:db8::1]"])
+        let six = FakeProvider("vendor", addresses: [addresses[1], addresses[0]])
+        #expect(six.orderedEndpoints.map(\.name) == ["[2001:db8::1]", "a"])
     }
 }

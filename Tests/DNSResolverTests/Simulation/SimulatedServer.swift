@@ -216,7 +216,6 @@ final class SimulatedProvider: Provider {
     private nonisolated let answersAnyType: Bool
     nonisolated let mayHedge: Bool
     var access = Backoff(.seconds(30)...(.seconds(600)))
-    var ranking = AddressRanking()
     let unavailability: String? = nil
     let callShare: Int? = nil
     let waitingRequests = 0
