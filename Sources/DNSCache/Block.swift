@@ -156,11 +156,9 @@ struct Block {
             responseCode: ResponseCode(rawValue: UInt16(header.responseCode)), counts: header.counts,
             body: [UInt8](body), ttlOffsets: [UInt16](offsets.assumingMemoryBound(to: UInt16.self)),
             rotates: header.rotates)
-        var entry = CacheEntry(
+        return CacheEntry(
             answer: answer, storedAt: Instant(nanoseconds: Int64(header.storedAt) * 1_000_000_000),
             lifetime: header.lifetime, generation: header.generation, route: header.route, source: header.source,
             server: header.server, isNegative: header.isNegative, refreshMargin: header.refreshMargin)
-        entry.wasHit = header.marks.contains(.hit)
-        return entry
     }
 }

@@ -20,8 +20,6 @@ package struct CacheEntry: Equatable, Sendable {
     /// Seconds at the end of its lifetime in which the UDP threads pass queries to the loop, which can refresh it
     /// before it expires; 0: never. At most 65,535.
     package var refreshMargin: UInt32
-    /// Whether it has answered a client since it was stored. Storing an entry never sets this.
-    package internal(set) var wasHit = false
 
     package init(
         answer: PackedAnswer, storedAt: Instant, lifetime: UInt32, generation: UInt32, route: UInt16 = 0,

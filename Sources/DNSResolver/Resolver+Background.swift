@@ -4,30 +4,14 @@ import Scheduling
 // Look-ups without a waiting client.
 
 extension Resolver {
-    /// The most names of the cache that `refreshHot` asks for again: after a change of network all come at once, and a
-    /// vendor bills each.
-    private static let hotLimit = 100
-
     /// Looks up the names of `[preset] preresolve` that have no fresh answer, both families, in the background.
     package func preresolve() {
-        lookUp(policy.preresolve, evenIfFresh: false)
-    }
-
-    /// Asks again, in the background, for the names of `[preset] preresolve` and for those in the cache that clients
-    /// have asked for, whether their answers are fresh or not: after a change of network.
-    package func refreshHot() async {
-        let hot = await store.hotNames(limit: Self.hotLimit)
-        let listed = Set(policy.preresolve)
-        lookUp(policy.preresolve + hot.filter { !listed.contains($0) }, evenIfFresh: true)
-    }
-
-    private func lookUp(_ names: [Name], evenIfFresh: Bool) {
-        background.begin(names) { [self] in await lookUp($0, evenIfFresh: evenIfFresh) }
+        background.begin(policy.preresolve) { [self] in await lookUp($0) }
     }
 
     /// Returns when both families of a name have their answers, or will not get any.
-    private func lookUp(_ name: Name, evenIfFresh: Bool) async {
-        var open = openQuestions(name, evenIfFresh: evenIfFresh)
+    private func lookUp(_ name: Name) async {
+        var open = openQuestions(name)
         guard let (key, type) = open.popLast() else { return }
         for (key, type) in open { startInBackground(key, type) }
         await withCheckedContinuation { continuation in
@@ -37,7 +21,7 @@ extension Resolver {
 
     /// The questions to ask for both families of a name: none that is answered by a preset or another local answer, or
     /// is fresh.
-    private func openQuestions(_ name: Name, evenIfFresh: Bool) -> [(key: FlightKey, type: RecordType)] {
+    private func openQuestions(_ name: Name) -> [(key: FlightKey, type: RecordType)] {
         var open: [(key: FlightKey, type: RecordType)] = []
         for type in [RecordType.a, .aaaa] {
             let question = Question(name: name, type: type)
@@ -45,7 +29,7 @@ extension Resolver {
                 policy.localAnswers.families.yielding != type
             else { continue }
             let key = flightKey(name, type)
-            guard evenIfFresh || !store.isFresh(question, scope: key.scope, by: key.route) else { continue }
+            guard !store.isFresh(question, scope: key.scope, by: key.route) else { continue }
             open.append((key, type))
         }
         return open

@@ -67,22 +67,6 @@ extension AnswerStore {
         return (found, cursor)
     }
 
-    /// Names whose addresses came from a source and were given to clients since, in no particular order. Excludes
-    /// answers for one client network: only its clients decide whether and when the question is asked again.
-    func hotNames(limit: Int) async -> [Name] {
-        var names: Set<Name> = []
-        var cursor: CacheCursor? = .start
-        while let place = cursor, names.count < limit {
-            let step = memory.walk(from: place, slots: Self.slotsPerStep, where: { _ in true })
-            for answer in step.answers where answer.isHot && isFromSource(answer.entry) {
-                names.insert(answer.name)
-            }
-            cursor = step.next
-            await nextTurn()
-        }
-        return Array(names.prefix(limit))
-    }
-
     private func forEach(where isWanted: @Sendable (Name) -> Bool, _ body: (CachedAnswer) -> Void) async {
         var cursor: CacheCursor? = .start
         while let place = cursor {
@@ -103,9 +87,4 @@ extension AnswerStore {
 
     /// Lets the loop serve its sockets and timers.
     private func nextTurn() async { await clock.sleep(until: clock.now) }
-}
-
-extension CachedAnswer {
-    /// Whether clients were given these addresses, and not those of one network only.
-    fileprivate var isHot: Bool { type.isAddress && entry.wasHit && scope?.network == nil }
 }

@@ -48,7 +48,7 @@ extension DNSService {
         presentNetwork = (loop.now, generation.current &- 1)
         discoverPrefix()
         tellDiskOfPolicy()
-        Loop.spawn { [resolver] in await resolver.refreshHot() }
+        resolver.preresolve()
         networkChanges.count += 1
         networkChanges.last = loop.now
         tell(of: signs)

@@ -178,30 +178,10 @@ struct PreresolveTests {
         machine.resolver.preresolve()
         await machine.clock.advance(by: .seconds(1))
         #expect(machine.vendor.asked.count == 2)
-        await refreshHot(machine)
+        machine.resolver.networkChanged()
+        machine.resolver.preresolve()
+        await machine.clock.advance(by: .seconds(1))
         #expect(machine.vendor.asked.count == 4)
-    }
-
-    @Test @Loop func `when the network has changed, names that clients asked for again are refreshed, others not`()
-        async throws
-    {
-        let machine = Machine()
-        for name in ["popular.example.com", "once.example.com"] { _ = await machine.ask(name) }
-        _ = try machine.hit("popular.example.com")
-        await refreshHot(machine)
-        #expect(machine.vendor.asked.map(\.name).dropFirst(2) == [try Name("popular.example.com")])
-    }
-
-    @Test @Loop func `when the network has changed, no more than 100 names of the cache are asked for again`()
-        async throws
-    {
-        let machine = Machine()
-        for name in names(101) {
-            _ = await machine.ask(name.description)
-            #expect(try machine.hit(name.description) != nil)
-        }
-        await refreshHot(machine)
-        #expect(machine.vendor.asked.count == 101 + 100)
     }
 
     @Test @Loop func `preset names are not looked up`() async {
@@ -211,12 +191,5 @@ struct PreresolveTests {
         machine.resolver.preresolve()
         await machine.clock.advance(by: .seconds(1))
         #expect(machine.vendor.asked.isEmpty)
-    }
-
-    /// Lets the walk over the cache, and the look-ups that it starts, come to their end.
-    @Loop
-    private func refreshHot(_ machine: Machine) async {
-        Loop.spawn { [resolver = machine.resolver] in await resolver.refreshHot() }
-        await machine.clock.advance(by: .seconds(1))
     }
 }

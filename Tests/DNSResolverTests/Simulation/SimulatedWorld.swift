@@ -188,7 +188,7 @@ final class SimulatedWorld {
             for provider in providers { provider.access.succeeded() }
             checks.forgetAll()
             resolver.networkChanged()
-            Loop.spawn { [resolver] in await resolver.refreshHot() }
+            resolver.preresolve()
         case .flush(let name):
             chronicle.flush(name)
             let removal: AnswerRemoval =
