@@ -37,9 +37,6 @@ package struct Response: Sendable {
         }
     }
 
-    /// Whether the answer is past its TTL.
-    package var isStale: Bool { if case .stale = content { true } else { false } }
-
     /// The same as an answer that the archive had.
     var recalled: Response {
         Response(content, extendedError: extendedError, from: origin == .cache ? .archive : origin)

@@ -17,8 +17,8 @@ package struct Backoff: Sendable {
     package private(set) var nextProbe: Instant?
     /// The same where nothing else is left to ask.
     package private(set) var nextUrgentProbe: Instant?
-    /// The number of the probe under way, and when it began; nil: none.
-    private var probe: (number: Int, began: Instant)?
+    /// The number of the probe under way; nil: none.
+    private var probe: Int?
 
     /// - Parameter pauses: the first and the longest pause.
     package init(_ pauses: ClosedRange<Duration>) {
@@ -31,9 +31,6 @@ package struct Backoff: Sendable {
 
     package var isProbing: Bool { probe != nil }
 
-    /// When the probe under way began; nil: none is.
-    package var probeStart: Instant? { probe?.began }
-
     /// Whether a probe may begin.
     ///
     /// - Parameter isUrgent: whether nothing else is left to ask.
@@ -43,11 +40,11 @@ package struct Backoff: Sendable {
     }
 
     /// - Parameter number: unique among probes.
-    package mutating func probeBegan(_ number: Int, at now: Instant) { probe = (number, now) }
+    package mutating func probeBegan(_ number: Int) { probe = number }
 
     /// Called when a probe ended, whatever its result. A probe older than the one under way changes nothing.
     package mutating func probeEnded(_ number: Int) {
-        if probe?.number == number { probe = nil }
+        if probe == number { probe = nil }
     }
 
     package mutating func succeeded() { self = Backoff(pauses) }

@@ -16,11 +16,6 @@ package final class LatencyHistogram: Sendable {
 
     package init() {}
 
-    /// Adds a duration.
-    ///
-    /// - Parameter count: how many values it stands for.
-    package func add(_ duration: Duration, count: Int = 1) { add(nanoseconds: duration.nanoseconds, count: count) }
-
     /// Adds the time from one instant to another.
     ///
     /// - Parameter count: how many values it stands for.
@@ -28,7 +23,9 @@ package final class LatencyHistogram: Sendable {
         add(nanoseconds: now.nanoseconds &- began.nanoseconds, count: count)
     }
 
-    /// The same with nanoseconds; less than 1 counts as 1.
+    /// Adds a duration in nanoseconds; less than 1 counts as 1.
+    ///
+    /// - Parameter count: how many values it stands for.
     package func add(nanoseconds: Int64, count: Int = 1) {
         let nanoseconds = max(1, nanoseconds)
         // The bound is passed by a factor whose bits number the bucket: no loop, as a hit must always cost the same.

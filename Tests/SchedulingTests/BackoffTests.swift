@@ -40,7 +40,7 @@ struct BackoffTests {
 
     @Test func `of many questions that come when it is due one probes`() {
         var backoff = begun()
-        backoff.probeBegan(1, at: at(5))
+        backoff.probeBegan(1)
         #expect(!backoff.isDue(at: at(5), isUrgent: true) && !backoff.isDue(at: at(5), isUrgent: false))
         backoff.probeEnded(1)
         #expect(backoff.isDue(at: at(5), isUrgent: false))
@@ -48,8 +48,8 @@ struct BackoffTests {
 
     @Test func `the end of an older probe leaves the one under way as it is`() {
         var backoff = begun()
-        backoff.probeBegan(1, at: at(5))
-        backoff.probeBegan(2, at: at(6))
+        backoff.probeBegan(1)
+        backoff.probeBegan(2)
         backoff.probeEnded(1)
         #expect(backoff.isProbing)
         backoff.probeEnded(2)

@@ -37,9 +37,6 @@ package final class Coalescer<Flight: AnyObject> {
     /// How many flights are under way.
     package var count: Int { flights.count + replaced.count }
 
-    /// Whether flights are counted by client network.
-    package var isCounting: Bool { holdings.count > 0 }
-
     /// The flight for a key; nil: none is under way.
     package func flight(for key: FlightKey) -> Flight? { flights[key]?.flight }
 

@@ -37,15 +37,6 @@ package struct RecordTypeMap<Value> {
         }
     }
 
-    /// Adds a value, unless the type has one. Returns whether it had none.
-    package mutating func addIfAbsent(_ value: Value, for type: RecordType) -> Bool {
-        if first != nil, firstType == type { return false }
-        if second != nil, secondType == type { return false }
-        if !others.isEmpty, others.contains(where: { $0.key == type }) { return false }
-        add(value, for: type)
-        return true
-    }
-
     /// Adds a value for a type that has none.
     private mutating func add(_ value: Value, for type: RecordType) {
         if first == nil {
@@ -54,20 +45,6 @@ package struct RecordTypeMap<Value> {
             (secondType, second) = (type, value)
         } else {
             others.append((key: type, value: value))
-        }
-    }
-
-    package subscript(type: RecordType, default value: @autoclosure () -> Value) -> Value {
-        get { self[type] ?? value() }
-        set { self[type] = newValue }
-    }
-
-    package var isEmpty: Bool { first == nil && second == nil && others.isEmpty }
-
-    /// Adds the values of another map; for a type in both the own value stays.
-    package mutating func add(_ other: RecordTypeMap) {
-        other.forEach { type, value in
-            if self[type] == nil { self[type] = value }
         }
     }
 

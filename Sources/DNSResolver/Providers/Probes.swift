@@ -55,8 +55,8 @@ final class Probes {
         let began = clock.now
         lastProbe += 1
         let number = lastProbe
-        endpoint.health.backoff.probeBegan(number, at: began)
-        if provider.access.isActive, !provider.access.isProbing { provider.access.probeBegan(number, at: began) }
+        endpoint.health.backoff.probeBegan(number)
+        if provider.access.isActive, !provider.access.isProbing { provider.access.probeBegan(number) }
         endpoint.health.began()
         _ = endpoint.probe(until: began + Self.longest) { [self] reply in
             endpoint.health.backoff.probeEnded(number)

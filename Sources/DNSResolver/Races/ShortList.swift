@@ -5,17 +5,10 @@ struct ShortList<Element> {
 
     init() {}
 
-    var isEmpty: Bool { first == nil }
-
     var last: Element? { others.last ?? first }
 
     mutating func append(_ element: Element) {
         if first == nil { first = element } else { others.append(element) }
-    }
-
-    mutating func removeAll() {
-        first = nil
-        if !others.isEmpty { others = [] }
     }
 
     /// Removes the elements for which `isUnwanted` is true.

@@ -53,7 +53,7 @@ struct LocalDNSHealth: Sendable {
     }
 
     mutating func probeBegan(_ number: Int, at now: Instant) {
-        backoff.probeBegan(number, at: now)
+        backoff.probeBegan(number)
         lastProbe = now
     }
 

@@ -142,7 +142,7 @@ final class RedisLink {
         close()
         probes += 1
         let number = probes
-        backoff.probeBegan(number, at: clock.now)
+        backoff.probeBegan(number)
         guard let connection = connect() else { return endProbe() }
         probeTimer = clock.schedule(after: Self.probeTimeout) { [weak self] in self?.failed("no reply to a probe") }
         _ = connection.send(RedisCommand("PING"), until: nil) { [weak self] reply in

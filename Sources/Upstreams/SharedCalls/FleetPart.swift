@@ -59,7 +59,6 @@ struct FleetPart {
         batch = min(max(1, limit / Self.batches), Self.longestBatch)
     }
 
-    var isCounted: Bool { if case .counted = mode { true } else { false } }
     var isAlone: Bool { if case .alone = mode { true } else { false } }
     var fleetSize: Int { max(servers, formerServers) }
 

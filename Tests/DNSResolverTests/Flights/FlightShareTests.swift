@@ -63,18 +63,6 @@ struct FlightShareTests {
         #expect(coalescer.flight(for: name) === second && coalescer.count == 1)
     }
 
-    @Test @Loop func `flights are counted from more than half of the limit on, until fewer than a quarter are left`()
-        throws
-    {
-        let coalescer = Coalescer<Work>(limit: 8)
-        let names = (0..<5).map { "n\($0).example" }
-        let works = try names.map { try #require(try add($0, Self.client, to: coalescer)).0 }
-        for place in 0..<3 { coalescer.remove(works[place], for: try key(names[place], Self.client)) }
-        #expect(coalescer.isCounting)
-        coalescer.remove(works[3], for: try key(names[3], Self.client))
-        #expect(!coalescer.isCounting)
-    }
-
     @Test @Loop func `a client that joined the flight of a flooder does not lose its answer with it`() async {
         let limit = 100
         let machine = ResolverTests.Machine(flightLimit: limit)

@@ -14,7 +14,7 @@ struct SimulatedReply {
     /// Nil when its records cannot be read.
     init?(_ response: Response, to question: Question) {
         responseCode = response.responseCode
-        isStale = response.isStale
+        isStale = if case .stale = response.content { true } else { false }
         error = response.extendedError
         let packed: PackedAnswer
         let ttl: (UInt32) -> UInt32

@@ -49,9 +49,6 @@ package final class Traffic: Sendable {
 
     deinit { monitor.withLock { $0.isStopping = true } }
 
-    /// The look-ups so far.
-    package var lookups: [Lookup] { monitor.read { $0.lookups } }
-
     /// Waits until the look-ups fulfil a condition.
     ///
     /// - Returns: whether they do, within `limit`.
