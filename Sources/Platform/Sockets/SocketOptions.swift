@@ -32,9 +32,18 @@ extension SocketAddress {
         return true
     }
 
+    /// Opens a socket of the address's family that does not block, and that no other program inherits.
+    ///
+    /// - Returns: its descriptor; negative where there is none: `errno` says why.
+    package func openSocket(_ transport: Transport) -> Int32 {
+        let kind = transport == .udp ? SOCK_DGRAM : SOCK_STREAM
+        let flags = SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
+        return socket(family == .ipv4 ? AF_INET : AF_INET6, Int32(kind.rawValue | flags), 0)
+    }
+
     /// Whether an interface of this machine has the address; a wildcard stands for those that there are.
     package var isOnThisMachine: Bool {
-        let number = socket(family == .ipv4 ? AF_INET : AF_INET6, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let number = openSocket(.udp)
         guard number >= 0 else { return errno != EAFNOSUPPORT }
         let probe = Descriptor(owning: number)
         var address = self

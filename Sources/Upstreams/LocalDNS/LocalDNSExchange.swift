@@ -56,8 +56,7 @@ final class LocalDNSExchange {
     private static func open(_ server: LocalDNSServer, isStream: Bool) throws(UpstreamFailure) -> Descriptor {
         let scope = server.interface.map { unsafe if_nametoindex($0) } ?? 0
         let address = SocketAddress(server.address, port: server.port, scope: scope)
-        let kind = (isStream ? SOCK_STREAM : SOCK_DGRAM).rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
-        let number = Glibc.socket(address.family == .ipv4 ? AF_INET : AF_INET6, Int32(kind), 0)
+        let number = address.openSocket(isStream ? .tcp : .udp)
         guard number >= 0 else { throw failure("socket") }
         let opened = Descriptor(owning: number)
         if let interface = server.interface {

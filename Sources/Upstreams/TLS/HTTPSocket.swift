@@ -15,9 +15,7 @@ enum HTTPSocket {
     /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.network` without a route.
     static func connect(to origin: HTTPOrigin) throws(UpstreamFailure) -> Descriptor {
         let address = origin.proxy ?? SocketAddress(origin.translated ?? origin.address, port: origin.port)
-        let family = address.family == .ipv4 ? AF_INET : AF_INET6
-        let flags = SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
-        let number = socket(family, Int32(SOCK_STREAM.rawValue | flags), 0)
+        let number = address.openSocket(.tcp)
         guard number >= 0 else {
             if let shortage = shortage(errno) {
                 throw .overloaded("no socket for \(origin.addressText): \(shortage)")

@@ -64,7 +64,7 @@ import Testing
     @Test(arguments: [0, 1] as [Int32])
     func `a passed socket of every IPv6 address is taken over when it takes no IPv4`(isIPv6Only: Int32) throws {
         let address = try #require(SocketAddress("[::]:0"))
-        let number = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue), 0)
+        let number = address.openSocket(.udp)
         let descriptor = Descriptor(owning: number)
         #expect(setOption(number, Int32(IPPROTO_IPV6), IPV6_V6ONLY, isIPv6Only))
         #expect(address.withSockaddr { bind(number, $0, $1) } == 0)
