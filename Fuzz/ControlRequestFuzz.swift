@@ -136,6 +136,11 @@ private final class Target: ControlTarget {
         return HandoverReport()
     }
 
+    func tryReload() async -> ReloadReport {
+        reads += 1
+        return ReloadReport()
+    }
+
     func reload() async -> ReloadReport {
         changes += 1
         return ReloadReport()

@@ -21,16 +21,13 @@ extension Configuration {
     /// - Parameters:
     ///   - path: as the user gave it; begins every message.
     ///   - variables: for `${VARIABLE}`.
+    ///   - isStart: whether the copy that systemd made for the start of this process stands for a file that it may not read
+    ///     itself (`Variables.credential`). Later the copy may be an old one.
     /// - Throws: all errors of the file together.
     package static func load(
-        path: String, _ variables: Variables
+        path: String, _ variables: Variables, isStart: Bool = false
     ) throws(ConfigurationError) -> LoadedConfiguration {
-        let bytes: [UInt8]
-        do throws(FileProblem) {
-            bytes = try wholeFile(path, limit: maximumFileSize)
-        } catch {
-            throw ConfigurationError(diagnostics: [Diagnostic(file: path, message: error.text)])
-        }
+        let bytes = try fileBytes(path, variables, takesCopy: isStart)
         var loaded = try parse(bytes: bytes, file: path, environment: try variables.read())
         loaded.warnings += exposed(loaded, path, variables)
         return loaded
@@ -60,12 +57,7 @@ extension Configuration {
     package static func loadTables(
         _ tables: Set<String>, path: String, _ variables: Variables
     ) throws(ConfigurationError) -> Configuration {
-        let bytes: [UInt8]
-        do throws(FileProblem) {
-            bytes = try wholeFile(path, limit: maximumFileSize, ifMissing: [])
-        } catch {
-            throw ConfigurationError(diagnostics: [Diagnostic(file: path, message: error.text)])
-        }
+        let bytes = try fileBytes(path, variables, ifMissing: [], takesCopy: true)
         let document = try document(bytes, file: path)
         let reading = Reading(file: path, document: document, environment: try variables.read())
         var configuration = Configuration()
@@ -78,6 +70,26 @@ extension Configuration {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
         }
         return configuration
+    }
+
+    private static func fileBytes(
+        _ path: String, _ variables: Variables, ifMissing replacement: [UInt8]? = nil, takesCopy: Bool
+    ) throws(ConfigurationError) -> [UInt8] {
+        do throws(FileProblem) {
+            return try wholeFile(path, limit: maximumFileSize, ifMissing: replacement)
+        } catch {
+            var diagnostic = Diagnostic(file: path, message: error.text)
+            if error.isDenied, let copy = variables.credential(for: path),
+                let bytes = try? wholeFile(copy, limit: maximumFileSize)
+            {
+                if takesCopy { return bytes }
+                diagnostic.isOfTheStart = true
+                diagnostic.message +=
+                    "; the server has the copy that systemd made at its start, and "
+                    + "`systemctl restart httpdnsd` takes the file as it is now"
+            }
+            throw ConfigurationError(diagnostics: [diagnostic])
+        }
     }
 
     /// The tree of a text; `file` only begins the message.
@@ -106,7 +118,10 @@ extension Configuration {
             throw ConfigurationError(diagnostics: [Diagnostic(file: file, message: message)])
         }
         let document = try document(bytes, file: file)
+        let read = UnreadVariables.read(by: document)
+        let keys = read.isEmpty ? nil : EnvironmentKeys(of: environment, into: document, read: read)
         let reading = Reading(file: file, document: document, environment: environment)
+        for problem in keys?.problems ?? [] { reading.fail(.root, problem) }
         let configuration = Configuration.read(document, .root, reading)
         for message in UnreadVariables(document, environment: environment).messages { reading.fail(.root, message) }
         guard var configuration, reading.errors.isEmpty else {

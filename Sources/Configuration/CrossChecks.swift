@@ -18,19 +18,28 @@ extension Configuration {
         else { return }
         if route.mode.needsProvider {
             let leftOut = reading.leftOutEntries.first { $0.parent == .providers }
-            let type = leftOut.flatMap { reading.writtenText(of: $0.appending(key: "type")) }
-            let first = type.map { "; its type is \($0)" } ?? ""
-            let why =
-                leftOut.map { _ in " (what the file has holds only variables that are not set, or empty\(first))" }
-                ?? ""
+            // The user of a container has set no variable, and does not know the file.
+            if let leftOut, let type = Self.variable(of: leftOut, "type", reading) {
+                let others = ["account", "secret", "url"].compactMap { Self.variable(of: leftOut, $0, reading) }
+                let what = others.isEmpty ? "" : ", and what that needs: \(others.joined(separator: ", "))"
+                return reading.fail(
+                    .root,
+                    "there is no provider to ask: set the environment variable \(type) to its type, such as aliyun, tencent or doh\(what)"
+                )
+            }
             reading.fail(
                 Self.modePath,
-                "\(quoted(route.mode.rawValue)) needs at least one [[provider]], and there is none\(why);"
+                "\(quoted(route.mode.rawValue)) needs at least one [[provider]], and there is none;"
                     + " add one, or write mode = \"localdns-only\"")
         } else if route.mode == .localDNSFirst {
             reading.warn(
                 Self.modePath, "there is no [[provider]]: where LocalDNS's address is not verified nothing is asked")
         }
+    }
+
+    /// The variable that stands for a key of a table.
+    private static func variable(of table: SettingPath, _ key: String, _ reading: Reading) -> String? {
+        reading.writtenText(of: table.appending(key: key)).flatMap { WrittenText.variables(in: $0).first }
     }
 
     /// Limits that hold for a fleet need limits.

@@ -18,6 +18,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case startUser = "start.user"
     case startRoot = "start.root"
     case startSandbox = "start.sandbox"
+    case startServing = "start.serving"
     case serviceManager = "service_manager"
     case startFailed = "start.failed"
     case stop = "stop"
@@ -107,7 +108,7 @@ package enum LogKind: String, CaseIterable, Sendable {
 
     package var level: Logger.Level {
         switch self {
-        case .startMemory, .startUser, .startSandbox, .startSocketsAdopted, .query, .diskLoaded, .providerAddresses,
+        case .startMemory, .startUser, .startSandbox, .startServing, .startSocketsAdopted, .query, .diskLoaded, .providerAddresses,
             .providerBilled:
             .info
         case .stop, .startSocketsClosed, .reloadTaken, .switchOn, .switchOff, .policyTaken, .providerAddressBack,

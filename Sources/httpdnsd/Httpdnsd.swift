@@ -1,4 +1,5 @@
 import ArgumentParser
+import Configuration
 @preconcurrency @unsafe import Glibc
 import HTTPDNS
 import Platform
@@ -32,11 +33,23 @@ struct Httpdnsd: ParsableCommand {
             if !(command is ServeCommand) { try flushOutput() }
         } catch {
             guard exitCode(for: error) != .validationFailure else {
-                printError(VisibleText(lines: fullMessage(for: error)))
+                printError(
+                    VisibleText(
+                        lines: unknownCommand(CommandLine.arguments.dropFirst().first) ?? fullMessage(for: error)))
                 Glibc.exit(ExitStatus.usage.rawValue)
             }
             exit(withError: error)
         }
+    }
+
+    /// What is said where the first argument is a word that is no command; nil where it is not so.
+    private static func unknownCommand(_ word: String?) -> String? {
+        let known = configuration.subcommands.map { $0._commandName } + ["help"]
+        guard let word, !word.hasPrefix("-"), !known.contains(word) else { return nil }
+        let hint =
+            nearest(to: word, among: known).map { "did you mean \($0)?" }
+            ?? "there are \(known.joined(separator: ", "))"
+        return "httpdnsd: there is no command \(word); \(hint)"
     }
 
     /// Leaves with status 1 where what was printed could not be written, as on a full disk. A reader that went away has had

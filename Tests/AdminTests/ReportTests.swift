@@ -111,6 +111,32 @@ struct ReportTests {
         #expect(report.showText.hasSuffix("unusable"))
     }
 
+    @Test func `the list of cached answers fits a terminal, with long names and addresses on their own lines`() {
+        let long = String(repeating: "a", count: 60) + ".example.com"
+        let entries = ["www.example.com", long].map { name in
+            var entry = CacheReport.Entry()
+            (entry.name, entry.type, entry.status, entry.ttl) = (name, "AAAA", "NOERROR", 86_400)
+            (entry.age, entry.source, entry.provider) = (100_000, "provider", "alidns")
+            entry.addresses = (1...4).map { "2001:db8:1111:2222:3333:4444:5555:\($0)" }
+            return entry
+        }
+        let lines = CacheReport(entries: entries, next: nil).listText.split(separator: "\n")
+        #expect(lines.allSatisfy { $0.count <= 80 }, "\(lines)")
+        #expect(lines.filter { $0.contains(long) } == [Substring(long)])
+        #expect(lines.filter { $0.contains("2001:db8:1111:2222:3333:4444:5555:4") }.count == 2)
+    }
+
+    @Test func `an explanation has fields for programs`() throws {
+        let report = WhyReport(lines: [
+            "decision=protect: line 7 of a=b", "type=A route=protect source=provider age=61 reason=no answer=in time",
+        ])
+        #expect(
+            report.json.contains(
+                #""entries":[{"decision":"protect: line 7 of a=b"},{"type":"A","route":"protect","source":"provider","age":61,"reason":"no answer=in time"}]"#
+            ), "\(report.json)")
+        #expect(try WhyReport(json: Array(report.json.utf8)) == report)
+    }
+
     @Test func `the sums of a report fit, whatever numbers it was read with`() throws {
         let address = #"{"requests":9223372036854775807,"failures":-9223372036854775808}"#
         let text = #"{"providers":[{"addresses":[\#(address),\#(address)]}]}"#

@@ -127,6 +127,51 @@ import Testing
         #expect(configuration.control.http?.description == "0.0.0.0:9053")
     }
 
+    @Test func `any key is set by the variable of its name, in the container`() throws {
+        let configuration = try loaded([
+            "HTTPDNSD_PROVIDER": "aliyun", "HTTPDNSD_ACCOUNT": "139450",
+            "HTTPDNSD_PROVIDER_1_NAMES": "a.example,b.example",
+            "HTTPDNSD_PROVIDER_3_TYPE": "doh", "HTTPDNSD_PROVIDER_3_URL": "https://192.0.2.2/dns-query",
+            "HTTPDNSD_2_PROVIDER": "doh", "HTTPDNSD_2_URL": "https://192.0.2.1/dns-query",
+            "HTTPDNSD_PROVIDER_3_DAILY_LIMIT": "7", "HTTPDNSD_CACHE_DISK_PATH": "/var/lib/httpdnsd/cache.sqlite",
+            "HTTPDNSD_LOCALDNS_SERVERS": "192.0.2.53,192.0.2.54", "HTTPDNSD_ACCOUNT_1_ID": "9",
+            "HTTPDNSD_LIMITS_MISSES_PER_SECOND": "50", "HTTPDNSD_CACHE_STALE_MAX": "1h",
+        ]).configuration
+        #expect(configuration.providers.map(\.names.count) == [2, 0, 0] && configuration.providers[2].dailyLimit == 7)
+        #expect(configuration.cache.disk.path == "/var/lib/httpdnsd/cache.sqlite")
+        #expect(configuration.localDNS.servers.written.map(\.description) == ["192.0.2.53:53", "192.0.2.54:53"])
+        #expect(configuration.accounts.map(\.id) == ["9"])
+        let auto = try loaded([
+            "HTTPDNSD_PROVIDER": "doh", "HTTPDNSD_URL": "https://192.0.2.1/dns-query",
+            "HTTPDNSD_LOCALDNS_SERVERS": "auto",
+        ])
+        #expect(auto.configuration.localDNS.servers == .auto)
+    }
+
+    @Test(arguments: [
+        (
+            ["HTTPDNSD_LISTEN": "127.0.0.1:53", "HTTPDNSD_LISTEN_ADDRESSES": "127.0.0.1:54"],
+            "HTTPDNSD_LISTEN are for one key"
+        ),
+        (["HTTPDNSD_PROVIDER_4_TYPE": "doh"], "for an entry after a gap"),
+        (["HTTPDNSD_CACHE_DISK_PAHT": "/a"], "did you mean HTTPDNSD_CACHE_DISK_PATH?"),
+        (["HTTPDNSD_PROVIDER_0_TYPE": "doh"], "is set, but not read"),
+        (["HTTPDNSD_LIMITS_MISSES_PER_SECOND": "many"], "limits.misses_per_second"),
+    ])
+    func `a variable that no key can take is refused, with the nearest`(environment: [String: String], text: String)
+        throws
+    {
+        let all = try errors(
+            Self.text("container.toml"),
+            environment: environment.merging(["HTTPDNSD_PROVIDER": "doh", "HTTPDNSD_URL": "https://192.0.2.1/"]) { $1 })
+        #expect(all.contains { $0.contains(text) }, "\(all)")
+    }
+
+    @Test func `a file that reads no such variable is changed by none`() throws {
+        let configuration = try accepted(minimal, environment: ["HTTPDNSD_CACHE_DISK_PATH": "/a"]).configuration
+        #expect(try configuration == accepted(minimal).configuration)
+    }
+
     @Test func `a misspelt variable of the container is an error that names the nearest`() throws {
         for (misspelt, name) in [("LOCAL_DNS", "LOCALDNS"), ("2_PROVIDR", "2_PROVIDER"), ("DAILYLIMIT", "DAILY_LIMIT")]
         {
@@ -137,7 +182,9 @@ import Testing
 
     @Test func `a container without any variable says which is needed`() throws {
         let all = errors(try Self.text("container.toml"), environment: [:])
-        #expect(all.count == 1 && all.first?.contains("its type is ${HTTPDNSD_PROVIDER:-}") == true, "\(all)")
+        #expect(
+            all.count == 1 && all.first?.contains("set the environment variable HTTPDNSD_PROVIDER to its type") == true,
+            "\(all)")
     }
 
     @Test func `in compose.yaml the namespace is httpdnsd's, and the application waits for it`() throws {

@@ -10,12 +10,12 @@ struct DiagnosisTests {
     private static let bad = Check(subject: "bad", well: "") { _ in [finding] }
     private static let unknown = Check(subject: "secrets", well: "") { _ in nil }
 
-    @Test func `every check has a line, and a finding another one for what mends it`() throws {
+    @Test func `the first line counts, findings come first, and each has a line for what mends it`() throws {
         let diagnosis = try Diagnosis(Patient().examination, [Self.good, Self.bad, Self.unknown])
         #expect(
             diagnosis.text.split(separator: "\n") == [
-                "ok  good     all is well", "!   bad      the port is held by\\x1b[31m dnsmasq",
-                "               stop it", "-   unknown  what only the server can say: secrets",
+                "1 problem", "!   bad      the port is held by\\x1b[31m dnsmasq", "               stop it",
+                "ok  good     all is well", "-   unknown  what cannot be said now: secrets",
             ])
         #expect(!diagnosis.isWell)
     }
@@ -25,13 +25,23 @@ struct DiagnosisTests {
             [Finding("a.b", .warning, "a reserve is missing", mend: "c")]
         }
         let diagnosis = try Diagnosis(Patient().examination, [Self.good, warned])
-        #expect(diagnosis.text.contains("~   warned  a reserve is missing\n"))
+        #expect(diagnosis.text.hasPrefix("1 warning\n~   warned  a reserve is missing\n"))
         #expect(!diagnosis.isWell)
+    }
+
+    @Test func `problems come before warnings, and both are counted`() throws {
+        let both = Check(subject: "both", well: "") { _ in
+            [Finding("a.b", .warning, "a reserve is missing", mend: "c"), Self.finding]
+        }
+        let lines = try Diagnosis(Patient().examination, [both, Self.bad]).text.split(separator: "\n")
+        #expect(lines.first == "2 problems, 1 warning")
+        #expect(lines.dropFirst().map { $0.first } == ["!", "!", " ", "~", " "])
+        #expect(try Diagnosis(Patient().examination, [Self.good]).text.hasPrefix("all is well\nok  good"))
     }
 
     @Test func `a remedy of several findings is shown once`() throws {
         let twice = Check(subject: "twice", well: "") { _ in [Self.finding, Self.finding] }
-        #expect(try Diagnosis(Patient().examination, [twice]).text.split(separator: "\n").count == 3)
+        #expect(try Diagnosis(Patient().examination, [twice]).text.split(separator: "\n").count == 4)
     }
 
     @Test func `what cannot be known is no finding`() throws {

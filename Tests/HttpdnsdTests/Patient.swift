@@ -42,6 +42,7 @@ struct Patient {
         let file = try directory.write(configuration, to: "httpdnsd.toml")
         let loaded = try Configuration.load(path: file, Variables(process: [:], file: nil))
         examination = Examination(loaded, file: file, files: MachineFiles(root: directory.path))
+        examination.hasRoute = { _ in true }
         examination.status = status.map { .success($0) } ?? .failure(ControlError(status: nil, text: "nothing there"))
     }
 

@@ -59,8 +59,11 @@ struct PolicyKeeperTests {
         func settings(trusting trusted: [Int] = [0], disk: String = "") throws -> Configuration {
             let list = trusted.map { "\"\(keys[$0].publicKey)\"" }.joined(separator: ", ")
             let text = Patient.configuration.replacing("path = \"\"", with: "path = \"\(disk)\"")
-            return try Configuration.parse(text: text + "[policy]\nurl = \"\(file)\"\npublic_key = [\(list)]\n")
-                .configuration
+            // Else a policy is stored beside the socket.
+            return try Configuration.parse(
+                text: text + "[control]\nsocket = \"\"\n[policy]\nurl = \"\(file)\"\npublic_key = [\(list)]\n"
+            )
+            .configuration
         }
 
         func keeper(_ settings: Configuration) -> PolicyKeeper {

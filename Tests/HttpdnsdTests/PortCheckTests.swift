@@ -1,6 +1,8 @@
 import Admin
 import Configuration
+import Foundation
 import Platform
+import TestSupport
 import Testing
 
 @testable import httpdnsd
@@ -87,6 +89,53 @@ struct PortCheckTests {
         #expect(patient.keys(.control) == ["control.silent"])
         patient.examination.unanswered = patient.examination.served
         #expect(patient.keys(.control) == nil)
+    }
+
+    @Test func `a server started at a terminal that keeps the service from its port is named`() throws {
+        let patient = try patient("httpdnsd", isSilent: false)
+        try FileManager.default.createDirectory(
+            atPath: patient.directory.path + "/run/systemd/system", withIntermediateDirectories: true)
+        for (group, key) in [
+            ("0::/user.slice\n", "port.second"), ("0::/system.slice/httpdnsd.service\n", "control.silent"),
+        ] {
+            try patient.directory.write(group, to: "proc/77/cgroup")
+            #expect(patient.keys(.control) == [key])
+        }
+    }
+
+    @Test func `a port of the file alone is not missed where the server says that it listens elsewhere`() throws {
+        var status = StatusReport()
+        for (listen, found) in [(["127.0.0.1:5454"], ["127.0.0.1:5454"]), ([], ["127.0.0.1:53"])] {
+            status.listen = listen
+            var patient = try Patient(status: status)
+            patient.examination.unanswered = patient.examination.served
+            let findings = try #require(Check.port.findings(patient.examination))
+            #expect(findings.map(\.sentence) == found.map { "nothing listens on \($0)" })
+        }
+    }
+
+    @Test func `a remedy names the configuration that doctor was given`() throws {
+        let patient = try Patient()
+        #expect(patient.examination.command("check") == "`httpdnsd check --config \(patient.examination.file)`")
+        #expect(Examination.command("check", of: ConfigurationFile.defaultPath) == "`httpdnsd check`")
+    }
+
+    /// What is found where the server that runs says this of its file.
+    private func reload(_ errors: [String], restartMends: Bool = false, last: [String] = []) throws -> [String]? {
+        var (status, report) = (StatusReport(), ReloadReport())
+        status.reloadErrors = last
+        (report.errors, report.isMendedByRestart) = (errors, restartMends)
+        var patient = try Patient(status: status)
+        patient.examination.reader = RunningReader(report)
+        return patient.keys(.reload)
+    }
+
+    @Test func `a file that the server cannot take is found before a restart fails at it`() throws {
+        #expect(try reload([]) == [])
+        #expect(try reload(["a.toml: cannot be read"]) == ["start.refused"])
+        #expect(try reload(["a.toml: needs a variable"], restartMends: true) == ["reload.refused"])
+        #expect(try reload([], last: ["a.toml: a mistake"]) == ["reload.refused"])
+        #expect(try Patient(status: StatusReport()).keys(.reload) == nil)
     }
 
     @Test func `a control socket that is not there is no question of rights`() throws {

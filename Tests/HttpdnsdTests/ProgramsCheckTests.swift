@@ -57,6 +57,8 @@ struct ProgramsCheckTests {
         let finding = try #require(Check.programs.findings(patient.examination)?.first)
         #expect(finding.key == "resolver.elsewhere")
         #expect(
-            finding.remedy == "listen.addresses with port 53, which programs ask alone; then `httpdnsd resolver on`")
+            finding.remedy
+                == "listen.addresses with port 53, which programs ask alone; then `httpdnsd resolver on --config \(patient.examination.file)`"
+        )
     }
 }

@@ -1,11 +1,12 @@
 import Admin
+import Platform
 import Testing
 
 @testable import httpdnsd
 
 struct SourcesCheckTests {
     private static let checks: [Check] = [
-        .httpdnsSwitch, .providers, .localDNS, .loop, .forgeries, .network, .clock, .diskCache,
+        .route, .httpdnsSwitch, .providers, .localDNS, .loop, .forgeries, .network, .clock, .diskCache,
     ]
 
     private static var well: StatusReport {
@@ -30,7 +31,9 @@ struct SourcesCheckTests {
 
     @Test func `of a server that does not run nothing is claimed`() throws {
         let patient = try Patient()
-        for check in Self.checks { #expect(patient.keys(check) == nil, "\(check.subject)") }
+        for check in Self.checks where check.subject != "route" {
+            #expect(patient.keys(check) == nil, "\(check.subject)")
+        }
     }
 
     @Test func `the page gets what the status shows of all of them`() {
@@ -95,6 +98,74 @@ struct SourcesCheckTests {
         #expect(try Patient([:], text).keys(.transport) == found)
     }
 
+    private func provider(
+        _ error: String, _ change: (inout Patient) -> Void = { _ in }
+    ) throws -> (key: String, text: String) {
+        var status = Self.well
+        (status.providers[0].addresses[0].state, status.providers[0].addresses[0].lastError) = (.inBackoff, error)
+        var patient = try Patient(status: status)
+        change(&patient)
+        let finding = try #require(Check.providers.findings(patient.examination)?.first)
+        return (finding.key, "\(finding.sentence) \(finding.remedy)")
+    }
+
+    @Test func `a provider that answers with an error is not called one that a firewall keeps away`() throws {
+        let (key, text) = try provider("HTTP 503")
+        #expect(key == "provider.failing" && text.contains("HTTP 503") && !text.contains("firewall"), "\(text)")
+    }
+
+    @Test func `a provider over a family that this machine lacks is found, with the family that it needs`() throws {
+        let (key, text) = try provider("connect: Network is unreachable") { patient in
+            // Of IPv6 alone: LocalDNS is reached.
+            patient.examination.status = patient.examination.status.map { status in
+                status.map {
+                    var status = $0
+                    status.localDNS = [.init(address: "[2001:db8::53]:53", state: .used, retry: nil)]
+                    return status
+                }
+            }
+            patient.examination.hasRoute = { $0.family == .ipv6 }
+        }
+        #expect(key == "provider.unrouted" && text.contains("an IPv6 address of the service"), "\(text)")
+    }
+
+    @Test func `a machine without any route has one finding, and no provider is blamed`() throws {
+        var status = Self.well
+        (status.providers[0].addresses[0].state, status.localDNS[0].state) = (.inBackoff, .inBackoff)
+        var patient = try Patient(status: status)
+        patient.examination.hasRoute = { _ in false }
+        #expect(patient.keys(.route) == ["network.none"])
+        #expect(patient.keys(.providers) == nil && patient.keys(.localDNS) == nil)
+    }
+
+    @Test func `where authorities cannot be read, no certificate is blamed`() throws {
+        var status = Self.well
+        (status.providers[0].name, status.providers[0].addresses[0].state) = ("aliyun", .inBackoff)
+        status.providers[0].addresses[0].lastError = "the certificate has no issuer that is known"
+        let text = Patient.configuration.replacing(
+            "http://127.0.0.1:9\"", with: "https://192.0.2.1\"\nca_file = \"/nowhere\"")
+        #expect(try Patient([:], text, status: status).keys(.providers) == [])
+        #expect(try Patient([:], text).keys(.authorities) == ["authorities.missing"])
+    }
+
+    @Test func `a provider that has not answered doctor's question is found, with or without a server`() throws {
+        for status in [Self.well, nil] {
+            var patient = try Patient(status: status)
+            patient.examination.questions = ["aliyun": "connect: Connection refused"]
+            #expect(patient.keys(.providers) == ["provider.unreachable"])
+            patient.examination.questions = ["aliyun": nil]
+            #expect(patient.keys(.providers) == [])
+        }
+    }
+
+    @Test func `what the server has seen of a provider is said once`() throws {
+        var status = Self.well
+        (status.providers[0].name, status.providers[0].state) = ("aliyun", .refused)
+        var patient = try Patient(status: status)
+        patient.examination.questions = ["aliyun": "refused"]
+        #expect(patient.keys(.providers) == ["provider.refused"])
+    }
+
     @Test func `one address of a provider that answers is enough`() throws {
         let found = try keys { status in
             var dead = status.providers[0].addresses[0]
@@ -150,6 +221,10 @@ struct SourcesCheckTests {
         (
             "/var/lib/httpdnsd/cache.sqlite is not a cache of this program, and left as it is",
             "cache.disk.path with a path where nothing else is"
+        ),
+        (
+            "make /srv/cache: Read-only file system",
+            "ReadWritePaths= with its folder in the unit (`systemctl edit httpdnsd`), or cache.disk.path below /var/lib/httpdnsd"
         ),
         ("No space left on device", "make room on its file system, or set cache.disk.path"),
         ("database or disk is full", "make room on its file system, or set cache.disk.path"),

@@ -30,6 +30,9 @@ struct ControlAPI: RequestHandler {
                 return ControlResponse(target.badAddresses)
             case ("POST", "/v1/badips/add"): return try await reportBad(request)
             case ("POST", "/v1/badips/remove"): return try await forgetBad(request)
+            case ("GET", "/v1/reload"):
+                try request.allow(parameters: [])
+                return ControlResponse(await target.tryReload())
             case ("POST", "/v1/reload"):
                 _ = try request.members([:])
                 let report = await target.reload()

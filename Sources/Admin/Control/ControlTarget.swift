@@ -51,6 +51,9 @@ package protocol ControlTarget: AnyObject, Sendable {
     /// - Returns: nil when the server ends already, or the other process cannot be reached: then it goes on.
     func handOver() async -> HandoverReport?
 
+    /// What `reload` would say; nothing changes.
+    func tryReload() async -> ReloadReport
+
     /// Reloads the configuration.
     func reload() async -> ReloadReport
 }

@@ -19,17 +19,17 @@ enum Metrics {
             $0.sample(["version": status.version], 1)
         }
         writer.family(
-            "start_time_seconds", .gauge, "When the process started, in seconds since 1970.", unit: "seconds",
+            "process_start_time_seconds", .gauge, "When the process started, in seconds since 1970.", unit: "seconds",
             value: traffic.process.started)
         writer.family(
-            "cpu_seconds", .counter, "Processor time of the process, user and system.", unit: "seconds",
+            "process_cpu_seconds", .counter, "Processor time of the process, user and system.", unit: "seconds",
             value: traffic.process.processorTime)
         writer.family(
-            "resident_memory_bytes", .gauge, "Resident memory of the process.", unit: "bytes",
+            "process_resident_memory_bytes", .gauge, "Resident memory of the process.", unit: "bytes",
             value: Double(traffic.process.residentBytes))
-        writer.family("open_descriptors", .gauge, "Open descriptors.", value: Double(traffic.process.descriptors))
+        writer.family("process_open_fds", .gauge, "Open descriptors.", value: Double(traffic.process.descriptors))
         writer.family(
-            "descriptor_limit", .gauge, "How many descriptors may be open.",
+            "process_max_fds", .gauge, "How many descriptors may be open.",
             value: Double(traffic.process.descriptorLimit))
         writer.family("reloads", .counter, "Successful reloads of the configuration.", value: Double(status.reloads))
         writer.family(
@@ -38,10 +38,12 @@ enum Metrics {
         writer.family(
             "signed_policy_serial", .gauge, "The serial of the signed policy in force; 0: none.",
             value: Double(status.policy.serialInForce))
-        writer.family(
-            "signed_policy_fetch_age_seconds", .gauge,
-            "Seconds since the signed policy was last fetched, changed or not; -1: not yet.", unit: "seconds",
-            value: Double(status.policy.fetchAge ?? -1))
+        if !status.policy.url.isEmpty {
+            writer.family(
+                "signed_policy_fetch_age_seconds", .gauge,
+                "Seconds since the signed policy was last fetched, changed or not; -1: not yet.", unit: "seconds",
+                value: Double(status.policy.fetchAge ?? -1))
+        }
         writer.family(
             "httpdns_enabled", .gauge, "1 while HTTPDNS is in use, 0 after `switch off`.", value: status.isOn ? 1 : 0)
         writer.family(
@@ -246,7 +248,7 @@ enum Metrics {
             samples.sample(["result": "failed"], encrypted.failed)
         }
         writer.family(
-            "certificate_expiry_seconds", .gauge,
+            "certificate_expiry_timestamp_seconds", .gauge,
             "When the certificate in use expires, in seconds since 1970; 0: none is in use.", unit: "seconds",
             value: Double(encrypted.expiresAt))
         writer.family(

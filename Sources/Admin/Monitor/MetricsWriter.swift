@@ -21,13 +21,14 @@ struct MetricsWriter {
     /// Writes a family; one without samples is left out.
     ///
     /// - Parameters:
-    ///   - name: without prefix and without the `_total` of a counter; ends in `unit`.
+    ///   - name: without prefix and without the `_total` of a counter; ends in `unit`. One that begins with `process_` is what
+    ///     programs of all kinds have under this name, and gets no prefix.
     ///   - help: one sentence.
     ///   - unit: a base unit of Prometheus, such as `seconds` or `bytes`.
     mutating func family(
         _ name: String, _ kind: Kind, _ help: String, unit: String? = nil, _ write: (inout Samples) -> Void
     ) {
-        let full = "httpdnsd_\(name)"
+        let full = name.hasPrefix("process_") ? name : "httpdnsd_\(name)"
         var samples = Samples(name: kind == .counter ? full + "_total" : full)
         write(&samples)
         guard !samples.text.isEmpty else { return }

@@ -7,6 +7,8 @@ package struct ReloadReport: JSONRecord {
     package var warnings: [String] = []
     /// Keys that have changed but take effect at the next start only.
     package var restartNeeded: [String] = []
+    /// Whether a restart takes what was refused: the cause is what the process has from its start alone, as its environment.
+    package var isMendedByRestart = false
     package var generation = 0
 
     package init() {}
@@ -16,6 +18,7 @@ package struct ReloadReport: JSONRecord {
         case "errors": errors = try reader.strings()
         case "warnings": warnings = try reader.strings()
         case "restart_needed": restartNeeded = try reader.strings()
+        case "restart_mends": isMendedByRestart = try reader.boolean()
         case "generation": generation = try reader.int()
         default: break
         }
@@ -25,6 +28,7 @@ package struct ReloadReport: JSONRecord {
         writer.member("errors", strings: errors)
         writer.member("warnings", strings: warnings)
         writer.member("restart_needed", strings: restartNeeded)
+        writer.member("restart_mends", isMendedByRestart)
         writer.member("generation", generation)
     }
 }

@@ -11,6 +11,12 @@ extension StatusReport {
                 "config",
                 "\(configuration), reloaded \(counted(reloads, "time")), generation \(generation)",
             ],
+        ]
+        if let error = reloadErrors.first {
+            let more = reloadErrors.count > 1 ? " and \(counted(reloadErrors.count - 1, "mistake")) more" : ""
+            rows.append(["", "NOT TAKEN at the last reload, the one before is in force: \(error)\(more)"])
+        }
+        rows += [
             [
                 "listen",
                 listen.map {
@@ -22,7 +28,7 @@ extension StatusReport {
                 "switch",
                 policy.switchesOff
                     ? "OFF by the signed policy: names go to LocalDNS"
-                    : isOn ? "on, mode \(mode)" : Self.off(isStored: !cache.file.isEmpty),
+                    : isOn ? "on, mode \(mode)" : "OFF: names go to LocalDNS, until it is switched on",
             ],
         ]
         if !policy.url.isEmpty { rows += policy.rows }
@@ -103,11 +109,6 @@ extension StatusReport {
         }
         rows += forged.map { ["", "  " + $0.text] }
         return Self.lines(rows)
-    }
-
-    /// The switch outlasts a restart where it is stored on disk.
-    private static func off(isStored: Bool) -> String {
-        "OFF: names go to LocalDNS, until it is switched on" + (isStored ? "" : " or restarted")
     }
 
     /// The lines of a table, its columns two spaces apart; the last one is not padded. Control characters, which texts
@@ -201,7 +202,7 @@ extension StatusReport.Address {
         text += "\(counted(requests, "request")), \(counted(failures, "failure"))"
         if let responseMilliseconds { text += ", replies in \(responseMilliseconds) ms" }
         if let pace { text += ", \(pace) at once: it says \"not so fast\"" }
-        if let lastError { text += ", the last \(StatusReport.duration(lastErrorAge ?? 0)) ago: \(lastError)" }
+        if let lastError { text += "; last failure \(StatusReport.duration(lastErrorAge ?? 0)) ago: \(lastError)" }
         return text
     }
 }
@@ -222,16 +223,35 @@ extension CacheReport {
     /// A line for each answer.
     package var listText: String {
         guard !entries.isEmpty else { return "" }
-        let head = ["NAME", "TYPE", "LEFT", "AGE", "SOURCE", "ADDRESSES"]
-        return StatusReport.lines(
-            [head]
-                + entries.map { entry in
-                    [
-                        entry.name, entry.type + (entry.isSigned ? "+" : ""), entry.leftText,
-                        "\(entry.age)", entry.sourceText,
-                        entry.addresses.isEmpty ? entry.status : entry.addresses.joined(separator: " "),
-                    ]
-                })
+        var rows = [["NAME", "TYPE", "LEFT", "AGE", "SOURCE", "ADDRESSES"]]
+        for entry in entries {
+            let isLong = entry.name.utf8.count > Self.nameWidth
+            if isLong { rows.append([entry.name]) }
+            rows.append([
+                isLong ? "" : entry.name, entry.type + (entry.isSigned ? "+" : ""), entry.leftText, "\(entry.age)",
+                entry.sourceText,
+            ])
+            let words = entry.addresses.isEmpty ? [entry.isAnswer ? "-" : entry.status] : entry.addresses
+            rows[rows.count - 1].append(words.joined(separator: " "))
+        }
+        return StatusReport.lines(rows).split(separator: "\n").map(Self.wrapped).joined(separator: "\n")
+    }
+
+    /// The longest name that shares a line with its answer.
+    private static let nameWidth = 24
+    /// The columns of a terminal.
+    private static let width = 80
+
+    /// A line whose last words, addresses, go to lines of their own where the terminal ends.
+    private static func wrapped(_ line: Substring) -> String {
+        var (lines, rest) = ([String](), String(line))
+        while rest.count > width, let end = rest.prefix(width + 1).lastIndex(of: " "), end > rest.startIndex,
+            rest[..<end].contains(where: { $0 != " " })
+        {
+            lines.append(String(rest[..<end].reversed().drop { $0 == " " }.reversed()))
+            rest = "      " + rest[end...].drop { $0 == " " }
+        }
+        return (lines + [rest]).joined(separator: "\n")
     }
 
     /// A head line for each answer, and its records.

@@ -8,6 +8,8 @@ package struct StatusReport: JSONRecord {
     package var uptime = 0
     /// Path of the configuration file.
     package var configuration = ""
+    /// Why the last reload was refused; empty when it was not.
+    package var reloadErrors: [String] = []
     /// The number of successful reloads.
     package var reloads = 0
     /// The generation of the policy; raised whenever questions must be decided again.
@@ -90,6 +92,7 @@ package struct StatusReport: JSONRecord {
         case "uptime_seconds": uptime = try reader.int()
         case "config": configuration = try reader.string()
         case "reloads": reloads = try reader.int()
+        case "reload_errors": reloadErrors = try reader.strings()
         case "generation": generation = try reader.int()
         case "switch": isOn = try reader.string() == "on"
         case "mode": mode = try reader.string()
@@ -136,6 +139,7 @@ package struct StatusReport: JSONRecord {
         writer.member("uptime_seconds", uptime)
         writer.member("config", configuration)
         writer.member("reloads", reloads)
+        writer.member("reload_errors", strings: reloadErrors)
         writer.member("generation", generation)
         writer.member("switch", isOn ? "on" : "off")
         writer.member("mode", mode)

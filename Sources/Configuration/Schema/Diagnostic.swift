@@ -10,6 +10,8 @@ package struct Diagnostic: Hashable, Sendable {
     package var key: String?
     /// What is wrong and what would be right.
     package var message: String
+    /// Whether the cause is what a process has from its start alone: another process of the service may have no such problem.
+    package var isOfTheStart = false
 
     package init(file: String, line: Int? = nil, column: Int? = nil, key: String? = nil, message: String) {
         self.file = file

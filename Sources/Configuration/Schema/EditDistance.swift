@@ -22,7 +22,7 @@ func editDistance(_ left: String, _ right: String) -> Int {
 }
 
 /// The candidate that `text` was probably meant to be: the nearest one, if at most a third of it differs.
-func nearest(to text: String, among candidates: [String]) -> String? {
+package func nearest(to text: String, among candidates: [String]) -> String? {
     guard text.utf8.count <= 64 else { return nil }
     let ranked = candidates.map { (text: $0, distance: editDistance(text, $0)) }
     guard let best = ranked.min(by: { $0.distance < $1.distance }) else { return nil }

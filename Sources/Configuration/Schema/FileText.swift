@@ -4,6 +4,8 @@ import Platform
 /// Why a file could not be read, as the end of a sentence: `cannot be read: No such file or directory`.
 package struct FileProblem: Error {
     package let text: String
+    /// Whether this process has no right to read it.
+    var isDenied = false
 }
 
 /// The bytes of a whole text file.
@@ -19,10 +21,21 @@ func wholeFile(
         content = try readText(path, limit: limit + 1)
     } catch {
         if error.code == ENOENT, let replacement { return replacement }
-        throw FileProblem(text: "cannot be read: \(error.reason)")
+        let isDenied = error.code == EACCES
+        throw FileProblem(
+            text: "cannot be read: \(error.reason)\(isDenied ? rights(of: path) : "")", isDenied: isDenied)
     }
     guard content.count <= limit else { throw FileProblem(text: "is larger than \(SizeText.write(limit))") }
     return content
+}
+
+/// The rights on a file that this process may not read: ` (mode 0600, of user 0, and this is user 65534)`; empty where a folder
+/// above denies that too.
+private func rights(of path: String) -> String {
+    var state = stat()
+    guard unsafe stat(path, &state) == 0 else { return " (a folder above it is closed to user \(geteuid()))" }
+    let mode = String(state.st_mode & 0o7777, radix: 8)
+    return " (mode 0\(mode), of user \(state.st_uid), and this is user \(geteuid()))"
 }
 
 /// Whether this process may list the directory `path`.

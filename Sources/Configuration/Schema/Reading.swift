@@ -50,9 +50,11 @@ final class Reading {
     /// Notes an entry of an array of tables in which every value was left out.
     func noteLeftOut(entry path: SettingPath) { leftOutEntries.append(path) }
 
-    func fail(_ path: SettingPath, _ message: String) {
+    func fail(_ path: SettingPath, _ message: String, isOfTheStart: Bool = false) {
         refused.insert(path)
-        errors.append(diagnostic(path, message))
+        var error = diagnostic(path, message)
+        error.isOfTheStart = isOfTheStart
+        errors.append(error)
     }
 
     func warn(_ path: SettingPath, _ message: String) { warnings.append(diagnostic(path, message)) }
@@ -78,7 +80,8 @@ final class Reading {
         if case .entry(let number)? = path.parts.last, let line = path.parent.flatMap({ lines[$0]?[number - 1] }) {
             return line
         }
-        return document.nearest(to: path)?.line
+        // What a variable has set stands in no line.
+        return document.nearest(to: path).flatMap { $0.line > 0 ? $0.line : nil }
     }
 
     private func diagnostic(_ path: SettingPath, _ message: String) -> Diagnostic {
@@ -148,7 +151,7 @@ final class Reading {
         do throws(ValueProblem) {
             return try WrittenText(written, environment: environment)
         } catch {
-            fail(path, error.text)
+            fail(path, error.text, isOfTheStart: error.isOfTheStart)
             return nil
         }
     }

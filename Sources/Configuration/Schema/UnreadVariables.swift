@@ -8,17 +8,24 @@ struct UnreadVariables {
     /// Sorted by name.
     let messages: [String]
 
+    /// Those that a file reads itself.
+    static func read(by document: TOMLNode) -> Set<String> { Set(document.variables.filter { $0.hasPrefix(prefix) }) }
+
     init(_ document: TOMLNode, environment: [String: String]) {
-        let read = Set(document.variables.filter { $0.hasPrefix(Self.prefix) })
+        let read = Self.read(by: document)
         guard !read.isEmpty else {
             messages = []
             return
         }
+        // What the file has goes before what its rule makes of its keys.
         let endings = read.sorted().map { String($0.dropFirst(Self.prefix.count)) }
         messages = environment.filter { !$0.value.isEmpty && !read.contains($0.key) && Self.isMeant($0.key) }
             .keys.sorted().map { name in
                 // Without what all have in common, which would make any of them near.
-                let near = nearest(to: String(name.dropFirst(Self.prefix.count)), among: endings)
+                let word = String(name.dropFirst(Self.prefix.count))
+                let near =
+                    nearest(to: word, among: endings)
+                    ?? nearest(to: word, among: EnvironmentKeys.names.map { String($0.dropFirst(Self.prefix.count)) })
                 let hint = near.map { "did you mean \(Self.prefix)\($0)?" } ?? "unset it, or read it in this file"
                 return "the environment variable \(name) is set, but not read by this file; \(hint)"
             }
@@ -35,7 +42,7 @@ struct UnreadVariables {
 
 extension TOMLNode {
     /// The variables in all its texts.
-    fileprivate var variables: [String] {
+    var variables: [String] {
         switch value {
         case .string(let text): WrittenText.variables(in: text)
         case .array(let nodes): nodes.flatMap(\.variables)

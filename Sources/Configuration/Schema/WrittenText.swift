@@ -30,7 +30,8 @@ struct WrittenText {
                     value += found
                 } else {
                     throw ValueProblem(
-                        "needs the environment variable \(name), which is not set; set it or write ${\(name):-default}")
+                        "needs the environment variable \(name), which is not set; set it (for the service in \(Variables.packagedFile), then `systemctl restart httpdnsd`), or write ${\(name):-default}",
+                        isOfTheStart: true)
                 }
             }
         }

@@ -28,6 +28,12 @@ package struct Variables: Sendable {
         }
     }
 
+    /// Where systemd puts the copy of a file that it has read for this process (`LoadCredential=` with the file's name).
+    func credential(for path: String) -> String? {
+        guard let folder = process[Self.credentials], let name = path.split(separator: "/").last else { return nil }
+        return "\(folder)/\(name)"
+    }
+
     /// The same with what the packaged service has and this process has not, if it may read that: for a command at a
     /// terminal, which shall see the configuration as the service does.
     ///

@@ -47,7 +47,7 @@ struct TOMLNode {
     }
 }
 
-/// A table of a TOML text: its pairs in the order of the file. Only the reader changes it.
+/// A table of a TOML text: its pairs in the order of the file. Only the reader and `EnvironmentKeys` change it.
 final class TOMLTable {
     /// How a table came to be: it says what may be added to it later.
     enum Origin: Equatable {
@@ -77,6 +77,11 @@ final class TOMLTable {
         guard self[key] == nil else { return nil }
         places[Array(key.utf8)] = pairs.count
         return pairs.append((key, node))
+    }
+
+    /// Sets a key, whatever it has.
+    func put(_ key: String, _ node: TOMLNode) {
+        if let place = places[Array(key.utf8)] { pairs[place].node = node } else { _ = add(key, node) }
     }
 
     /// The table of a key, made if there is none.

@@ -50,6 +50,15 @@ extension SocketAddress {
         address.port = 0
         return unsafe address.withSockaddr { unsafe bind(probe.number, $0, $1) } == 0 || errno != EADDRNOTAVAIL
     }
+
+    /// Whether this machine has a route to the address. Nothing is sent.
+    package var isRouted: Bool {
+        let number = socket(family == .ipv4 ? AF_INET : AF_INET6, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard number >= 0 else { return errno != EAFNOSUPPORT }
+        let probe = Descriptor(owning: number)
+        return unsafe withSockaddr { unsafe connect(probe.number, $0, $1) } == 0
+            || ![ENETUNREACH, EHOSTUNREACH, EADDRNOTAVAIL, ENETDOWN].contains(errno)
+    }
 }
 
 /// Binds a socket; the error thrown has advice for the user.

@@ -372,7 +372,10 @@ package final class HTTPTransfers: HTTPTransferOwner {
     private func timeOut(_ transfer: HTTPTransfer) {
         let failure: UpstreamFailure =
             if transfer.index == nil {
-                .overloaded("\(active.count) requests are under way to \(origin.addressText)")
+                .overloaded(
+                    active.isEmpty
+                        ? "not sent in time: there was no connection to \(origin.addressText)"
+                        : "not sent in time: \(active.count) requests were under way to \(origin.addressText)")
             } else {
                 replies == transfer.repliesBefore ? .timeout : .slow
             }

@@ -135,7 +135,7 @@ package struct LocalDNSServers: Sendable {
             }
             guard others.isEmpty else { return others }
             if path == systemdResolved { hasSystemdList = !servers.isEmpty }
-            findings.append("\(path): \(servers.isEmpty ? "no usable server" : "only this server itself")")
+            findings.append("\(path): \(servers.isEmpty ? "no usable server" : LocalDNSServersError.ownAlone)")
         }
         throw LocalDNSServersError(findings: findings)
     }
@@ -156,6 +156,11 @@ package struct LocalDNSServers: Sendable {
 package struct LocalDNSServersError: Error, CustomStringConvertible {
     /// What was found in each file.
     let findings: [String]
+
+    static let ownAlone = "only this server itself"
+
+    /// Whether a file names this server alone: that does not change with the network.
+    package var isOfOurOwn: Bool { findings.contains { $0.hasSuffix(Self.ownAlone) } }
 
     /// One line, with the setting to add.
     package var description: String {

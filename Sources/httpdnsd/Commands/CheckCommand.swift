@@ -1,3 +1,4 @@
+import Admin
 import ArgumentParser
 import Configuration
 import HTTPDNS
@@ -9,20 +10,26 @@ struct CheckCommand: ParsableCommand {
         commandName: "check",
         abstract: "Checks the configuration and shows what it means.",
         discussion: """
-            Exit status: 0 when `serve` would serve, with warnings of what will not work; 78 when the configuration has a \
-            mistake.
+            Where a server runs with this file, it is asked whether it could take the file too: it may not read all that \
+            root may. Exit status: 0 when `serve` would serve, with warnings of what will not work; 78 when the \
+            configuration has a mistake, or the server that runs can read less of it.
             """)
 
     @OptionGroup var file: ConfigurationFile
+
+    @Flag(help: "Ask each provider for one name, and warn of those that do not answer.")
+    var ask = false
 
     @Flag(help: "Print one JSON object, errors and warnings in it.")
     var json = false
 
     func run() throws {
         let source = file.sourceOfService()
-        let loaded: LoadedConfiguration
+        let (loaded, reader): (LoadedConfiguration, RunningReader?)
         do throws(ConfigurationRefusal) {
             loaded = try source.check()
+            reader = RunningReader(of: file.path, at: loaded.configuration.control.socket)
+            if let refusal = reader?.refusal { throw refusal }
         } catch {
             if json {
                 show(
@@ -35,9 +42,23 @@ struct CheckCommand: ParsableCommand {
             throw ExitStatus.configuration.exitCode
         }
         let report = CheckReport(
-            loaded.configuration, file: file.path, warnings: loaded.warnings.map(\.description))
+            loaded.configuration, file: file.path,
+            warnings: loaded.warnings.map(\.description)
+                + (reader?.outdated.map { "the running server does not take this at a reload: \($0)" } ?? [])
+                + (ask ? try silentProviders(loaded.configuration) : []))
         if json { return show(VisibleText(lines: report.json)) }
         for line in report.warningLines { printError("\(line)") }
         show(VisibleText(lines: report.text))
+    }
+
+    /// A warning for each provider that does not answer a question.
+    private func silentProviders(_ settings: Configuration) throws(SystemError) -> [String] {
+        var asked: [(name: String, work: ProviderQuestion.Work)] = []
+        for provider in settings.providers {
+            asked.append((provider.name, try ProviderQuestion.start(provider, settings)))
+        }
+        return asked.compactMap { name, work in
+            ProviderQuestion.outcome(of: work).map { "provider \(name) does not answer: \($0)" }
+        }
     }
 }

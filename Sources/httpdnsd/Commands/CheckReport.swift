@@ -37,7 +37,7 @@ struct CheckReport {
         let routes = Composition.routes(settings, Translation(settings.answers.dns64, found: .none))
         self.warnings =
             warnings + settings.remarks + settings.unreadableCertificateFiles() + examined.warnings
-            + settings.hostsOfLocalDNSAlone(by: routes)
+            + settings.hostsOfLocalDNSAlone(by: routes) + settings.exposures
         examples = settings.exampleNames.prefix(Self.exampleLimit).map { name in
             (name, settings.sources(of: name, by: routes.route(for: name, .a)))
         }
@@ -54,6 +54,16 @@ struct CheckReport {
         where !addresses.isEmpty {
             lines.append((name, "\(Self.list(addresses)) with \(settings.listen.certificate)"))
         }
+        if !settings.listen.httpdns.isEmpty {
+            lines.append(("httpdns", "\(Self.list(settings.listen.httpdns)) in plain http"))
+        }
+        for account in settings.accounts {
+            let names = account.names.isEmpty ? "" : ", for \(Self.brief(account.names))"
+            let limit = account.dailyLimit > 0 ? ", \(account.dailyLimit) names a day" : ""
+            let signs = account.secret == nil ? "requests need no signature" : "requests are signed"
+            lines.append(("account", "\(account.id): \(signs)\(names)\(limit)"))
+        }
+        if let monitor = settings.control.http { lines.append(("monitor", "\(monitor): metrics, health and a page")) }
         for provider in settings.providers {
             let mark = provider.isAuthenticated ? "" : "  (not authenticated: can be forged or replayed on the path)"
             let names = provider.names.isEmpty ? "" : ", for \(Self.brief(provider.names))"
@@ -105,6 +115,14 @@ struct CheckReport {
             }
             writer.member("tls", strings: settings.listen.tls.map(\.description))
             writer.member("https", strings: settings.listen.https.map(\.description))
+            writer.member("httpdns", strings: settings.listen.httpdns.map(\.description))
+            writer.member("accounts", objects: settings.accounts) { account, writer in
+                writer.member("id", account.id)
+                writer.member("signed", account.secret != nil)
+                writer.member("names", strings: account.names.map(\.description))
+                writer.member("daily_limit", account.dailyLimit)
+            }
+            writer.member("monitor", settings.control.http?.description)
             writer.member("allow", strings: settings.listen.allow.map(\.description))
             writer.member("providers", objects: settings.providers) { provider, writer in
                 writer.member("name", provider.name)
@@ -187,6 +205,30 @@ extension Configuration {
         }
         return names
     }
+
+    /// What may be seen or forged by others under this configuration, and what cannot be meant.
+    fileprivate var exposures: [String] {
+        var warnings: [String] = []
+        if let monitor = control.http, monitor.address.isRouted || monitor.address.isWildcard && Self.hasRoutedAddress {
+            warnings.append(
+                "control.http: \(monitor) is reached from the internet unless a firewall is in the way, and shows what names are asked for: write a private address"
+            )
+        }
+        if !providers.isEmpty, providers.allSatisfy({ !$0.isAuthenticated && !$0.isOnThisMachine }) {
+            warnings.append(
+                "every provider is asked over plain http: whoever is on the path can forge its answers: write https:// in its url; for type tencent the type tencent-https"
+            )
+        }
+        for provider in providers where provider.type == .doh && ["", "/"].contains(provider.url.path) {
+            warnings.append(
+                "provider \(provider.name): \(provider.url) has no path, and DNS over HTTPS is mostly at /dns-query: `httpdnsd check --ask` asks there"
+            )
+        }
+        return warnings
+    }
+
+    /// Whether an interface of this machine has an address of the internet.
+    private static var hasRoutedAddress: Bool { interfaceAddresses().contains(where: \.isRouted) }
 
     /// A warning for each provider whose host no other provider can look up (`HostSources`).
     fileprivate func hostsOfLocalDNSAlone(by routes: RoutePolicy) -> [String] {

@@ -12,14 +12,19 @@ struct DoctorCommand: ParsableCommand {
         discussion: """
             Looks at the configuration, the port and the program that holds it, the files by which programs find this \
             server, what the running server says of its sources and of the network, the shared cache, and the machine's \
-            limits. Only reads, but for one value in the shared cache that it removes again, and ends within 6 seconds. As root it sees more. Exit status: 0 when all is well, 1 when \
-            something is found, be it a warning, 78 when the configuration has a mistake.
+            limits, and asks each provider for one name, which is one call there (not with --offline). Only reads, but \
+            for one value in the shared cache that it removes again, and ends within 9 seconds. As root it sees more. \
+            Exit status: 0 when all is well, 1 when something is found, be it a warning, 78 when the configuration has a \
+            mistake.
             """)
 
     /// How long reading the configuration may take.
     private static let patience = Duration.seconds(2)
 
     @OptionGroup var file: ConfigurationFile
+
+    @Flag(help: "Do not ask the providers.")
+    var offline = false
 
     @Flag(help: "Print one JSON object.")
     var json = false
@@ -39,12 +44,12 @@ struct DoctorCommand: ParsableCommand {
             switch reading.value(by: .now + Self.patience) {
             case .success(let loaded):
                 var examination = Examination(loaded, file: file.path)
-                try examination.askServer()
+                try examination.ask(offline: offline)
                 let diagnosis = try Diagnosis(examination)
                 return (diagnosis, diagnosis.isWell ? nil : .no)
-            case .failure(let refusal): return (Diagnosis(refused: refusal.lines), .configuration)
+            case .failure(let refusal): return (Diagnosis(refused: refusal.lines, file: file.path), .configuration)
             case nil:
-                return (Diagnosis(refused: ["\(file.path): cannot be read in time"]), .configuration)
+                return (Diagnosis(refused: ["\(file.path): cannot be read in time"], file: file.path), .configuration)
             }
         } catch {
             printError("\(error)")
@@ -55,12 +60,14 @@ struct DoctorCommand: ParsableCommand {
 
 extension Diagnosis {
     /// That of a configuration that is not taken, without which no other check can be made.
-    fileprivate init(refused lines: [String]) {
+    fileprivate init(refused lines: [String], file: String) {
         self.init([
             (
                 Check.configuration,
                 lines.map {
-                    Finding("config.refused", .error, $0, mend: "correct the line; `httpdnsd check` shows all")
+                    Finding(
+                        "config.refused", .error, $0,
+                        mend: "correct the line; \(Examination.command("check", of: file)) shows all")
                 }
             )
         ])

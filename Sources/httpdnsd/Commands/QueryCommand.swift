@@ -140,7 +140,7 @@ extension QueryCommand {
 
 /// The questions for one name, put to the sources once.
 @Loop
-private final class SingleLookup {
+final class SingleLookup {
     enum Outcome: Sendable {
         /// In the order of the questions.
         case answered([QueryResult])

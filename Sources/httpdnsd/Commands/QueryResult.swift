@@ -35,6 +35,13 @@ struct QueryResult: Sendable {
         return !answer.isNegative(for: question.type)
     }
 
+    /// Why the source has not answered; nil where it has, be it without addresses.
+    var silence: String? {
+        guard case .failure(let failure) = result else { return nil }
+        let text = "\(failure)"
+        return text.contains("empty, for a reason that the service does not give") ? nil : text
+    }
+
     private var status: String {
         switch result {
         case .answer(let answer): isAnswer || answer.responseCode != .noError ? "\(answer.responseCode)" : "NODATA"

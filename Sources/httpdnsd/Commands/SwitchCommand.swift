@@ -9,7 +9,7 @@ struct SwitchCommand: ParsableCommand {
         abstract: "Switches HTTPDNS off or on again in the running server.",
         discussion: """
             While HTTPDNS is off, LocalDNS answers every name that HTTPDNS would have answered; [[forward]] entries stay as \
-            they are. A reload keeps the switch, and so does a restart where there is a cache on disk.
+            they are. A reload keeps the switch, and so does a restart.
             """)
 
     enum State: String, ExpressibleByArgument, CaseIterable {

@@ -53,10 +53,10 @@ struct ConfigurationFile: ParsableArguments {
     /// Reads the file; prints every error of it and leaves with status 78 if it has any.
     func load() throws -> LoadedConfiguration { try load(from: sourceOfService()) }
 
-    /// The same for a server that may read it again.
+    /// The same for a server that starts, and may read it again.
     func load(from source: ConfigurationSource) throws -> LoadedConfiguration {
         do throws(ConfigurationError) {
-            return try source.load()
+            return try source.load(isStart: true)
         } catch {
             for diagnostic in error.diagnostics { printError("\(diagnostic)") }
             throw ExitStatus.configuration.exitCode

@@ -9,11 +9,13 @@ struct ConfigurationSource: Sendable {
     /// What the command line has in place of `listen.addresses`; empty: nothing.
     let listen: [AddressAndPort]
 
-    /// Reads and checks the file as at the start.
-    func load() throws(ConfigurationError) -> LoadedConfiguration {
+    /// Reads and checks the file.
+    ///
+    /// - Parameter isStart: as of `Configuration.load`.
+    func load(isStart: Bool = false) throws(ConfigurationError) -> LoadedConfiguration {
         // Reading takes some hundred bytes for each entry of a list, and nothing of it is needed any more.
         defer { returnFreeMemory() }
-        var loaded = try Configuration.load(path: path, variables)
+        var loaded = try Configuration.load(path: path, variables, isStart: isStart)
         if !listen.isEmpty { loaded.configuration.listen.addresses = listen }
         return loaded
     }
@@ -27,7 +29,9 @@ struct ConfigurationSource: Sendable {
         do throws(ConfigurationError) {
             loaded = try load()
         } catch {
-            throw ConfigurationRefusal(lines: error.diagnostics.map(\.description), warnings: [])
+            throw ConfigurationRefusal(
+                lines: error.diagnostics.map(\.description), warnings: [],
+                isMendedByRestart: error.diagnostics.allSatisfy(\.isOfTheStart))
         }
         let settings = loaded.configuration
         let problems = settings.loopProblems + (isRunning ? [] : settings.certificateProblems + settings.startProblems)
@@ -45,4 +49,6 @@ struct ConfigurationRefusal: Error {
     let lines: [String]
     /// What is worth saying besides, where the file could be read.
     let warnings: [String]
+    /// Whether another process of the service would take it: all lies in what a process has from its start alone.
+    var isMendedByRestart = false
 }

@@ -206,12 +206,15 @@ extension Configuration {
     }
 
     /// What is said while the network has no resolver but ourselves; nil when it has one.
-    var missingLocalDNS: String? {
+    var missingLocalDNS: String? { localDNSProblem.map { "localdns.servers: \($0)" } }
+
+    /// Why the network has no resolver but ourselves; nil when it has one.
+    var localDNSProblem: LocalDNSServersError? {
         do throws(LocalDNSServersError) {
             _ = try Composition.localDNSServers(self)
             return nil
         } catch {
-            return "localdns.servers: \(error)"
+            return error
         }
     }
 

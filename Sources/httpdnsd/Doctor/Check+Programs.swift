@@ -20,7 +20,8 @@ extension Check {
             return [
                 Finding(
                     "resolver.elsewhere", .error,
-                    "programs ask systemd-resolved, which does not ask this server", mend: "`httpdnsd resolver on`")
+                    "programs ask systemd-resolved, which does not ask this server",
+                    mend: examined.command("resolver on"))
             ]
         }
         // What the C library asks where the file names none.
@@ -92,21 +93,26 @@ extension Check {
 extension Examination {
     /// How programs come to ask the server, where they ask what resolv.conf names.
     fileprivate var switchOnRemedy: String {
-        let command = "`httpdnsd resolver on`"
-        return settings.listen.addresses.contains { $0.port == 53 }
+        let command = command("resolver on")
+        return listenAddresses.contains { $0.port == 53 }
             ? command : "listen.addresses with port 53, which programs ask alone; then \(command)"
     }
 
     /// Whether the server receives what programs send to an address: they know port 53 alone.
     fileprivate func receives(_ address: String) -> Bool {
-        AddressAndPort(address, defaultPort: 53).map(settings.listen.receives) ?? false
+        AddressAndPort(address, defaultPort: 53).map { listenAddresses.receive($0) } ?? false
     }
 }
 
 extension Configuration.Listen {
     /// Whether the server receives what this machine sends there.
-    func receives(_ target: AddressAndPort) -> Bool {
-        addresses.contains { listener in
+    func receives(_ target: AddressAndPort) -> Bool { addresses.receive(target) }
+}
+
+extension [AddressAndPort] {
+    /// Whether a server that listens there receives what this machine sends to `target`.
+    fileprivate func receive(_ target: AddressAndPort) -> Bool {
+        contains { listener in
             listener.receives(target)
                 || listener.port == target.port && listener.address.isWildcard
                     && listener.address.recordType == target.address.recordType

@@ -11,14 +11,14 @@ extension Check {
         (examined.warnings + [examined.settings.missingGroup].compactMap(\.self)).map { warning in
             Finding(
                 "config.warning", .warning, warning,
-                mend: "correct \(examined.file); `httpdnsd check` shows what it means")
+                mend: "correct \(examined.file); \(examined.command("check")) shows what it means")
         }
     }
 
     static let port = Check(subject: "port", well: "the server answers on every listen address of this machine") {
         examined in
         let holders = PortHolders(examined.files)
-        let absent = examined.settings.listen.addresses.filter { address in
+        let absent = examined.listenAddresses.filter { address in
             !address.address.isLoopback && SocketAddress(address)?.isOnThisMachine != true
         }
         let listen = examined.settings.listen
@@ -70,7 +70,7 @@ extension Check {
                 )
             ]
         }
-        guard isSilent else { return [] }
+        guard isSilent, !examined.isElsewhere(than: address) else { return [] }
         if examined.foreign.contains(address) {
             return [
                 Finding(
@@ -108,6 +108,28 @@ extension Check {
     private static let startRemedy =
         "`systemctl enable --now httpdnsd`; `journalctl -u httpdnsd -p warning` says why it ended"
 
+    static let reload = Check(subject: "reload", well: "the server that runs takes the configuration as it is now") {
+        examined in
+        guard let report = examined.report, let reader = examined.reader else { return nil }
+        if let refusal = reader.refusal {
+            return refusal.lines.filter { $0 != RunningReader.advice }.map { line in
+                Finding("start.refused", .error, "the next start fails: \(line)", mend: RunningReader.advice)
+            }
+        }
+        let restart = "`systemctl restart httpdnsd`, which loses no query"
+        if !reader.outdated.isEmpty {
+            return reader.outdated.map { line in
+                Finding("reload.refused", .warning, "a reload does not take it: \(line)", mend: restart)
+            }
+        }
+        guard let error = report.reloadErrors.first else { return [] }
+        return [
+            Finding(
+                "reload.refused", .warning, "the last reload was refused, and the file is good now: \(error)",
+                mend: examined.command("reload"))
+        ]
+    }
+
     static let control = Check(subject: "control", well: "the server says on its control socket what it does") {
         examined in
         guard let status = examined.status, examined.served.isEmpty || examined.unanswered != examined.served else {
@@ -115,11 +137,31 @@ extension Check {
         }
         guard case .failure(let error) = status else { return [] }
         let socket = examined.settings.control.socket
+        let holders = PortHolders(examined.files)
+        let programs = examined.served.flatMap { holders.sockets(on: $0).compactMap(\.program) }
+        if !examined.files.exists(socket), let other = programs.first(where: \.isServer), !examined.isUnit(other.pid) {
+            return [
+                Finding(
+                    "port.second", .error,
+                    "the port is held by httpdnsd (process \(other.pid)), which is not the service: it was started at a terminal, or by another unit",
+                    mend: "`kill \(other.pid)`; then `systemctl restart httpdnsd`")
+            ]
+        }
         let remedy =
             examined.files.exists(socket)
             ? "run this as root or in the group of control.group; `ls -l \(socket)` shows who may"
             : "`systemctl restart httpdnsd` makes it again; or control.socket with the path that the server has"
         return [Finding("control.silent", .warning, error.text, mend: remedy)]
+    }
+}
+
+extension Examination {
+    /// Whether a process is of the service `httpdnsd`, or it cannot be known: as where systemd is not what runs services.
+    fileprivate func isUnit(_ pid: Int) -> Bool {
+        guard files.exists("/run/systemd/system"), let groups = files.text(of: "/proc/\(pid)/cgroup") else {
+            return true
+        }
+        return groups.contains("/httpdnsd.service")
     }
 }
 

@@ -1,6 +1,7 @@
 import Admin
 import Configuration
 import DNSWire
+import Platform
 
 // What the running server says of its sources and of the network.
 
@@ -10,63 +11,126 @@ extension Check {
     /// The most forged addresses that are shown.
     private static let mostForged = 3
 
-    static let httpdnsSwitch = ofStatus("switch", well: "HTTPDNS is in use") { status in
+    static let httpdnsSwitch = Check(
+        subject: "switch", well: "HTTPDNS is in use",
+        findings: { examined in examined.report.map { switchedOff($0, examined.command) } },
+        reported: { switchedOff($0) { "`httpdnsd \($0)`" } })
+
+    /// - Parameter command: writes a command for a remedy.
+    private static func switchedOff(_ status: StatusReport, _ command: (String) -> String) -> [Finding] {
         guard !status.isOn else { return [] }
         guard status.policy.switchesOff else {
             return [
                 Finding(
                     "switch.off", .error, "HTTPDNS is switched off: LocalDNS answers every name",
-                    mend: "`httpdnsd switch on`")
+                    mend: command("switch on"))
             ]
         }
         return [
             Finding(
                 "switch.off", .error, "HTTPDNS is switched off by the signed policy: LocalDNS answers every name",
                 mend:
-                    "a policy with a higher serial, without document.switch; `httpdnsd policy show` says which is in force"
+                    "a policy with a higher serial, without document.switch; \(command("policy show")) says which is in force"
             )
         ]
     }
 
-    static let providers = ofStatus("providers", well: "every provider is asked") { status in
-        status.providers.compactMap { provider in
-            let name = "provider \(provider.name)"
-            switch provider.state {
-            case .refused:
-                return Finding(
-                    "provider.refused", .error,
-                    "\(name) refuses the account or the signature\(provider.lastError.map { ": \($0)" } ?? "")",
-                    mend: "compare account and secret with the vendor's console, and the clock with `timedatectl`")
-            case .exhausted:
-                return Finding(
-                    "provider.exhausted", .error,
-                    "\(name): its limit of calls is reached, and it is not asked until \(provider.exhaustedUntil)",
-                    mend: "a higher daily_limit or monthly_limit, or fewer names in its `names`")
-            case .disabled:
-                return Finding(
-                    "provider.disabled", .error, "\(name): the vendor has disabled the service for this account",
-                    mend: "the vendor's console, mostly the bill")
-            case .used, .inBackoff, .probeDue, .loop:
-                guard !provider.addresses.isEmpty, !provider.addresses.contains(where: { $0.state == .used }) else {
-                    return nil
-                }
-                let addresses = provider.addresses.map(\.address).joined(separator: ", ")
-                if let address = provider.addresses.first(where: { $0.lastError?.contains("certificate") == true }) {
-                    return Finding(
-                        "provider.untrusted", .error,
-                        "\(name) shows no valid certificate at \(addresses): \(address.lastError ?? "")",
-                        mend:
-                            "`openssl s_client -connect \(address.address) </dev/null` shows whose it is: that of a network that intercepts TLS, or of an authority that ca_file should name"
-                    )
-                }
-                return Finding(
-                    "provider.unreachable", .error,
-                    "\(name) cannot be reached at \(addresses)\(provider.lastError.map { ": \($0)" } ?? "")",
-                    mend:
-                        "`curl -v \(provider.url.replacing("/…", with: "/"))` from this machine; a firewall must let it out, or http.proxy names a proxy"
-                )
+    static let route = Check(subject: "route", well: "this machine has a route to what the server asks") { examined in
+        guard examined.isCutOff else { return [] }
+        return [
+            Finding(
+                "network.none", .error,
+                "this machine has no route to any provider or server of LocalDNS: no interface is up, or none has a gateway",
+                mend: "`ip address` and `ip route` show what there is; connect the network")
+        ]
+    }
+
+    static let providers = Check(
+        subject: "providers", well: "every provider is asked, and none is known to fail",
+        findings: { examined in
+            guard !examined.isCutOff, examined.report != nil || !examined.questions.isEmpty else { return nil }
+            let hasRoute = { (address: SocketAddress) in examined.usesProxy || examined.hasRoute(address) }
+            let seen = (examined.report?.providers ?? []).compactMap { provider in
+                finding(on: provider, hasRoute).map { (name: provider.name, finding: $0) }
             }
+            let asked = examined.settings.providers.compactMap { entry -> (name: String, finding: Finding)? in
+                guard let reason = examined.questions[entry.name] ?? nil,
+                    !seen.contains(where: { $0.name == entry.name })
+                else { return nil }
+                let known = examined.report?.providers.first { $0.name == entry.name }?.addresses.map(\.address)
+                let addresses = known ?? entry.addresses.map(\.description)
+                return (entry.name, failure(of: entry.name, at: addresses, "\(entry.url)", reason, hasRoute))
+            }
+            // A finding of its own, which explains that no certificate can be verified.
+            let unverified = examined.settings.unreadableAuthorities.map(\.provider)
+            return (seen + asked).filter { !unverified.contains($0.name) }.map(\.finding)
+        }, reported: { status in status.providers.compactMap { finding(on: $0) { _ in true } } })
+
+    /// - Parameter hasRoute: whether the address is reached by a route of this machine, or needs none.
+    private static func finding(
+        on provider: StatusReport.Provider, _ hasRoute: (SocketAddress) -> Bool
+    ) -> Finding? {
+        let name = "provider \(provider.name)"
+        switch provider.state {
+        case .refused:
+            return Finding(
+                "provider.refused", .error,
+                "\(name) refuses the account or the signature\(provider.lastError.map { ": \($0)" } ?? "")",
+                mend: "compare account and secret with the vendor's console, and the clock with `timedatectl`")
+        case .exhausted:
+            return Finding(
+                "provider.exhausted", .error,
+                "\(name): its limit of calls is reached, and it is not asked until \(provider.exhaustedUntil)",
+                mend: "a higher daily_limit or monthly_limit, or fewer names in its `names`")
+        case .disabled:
+            return Finding(
+                "provider.disabled", .error, "\(name): the vendor has disabled the service for this account",
+                mend: "the vendor's console, mostly the bill")
+        case .used, .inBackoff, .probeDue, .loop:
+            guard !provider.addresses.isEmpty, !provider.addresses.contains(where: { $0.state == .used }) else {
+                return nil
+            }
+            let untrusted = provider.addresses.first { $0.lastError?.contains("certificate") == true }
+            return failure(
+                of: provider.name, at: untrusted.map { [$0.address] } ?? provider.addresses.map(\.address),
+                provider.url.replacing("/…", with: "/"), untrusted?.lastError ?? provider.lastError ?? "", hasRoute)
         }
+    }
+
+    /// A provider that does not answer, with what mends its cause.
+    private static func failure(
+        of name: String, at addresses: [String], _ url: String, _ reason: String,
+        _ hasRoute: (SocketAddress) -> Bool
+    ) -> Finding {
+        let list = addresses.isEmpty ? url : addresses.joined(separator: ", ")
+        let because = reason.isEmpty ? "" : ": \(reason)"
+        if reason.contains("certificate") {
+            return Finding(
+                "provider.untrusted", .error, "provider \(name) shows no valid certificate at \(list)\(because)",
+                mend:
+                    "`openssl s_client -connect \(addresses.first ?? url) </dev/null` shows whose it is: that of a network that intercepts TLS, or of an authority that ca_file should name"
+            )
+        }
+        if reason.contains("HTTP ") {
+            return Finding(
+                "provider.failing", .error,
+                "provider \(name) is reached at \(list) and answers with an error\(because)",
+                mend:
+                    "the vendor's console and its page on the state of the service; account and url; a second [[provider]] answers meanwhile"
+            )
+        }
+        let targets = addresses.compactMap { AddressAndPort($0).flatMap { SocketAddress($0) } }
+        if !targets.isEmpty, !targets.contains(where: hasRoute) {
+            let families = Set(targets.map { $0.family == .ipv4 ? "IPv4" : "IPv6" }).sorted()
+            let other = families == ["IPv4"] ? "IPv6" : "IPv4"
+            return Finding(
+                "provider.unrouted", .error,
+                "provider \(name) cannot be reached at \(list): this machine has no route to it over \(families.joined(separator: " or "))",
+                mend: "an \(other) address of the service in its `addresses`; or \(families[0]) on this machine")
+        }
+        return Finding(
+            "provider.unreachable", .error, "provider \(name) cannot be reached at \(list)\(because)",
+            mend: "`curl -v \(url)` from this machine; a firewall must let it out, or http.proxy names a proxy")
     }
 
     static let transport = Check(subject: "transport", well: "no answer of a provider can be forged on the path") {
@@ -88,7 +152,7 @@ extension Check {
                         "localdns.none", .error, missing, mend: "localdns.servers with the network's own resolver")
                 ]
             }
-            return examined.report.map(silentLocalDNS)
+            return examined.isCutOff ? nil : examined.report.map(silentLocalDNS)
         }, reported: silentLocalDNS)
 
     private static func silentLocalDNS(_ status: StatusReport) -> [Finding] {
@@ -174,7 +238,25 @@ extension Check {
         if contains(["No space left", "disk is full"]) {
             return "make room on its file system, or set cache.disk.path"
         }
+        if contains(["Read-only file system"]) {
+            return
+                "ReadWritePaths= with its folder in the unit (`systemctl edit httpdnsd`), or cache.disk.path below /var/lib/httpdnsd"
+        }
         return "make its folder writable for the server's user, or set cache.disk.path"
+    }
+}
+
+extension Examination {
+    /// Whether requests go to a proxy, and not to the addresses of the providers.
+    fileprivate var usesProxy: Bool { settings.http.proxy != nil }
+
+    /// Whether this machine has a route to none of the addresses that the server asks.
+    fileprivate var isCutOff: Bool {
+        let providers = report?.providers.flatMap(\.addresses).map(\.address)
+        let written = settings.providers.flatMap { $0.addresses.map(\.description) }
+        let servers = report?.localDNS.map(\.address) ?? settings.localDNS.servers.written.map(\.description)
+        let targets = ((providers ?? written) + servers).compactMap { AddressAndPort($0).flatMap { SocketAddress($0) } }
+        return !usesProxy && !targets.isEmpty && !targets.contains(where: hasRoute)
     }
 }
 
@@ -188,7 +270,7 @@ extension StatusReport.Provider {
 
 extension Configuration.ProviderEntry {
     /// Whether what is sent to it leaves no interface.
-    fileprivate var isOnThisMachine: Bool {
+    var isOnThisMachine: Bool {
         if case .address(let address) = url.host { return address.isLoopback }
         return !addresses.isEmpty && addresses.allSatisfy(\.address.isLoopback)
     }

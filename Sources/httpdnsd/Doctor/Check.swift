@@ -13,7 +13,8 @@ struct Check: Sendable {
 
     /// All, in the order in which they are shown: what explains the most comes first.
     static let all = [
-        configuration, port, control, programs, lookups, lookupOrder, httpdnsSwitch, providers, transport, localDNS,
+        configuration, port, control, reload, route, programs, lookups, lookupOrder, httpdnsSwitch, providers,
+        transport, localDNS,
         loop, forgeries, network, clock, diskCache, diskSpace, sharedCache, policy, descriptors, memory, authorities,
         appArmor,
     ]

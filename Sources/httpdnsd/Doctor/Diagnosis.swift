@@ -24,23 +24,37 @@ struct Diagnosis {
 
     var isWell: Bool { outcomes.allSatisfy { $0.findings?.isEmpty ?? true } }
 
-    /// A line for each check or finding, one for each remedy, and one for the checks that cannot be made.
+    /// One line that counts; then a line for each finding and one for each remedy, errors first; a line for each check that found
+    /// nothing, and one for those that cannot be made.
     var text: String {
         var rows: [[String]] = []
-        for (check, findings) in outcomes {
-            guard let findings else { continue }
-            if findings.isEmpty { rows.append(["ok", check.subject, check.well]) }
-            for (index, finding) in findings.enumerated() {
-                rows.append([finding.severity == .error ? "!" : "~", check.subject, finding.sentence])
-                let isRepeated = findings.dropFirst(index + 1).first?.remedy == finding.remedy
+        let found = outcomes.flatMap { check, findings in (findings ?? []).map { (subject: check.subject, finding: $0) }
+        }
+        for severity in [Finding.Severity.error, .warning] {
+            let found = found.filter { $0.finding.severity == severity }
+            for (index, (subject, finding)) in found.enumerated() {
+                rows.append([severity == .error ? "!" : "~", subject, finding.sentence])
+                let isRepeated = found.dropFirst(index + 1).first?.finding.remedy == finding.remedy
                 if !isRepeated { rows.append(["", "", "  " + finding.remedy]) }
             }
         }
+        for (check, findings) in outcomes where findings?.isEmpty == true {
+            rows.append(["ok", check.subject, check.well])
+        }
         let unknown = outcomes.filter { $0.findings == nil }.map(\.check.subject)
         if !unknown.isEmpty {
-            rows.append(["-", "unknown", "what only the server can say: \(unknown.joined(separator: ", "))"])
+            rows.append(["-", "unknown", "what cannot be said now: \(unknown.joined(separator: ", "))"])
         }
-        return StatusReport.lines(rows)
+        return summary + "\n" + StatusReport.lines(rows)
+    }
+
+    /// `2 problems, 1 warning`.
+    private var summary: String {
+        let severities = outcomes.flatMap { $0.findings ?? [] }.map(\.severity)
+        let (errors, warnings) = (severities.count { $0 == .error }, severities.count { $0 == .warning })
+        let counts = [(errors, "problem"), (warnings, "warning")].filter { $0.0 > 0 }
+        return counts.isEmpty
+            ? "all is well" : counts.map { "\($0) \($1)\($0 == 1 ? "" : "s")" }.joined(separator: ", ")
     }
 
     /// Documented in Documentation/Control.md.

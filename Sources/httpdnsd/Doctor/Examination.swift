@@ -26,6 +26,13 @@ struct Examination: Sendable {
     /// What the running server says; nil when it is configured to have no control socket.
     var status: Result<StatusReport, ControlError>?
 
+    /// What the running server says of the file as it can read it; nil where none runs with that.
+    var reader: RunningReader?
+    /// Why a provider has not answered a question of ours, by the provider's name; nil where it has. Empty: none was asked.
+    var questions: [String: String?] = [:]
+    /// Whether this machine has a route to an address.
+    var hasRoute: @Sendable (SocketAddress) -> Bool = { $0.isRouted }
+
     /// What the shared cache did when it was asked from here; nil: it was not, or none is configured.
     var shared: SharedExamination?
 
@@ -44,31 +51,49 @@ struct Examination: Sendable {
         return "/proc/\(pid)"
     }
 
-    /// The listen addresses that this machine has, where a server can be asked.
-    var served: [AddressAndPort] {
-        settings.listen.addresses.filter { $0.port != 0 && SocketAddress($0)?.isOnThisMachine == true }
+    /// Where the server listens: where it says so itself, and as the file has it.
+    var listenAddresses: [AddressAndPort] {
+        let said = (report?.listen ?? []).compactMap { AddressAndPort($0) }
+        return said + settings.listen.addresses.filter { !said.contains($0) }
     }
 
-    /// Asks the server, over DNS and over its control socket, and the shared cache, all at the same time.
-    mutating func askServer() throws(SystemError) {
+    /// Whether the server that runs says that it listens elsewhere alone.
+    func isElsewhere(than address: AddressAndPort) -> Bool {
+        guard let said = report?.listen, !said.isEmpty else { return false }
+        return !said.contains { AddressAndPort($0) == address }
+    }
+
+    /// The listen addresses that this machine has, where a server can be asked.
+    var served: [AddressAndPort] {
+        listenAddresses.filter { $0.port != 0 && SocketAddress($0)?.isOnThisMachine == true }
+    }
+
+    /// A command with the option that names this configuration, for a remedy.
+    func command(_ words: String) -> String { Self.command(words, of: file) }
+
+    static func command(_ words: String, of file: String) -> String {
+        "`httpdnsd \(words)\(file == ConfigurationFile.defaultPath ? "" : " --config \(file)")`"
+    }
+
+    /// Asks the server over its control socket; then at the same time its listen addresses, the shared cache and, unless this
+    /// is `offline`, each provider.
+    mutating func ask(offline: Bool) throws(SystemError) {
+        status = askStatus()
         let deadline = ContinuousClock.now + Self.patience
+        var asked: [(name: String, work: ProviderQuestion.Work)] = []
+        for provider in offline ? [] : providersToAsk {
+            asked.append((provider.name, try ProviderQuestion.start(provider, settings)))
+        }
         var probes: [(address: AddressAndPort, work: BoundedWork<LivenessProbe.Outcome>)] = []
         for address in served.prefix(Self.mostProbes) {
             guard let target = SocketAddress(address.reachable) else { continue }
             probes.append((address, try BoundedWork { (try? LivenessProbe(target).outcome()) ?? .silent }))
         }
-        let socket = settings.control.socket
-        let report: BoundedWork<Result<StatusReport, ControlError>>? =
-            socket.isEmpty
-            ? nil
-            : try BoundedWork {
-                Result { () throws(ControlError) in
-                    try ControlClient(socket: socket, timeout: Self.patience)
-                        .get("/v1/status", as: StatusReport.self).report
-                }
-            }
+        let reading = try BoundedWork { [file, socket = settings.control.socket] in
+            RunningReader(of: file, at: socket, within: Self.patience / 2)
+        }
         shared = try askSharedCache(Self.patience)
-        status = report.map { $0.value(by: deadline) ?? .failure(.silent(socket)) }
+        reader = reading.value(by: deadline) ?? nil
         for (address, work) in probes {
             switch work.value(by: deadline) {
             case .serves?: break
@@ -78,6 +103,26 @@ struct Examination: Sendable {
                 unanswered.append(address)
             case .silent?, nil: unanswered.append(address)
             }
+        }
+        for (name, work) in asked { questions[name] = ProviderQuestion.outcome(of: work) }
+    }
+
+    /// Nil when the server is configured to have no control socket.
+    private func askStatus() -> Result<StatusReport, ControlError>? {
+        let socket = settings.control.socket
+        guard !socket.isEmpty else { return nil }
+        return Result { () throws(ControlError) in
+            try ControlClient(socket: socket, timeout: Self.patience).get("/v1/status", as: StatusReport.self).report
+        }
+    }
+
+    /// Those that the server would ask: none while HTTPDNS is not in use, and none whose limit of calls is reached, or that has
+    /// refused the account.
+    private var providersToAsk: [Configuration.ProviderEntry] {
+        guard settings.route.mode != .localDNSOnly, report?.isOn != false else { return [] }
+        return settings.providers.filter { provider in
+            let state = report?.providers.first { $0.name == provider.name }?.state
+            return ![.exhausted, .disabled, .refused].contains(state)
         }
     }
 }

@@ -1,7 +1,8 @@
 import Configuration
 import Platform
 
-/// The signed policy that was taken last, in a file beside the cache, and its entity tag in another one beside that.
+/// The signed policy that was taken last, in a file beside the cache, or without one beside the control socket, and its entity
+/// tag in another one beside that.
 ///
 /// The tag's file names the URL and the document, by the line that holds its signature: beside any other document, as
 /// after a power cut between the two, it says nothing.
@@ -11,10 +12,11 @@ struct PolicyFile: Sendable {
 
     let path: String
 
-    /// Nil when the configuration wants no policy, or nothing on disk.
+    /// Nil when the configuration wants no policy, or has neither of the two.
     init?(_ settings: Configuration) {
-        guard settings.policy.url != nil, !settings.cache.disk.path.isEmpty else { return nil }
-        path = settings.cache.disk.path + ".policy"
+        let neighbour = settings.cache.disk.path.isEmpty ? settings.control.socket : settings.cache.disk.path
+        guard settings.policy.url != nil, !neighbour.isEmpty else { return nil }
+        path = neighbour + ".policy"
     }
 
     private var tagPath: String { path + ".tag" }

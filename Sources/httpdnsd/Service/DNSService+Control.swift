@@ -77,7 +77,8 @@ extension DNSService: ControlTarget {
 
     func turn(on isOn: Bool) async -> SwitchReport {
         setSwitch(isOn)
-        let isStored = await settle()
+        // As it stands when this is written: another command may have come.
+        let isStored = if let switchFile { await switchFile.store(isOn: resolver.isOn) } else { await settle() }
         return SwitchReport(
             isOn: resolver.isOn && !policy.switchesOff, isOffByPolicy: policy.switchesOff, isStored: isStored,
             generation: Int(generation.current))

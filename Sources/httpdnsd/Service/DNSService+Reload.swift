@@ -12,10 +12,30 @@ extension DNSService {
     /// Questions are answered meanwhile as before. Several at once are done one after the other.
     func reload() async -> ReloadReport { await reloadTurn.pass { await self.readAgain() } }
 
+    /// What `reload` would say now; nothing changes.
+    func tryReload() async -> ReloadReport { await read().report }
+
     private func readAgain() async -> ReloadReport {
+        var (report, read) = await read()
+        reloadErrors = report.errors
+        if let (settings, stored) = read.take() {
+            await take(settings, stored: stored)
+            if let files = settings.listen.tlsFiles, !files.certificate.isEmpty { certificate?.take(files) }
+            // The old lists.
+            returnFreeMemory()
+        }
+        report.generation = Int(generation.current)
+        tell(of: report)
+        return report
+    }
+
+    /// Reads the file, on a thread of its own: the loop never waits for a disk.
+    ///
+    /// - Returns: what is to be said, and unless it is refused the configuration, with the policy that is stored for it.
+    private func read() async -> (report: ReloadReport, read: (settings: Configuration, stored: SignedPolicy?)?) {
         var report = ReloadReport()
+        report.generation = Int(generation.current)
         do {
-            // On a thread of its own: the loop never waits for a disk.
             let (source, policy, running) = (source, policy, composition.settings)
             let (settings, warnings, restartNeeded, stored) = try await NamedThread.run("reload") {
                 Result { () throws(ConfigurationRefusal) in
@@ -29,18 +49,15 @@ extension DNSService {
             }.get()
             (report.restartNeeded, report.warnings) = (restartNeeded, warnings)
             if budget.wouldGrow(cache: settings.cache.memory) { report.restartNeeded.append("cache.memory") }
-            await take(settings, stored: stored)
-            if let files = settings.listen.tlsFiles, !files.certificate.isEmpty { certificate?.take(files) }
-            // The old lists.
-            returnFreeMemory()
+            return (report, (settings, stored))
         } catch let refusal as ConfigurationRefusal {
             report.errors = refusal.lines
+            // Where root was given up, a start reads with the rights of root.
+            report.isMendedByRestart = refusal.isMendedByRestart || !composition.settings.listen.user.isEmpty
         } catch {
             report.errors = ["\(source.path): \(error)"]
         }
-        report.generation = Int(generation.current)
-        tell(of: report)
-        return report
+        return (report, nil)
     }
 
     private func tell(of report: ReloadReport) {

@@ -18,6 +18,7 @@ extension DNSService {
         status.uptime = Int((loop.now - startedAt).components.seconds)
         status.configuration = source.path
         status.reloads = reloads
+        status.reloadErrors = reloadErrors
         status.generation = Int(generation.current)
         status.isOn = resolver.isOn && !policy.switchesOff
         status.policy = policy.report

@@ -35,6 +35,8 @@ final class DNSService {
     let policy: PolicyKeeper
     /// How often the configuration was read again and taken.
     private(set) var reloads = 0
+    /// Why the last reload was refused; empty when it was not.
+    var reloadErrors: [String] = []
     /// Where the configuration is read again.
     let source: ConfigurationSource
     let budget: MemoryBudget
@@ -61,6 +63,8 @@ final class DNSService {
     var presentNetwork = (began: Instant(nanoseconds: .min), earlier: UInt32(0))
     /// Whether the machine's programs ask this server, as found last.
     var machineResolver = MachineResolver.State.off
+    /// Where there is no cache on disk.
+    let switchFile: SwitchFile?
     /// Whether HTTPDNS has been switched since the start.
     var isSwitchUsed = false
     /// Whether it takes no more queries.
@@ -92,6 +96,7 @@ final class DNSService {
         self.events = events
         listeners = QueryListeners(clock: loop)
         base = settings
+        switchFile = SwitchFile(settings)
         policy = PolicyKeeper(settings, clock: loop, events: events)
         let settings = policy.inForce?.applied(to: settings) ?? settings
         startedAt = loop.now

@@ -9,6 +9,7 @@ import HTTPDNS
 import Logs
 import Platform
 import Scheduling
+import Upstreams
 
 /// The server while it runs: everything that happens on the loop between start and exit.
 @Loop
@@ -71,10 +72,14 @@ final class RunningServer {
                     "\(provider): cannot read \(file), so no certificate can be checked: install ca-certificates or set ca_file"
                 )
             }
+            if let problem = settings.localDNSProblem, problem.isOfOurOwn {
+                log.logger.log(.localDNSNoServers, "localdns.servers: \(problem)")
+            }
             if let text = settings.unverifiableLocalDNS { log.logger.log(.startAuthorities, text) }
             guard let made = makeService(settings) else { return }
             service = made
             self.service = service
+            if service.switchFile?.isOff == true { service.setSwitch(false) }
             // With nothing cached, the queries that wait in the sockets would be more at once than can be asked.
             if !service.server.adopted.isEmpty { await service.disk?.warm(clock: loop) }
             try service.server.start()
@@ -86,7 +91,7 @@ final class RunningServer {
         if let endpoint = settings.control.http { startMonitor(at: endpoint, of: service) }
         service.onHandover = { [unowned self] in await handOver(service, sockets) }
         service.watchNetwork()
-        announce(service.server)
+        announce(service.server, as: settings.log.style)
         startWatchdog(of: service.server)
         service.resolver.preresolve()
         service.disk?.load()
@@ -197,7 +202,7 @@ final class RunningServer {
     }
 
     /// The line by which people and scripts see that it serves.
-    private func announce(_ server: Server) {
+    private func announce(_ server: Server, as style: LogStyle) {
         // What was logged until now comes before it where both streams are one.
         log.flush(within: .milliseconds(100))
         let addresses = server.addresses.map(\.description).joined(separator: ", ")
@@ -207,8 +212,14 @@ final class RunningServer {
         }
         let encrypted = server.encryptedAddresses.map { ", \($0.address) (\($0.transport.rawValue))" }.joined()
         let http = server.httpAddresses.map { ", \($0) (HTTPDNS)" }.joined()
-        show("httpdnsd: serving DNS on \(addresses) (UDP and TCP)\(encrypted)\(http)")
-        fflush(nil)
+        let text = "serving DNS on \(addresses) (UDP and TCP)\(encrypted)\(http)"
+        switch style {
+        case .text:
+            show("httpdnsd: \(text)")
+            fflush(nil)
+        // A collector of both streams takes nothing else.
+        case .json: log.write(.startServing, text, [:])
+        }
         tell(.ready)
     }
 

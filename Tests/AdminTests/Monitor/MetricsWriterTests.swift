@@ -27,6 +27,19 @@ struct MetricsWriterTests {
         #expect(texts[1].contains("# UNIT httpdnsd_cpu_seconds seconds\n"))
     }
 
+    @Test func `what programs of all kinds have under one name has it here too`() {
+        var writer = MetricsWriter(.prometheus)
+        writer.family("process_open_fds", .gauge, "Open.", value: 3)
+        #expect(writer.text.hasSuffix("\nprocess_open_fds 3\n"))
+    }
+
+    @Test func `the age of a policy is there only where one is fetched, so that an alert may rest on it`() {
+        var status = StatusReport()
+        #expect(!Metrics.text(status, TrafficReport(), .prometheus).contains("signed_policy_fetch_age"))
+        status.policy.url = "https://policy.example.com/a"
+        #expect(Metrics.text(status, TrafficReport(), .prometheus).contains("signed_policy_fetch_age_seconds -1\n"))
+    }
+
     @Test func `quotes, backslashes and line ends of a label are escaped`() {
         var writer = MetricsWriter(.prometheus)
         writer.family("provider_up", .gauge, "Up.") { $0.sample(["provider": "a\"b\\c\nd"], 1) }

@@ -12,6 +12,7 @@ struct MonitoringPageTests {
         status.dnstap = StatusReport.Dnstap()
         status.encrypted = StatusReport.Encrypted()
         status.shared.address = "192.0.2.1:6379"
+        status.policy.url = "https://policy.example.com/a"
         var provider = StatusReport.Provider()
         (provider.dailyLimit, provider.monthlyLimit) = (1, 1)
         (provider.callsForecast, provider.billedForecast) = (1, 1)
@@ -43,7 +44,8 @@ struct MonitoringPageTests {
         }
         let documented = rows.map { row in
             let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-            return "httpdnsd_\(cells[0].split(separator: "`")[0]) \(cells[1])"
+            let name = cells[0].split(separator: "`")[0]
+            return "\(name.hasPrefix("process_") ? "" : "httpdnsd_")\(name) \(cells[1])"
         }
         let written = text.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }.map { String($0.dropFirst(7)) }
         #expect(documented == written)

@@ -80,7 +80,9 @@ import Testing
                     "t.toml:5: provider[2].type: is missing; write one of aliyun, aliyun-v2, tencent, tencent-https, doh-json, doh"
                 ])
         #expect(
-            errors(second).first?.contains("needs at least one [[provider]], and there is none (what the file") == true)
+            errors(second) == [
+                "t.toml: there is no provider to ask: set the environment variable TYPE_2 to its type, such as aliyun, tencent or doh, and what that needs: URL_2"
+            ])
         #expect(
             errors(second + minimal).first?.contains("provider[1]: has only empty variables, while provider[2]") == true
         )
@@ -90,7 +92,7 @@ import Testing
     @Test func `a missing variable without default names key and line`() {
         #expect(
             failure("${NAME}")
-                == "t.toml:5: listen.user: needs the environment variable NAME, which is not set; set it or write "
+                == "t.toml:5: listen.user: needs the environment variable NAME, which is not set; set it (for the service in /etc/httpdnsd/environment, then `systemctl restart httpdnsd`), or write "
                 + "${NAME:-default}")
     }
 

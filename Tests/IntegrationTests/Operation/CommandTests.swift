@@ -272,6 +272,28 @@ extension Integration {
             #expect(try Daemon.run(["serve", "--surprise"]).status == 2)
         }
 
+        @Test func `a misspelt command is named with the nearest one`() throws {
+            let outcome = try Daemon.run(["qurey", "www.example.com"])
+            #expect(
+                outcome.status == 2 && outcome.errors == "httpdnsd: there is no command qurey; did you mean query?\n")
+            #expect(try Daemon.run(["help"]).status == 0)
+            #expect(try !Daemon.run(["query", "--no-such"]).errors.contains("there is no command"))
+        }
+
+        @Test func `check shows every listener and account, and warns of what anyone may see or forge`() throws {
+            let text = Self.good.replacing(
+                "[listen]",
+                with: "[[account]]\nid = \"139450\"\ndaily_limit = 7\n[listen]\nhttpdns = [\"127.0.0.1:8080\"]"
+            ).replacing("[control]", with: "[control]\nhttp = \"198.51.100.1:9053\"")
+            let outcome = try Daemon.check(text)
+            for line in [
+                "httpdns   127.0.0.1:8080", "account   139450: ", "7 names a day", "monitor   198.51.100.1:9053",
+            ] {
+                #expect(outcome.output.contains(line), "\(outcome.output)\(outcome.errors)")
+            }
+            #expect(outcome.errors.contains("warning: control.http: 198.51.100.1:9053 is reached from the internet"))
+        }
+
         @Test func `help names the commands`() throws {
             let outcome = try Daemon.run(["--help"])
             #expect(outcome.status == 0)

@@ -353,6 +353,32 @@ extension Integration {
             #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
         }
 
+        @Test func `the switch outlasts a restart without a cache on disk, and so does switching on again`() throws {
+            let stage = try ControlStage(localDNS: Self.local)
+            let restarted = {
+                try Daemon(
+                    DaemonConfiguration.aliyun(stage.vendor.url)
+                        + DaemonConfiguration.rest(localDNS: stage.localDNS.address, control: stage.socket))
+            }
+            #expect(try !stage.run("switch", "off").output.contains("or the server starts again"))
+            try stage.daemon.stop()
+            let second = try restarted()
+            #expect(try second.client().ask("www.example.com").addresses == ["198.51.100.1"])
+            #expect(try Daemon.run(["switch", "on", "--socket", stage.socket]).status == 0)
+            try second.stop()
+            #expect(try restarted().client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+        }
+
+        @Test(.requires(.otherUser))
+        func `a file of another user beside the socket switches nothing off`() throws {
+            let (vendor, directory) = (try FakeHTTPDNS(Stage.zone), try TemporaryDirectory())
+            let socket = directory.path + "/control.sock"
+            try directory.write("", to: "control.sock.off")
+            #expect(try ChildProcess.run(["chown", "65534", socket + ".off"]).status == 0)
+            let daemon = try Daemon(DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest(control: socket))
+            #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+        }
+
         @Test func `a reported address comes last, its answers are asked for again, and it can be taken back`() throws {
             let stage = try ControlStage()
             #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])

@@ -79,7 +79,7 @@ struct DoctorMachine {
     func keys(
         resolvConf: String = ClientHost.resolvConf, within wrapper: [String] = []
     ) throws -> [String] {
-        let text = try doctor("--json", resolvConf: resolvConf, within: wrapper).output
+        let text = try doctor("--json", "--offline", resolvConf: resolvConf, within: wrapper).output
         let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
         let checks = object?["checks"] as? [[String: Any]] ?? []
         return checks.flatMap { check in

@@ -17,7 +17,21 @@ extension Integration {
             let outcome = try machine.doctor()
             #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
             #expect(outcome.lines.count > 15)
-            #expect(outcome.lines.allSatisfy { $0.hasPrefix("ok  ") }, "\(outcome.output)")
+            #expect(outcome.lines.first == "all is well")
+            #expect(outcome.lines.dropFirst().dropLast().allSatisfy { $0.hasPrefix("ok  ") }, "\(outcome.output)")
+            // The server has another copy of the file.
+            #expect(outcome.lines.last == "-   unknown      what cannot be said now: reload")
+        }
+
+        @Test func `a provider that answers nothing is found before any client asks, unless doctor is offline`() throws
+        {
+            let machine = try Machine()
+            #expect(try machine.doctor().output.contains("ok  providers"))
+            machine.vendor.stop()
+            let outcome = try machine.doctor()
+            #expect(outcome.status == 1 && outcome.lines.first == "1 problem", "\(outcome.output)")
+            #expect(outcome.output.contains("!   providers    provider vendor cannot be reached"), "\(outcome.output)")
+            #expect(try machine.doctor("--offline").status == 0)
         }
 
         @Test func `a server that does not run is found, and nothing is claimed of what it would know`() throws {

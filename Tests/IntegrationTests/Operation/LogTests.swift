@@ -74,6 +74,20 @@ extension Integration {
             #expect(line["message"] as? String == "localdns.servers: \(reason)")
         }
 
+        @Test(.requires(.networkNamespaces))
+        func `that resolv.conf names this server alone is said at the start, before anything is asked`() throws {
+            let directory = try TemporaryDirectory()
+            let lists = try directory.write("nameserver 127.0.0.1\n", to: "resolv.conf")
+            let host = try ClientHost()
+            let wrapper = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"]
+            let daemon = try Daemon(
+                DaemonConfiguration.rest(resolvConf: lists)
+                    .replacingOccurrences(of: "servers = [\"127.0.0.1:9\"]", with: "servers = \"auto\"")
+                    + DaemonConfiguration.doh("https://192.0.2.1"), port: 53, wrapper: wrapper,
+                namespace: host.namespace)
+            #expect(daemon.waitForLog { $0.contains("only this server itself") }, "\(daemon.errors)")
+        }
+
         @Test func `the log of queries has a line for each, hits too`() throws {
             let stage = try Stage(
                 localDNS: FakeZone("x.corp.example", a: ["198.51.100.7"]),
@@ -121,6 +135,14 @@ extension Integration {
             } else {
                 #expect(log.split(separator: "\n").allSatisfy { $0.hasPrefix("20") && $0.contains("Z ") })
             }
+        }
+
+        @Test func `in JSON every line of a start is an object, also the one that says that it serves`() throws {
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun("http://127.0.0.1:9") + DaemonConfiguration.rest() + Self.json)
+            #expect(daemon.output == "")
+            #expect(try !objects(daemon.errors).isEmpty)
+            #expect(daemon.errors.contains("serving DNS on \(daemon.address)"), "\(daemon.errors)")
         }
 
         @Test func `nothing waits when standard error is a full pipe`() throws {

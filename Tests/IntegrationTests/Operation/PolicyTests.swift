@@ -30,11 +30,14 @@ extension Integration {
 
         /// - Parameter disk: the name of the cache's file.
         private func configuration(
-            _ url: String, _ lines: String = "", key: String? = nil, disk: String = "cache.sqlite"
+            _ url: String, _ lines: String = "", key: String? = nil, disk: String = "cache.sqlite",
+            isStored: Bool = true
         ) -> String {
             DaemonConfiguration.aliyun(vendor.url)
                 + DaemonConfiguration.rest(localDNS: localDNS.address, control: "\(directory.path)/\(disk).sock")
-                .replacing("[cache.disk]\npath = \"\"", with: "[cache.disk]\npath = \"\(directory.path)/\(disk)\"")
+                .replacing(
+                    "[cache.disk]\npath = \"\"",
+                    with: "[cache.disk]\npath = \"\(isStored ? "\(directory.path)/\(disk)" : "")\"")
                     + """
                     [policy]
                     url = "\(url)"
@@ -205,13 +208,16 @@ extension Integration {
             #expect(try show().contains("PROBLEM"))
         }
 
-        @Test func `after a restart without network the last policy is in force with the first answer`() throws {
+        @Test(arguments: [true, false])
+        func `after a restart without network the last policy is in force with the first answer`(isStored: Bool) throws
+        {
+            let text = configuration(file, isStored: isStored)
             try publish(serial: 4, Self.bypass, to: file)
-            let first = try Daemon(configuration(file))
+            let first = try Daemon(text)
             #expect(first.waitForLog { $0.contains("is taken: serial 4") })
             try first.stop()
             try FileManager.default.removeItem(atPath: file)
-            let second = try Daemon(configuration(file))
+            let second = try Daemon(text)
             #expect(try second.client().ask("www.example.com").addresses == Self.ofLocalDNS)
             #expect(vendor.callCount() == 0)
             #expect(second.waitForLog { $0.contains("the stored policy with serial 4 is in force") })

@@ -43,6 +43,33 @@ extension Integration {
             #expect(try stage.ask("www.example.com").addresses == ["192.0.2.9"])
         }
 
+        @Test(.requires(.otherUser))
+        func
+            `a file that the server may not read is found by check and doctor, and a refused reload until it is mended`()
+            throws
+        {
+            let stage = try ControlStage(listen: "user = \"nobody\"")
+            let file = stage.daemon.configurationFile
+            try chmod(file, "0600")
+            // Root is given up after the start alone, which reads it.
+            let outcome = try stage.run("check")
+            #expect(
+                outcome.status == 0 && outcome.errors.contains("(mode 0600, of user 0, and this is user "), "\(outcome)"
+            )
+            #expect(try stage.run("doctor", "--offline").output.contains("a reload does not take it: "))
+            #expect(try stage.run("reload").status == 78)
+            #expect(try stage.run("status").output.contains("NOT TAKEN at the last reload"))
+            try chmod(file, "0644")
+            #expect(try stage.run("doctor", "--offline").output.contains("the last reload was refused"))
+            #expect(try stage.run("reload").status == 0)
+            #expect(try !stage.run("status").output.contains("NOT TAKEN"))
+            #expect(try !stage.run("check").errors.contains("and this is user"))
+        }
+
+        private func chmod(_ file: String, _ mode: String) throws {
+            #expect(try ChildProcess.run(["chmod", mode, file]).status == 0)
+        }
+
         /// A daemon whose provider and its secret are variables of a file.
         private func variableDaemon(_ directory: TemporaryDirectory, _ vendor: FakeHTTPDNS, _ secret: String) throws
             -> Daemon

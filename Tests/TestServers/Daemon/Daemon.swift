@@ -45,8 +45,10 @@ package final class Daemon: Sendable {
             try store.map { try $0.start(prefix, words, environment) }
             ?? ChildProcess(prefix + words, environment: environment)
         // The line names the addresses; it may write a wildcard address in another form, but not the port.
-        let ready = process.waitForOutput(.patience) { output, _ in
-            output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        let ready = process.waitForOutput(.patience) { output, errors in
+            // With log.format = "json" it is an event like any other.
+            (output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+                + errors.split(separator: "\n").filter { $0.contains("start.serving") })
                 .contains { $0.contains(":\(port)") }
         }
         guard ready else {

@@ -1,0 +1,106 @@
+/// Keys of the configuration that are set by variables of the environment, for files whose variables begin with `HTTPDNSD_`, as
+/// the container's: `cache.disk.path` by `HTTPDNSD_CACHE_DISK_PATH`, the `type` of the first `[[provider]]` by
+/// `HTTPDNSD_PROVIDER_1_TYPE`.
+///
+/// A variable goes before the value that the file has. In a list it holds any number of items, separated by commas.
+struct EnvironmentKeys {
+    /// The most entries of an array of tables.
+    private static let mostEntries = 64
+
+    /// A key of the schema, and how its variables begin and end: a number stands between them where its table is one of several.
+    private struct Key {
+        let steps: [String]
+        let isInArray: Bool
+        let isList: Bool
+        /// In an array of tables without the number: `HTTPDNSD_PROVIDER_` and `_TYPE`.
+        let start: String
+        let end: String
+
+        init?(_ key: SchemaKey) {
+            // A table of names has no place in one variable.
+            guard !key.type.hasPrefix("table") else { return nil }
+            let parts = key.path.split(separator: ".").map(String.init)
+            isInArray = parts[0].hasSuffix("[]")
+            steps = isInArray ? [String(parts[0].dropLast(2))] + parts.dropFirst() : parts
+            isList = key.type.firstRange(of: "list of") != nil
+            let words = steps.map { $0.uppercased() }
+            let rest = words.dropFirst().map { "_" + $0 }.joined()
+            start = UnreadVariables.prefix + words[0] + (isInArray ? "_" : "")
+            end = rest
+        }
+
+        /// The number of the entry that a variable is for, 0 where there are no entries; nil where it is for another key.
+        func entry(of variable: String) -> Int? {
+            guard variable.hasPrefix(start), variable.hasSuffix(end),
+                variable.utf8.count >= start.utf8.count + end.utf8.count
+            else { return nil }
+            let middle = variable.dropFirst(start.count).dropLast(end.count)
+            guard isInArray else { return middle.isEmpty ? 0 : nil }
+            return middle.first == "0"
+                ? nil : Int(middle).flatMap { (1...EnvironmentKeys.mostEntries).contains($0) ? $0 : nil }
+        }
+
+        /// For messages about misspelt ones.
+        var example: String { start + (isInArray ? "1" : "") + end }
+    }
+
+    private static let keys = Schema.keys.compactMap { Key($0) }
+
+    /// The names that keys may be set by, with the number 1.
+    static var names: [String] { keys.map(\.example) }
+
+    /// Why a variable cannot be taken: one line each.
+    private(set) var problems: [String] = []
+
+    /// Puts them into a document that reads such variables.
+    ///
+    /// - Parameter read: the variables that the file reads itself.
+    init(of environment: [String: String], into document: TOMLNode, read: Set<String>) {
+        guard case .table(let root) = document.value else { return }
+        var wanted: [(variable: String, key: Key, entry: Int)] = []
+        for (name, value) in environment
+        where name.hasPrefix(UnreadVariables.prefix) && !value.isEmpty && !read.contains(name) {
+            for key in Self.keys { if let entry = key.entry(of: name) { wanted.append((name, key, entry)) } }
+        }
+        // So that the second entry comes after the first.
+        for (name, key, entry) in wanted.sorted(by: { ($0.entry, $0.variable) < ($1.entry, $1.variable) }) {
+            guard let table = table(of: key, entry, in: root) else {
+                problems.append(
+                    "the environment variable \(name) is for an entry after a gap: number the entries of [[\(key.steps[0])]] from 1"
+                )
+                continue
+            }
+            let last = key.steps[key.steps.count - 1]
+            if let other = table[last]?.variables.first(where: { environment[$0]?.isEmpty == false }) {
+                problems.append("the environment variables \(name) and \(other) are for one key: unset one of them")
+            }
+            let text = TOMLNode(value: .string("${\(name)}"), line: table[last]?.line ?? 0)
+            let isWord = environment[name] == "auto"
+            table.put(last, key.isList && !isWord ? TOMLNode(value: .array([text]), line: text.line) : text)
+        }
+    }
+
+    /// The table that a key is in, made where there is none; nil where that would leave a gap.
+    private func table(of key: Key, _ entry: Int, in root: TOMLTable) -> TOMLTable? {
+        var table = root
+        for (index, step) in key.steps.dropLast().enumerated() {
+            if index == 0, key.isInArray {
+                var nodes: [TOMLNode] = []
+                if case .array(let there)? = table[step]?.value { nodes = there }
+                guard entry <= nodes.count + 1 else { return nil }
+                let next = entry > nodes.count ? table.entry(step, line: 0) : nodes[entry - 1].table
+                guard let next else { return nil }
+                table = next
+            } else {
+                guard let next = table[step].map(\.table) ?? table.table(step, .header, line: 0) else { return nil }
+                table = next
+            }
+        }
+        return table
+    }
+}
+
+extension TOMLNode {
+    /// Nil for what is no table.
+    fileprivate var table: TOMLTable? { if case .table(let table) = value { table } else { nil } }
+}
