@@ -22,6 +22,7 @@ package final class Server: Sendable {
     package let plainSite: HTTPSite
     /// The terms of encrypted connections; without a certificate they are closed.
     package nonisolated let tls = TLSTerms()
+    private let queries: ConnectionQueries
     private let misses: Mailbox<MissedQuery>
     private let intake: QueryIntake
     nonisolated let refusals: RefusalLimit
@@ -77,27 +78,46 @@ package final class Server: Sendable {
         misses = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)
         intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits)
         let bytes = BufferedBytes()
-        let site = HTTPSite(path: httpsPath, rules: rules, events: events, clock: loop)
+        let queries = ConnectionQueries(
+            handler, misses: misses, refusals: refusals, feed: feed, counters: counters, times: times, loop: loop)
+        self.queries = queries
+        let site = HTTPSite(
+            .init(path: Array(httpsPath.utf8), queries: queries, rules: rules), events: events, clock: loop)
         self.site = site
-        let plainSite = HTTPSite(path: nil, rules: rules, events: events, clock: loop)
+        let plainSite = HTTPSite(nil, events: events, clock: loop)
         self.plainSite = plainSite
+        // Over TLS a client may still show a certificate or a token.
         let plain = Connections(
-            "TCP", capacity: limits.connections, loop: loop, limits: limits, bytes: bytes, site: plainSite,
-            handler: handler, misses: misses, refusals: refusals, feed: feed, events: events, memory: memory,
-            counters: counters,
-            times: times)
+            "TCP", capacity: limits.connections, loop: loop, limits: limits, bytes: bytes, events: events,
+            memory: memory
+        ) { queries.allows($0.ip) ? ClientNetwork($0.ip) : .strangers }
         connections = plain
         let encrypted = Connections(
-            "encrypted", capacity: limits.encryptedConnections, terms: tls, loop: loop, limits: limits, bytes: bytes,
-            site: site, handler: handler, misses: misses, refusals: refusals, feed: feed, events: events,
-            memory: memory,
-            counters: counters, times: times)
+            "encrypted", capacity: limits.encryptedConnections, loop: loop, limits: limits, bytes: bytes,
+            events: events, memory: memory)
         self.encrypted = encrypted
-        listeners =
-            sockets.tcp.map { Listener($0, for: .tcp, connections: plain, events: events) }
-            + sockets.http.map { Listener($0, for: .tcp, speaksHTTP: true, connections: plain, events: events) }
-            + sockets.tls.map { Listener($0, for: .tls, connections: encrypted, events: events) }
-            + sockets.https.map { Listener($0, for: .https, connections: encrypted, events: events) }
+        let (terms, handshakes) = (tls, HandshakeQueue(on: loop, capacity: limits.encryptedConnections))
+        var listeners = sockets.tcp.map { socket in
+            Listener(socket, of: plain, events: events) { plain.admit($0, from: $1, asking: queries) }
+        }
+        listeners += sockets.http.map { socket in
+            Listener(socket, of: plain, events: events) { plain.admit($0, from: $1, at: plainSite) }
+        }
+        listeners += sockets.tls.map { socket in
+            Listener(socket, of: encrypted, events: events) {
+                encrypted.admit($0, from: $1, .tls, terms, handshakes) { stream, client in
+                    TCPConnection(stream, client: client, queries, in: encrypted)
+                }
+            }
+        }
+        listeners += sockets.https.map { socket in
+            Listener(socket, of: encrypted, events: events) {
+                encrypted.admit($0, from: $1, .https, terms, handshakes) { stream, client in
+                    HTTPServerConnection(stream, client: client, alpn: stream.alpn, at: site, in: encrypted)
+                }
+            }
+        }
+        self.listeners = listeners
         threads = sockets.udp.flatMap { sockets in
             sockets.receivers.map { UDPThread($0, lateReplies: sockets.sender) }
         }
@@ -238,12 +258,11 @@ package final class Server: Sendable {
         _ message: [UInt8], from client: SocketAddress, isTrusted: Bool, isEncrypted: Bool,
         reply: @escaping @Loop ([UInt8]?) -> Void
     ) {
-        let table = isEncrypted ? encrypted : connections
         let client = ConnectionClient(
             address: client, transport: isEncrypted ? .https : .tcp, isTrusted: isTrusted)
-        let (response, isPending) = table.handle(message, of: client)
+        let (response, isPending) = queries.handle(message, of: client)
         guard isPending else { return reply(response) }
-        table.ask(message, of: client, for: ReplyClosure(client.transport, reply))
+        queries.ask(message, of: client, for: ReplyClosure(client.transport, reply))
     }
 
     // MARK: Another process
@@ -280,6 +299,12 @@ package final class Server: Sendable {
         return work
     }
 
+    /// Admits a connection for DNS over TCP.
+    @discardableResult
+    func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) -> TCPConnection? {
+        connections.admit(descriptor, from: peer, asking: queries)
+    }
+
     /// Goes on with what another process did not finish.
     private func resume(_ work: UnfinishedWork) {
         for datagram in work.datagrams {
@@ -293,8 +318,7 @@ package final class Server: Sendable {
         }
         for connection in work.connections {
             guard let descriptor = connection.socket.take() else { continue }
-            connections.admit(descriptor, from: connection.peer)?
-                .resume(input: connection.input, output: connection.output)
+            admit(descriptor, from: connection.peer)?.resume(input: connection.input, output: connection.output)
         }
     }
 }

@@ -56,19 +56,13 @@ import Testing
         #expect(count.value == 1)
     }
 
-    /// A table of connections from which queries go nowhere.
+    /// A table of connections.
     @Loop private func makeConnections(_ memory: MemoryReturn) -> Connections {
         let loop = TestServer.loop
         let events = EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: loop)
-        let rules = SharedClientRules(ClientRules(access: AccessList([])))
-        let handler = QueryHandler(
-            cache: MemoryCache(memory: 1 << 20), generation: PolicyGeneration(), rules: rules, keepalive: 100)
         return Connections(
-            "TCP", capacity: 100, loop: loop, limits: TestServer.limits, bytes: BufferedBytes(),
-            site: HTTPSite(path: nil, rules: rules, events: events, clock: loop), handler: handler,
-            misses: Mailbox(capacity: 1, on: loop, sharedBy: \.origin), refusals: RefusalLimit(1),
-            feed: QueryFeed(on: loop), events: events, memory: memory, counters: ResponseCounters(),
-            times: AnswerTimes())
+            "TCP", capacity: 100, loop: loop, limits: TestServer.limits, bytes: BufferedBytes(), events: events,
+            memory: memory)
     }
 
     @Test(arguments: [(MemoryReturn.connections - 1, 0), (MemoryReturn.connections, 1)])
@@ -76,13 +70,16 @@ import Testing
         connections: Int, expected: Int
     ) async throws {
         let table = makeConnections(makeReturn())
+        let site = HTTPSite(
+            nil, events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: table.loop),
+            clock: table.loop)
         let peer = try #require(SocketAddress("192.0.2.1:1"))
         var clients: [Int32] = []
         defer { for client in clients { _ = close(client) } }
         for _ in 0..<connections {
             var pair: [Int32] = [0, 0]
             try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair) == 0)
-            table.admit(Descriptor(owning: pair[0]), from: peer)
+            table.admit(Descriptor(owning: pair[0]), from: peer, at: site)
             clients.append(pair[1])
         }
         #expect(table.count == connections)

@@ -207,7 +207,7 @@ extension TestServer {
     fileprivate func forgetsListener() async throws -> Bool {
         let socket = try ListeningSocket(try #require(SocketAddress("127.0.0.1:0")))
         let events = EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: Self.loop)
-        var listener: Listener? = Listener(socket, for: .tcp, connections: server.connections, events: events)
+        var listener: Listener? = Listener(socket, of: server.connections, events: events) { _, _ in }
         let isGone = { [weak listener] in listener == nil }
         try listener?.start()
         listener?.stop()

@@ -117,7 +117,7 @@ struct TestServer: Sendable {
             var pair: [Int32] = [0, 0]
             try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair) == 0)
             clients.append(pair[1])
-            server.connections.admit(Descriptor(owning: pair[0]), from: try #require(SocketAddress(peer)))
+            server.admit(Descriptor(owning: pair[0]), from: try #require(SocketAddress(peer)))
         }
         let peers = server.connections.peers
         server.connections.closeAll()

@@ -46,7 +46,7 @@ enum DoHRequest {
         case .post:
             guard request.contentType == .dnsMessage else { return .refused(.unsupportedMediaType) }
             return .success(request.body)
-        case .other: return .failure(Refusal(response: .methodNotAllowed))
+        case .head, .other: return .failure(Refusal(response: .methodNotAllowed))
         }
     }
 }

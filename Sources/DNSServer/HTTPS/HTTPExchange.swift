@@ -5,11 +5,11 @@ import Scheduling
 @Loop
 final class HTTPExchange: ReplySink {
     nonisolated let transport: Transport
-    private let connection: HTTPSConnection
+    private let connection: HTTPServerConnection
     private let stream: HTTPServerStream
     private var isFinished = false
 
-    init(_ stream: HTTPServerStream, on connection: HTTPSConnection) {
+    init(_ stream: HTTPServerStream, on connection: HTTPServerConnection) {
         self.stream = stream
         self.connection = connection
         transport = connection.client.transport

@@ -4,13 +4,13 @@ import Logs
 import Platform
 package import Scheduling
 
-/// What the listeners of HTTPS serve, and to which clients.
+/// What is served over HTTP at some listeners, and to which clients.
 @Loop
 package final class HTTPSite: Sendable {
     /// What is done with a request.
     enum Decision {
         /// The message is a query of the client; whether it has a right token.
-        case query([UInt8], isTrusted: Bool)
+        case query([UInt8], ConnectionQueries, isTrusted: Bool)
         case response(HTTPServerResponse)
         /// The request is for another path than that of DNS over HTTPS.
         case other
@@ -19,9 +19,16 @@ package final class HTTPSite: Sendable {
     /// Seconds after which a client that guesses tokens may send another.
     private nonisolated static let retryAfter = "\(TokenGuard.interval.components.seconds)"
 
-    /// Nil: there is none here.
-    private let path: [UInt8]?
-    private let rules: SharedClientRules
+    /// DNS over HTTPS.
+    struct DoH: Sendable {
+        let path: [UInt8]
+        let queries: ConnectionQueries
+        let rules: SharedClientRules
+    }
+
+    private let doh: DoH?
+    /// Bytes of a request's header over HTTP/1.1.
+    let header: Int
     private let events: EventLog
     private let clock: any LoopClock
     private let tokens = TokenGuard()
@@ -36,10 +43,14 @@ package final class HTTPSite: Sendable {
     /// Whether the value of `CDN-Loop` says that this server has sent the request itself.
     package var isOwnRequest: @Loop (String) -> Bool = { _ in false }
 
-    /// - Parameter path: of DNS over HTTPS; nil: only the service answers.
-    nonisolated init(path: String?, rules: SharedClientRules, events: EventLog, clock: any LoopClock) {
-        self.path = path.map { Array($0.utf8) }
-        self.rules = rules
+    /// - Parameters:
+    ///   - doh: nil: only the service answers.
+    ///   - header: the most bytes of a request's header over HTTP/1.1.
+    nonisolated init(
+        _ doh: DoH?, header: Int = HTTPServerLimits.header, events: EventLog, clock: any LoopClock
+    ) {
+        self.doh = doh
+        self.header = header
         self.events = events
         self.clock = clock
     }
@@ -55,13 +66,13 @@ package final class HTTPSite: Sendable {
     /// Decides about a request.
     func decide(_ request: HTTPServerRequest, from client: SocketAddress) -> Decision {
         if let loop = request.loop, isOwnRequest(loop) { return .response(HTTPServerResponse(.loopDetected)) }
-        guard let path else { return .other }
-        switch DoHRequest(request, path: path) {
+        guard let doh else { return .other }
+        switch DoHRequest(request, path: doh.path) {
         case .query(let message, let token):
-            if let token, let refusal = check(token, client) { return .response(refusal) }
-            return .query(message, isTrusted: token != nil)
+            if let token, let refusal = check(token, client, doh.rules) { return .response(refusal) }
+            return .query(message, doh.queries, isTrusted: token != nil)
         case .refused(let response, let token):
-            return .response(token.flatMap { check($0, client) } ?? response)
+            return .response(token.flatMap { check($0, client, doh.rules) } ?? response)
         case .other: return .other
         }
     }
@@ -71,13 +82,15 @@ package final class HTTPSite: Sendable {
         _ request: HTTPServerRequest, from client: SocketAddress,
         reply: @escaping @Loop (HTTPServerResponse) -> Void
     ) {
-        // HEAD is one of them: a response to it must have no body, which a service would write.
-        guard request.method != .other else { return reply(.methodNotAllowed) }
-        if service?.respond(to: request, from: client, reply: reply) != true { reply(HTTPServerResponse(.notFound)) }
+        guard service?.respond(to: request, from: client, reply: reply) != true else { return }
+        let isKnown = [.get, .post].contains(request.method)
+        reply(isKnown ? HTTPServerResponse(.notFound) : .methodNotAllowed)
     }
 
     /// Returns nil for a right token.
-    private func check(_ token: ArraySlice<UInt8>, _ client: SocketAddress) -> HTTPServerResponse? {
+    private func check(
+        _ token: ArraySlice<UInt8>, _ client: SocketAddress, _ rules: SharedClientRules
+    ) -> HTTPServerResponse? {
         let known = rules.tokens
         // Without tokens this is just another path.
         guard !known.isEmpty else { return HTTPServerResponse(.notFound) }

@@ -4,7 +4,7 @@ import Logs
 import Platform
 import Scheduling
 
-/// The open connections of one kind, plain or encrypted, of all listeners, and their shared state.
+/// The open connections of one kind, such as plain or encrypted, of all its listeners, and their shared state.
 @Loop
 final class Connections: ConnectionOwner {
     /// Bytes read from a connection by one system call.
@@ -14,15 +14,10 @@ final class Connections: ConnectionOwner {
 
     let loop: EventLoop
     let limits: ServerLimits
-    let site: HTTPSite
     /// What the log calls them.
     private let kind: String
-    private let misses: Mailbox<MissedQuery>
-    private let refusals: RefusalLimit
-    private let feed: QueryFeed
-    private let counters: ResponseCounters
-    private let times: AnswerTimes
-    private var handler: QueryHandler
+    /// In whose share a client is.
+    private let network: @Loop (SocketAddress) -> ClientNetwork
     private let events: EventLog
     private let memory: MemoryReturn
     private var open: [FairShare.Ticket: any ServedConnection] = [:]
@@ -34,8 +29,6 @@ final class Connections: ConnectionOwner {
     private let bytes: BufferedBytes
     /// The buffer that every connection reads into first.
     private var scratch = [UInt8](repeating: 0, count: Connections.readSize)
-    /// Nil for plain ones.
-    private let handshakes: (terms: TLSTerms, queue: HandshakeQueue)?
     /// Called when a connection has closed, so that a descriptor is free.
     private var closed: [@Loop () -> Void] = []
     private var drained: [CheckedContinuation<Void, Never>] = []
@@ -43,28 +36,19 @@ final class Connections: ConnectionOwner {
     /// - Parameters:
     ///   - kind: what the log calls them.
     ///   - capacity: how many may be open.
-    ///   - terms: of encrypted ones; nil for plain ones.
+    ///   - network: in whose share a client is.
     init(
-        _ kind: String, capacity: Int, terms: TLSTerms? = nil, loop: EventLoop, limits: ServerLimits,
-        bytes: BufferedBytes, site: HTTPSite, handler: QueryHandler, misses: Mailbox<MissedQuery>,
-        refusals: RefusalLimit, feed: QueryFeed, events: EventLog,
-        memory: MemoryReturn, counters: ResponseCounters, times: AnswerTimes
+        _ kind: String, capacity: Int, loop: EventLoop, limits: ServerLimits, bytes: BufferedBytes, events: EventLog,
+        memory: MemoryReturn, network: @escaping @Loop (SocketAddress) -> ClientNetwork = { ClientNetwork($0.ip) }
     ) {
         self.kind = kind
-        handshakes = terms.map { ($0, HandshakeQueue(on: loop, capacity: capacity)) }
-        self.bytes = bytes
-        self.site = site
-        self.counters = counters
-        self.times = times
-        self.memory = memory
-        self.events = events
-        holdings = FairShare(capacity: capacity)
-        self.misses = misses
-        self.refusals = refusals
-        self.feed = feed
         self.loop = loop
         self.limits = limits
-        self.handler = handler
+        self.bytes = bytes
+        self.events = events
+        self.memory = memory
+        self.network = network
+        holdings = FairShare(capacity: capacity)
     }
 
     /// Bytes buffered for all connections of the server.
@@ -83,38 +67,47 @@ final class Connections: ConnectionOwner {
     /// closed; without one, the new connection is closed. A network that has no connection gets the place of any other that
     /// has been idle for `ServerLimits.rest`. Over plain TCP all clients that may not be answered are one network.
     ///
+    /// - Parameter make: makes it once there is a place.
     /// - Returns: the connection, unless it was closed.
     @discardableResult
-    func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) -> TCPConnection? {
-        guard hasRoom(for: peer) else { return nil }
-        let client = ConnectionClient(address: peer, transport: .tcp)
-        let connection = TCPConnection(StreamSocket(descriptor), client: client, in: self)
+    func admit<Connection: ServedConnection>(
+        _ descriptor: consuming Descriptor, from peer: SocketAddress, _ make: (consuming Descriptor) -> Connection
+    ) -> Connection? {
+        guard !holdings.isFull || makeRoom(for: network(peer)) else { return nil }
+        let connection = make(descriptor)
         return add(connection) ? connection : nil
     }
 
-    /// Admits a new connection that speaks HTTP in plain text, by the same rule.
-    func admitHTTP(_ descriptor: consuming Descriptor, from peer: SocketAddress) {
-        guard hasRoom(for: peer) else { return }
-        let client = ConnectionClient(address: peer, transport: .tcp)
-        _ = add(HTTPSConnection(StreamSocket(descriptor), client: client, alpn: nil, in: self))
+    /// Admits a connection for DNS over TCP.
+    @discardableResult
+    func admit(
+        _ descriptor: consuming Descriptor, from peer: SocketAddress, asking queries: ConnectionQueries
+    ) -> TCPConnection? {
+        admit(descriptor, from: peer) {
+            TCPConnection(StreamSocket($0), client: .init(address: peer, transport: .tcp), queries, in: self)
+        }
     }
 
-    /// Admits a new connection to an encrypted listener, by the same rule.
-    func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress, over transport: Transport) {
-        guard let (terms, queue) = handshakes, hasRoom(for: peer) else { return }
-        let client = ConnectionClient(address: peer, transport: transport)
-        _ = add(TLSHandshake(descriptor, client: client, terms: terms, queue: queue, in: self))
+    /// Admits a connection for HTTP in plain text.
+    func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress, at site: HTTPSite) {
+        admit(descriptor, from: peer) {
+            HTTPServerConnection(
+                StreamSocket($0), client: .init(address: peer, transport: .tcp), alpn: nil, at: site, in: self)
+        }
     }
 
-    /// Whether there is a place for one more connection, of which another may lose its own.
-    private func hasRoom(for peer: SocketAddress) -> Bool {
-        !holdings.isFull || makeRoom(for: network(of: peer))
-    }
-
-    /// In whose share a client is. What comes encrypted may still show a certificate or a token.
-    private func network(of client: SocketAddress) -> ClientNetwork {
-        if handler.isOutdated { handler = handler.updated }
-        return handshakes != nil || handler.allows(client.ip) ? ClientNetwork(client.ip) : .strangers
+    /// Admits a connection that begins with a handshake.
+    ///
+    /// - Parameter next: makes what takes its place afterwards.
+    func admit(
+        _ descriptor: consuming Descriptor, from peer: SocketAddress, _ transport: Transport, _ terms: TLSTerms,
+        _ queue: HandshakeQueue, then next: @escaping @Loop (TLSStream, ConnectionClient) -> any ServedConnection
+    ) {
+        admit(descriptor, from: peer) {
+            TLSHandshake(
+                $0, client: .init(address: peer, transport: transport), terms: terms, queue: queue, in: self,
+                then: next)
+        }
     }
 
     /// Starts a connection. Returns whether it has not closed.
@@ -129,7 +122,7 @@ final class Connections: ConnectionOwner {
     }
 
     private func enter(_ connection: any ServedConnection) {
-        let ticket = holdings.add(for: network(of: connection.client.address))
+        let ticket = holdings.add(for: network(connection.client.address))
         connection.ticket = ticket
         open[ticket] = connection
         order.add(ticket)
@@ -243,59 +236,6 @@ final class Connections: ConnectionOwner {
         let outcome = stream.read(into: &scratch)
         guard case .moved(let count) = outcome else { return (outcome, []) }
         return (outcome, scratch[..<count])
-    }
-
-    func handle(_ message: [UInt8], of client: ConnectionClient) -> (reply: [UInt8]?, isPending: Bool) {
-        var disposition = QueryHandler.Disposition.ignore
-        if handler.isOutdated { handler = handler.updated }
-        let began = Instant.bootTime
-        let isPadded = client.transport.isEncrypted && Query.read(message.span)?.wantsPadding(in: message.span) == true
-        let reply = ReplyBuffer.compose(isPadded: isPadded) { output in
-            disposition = handler.handle(
-                message.span, from: client.address.ip, isTrusted: client.isTrusted, over: client.transport,
-                now: loop.now, into: &output)
-        }
-        switch disposition {
-        case .reply:
-            if reply.count >= Header.length {
-                let row = ResponseCounters.Row(client.transport, isIPv6: client.address.family == .ipv6)
-                let answers = counters.answers(of: row)
-                counters.add(reply[3], to: row)
-                if counters.answers(of: row) > answers { times.add(.cache, from: began, to: .bootTime) }
-            }
-            if feed.isWanted { tell(of: message, reply, client) }
-            return (reply, false)
-        case .ignore: return (nil, false)
-        case .miss:
-            if feed.isWanted {
-                feed.add(
-                    query: message, response: nil, from: client.address, client.transport, arrived: loop.now)
-            }
-            return (nil, true)
-        }
-    }
-
-    private func tell(of message: [UInt8], _ reply: [UInt8], _ client: ConnectionClient) {
-        feed.add(query: message, response: reply, from: client.address, client.transport, arrived: loop.now)
-        guard feed.isHandled else { return }
-        let answered = AnsweredQuery(
-            message.span, reply: reply.span, client: client.address.ip, transport: client.transport, took: .zero)
-        if let answered { feed.tell(answered) }
-    }
-
-    func ask(_ message: [UInt8], of client: ConnectionClient, for sink: any ReplySink) {
-        let query = MissedQuery(
-            message: message, client: client.address, path: .connection(sink), arrived: loop.now)
-        guard !misses.post(query) else { return }
-        refusals.refuseOverTCP()
-        let reply = ReplyBuffer.compose(isPadded: false) { output in
-            _ = handler.reject(
-                message.span, with: .serverFailure, error: ExtendedError.overloaded, over: client.transport,
-                into: &output)
-        }
-        sink.send(reply)
-        guard feed.isWanted else { return }
-        feed.add(response: reply[...], to: client.address, client.transport, arrived: query.arrived)
     }
 
     /// Stops reading from all connections; each closes when its last response was received.

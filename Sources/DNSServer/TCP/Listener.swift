@@ -11,23 +11,22 @@ final class Listener: Sendable {
     private nonisolated static let pause: Duration = .seconds(1)
 
     private var socket: ListeningSocket?
-    private let transport: Transport
-    private let speaksHTTP: Bool
     private let connections: Connections
+    /// Admits a connection.
+    private let admit: @Loop (consuming Descriptor, SocketAddress) -> Void
     private let events: EventLog
     private var watch: Watch?
     private var retry: LoopTimer?
 
-    /// - Parameter speaksHTTP: whether connections are plain HTTP; only with `transport` TCP.
+    /// - Parameter admit: called with each connection and its client, which are for `connections`.
     init(
-        _ socket: ListeningSocket, for transport: Transport, speaksHTTP: Bool = false, connections: Connections,
-        events: EventLog
+        _ socket: ListeningSocket, of connections: Connections, events: EventLog,
+        admit: @escaping @Loop (consuming Descriptor, SocketAddress) -> Void
     ) {
-        self.speaksHTTP = speaksHTTP
         self.socket = socket
-        self.transport = transport
         self.connections = connections
         self.events = events
+        self.admit = admit
     }
 
     /// Begins to accept connections.
@@ -50,14 +49,7 @@ final class Listener: Sendable {
         for _ in 0..<Self.acceptsPerTurn {
             guard let socket else { return }
             switch socket.accept() {
-            case .connection(let descriptor, let peer):
-                if transport.isEncrypted {
-                    connections.admit(descriptor, from: peer, over: transport)
-                } else if speaksHTTP {
-                    connections.admitHTTP(descriptor, from: peer)
-                } else {
-                    connections.admit(descriptor, from: peer)
-                }
+            case .connection(let descriptor, let peer): admit(descriptor, peer)
             case .wouldBlock: return
             case .retry: continue
             case .exhausted(let error): return pause(error)

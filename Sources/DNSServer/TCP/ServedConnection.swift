@@ -38,20 +38,9 @@ protocol ServedConnection: AnyObject, Sendable {
 protocol ConnectionOwner: AnyObject, Sendable {
     var loop: EventLoop { get }
     var limits: ServerLimits { get }
-    /// What is served over HTTPS.
-    var site: HTTPSite { get }
 
     /// Reads from a connection; the slice has the bytes read.
     func read(_ stream: any ByteStream) -> (StreamOutcome, ArraySlice<UInt8>)
-
-    /// Answers a message, or says that the resolver must be asked. Responses are padded where the query wants it.
-    ///
-    /// - Returns: the response; nil with `isPending` true when it comes later, with `isPending` false when there is
-    ///   none.
-    func handle(_ message: [UInt8], of client: ConnectionClient) -> (reply: [UInt8]?, isPending: Bool)
-
-    /// Asks the resolver; the response is passed to `sink.send`, perhaps before this returns.
-    func ask(_ message: [UInt8], of client: ConnectionClient, for sink: any ReplySink)
 
     /// Adds a change in the bytes buffered by one connection. Returns whether all connections together are within the
     /// limit.

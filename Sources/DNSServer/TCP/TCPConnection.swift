@@ -8,6 +8,7 @@ final class TCPConnection: ServedConnection, ReplySink {
     nonisolated let client: ConnectionClient
     var ticket: FairShare.Ticket?
     private let owner: any ConnectionOwner
+    private let queries: ConnectionQueries
     private let stream: any ByteStream
     private var life: ConnectionLife
     private var frames = FrameBuffer()
@@ -23,7 +24,10 @@ final class TCPConnection: ServedConnection, ReplySink {
     /// Whether messages are being handled right now; a response that comes meanwhile is only queued.
     private var isHandling = false
 
-    init(_ stream: any ByteStream, client: ConnectionClient, in owner: any ConnectionOwner) {
+    init(
+        _ stream: any ByteStream, client: ConnectionClient, _ queries: ConnectionQueries, in owner: any ConnectionOwner
+    ) {
+        self.queries = queries
         self.stream = stream
         self.client = client
         self.owner = owner
@@ -121,11 +125,11 @@ final class TCPConnection: ServedConnection, ReplySink {
 
     private func handle(_ message: [UInt8]) {
         noteActivity()
-        let (reply, isPending) = owner.handle(message, of: client)
+        let (reply, isPending) = queries.handle(message, of: client)
         if let reply { queue(reply) }
         guard isPending else { return }
         outstanding += 1
-        owner.ask(message, of: client, for: self)
+        queries.ask(message, of: client, for: self)
     }
 
     private func noteActivity() {

@@ -12,6 +12,8 @@ final class TLSHandshake: ServedConnection {
     private let owner: any ConnectionOwner
     private let terms: TLSTerms
     private let queue: HandshakeQueue
+    /// Makes what takes its place.
+    private let next: @Loop (TLSStream, ConnectionClient) -> any ServedConnection
     private let number: Int32
     /// Until TLS has it.
     private var descriptor: Descriptor?
@@ -28,9 +30,10 @@ final class TLSHandshake: ServedConnection {
 
     init(
         _ descriptor: consuming Descriptor, client: ConnectionClient, terms: TLSTerms, queue: HandshakeQueue,
-        in owner: any ConnectionOwner
+        in owner: any ConnectionOwner, then next: @escaping @Loop (TLSStream, ConnectionClient) -> any ServedConnection
     ) {
         self.client = client
+        self.next = next
         self.owner = owner
         lastActivity = owner.loop.now
         self.terms = terms
@@ -125,11 +128,7 @@ final class TLSHandshake: ServedConnection {
         end()
         if stream.isResumed { terms.counts.resumed += 1 } else { terms.counts.full += 1 }
         client.isTrusted = stream.isCertified
-        let next: any ServedConnection =
-            client.transport == .tls
-            ? TCPConnection(stream, client: client, in: owner)
-            : HTTPSConnection(stream, client: client, alpn: stream.alpn, in: owner)
-        owner.replace(self, by: next)
+        owner.replace(self, by: next(stream, client))
     }
 
     // MARK: The end

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// A listening TCP socket.
+/// A listening TCP socket, or one of this machine's programs (Unix).
 package final class ListeningSocket: Sendable {
     /// The most connections that wait to be accepted; more are refused.
     private static let backlog: Int32 = 1_024
@@ -9,6 +9,7 @@ package final class ListeningSocket: Sendable {
     package let descriptor: Descriptor
     /// The address it is bound to, with the actual port where 0 was requested.
     package let address: SocketAddress
+    private let isLocal: Bool
 
     /// Binds and listens; the socket is non-blocking.
     ///
@@ -25,6 +26,7 @@ package final class ListeningSocket: Sendable {
             throw .listening(on: address, .tcp, code: errno)
         }
         self.address = bound
+        isLocal = false
         self.descriptor = descriptor
     }
 
@@ -37,6 +39,14 @@ package final class ListeningSocket: Sendable {
             throw SystemError(code: EINVAL, operation: "take over \(address) (TCP)", advice: "it does not listen")
         }
         setOption(descriptor.number, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+        isLocal = false
+        self.descriptor = descriptor
+    }
+
+    /// Takes a listening Unix socket, non-blocking, whose clients count as 127.0.0.1.
+    package init(local descriptor: consuming Descriptor) {
+        address = SocketAddress(ipv4: 0x7f00_0001, port: 0)
+        isLocal = true
         self.descriptor = descriptor
     }
 
@@ -59,6 +69,7 @@ package final class ListeningSocket: Sendable {
         let result = unsafe clinux_accept(descriptor.number, &peer, &length)
         guard result < 0 else {
             let connection = Descriptor(owning: result)
+            if isLocal { return .connection(connection, peer: address) }
             let address = unsafe withUnsafePointer(to: peer) { pointer in
                 unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                     unsafe SocketAddress($0, length: length)
@@ -72,7 +83,7 @@ package final class ListeningSocket: Sendable {
         case EMFILE, ENFILE, ENOBUFS, ENOMEM, EBADF, EINVAL, ENOTSOCK:
             return .exhausted(
                 SystemError(
-                    code: -result, operation: "accept on \(address)",
+                    code: -result, operation: isLocal ? "accept on the control socket" : "accept on \(address)",
                     advice: SystemError.exhaustionAdvice(code: -result)))
         // EINTR, ECONNABORTED, and network errors of the new connection, which accept(2) reports.
         default: return .retry

@@ -26,6 +26,7 @@ final class VendorRequests: HTTPService {
         to request: HTTPServerRequest, from client: SocketAddress,
         reply: @escaping @Loop (HTTPServerResponse) -> Void
     ) -> Bool {
+        guard [.get, .post].contains(request.method) else { return false }
         let time = Int64(time(nil))
         switch accounts.service.read(ServiceRequest(request, from: client, isEncrypted: isEncrypted), at: time) {
         case .unknown: return false

@@ -17,7 +17,7 @@ import Testing
         let requests = [UInt32(1), 3, 5].flatMap { Frames.headers($0, Frames.request("GET", "/slow")) }
         stream.parts = [Frames.preface + Frames.frame(.settings) + requests]
         let client = ConnectionClient(address: try #require(SocketAddress("127.0.0.1:5000")), transport: .https)
-        #expect(table.add(HTTPSConnection(stream, client: client, alpn: "h2", in: table)))
+        #expect(table.add(HTTPServerConnection(stream, client: client, alpn: "h2", at: server.server.site, in: table)))
         await awaited { service.replies.count == 3 }
         stream.parts = [[UInt8]](repeating: Frames.frame(.ping, [UInt8](repeating: 1, count: 8)), count: 10)
         for reply in service.replies { reply(HTTPServerResponse(.ok)) }
@@ -55,7 +55,7 @@ import Testing
         server.server.site.service = service
         stream.parts = [Array(Self.ahead.joined())]
         let client = ConnectionClient(address: try #require(SocketAddress("127.0.0.1:5000")), transport: .https)
-        #expect(table.add(HTTPSConnection(stream, client: client, alpn: nil, in: table)))
+        #expect(table.add(HTTPServerConnection(stream, client: client, alpn: nil, at: server.server.site, in: table)))
         await awaited { service.calls > 0 }
         #expect(service.calls <= HTTPServerLimits.handled)
         await awaited { service.calls == 200 }
@@ -73,7 +73,7 @@ import Testing
         stream.isFull = true
         stream.parts = [Array(Self.ahead.joined())]
         let client = ConnectionClient(address: try #require(SocketAddress("127.0.0.1:5000")), transport: .https)
-        #expect(table.add(HTTPSConnection(stream, client: client, alpn: nil, in: table)))
+        #expect(table.add(HTTPServerConnection(stream, client: client, alpn: nil, at: server.server.site, in: table)))
         let limit = TestServer.limits.queuedReplies
         await awaited { table.buffered > limit }
         for _ in 0..<20 { await table.loop.sleep(until: table.loop.now) }

@@ -17,13 +17,15 @@ import Testing
         /// How many have taken their step by the end of each turn.
         private(set) var steps: [Int] = []
 
-        init(_ count: Int, on loop: EventLoop, in owner: Connections) throws {
+        init(_ count: Int, on loop: EventLoop, in owner: Connections, at site: HTTPSite) throws {
             let queue = HandshakeQueue(on: loop, capacity: count)
             let address = try #require(SocketAddress("127.0.0.1:1"))
             handshakes = (0..<count).map { [terms] _ in
                 let descriptor = Descriptor(owning: socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0))
                 let client = ConnectionClient(address: address, transport: .tls)
-                return TLSHandshake(descriptor, client: client, terms: terms, queue: queue, in: owner)
+                return TLSHandshake(descriptor, client: client, terms: terms, queue: queue, in: owner) {
+                    HTTPServerConnection($0, client: $1, alpn: nil, at: site, in: owner)
+                }
             }
             self.queue = queue
         }
@@ -40,14 +42,14 @@ import Testing
 
     @Test func `two handshakes take a step in each turn of the loop`() async throws {
         try await EncryptedServer.run { server in
-            try await Self.check(in: server.test.server.encrypted)
+            try await Self.check(in: server.test.server.encrypted, at: server.test.server.site)
         }
     }
 
     @Loop
-    private static func check(in owner: Connections) async throws {
+    private static func check(in owner: Connections, at site: HTTPSite) async throws {
         let loop = TestServer.loop
-        let fixture = try Fixture(5, on: loop, in: owner)
+        let fixture = try Fixture(5, on: loop, in: owner, at: site)
         #expect(fixture.stepAll())
         #expect(fixture.terms.counts.failed == 2)
         fixture.record(each: loop)
@@ -57,13 +59,13 @@ import Testing
 
     @Test func `two take a step, too, before the loop's first turn`() async throws {
         try await EncryptedServer.run { server in
-            try await Self.checkFirst(in: server.test.server.encrypted)
+            try await Self.checkFirst(in: server.test.server.encrypted, at: server.test.server.site)
         }
     }
 
     @Loop
-    private static func checkFirst(in owner: Connections) throws {
-        let fixture = try Fixture(3, on: EventLoop(), in: owner)
+    private static func checkFirst(in owner: Connections, at site: HTTPSite) throws {
+        let fixture = try Fixture(3, on: EventLoop(), in: owner, at: site)
         #expect(fixture.stepAll())
         #expect(fixture.terms.counts.failed == 2)
     }

@@ -24,10 +24,14 @@ struct HTTP1Reader {
         var coding: HTTPServerResponse.Status?
     }
 
+    /// The most bytes of a header.
+    private let header: Int
     private(set) var bytes: [UInt8] = []
     /// Up to where no end of a header was found.
     private var searched = 0
     private var head: Head?
+
+    init(header: Int = HTTPServerLimits.header) { self.header = header }
 
     /// Bytes received and not returned.
     var count: Int { bytes.count }
@@ -38,7 +42,7 @@ struct HTTP1Reader {
     mutating func next() -> Next {
         if head == nil {
             guard let end = endOfHeader() else { return limit(bytes.count) }
-            if end > HTTPServerLimits.header { return limit(end) }
+            if end > header { return limit(end) }
             let head: Head
             switch Self.read(bytes[..<end]) {
             case .success(let whole): head = whole
@@ -59,7 +63,7 @@ struct HTTP1Reader {
         bytes.removeFirst(count)
         if bytes.isEmpty {
             bytes = []
-        } else if bytes.capacity > HTTPServerLimits.header, bytes.count < bytes.capacity / 4 {
+        } else if bytes.capacity > header, bytes.count < bytes.capacity / 4 {
             bytes.giveBackUnused()
         }
         searched = 0
@@ -80,8 +84,8 @@ struct HTTP1Reader {
 
     /// What follows from the length of a header that is not complete, or too long.
     private func limit(_ length: Int) -> Next {
-        guard length > HTTPServerLimits.header else { return .incomplete }
-        return .refused(bytes.prefix(HTTPServerLimits.header).contains(10) ? .headerTooLarge : .targetTooLong)
+        guard length > header else { return .incomplete }
+        return .refused(bytes.prefix(header).contains(10) ? .headerTooLarge : .targetTooLong)
     }
 
     // MARK: The header
@@ -152,6 +156,7 @@ struct HTTP1Reader {
     ) throws(Refusal) {
         if isEqual(name, to: "host") {
             head.hosts += 1
+            head.request.take(.host, value)
         } else if isEqual(name, to: "content-length") {
             guard head.length == nil, let length = HTTPServerRequest.length(value) else { throw Refusal(.badRequest) }
             head.length = length
@@ -169,6 +174,12 @@ struct HTTP1Reader {
             head.request.addLoop(value)
         } else if isEqual(name, to: "expect") {
             throw Refusal(.expectationFailed)
+        } else if isEqual(name, to: "accept") {
+            head.request.take(.accept, value)
+        } else if isEqual(name, to: "origin") {
+            head.request.take(.origin, value)
+        } else if isEqual(name, to: "sec-fetch-site") {
+            head.request.take(.site, value)
         }
     }
 

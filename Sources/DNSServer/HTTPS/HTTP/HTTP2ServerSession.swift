@@ -96,6 +96,10 @@ import CNghttp2
         }
     }
 
+    var feed: HTTPServerFeed? { nil }
+
+    func continueFeed(_ part: String?) {}
+
     func takeOutput(into buffer: inout [UInt8], limit: Int) {
         while buffer.count < limit, !isDead {
             var bytes: UnsafePointer<UInt8>?
@@ -126,16 +130,18 @@ import CNghttp2
 
     func respond(_ response: HTTPServerResponse, to stream: HTTPServerStream) {
         guard stream.isOpen, !stream.isAnswered else { return }
-        stream.answer(response.body)
-        note(unsent: response.body.count)
+        guard response.feed == nil else { return reset(stream.id, NGHTTP2_HTTP_1_1_REQUIRED) }
+        let body = stream.request.method == .head ? [] : response.body
+        stream.answer(body)
+        note(unsent: body.count)
         let result = unsafe memory.memory.fields.withPairs(of: response, date: memory.memory.date.text) { pairs in
-            guard !response.body.isEmpty else {
+            guard !body.isEmpty else {
                 return unsafe nghttp2_submit_response(session, stream.id, pairs.baseAddress, pairs.count, nil)
             }
-            var body = unsafe nghttp2_data_provider(
+            var provider = unsafe nghttp2_data_provider(
                 source: nghttp2_data_source(ptr: Unmanaged.passUnretained(stream).toOpaque()),
                 read_callback: serverSendBody)
-            return unsafe nghttp2_submit_response(session, stream.id, pairs.baseAddress, pairs.count, &body)
+            return unsafe nghttp2_submit_response(session, stream.id, pairs.baseAddress, pairs.count, &provider)
         }
         if result != 0 { reset(stream.id) }
     }
@@ -146,9 +152,8 @@ import CNghttp2
         held += count
     }
 
-    fileprivate func reset(_ id: Int32) {
-        unsafe nghttp2_submit_rst_stream(
-            session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, UInt32(NGHTTP2_ENHANCE_YOUR_CALM.rawValue))
+    fileprivate func reset(_ id: Int32, _ code: nghttp2_error_code = NGHTTP2_ENHANCE_YOUR_CALM) {
+        unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, code.rawValue)
     }
 
     // MARK: From nghttp2

@@ -3,13 +3,15 @@ import DNSWire
 /// What HTTP/1.1 and HTTP/2 read alike.
 extension HTTPServerRequest {
     /// Bytes in memory.
-    var held: Int { target.count + body.count + (loop?.utf8.count ?? 0) }
+    var held: Int {
+        target.count + body.count + (loop?.utf8.count ?? 0) + fields.reduce(0) { $0 + $1.value.utf8.count }
+    }
 
     private static let dnsMessage: StaticString = "application/dns-message"
 
     /// Takes the method's name.
     mutating func setMethod(_ name: some Collection<UInt8>) {
-        method = name.elementsEqual("GET".utf8) ? .get : name.elementsEqual("POST".utf8) ? .post : .other
+        method = Method.allCases.first { name.elementsEqual($0.rawValue.utf8) } ?? .other
     }
 
     /// Takes the target, unless it is anything but printable ASCII that begins with a slash.
@@ -28,6 +30,12 @@ extension HTTPServerRequest {
         var type = value.prefix { $0 != UInt8(ascii: ";") }[...]
         while let last = type.dropFirst(max(0, type.count - 1)).first, isBlank(last) { type = type.dropLast() }
         contentType = isEqual(type, to: Self.dnsMessage) ? .dnsMessage : .other
+    }
+
+    /// Takes the value of a field; of several with one name all, separated by commas.
+    mutating func take(_ field: Field, _ value: some Collection<UInt8>) {
+        if fields[field] != nil { fields[field]? += ", " }
+        fields[field, default: ""] += String(decoding: value, as: UTF8.self)
     }
 
     /// Takes a value of `CDN-Loop`, of which there may be several.

@@ -1,10 +1,21 @@
 /// A complete request of an HTTP client, over either version. All of it is hostile input, within `HTTPServerLimits`.
 package struct HTTPServerRequest: Sendable {
-    /// What a client may ask for; every other method gets status 405.
-    package enum Method: Sendable {
-        case get
-        case post
-        case other
+    /// What a client may ask for.
+    package enum Method: String, CaseIterable, Sendable {
+        case get = "GET"
+        case head = "HEAD"
+        case post = "POST"
+        case other = ""
+    }
+
+    /// What else is read of a header over HTTP/1.1.
+    package enum Field: Sendable {
+        case host
+        case accept
+        /// The site whose page asks, where a browser says it (RFC 6454 section 7).
+        case origin
+        /// `Sec-Fetch-Site`: how that site is related to this one (W3C Fetch Metadata section 2.4).
+        case site
     }
 
     /// The media type of a body; its parameters are ignored.
@@ -22,17 +33,20 @@ package struct HTTPServerRequest: Sendable {
     package var contentType: MediaType?
     /// The values of `CDN-Loop` (RFC 8586), separated by commas; nil without that field.
     package var loop: String?
+    /// Those that came, over HTTP/1.1.
+    package var fields: [Field: String] = [:]
     /// At most `HTTPServerLimits.body` bytes; empty without a body.
     package var body: [UInt8]
 
     package init(
         method: Method = .other, target: [UInt8] = [], contentType: MediaType? = nil, loop: String? = nil,
-        body: [UInt8] = []
+        fields: [Field: String] = [:], body: [UInt8] = []
     ) {
         self.method = method
         self.target = target
         self.contentType = contentType
         self.loop = loop
+        self.fields = fields
         self.body = body
     }
 

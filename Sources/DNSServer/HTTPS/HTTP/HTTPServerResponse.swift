@@ -14,6 +14,8 @@ package struct HTTPServerResponse: Sendable {
         case targetTooLong = 414
         case unsupportedMediaType = 415
         case expectationFailed = 417
+        case misdirected = 421
+        case unprocessable = 422
         case tooManyRequests = 429
         case headerTooLarge = 431
         case internalError = 500
@@ -38,6 +40,8 @@ package struct HTTPServerResponse: Sendable {
             case .targetTooLong: "URI Too Long"
             case .unsupportedMediaType: "Unsupported Media Type"
             case .expectationFailed: "Expectation Failed"
+            case .misdirected: "Misdirected Request"
+            case .unprocessable: "Unprocessable Content"
             case .tooManyRequests: "Too Many Requests"
             case .headerTooLarge: "Request Header Fields Too Large"
             case .internalError: "Internal Server Error"
@@ -58,6 +62,8 @@ package struct HTTPServerResponse: Sendable {
     package var body: [UInt8]
     /// Further fields, with names in lower case: a method's `allow`, for instance.
     package var fields: [(name: StaticString, value: String)]
+    /// The body, if it has no end: `body` is empty then. Only over HTTP/1.1.
+    package var feed: HTTPServerFeed?
 
     package init(
         _ status: Status, contentType: StaticString? = nil, maxAge: UInt32? = nil, body: [UInt8] = [],

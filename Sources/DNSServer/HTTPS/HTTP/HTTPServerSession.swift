@@ -7,11 +7,17 @@ protocol HTTPServerSession: AnyObject {
     /// Removes and returns the next whole request.
     func nextRequest() -> HTTPServerStream?
 
-    /// Queues the response to a request, once; without a body it ends at once.
+    /// Queues the response to a request, once; without a body it ends at once. One to HEAD is sent without its body.
     func respond(_ response: HTTPServerResponse, to stream: HTTPServerStream)
 
     /// Appends what is to be sent, until there are at least `limit` bytes or no more.
     func takeOutput(into buffer: inout [UInt8], limit: Int)
+
+    /// The body without an end that is sent now; over HTTP/1.1 alone.
+    var feed: HTTPServerFeed? { get }
+
+    /// Queues its next part; nil ends it.
+    func continueFeed(_ part: String?)
 
     /// Takes no further request; those received are still answered.
     func finish()

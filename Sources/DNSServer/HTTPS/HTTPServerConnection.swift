@@ -2,10 +2,10 @@ import DNSResolver
 import Platform
 import Scheduling
 
-/// One client over HTTPS, from the end of its TLS handshake on: its requests are handled concurrently over HTTP/2, and
-/// one after the other over HTTP/1.1.
+/// One client over HTTP, encrypted or not: its requests are handled concurrently over HTTP/2, and one after the other over
+/// HTTP/1.1.
 @Loop
-final class HTTPSConnection: ServedConnection {
+final class HTTPServerConnection: ServedConnection {
     let client: ConnectionClient
     var ticket: FairShare.Ticket?
     private let stream: any ByteStream
@@ -24,19 +24,23 @@ final class HTTPSConnection: ServedConnection {
     private var isContinuing = false
     /// Whether requests are being handled right now; a response that comes meanwhile is only queued.
     private var isHandling = false
+    /// When the next part of a body without an end is made.
+    private var feedTimer: LoopTimer?
 
     /// - Parameters:
     ///   - alpn: the protocol that the handshake chose, `h2` or `http/1.1`; nil: the client named none, and gets HTTP/1.1.
+    ///   - site: what is served.
     init(
-        _ stream: any ByteStream, client: ConnectionClient, alpn: String?, in owner: any ConnectionOwner
+        _ stream: any ByteStream, client: ConnectionClient, alpn: String?, at site: HTTPSite,
+        in owner: any ConnectionOwner
     ) {
+        self.site = site
         self.stream = stream
         self.client = client
         self.owner = owner
-        site = owner.site
         session =
-            (alpn == "h2" ? HTTP2ServerSession(in: owner.site.sessions) : nil)
-            ?? HTTP1ServerSession(date: owner.site.date)
+            (alpn == "h2" ? HTTP2ServerSession(in: site.sessions) : nil)
+            ?? HTTP1ServerSession(header: site.header, date: site.date)
         life = ConnectionLife(at: owner.loop.now)
     }
 
@@ -130,7 +134,8 @@ final class HTTPSConnection: ServedConnection {
         // Counted before it may be finished.
         outstanding += 1
         switch site.decide(stream.request, from: client.address) {
-        case .query(let message, let isTrusted): answer(message, isTrusted: isTrusted, on: stream)
+        case .query(let message, let queries, let isTrusted):
+            answer(message, by: queries, isTrusted: isTrusted, on: stream)
         case .response(let response): finish(stream, response)
         case .other:
             let exchange = HTTPExchange(stream, on: self)
@@ -138,12 +143,14 @@ final class HTTPSConnection: ServedConnection {
         }
     }
 
-    private func answer(_ message: [UInt8], isTrusted: Bool, on stream: HTTPServerStream) {
+    private func answer(
+        _ message: [UInt8], by queries: ConnectionQueries, isTrusted: Bool, on stream: HTTPServerStream
+    ) {
         var client = client
         if isTrusted { client.isTrusted = true }
-        let (reply, isPending) = owner.handle(message, of: client)
+        let (reply, isPending) = queries.handle(message, of: client)
         if isPending {
-            owner.ask(message, of: client, for: HTTPExchange(stream, on: self))
+            queries.ask(message, of: client, for: HTTPExchange(stream, on: self))
         } else {
             finish(stream, reply.map { HTTPServerResponse(message: $0) } ?? HTTPServerResponse(.badRequest))
         }
@@ -163,7 +170,31 @@ final class HTTPSConnection: ServedConnection {
         // What is answered at once has the date of when it was read.
         if !isHandling { site.updateDate() }
         session.respond(response, to: stream)
+        beginFeed()
         if !isHandling { settle() }
+    }
+
+    // MARK: A body without an end
+
+    /// Sends the first part.
+    private func beginFeed() {
+        guard let feed = session.feed else { return }
+        session.continueFeed(feed.next())
+        setFeedTimer(feed)
+    }
+
+    private func setFeedTimer(_ feed: HTTPServerFeed) {
+        feedTimer = owner.loop.schedule(after: feed.interval) { [weak self] in self?.continueFeed() }
+    }
+
+    /// Sends the next part, once the client has received the one before.
+    private func continueFeed() {
+        guard !isClosed, let feed = session.feed else { return }
+        setFeedTimer(feed)
+        guard outbound.isEmpty, session.unsent == 0 else { return }
+        life.noteProgress(at: now)
+        session.continueFeed(feed.next())
+        settle()
     }
 
     private func flush() {
@@ -174,6 +205,7 @@ final class HTTPSConnection: ServedConnection {
             case .moved(let count):
                 writeNeeds = .writable
                 outbound.removeFirst(count)
+                session.feed?.wasRead()
                 // What is no response, such as the answer to a PING, is no progress while a response waits.
                 if session.unsent == 0 { life.noteProgress(at: now) }
             case .waits(let needed):
@@ -192,6 +224,8 @@ final class HTTPSConnection: ServedConnection {
     }
 
     func finish() {
+        // It would never end.
+        guard session.feed == nil else { return close() }
         session.finish()
         settle()
     }
@@ -199,6 +233,8 @@ final class HTTPSConnection: ServedConnection {
     func close() {
         guard life.end(stream, owner) else { return }
         outbound = OutboundBuffer()
+        feedTimer?.cancel()
+        session.continueFeed(nil)
         owner.remove(self)
     }
 
@@ -207,8 +243,9 @@ final class HTTPSConnection: ServedConnection {
     private func setTimer(at due: Instant) { life.setTimer(at: due, owner) { [weak self] in self?.checkTime() } }
 
     private var phase: ConnectionLife.Phase {
+        if session.feed?.isPatient == true { return .answering }
         if !outbound.isEmpty || session.unsent > 0 { return .reading }
-        return outstanding > 0 ? .answering : .idle
+        return outstanding > 0 || session.feed != nil ? .answering : .idle
     }
 
     /// Closes a connection that was idle for too long, or whose client receives no responses.

@@ -1,0 +1,263 @@
+import Glibc
+import Logging
+import Logs
+import Platform
+import Scheduling
+import Synchronization
+import TestServers
+import TestSupport
+import Testing
+
+@testable import DNSServer
+
+/// A service on a socket of its own, and bodies without an end.
+@Suite struct HTTPServerTests {
+    // MARK: Bodies without an end
+
+    /// The head of the response, and the first bytes of its body.
+    private func begin(_ client: HTTPSClient, until end: String) -> String {
+        client.send("GET /feed HTTP/1.1\r\nhost: a\r\n\r\n")
+        return read(client, until: end)
+    }
+
+    private func read(_ client: HTTPSClient, until end: String) -> String {
+        var text = ""
+        while !text.contains(end), let bytes = client.receive(), !bytes.isEmpty {
+            text += String(decoding: bytes, as: UTF8.self)
+        }
+        return text
+    }
+
+    @Test func `parts are sent as they are made, and the end is that of the connection`() async throws {
+        try await TestServer.run { server in
+            let service = FeedService(parts: ["one\n", "", "two\n"])
+            await server.serve(service)
+            let client = try await HTTPSClient(server)
+            let text = begin(client, until: "two\n")
+            #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n") && text.hasSuffix("\r\n\r\none\ntwo\n"))
+            #expect(text.contains("connection: close\r\n") && !text.contains("content-length"))
+            #expect(client.isClosed())
+        }
+    }
+
+    @Test func `no further part is made for a client that has not read the last, and it stays if it may be slow`()
+        async throws
+    {
+        var limits = TestServer.limits
+        (limits.stall, limits.idle) = (.milliseconds(100), .milliseconds(100))
+        let long = String(repeating: "a", count: 4 << 20)
+        try await TestServer.run(limits: limits) { server in
+            let service = FeedService(parts: [long, "end\n"], isPatient: true)
+            await server.serve(service)
+            let client = try await HTTPSClient(server)
+            client.send("GET /feed HTTP/1.1\r\nhost: a\r\n\r\n")
+            await awaited { service.made == 1 }
+            for _ in 0..<8 { await TestServer.loop.sleep(until: TestServer.loop.now + .milliseconds(50)) }
+            #expect(await service.made == 1)
+            #expect(await server.server.encrypted.count == 1)
+            #expect(read(client, until: "end\n").hasSuffix("aend\n"))
+            #expect(await service.reads > 1)
+        }
+    }
+
+    @Test func `another client that reads nothing is closed`() async throws {
+        var limits = TestServer.limits
+        limits.stall = .milliseconds(100)
+        let long = String(repeating: "a", count: 4 << 20)
+        try await TestServer.run(limits: limits) { server in
+            await server.serve(FeedService(parts: [long, long]))
+            let client = try await HTTPSClient(server)
+            client.send("GET /feed HTTP/1.1\r\nhost: a\r\n\r\n")
+            await server.until({ $0.count == 1 }, of: server.server.encrypted)
+            await server.until({ $0.count == 0 && $0.buffered == 0 }, of: server.server.encrypted)
+        }
+    }
+
+    @Test func `a client that hangs up ends it, also while there is nothing to send`() async throws {
+        try await TestServer.run { server in
+            let service = FeedService(parts: ["one\n"], isEndless: true)
+            await server.serve(service)
+            let client = try await HTTPSClient(server)
+            #expect(begin(client, until: "one\n").hasSuffix("one\n"))
+            client.finishSending()
+            #expect(client.isClosed())
+            await awaited { service.isReleased }
+        }
+    }
+
+    @Test func `over HTTP2 it is refused as one of HTTP1 alone`() async throws {
+        try await TestServer.run { server in
+            await server.serve(FeedService(parts: ["one\n"]))
+            let client = try await HTTPSClient(server, alpn: "h2")
+            let request = Frames.headers(1, Frames.request("GET", "/feed"))
+            client.send(Frames.preface + Frames.frame(.settings) + request)
+            // RST_STREAM with HTTP_1_1_REQUIRED (RFC 9113 sections 6.4 and 7).
+            let reset: [UInt8] = [0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 0xd]
+            var received: [UInt8] = []
+            while received.firstRange(of: reset) == nil, let bytes = client.receive(), !bytes.isEmpty {
+                received += bytes
+            }
+            #expect(received.firstRange(of: reset) != nil)
+        }
+    }
+
+    // MARK: A socket of its own
+
+    /// Serves on a Unix socket.
+    private func serve(
+        _ service: FeedService,
+        _ body: @concurrent (@escaping () throws -> TestSocketClient, HTTPServer) async throws -> Void
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/s"
+        let listener = try UnixListener(path)
+        guard let descriptor = listener.takeDescriptor() else { throw TestFailure("no socket") }
+        let socket = ListeningSocket(local: descriptor)
+        let server = try await start(service, on: socket)
+        try await ThreadExecutor.run { try await body({ try TestSocketClient(path) }, server) }
+        await server.stop()
+    }
+
+    @Loop
+    private func start(_ service: FeedService, on socket: ListeningSocket) throws -> HTTPServer {
+        try HTTPServer(
+            "test", on: socket, service: service, loop: TestServer.loop,
+            events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: TestServer.loop))
+    }
+
+    @Test func `a client of a Unix socket counts as this machine`() async throws {
+        let service = FeedService(parts: ["one\n"])
+        try await serve(service) { connect, _ in
+            let client = try connect()
+            client.send("GET /feed HTTP/1.1\r\nhost: a\r\n\r\n")
+            #expect(client.readAll().hasSuffix("one\n"))
+            #expect(await service.clients == ["127.0.0.1"])
+        }
+    }
+
+    @Test(arguments: [(30 << 10, "200"), (33 << 10, "431")])
+    func `a header may be as long as browsers send to one of many ports`(length: Int, status: String) async throws {
+        try await serve(FeedService(parts: ["one\n"])) { connect, _ in
+            let client = try connect()
+            let cookie = String(repeating: "c", count: length)
+            client.send("GET /feed HTTP/1.1\r\nhost: a\r\ncookie: \(cookie)\r\n\r\n")
+            #expect(client.readAll().hasPrefix("HTTP/1.1 \(status) "))
+        }
+    }
+
+    @Test func `clients that say nothing make room for others`() async throws {
+        try await serve(FeedService(parts: ["one\n"])) { connect, _ in
+            let silent = try (0..<HTTPServer.connections * 2).map { _ in try connect() }
+            let client = try connect()
+            client.send("GET /feed HTTP/1.1\r\nhost: a\r\n\r\n")
+            #expect(client.readAll().hasSuffix("one\n"))
+            withExtendedLifetime(silent) {}
+        }
+    }
+
+    @Test func `at the stop a body without an end ends, a request is answered, and the socket is closed`() async throws
+    {
+        let service = FeedService(parts: ["one\n"], isEndless: true)
+        try await serve(service) { connect, server in
+            let (feed, slow) = (try connect(), try connect())
+            feed.send("GET /feed HTTP/1.1\r\nhost: a\r\n\r\n")
+            slow.send("GET /slow HTTP/1.1\r\nhost: a\r\n\r\n")
+            await awaited { service.isAsked && service.made > 0 }
+            await server.stop()
+            #expect(feed.readAll().hasSuffix("one\n"))
+            await service.reply()
+            #expect(slow.readAll().contains("connection: close\r\n"))
+            #expect(throws: TestFailure.self) { try connect() }
+        }
+    }
+}
+
+/// `/feed` has no end; `/slow` is answered when the test wants it.
+@Loop
+private final class FeedService: HTTPService {
+    private var parts: [String]
+    private let isPatient: Bool
+    private let isEndless: Bool
+    private(set) var made = 0
+    private(set) var reads = 0
+    private(set) var clients: [String] = []
+    private var slow: (@Loop (HTTPServerResponse) -> Void)?
+    private weak var place: Place?
+
+    /// As long as the feed is needed.
+    private final class Place: Sendable {}
+
+    /// - Parameter isEndless: whether there may be more after the parts.
+    nonisolated init(parts: [String], isPatient: Bool = false, isEndless: Bool = false) {
+        self.parts = parts
+        self.isPatient = isPatient
+        self.isEndless = isEndless
+    }
+
+    var isReleased: Bool { made > 0 && place == nil }
+    var isAsked: Bool { slow != nil }
+
+    func reply() { slow?(HTTPServerResponse(.ok)) }
+
+    func respond(
+        to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
+    ) -> Bool {
+        clients.append(client.host)
+        guard request.path.elementsEqual("/feed".utf8) else {
+            slow = reply
+            return true
+        }
+        let place = Place()
+        self.place = place
+        var response = HTTPServerResponse(.ok, contentType: "text/plain")
+        response.feed = HTTPServerFeed(every: .milliseconds(20), isPatient: isPatient, wasRead: { self.reads += 1 }) {
+            withExtendedLifetime(place) {}
+            return self.next()
+        }
+        reply(response)
+        return true
+    }
+
+    private func next() -> String? {
+        guard !parts.isEmpty else { return isEndless ? "" : nil }
+        made += 1
+        return parts.removeFirst()
+    }
+}
+
+/// A client of a Unix socket.
+private final class TestSocketClient: Sendable {
+    private let descriptor: Descriptor
+
+    init(_ path: String) throws {
+        do {
+            descriptor = try Descriptor.connected(toUnixSocket: path)
+        } catch {
+            throw TestFailure("\(error)")
+        }
+    }
+
+    func send(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = Glibc.send(descriptor.number, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+
+    /// What comes until the server ends the connection.
+    func readAll() -> String {
+        var text = ""
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            var entry = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
+            guard poll(&entry, 1, Int32(Duration.patience / .milliseconds(1))) > 0 else { return text }
+            let count = recv(descriptor.number, &bytes, bytes.count, 0)
+            guard count > 0 else { return text }
+            text += String(decoding: bytes[..<count], as: UTF8.self)
+        }
+    }
+}
+
+extension TestServer {
+    /// Has a service answer requests over HTTPS.
+    @Loop
+    fileprivate func serve(_ service: any HTTPService) { server.site.service = service }
+}
