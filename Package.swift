@@ -33,8 +33,6 @@ let package = Package(
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        .systemLibrary(
-            name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
         // Without its pkg-config file, of which SwiftPM takes no flag and says so at each build.
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
@@ -77,10 +75,7 @@ let package = Package(
             dependencies: ["DNSWire", "HTTPDNS", "Platform"], swiftSettings: strict),
         .target(
             name: "Admin",
-            dependencies: [
-                "DNSCache", "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "Upstreams", "CCurl",
-                "CMicrohttpd",
-            ],
+            dependencies: ["DNSCache", "DNSWire", "HTTPDNS", "DNSResolver", "DNSServer", "Platform", "Scheduling"],
             resources: [.embedInCode("Page")], swiftSettings: strict),
         .executableTarget(
             name: "httpdnsd",
@@ -145,7 +140,7 @@ let package = Package(
                 "Logs",
                 ["HTTPDNS", "Platform", "Scheduling", "TestServers", .product(name: "Logging", package: "swift-log")]
             ),
-            ("Admin", ["DNSResolver", "DNSWire", "HTTPDNS", "Platform", "Scheduling"]),
+            ("Admin", ["DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform", "Scheduling", "TestServers"]),
         ].map { (name: String, extra: [Target.Dependency]) in
             .testTarget(
                 name: name + "Tests",

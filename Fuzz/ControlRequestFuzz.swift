@@ -1,19 +1,20 @@
-// Any request of a client of the control socket, as libmicrohttpd splits it: a line `METHOD PATH?KEY=VALUE&…`, and behind
+// Any request of a client of the control socket: a line `METHOD PATH?KEY=VALUE&…`, and behind
 // it the body. The response has a documented status and is one object. What is refused changes nothing, GET never changes
 // anything, and what is accepted is within its limits.
 
 @testable import Admin
+@testable import DNSServer
 import DNSResolver
 import DNSWire
 import HTTPDNS
 import Scheduling
 
 func fuzzControlRequest(_ input: [UInt8]) {
-    let request = ControlRequest(script: input)
+    let request = HTTPServerRequest(script: input)
     onLoop {
         let target = Target()
-        var response: ControlResponse?
-        Loop.spawn { response = await ControlAPI(target: target).respond(to: request) }
+        var response: HTTPServerResponse?
+        Loop.spawn { response = await ControlAPI(target: target).response(to: request) }
         while Loop.executor.runJobs() {}
         guard let response else { preconditionFailure("no response") }
         check(response, to: request, target)
@@ -21,40 +22,28 @@ func fuzzControlRequest(_ input: [UInt8]) {
 }
 
 @Loop
-private func check(_ response: ControlResponse, to request: ControlRequest, _ target: Target) {
-    precondition([200, 400, 404, 405].contains(response.status), "a status that is not documented")
+private func check(_ response: HTTPServerResponse, to request: HTTPServerRequest, _ target: Target) {
+    precondition([200, 400, 404, 405].contains(response.status.rawValue), "a status that is not documented")
     precondition(target.reads + target.changes <= 1, "one request did several things")
-    if let parts = response.parts {
-        precondition(response.status == 200 && request.method == "GET", "a stream of what was refused")
-        return precondition(parts.next() == "", "queries out of nothing")
+    if let feed = response.feed {
+        precondition(response.status == .ok && request.method == .get, "a stream of what was refused")
+        return precondition(feed.next() == "", "queries out of nothing")
     }
-    precondition(response.body.last == "\n", "no end of the line")
-    guard let report = try? FaultReport(json: Array(response.body.utf8)) else { preconditionFailure("not one object") }
-    precondition(report.error.isEmpty == (response.status == 200), "an error without a text, or a text without one")
-    precondition(target.changes == 0 || request.method == "POST", "\(request.method) changed something")
-    precondition(target.changes == 0 || response.status == 200, "what was refused changed something")
+    precondition(response.body.last == UInt8(ascii: "\n"), "no end of the line")
+    guard let report = try? FaultReport(json: response.body) else { preconditionFailure("not one object") }
+    precondition(report.error.isEmpty == (response.status == .ok), "an error without a text, or a text without one")
+    precondition(target.changes == 0 || request.method == .post, "\(request.method) changed something")
+    precondition(target.changes == 0 || response.status == .ok, "what was refused changed something")
 }
 
-extension ControlRequest {
+extension HTTPServerRequest {
     /// - Parameter script: the line, and behind it the body.
     fileprivate init(script: [UInt8]) {
         let parts = script.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
         let line = parts[0].split(separator: UInt8(ascii: " "), maxSplits: 1, omittingEmptySubsequences: false)
-        let target = line.dropFirst().first ?? []
-        let place = target.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
-        self.init(
-            method: String(decoding: line[0], as: UTF8.self), path: String(decoding: place.first ?? [], as: UTF8.self))
-        for pair in place.dropFirst().first?.split(separator: UInt8(ascii: "&")) ?? [] {
-            let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            guard let key = String(validating: sides[0], as: UTF8.self),
-                let value = String(validating: sides.dropFirst().first ?? [], as: UTF8.self)
-            else {
-                parameters = nil
-                break
-            }
-            parameters?[key] = value
-        }
-        body = Array(parts.dropFirst().first?.prefix(Self.bodyLimit) ?? [])
+        self.init(body: Array(parts.dropFirst().first?.prefix(ControlAPI.bodyLimit) ?? []))
+        setMethod(line[0])
+        _ = setTarget(line.dropFirst().first ?? [])
     }
 }
 

@@ -1,4 +1,5 @@
 import DNSResolver
+import DNSServer
 import DNSWire
 import HTTPDNS
 import Scheduling
@@ -15,9 +16,9 @@ struct ControlAPITests {
         async -> (status: Int, body: String, target: FakeTarget)
     {
         let target = FakeTarget()
-        let response = await ControlAPI(target: target).respond(
-            to: ControlRequest(method: method, path: path, parameters: parameters, body: Array(body.utf8)))
-        return (response.status, response.body, target)
+        let response = await ControlAPI(target: target).response(
+            to: HTTPServerRequest(method, path, parameters, body: Array(body.utf8)))
+        return (response.status.rawValue, String(decoding: response.body, as: UTF8.self), target)
     }
 
     @Test @Loop func `status is one object`() async {
@@ -62,8 +63,9 @@ struct ControlAPITests {
     @Test @Loop func `a reload that is refused is 422`() async {
         let target = FakeTarget()
         target.reloadErrors = ["line 1 is wrong"]
-        let response = await ControlAPI(target: target).respond(to: ControlRequest(method: "POST", path: "/v1/reload"))
-        #expect(response.status == 422 && response.body.contains("line 1 is wrong"))
+        let response = await ControlAPI(target: target).response(to: HTTPServerRequest("POST", "/v1/reload"))
+        #expect(response.status == .unprocessable)
+        #expect(String(decoding: response.body, as: UTF8.self).contains("line 1 is wrong"))
     }
 
     @Test(
@@ -113,16 +115,17 @@ struct ControlAPITests {
 
     @Test @Loop func `queries are shown to four clients, to a fifth only once one of them has gone`() async {
         let target = FakeTarget()
-        func listen() async -> ControlResponse {
-            await ControlAPI(target: target).respond(to: ControlRequest(method: "GET", path: "/v1/queries"))
+        func listen() async -> HTTPServerResponse {
+            await ControlAPI(target: target).response(to: HTTPServerRequest("GET", "/v1/queries"))
         }
-        var responses: [ControlResponse] = []
+        var responses: [HTTPServerResponse] = []
         for _ in 0..<QueryListeners.limit { responses.append(await listen()) }
-        #expect(responses.allSatisfy { $0.status == 200 && $0.contentType == "application/x-ndjson" })
+        #expect(responses.allSatisfy { $0.status == .ok && $0.contentType?.description == "application/x-ndjson" })
         let refused = await listen()
-        #expect(refused.status == 503 && refused.body.contains("4 clients are shown queries already"))
+        #expect(refused.status == .unavailable)
+        #expect(String(decoding: refused.body, as: UTF8.self).contains("4 clients are shown queries already"))
         responses.removeFirst()
-        #expect(await listen().status == 200)
+        #expect(await listen().status == .ok)
         responses = []
         #expect(target.listeners.isEmpty)
     }
@@ -252,12 +255,24 @@ struct ControlAPITests {
         }
     }
 
-    @Test @Loop func `a body beyond the limit is refused as too large`() {
-        let exchange = ControlExchange(ControlRequest(method: "POST", path: "/v1/flush"))
-        let part = [UInt8](repeating: 0, count: ControlRequest.bodyLimit)
-        for status in [nil, 413] {
-            #expect(part.withUnsafeBytes { exchange.take($0) })
-            #expect(exchange.response?.status == status)
-        }
+    @Test @Loop func `a body beyond the limit is refused as too large`() async {
+        let body = #"{"all":true}"#
+        let spaces = String(repeating: " ", count: ControlAPI.bodyLimit - body.utf8.count)
+        #expect(await ask("POST", "/v1/cache/flush", body: body + spaces).target.calls == ["flush all"])
+        let refused = await ask("POST", "/v1/cache/flush", body: body + spaces + " ")
+        #expect(refused.status == 413 && refused.target.calls.isEmpty)
+    }
+}
+
+extension HTTPServerRequest {
+    /// - Parameter parameters: of the query; encoded here.
+    init(
+        _ method: String, _ path: String, _ parameters: [String: String] = [:], fields: [Field: String] = [:],
+        body: [UInt8] = []
+    ) {
+        let query = parameters.map { "\($0)=\(TextEncoding.percent($1))" }.joined(separator: "&")
+        self.init(
+            method: Method(rawValue: method) ?? .other, target: Array((query.isEmpty ? path : "\(path)?\(query)").utf8),
+            fields: fields, body: body)
     }
 }

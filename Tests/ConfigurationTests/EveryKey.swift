@@ -14,6 +14,7 @@ let everyKey = #"""
     tokens = []
     user = ""                                    # drop to this user after binding
     httpdns = ["127.0.0.1:8054"]                 # HTTPDNS in plain http
+    http_names = []                              # by which httpdns may be asked
     name = ""                                    # of the certificate, for discovery and profiles
     advertise = []                               # empty: the addresses of the listeners
 
@@ -119,6 +120,7 @@ let everyKey = #"""
     group = ""
     mode = ""                                    # 0600, or 0660 with a group
     http = ""                                    # later: metrics, health, page
+    http_names = []                              # by which the page may be asked for
     [http]
     proxy = ""
     [limits]

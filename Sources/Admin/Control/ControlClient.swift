@@ -1,7 +1,8 @@
-import CCurl
+import DNSWire
 import Glibc
 package import HTTPDNS
-import Upstreams
+import Platform
+import Scheduling
 
 /// The client of the control API for the commands: one request after the other over the server's Unix socket. Blocks.
 package struct ControlClient {
@@ -81,57 +82,84 @@ package struct ControlClient {
     private func exchange(
         _ target: String, body: String?, lines: (([UInt8]) -> Bool)? = nil
     ) throws(ControlError) -> (status: Int, body: [UInt8]) {
-        let received = ReceivedBody()
-        do throws(CurlError) {
-            let easy = try CurlEasy()
-            let headers = try CurlList(["Content-Type: application/json", "Expect:"])
-            try easy.set(CURLOPT_UNIX_SOCKET_PATH, text: socket)
-            try easy.set(CURLOPT_URL, text: "http://localhost\(target)")
-            try easy.set(CURLOPT_PROXY, text: "")
-            try easy.set(CURLOPT_NOPROXY, text: "*")
-            try easy.set(CURLOPT_PROTOCOLS_STR, text: "http")
-            try easy.set(CURLOPT_NOSIGNAL, 1)
-            if lines == nil { try easy.set(CURLOPT_TIMEOUT_MS, Int(timeout / .milliseconds(1))) }
-            unsafe try easy.set(CURLOPT_HTTPHEADER, list: headers.pointer)
-            try easy.set(CURLOPT_WRITEDATA, object: received)
-            unsafe try checked(ccurl_set_on_body(easy.pointer, receiveControlBody))
-            if let body { unsafe try checked(ccurl_set_post(easy.pointer, body, curl_off_t(body.utf8.count))) }
-            let handle = unsafe easy.pointer
-            if let lines {
-                received.onLine = { line in
-                    var status = 0
-                    unsafe ccurl_get_long(handle, CURLINFO_RESPONSE_CODE, &status)
-                    // That of an error belongs to the body.
-                    return status == 200 ? lines(line) : nil
+        let deadline = Instant.bootTime + timeout
+        let connection = try connect(until: deadline)
+        let content = body.map { "Content-Type: application/json\r\nContent-Length: \($0.utf8.count)\r\n\r\n\($0)" }
+        let request =
+            "\(body == nil ? "GET" : "POST") \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+            + (content ?? "\r\n")
+        var unsent = Array(request.utf8)[...]
+        while !unsent.isEmpty {
+            let count = unsafe unsent.withUnsafeBytes {
+                unsafe send(connection.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            if count >= 0 {
+                unsent = unsent.dropFirst(count)
+            } else if errno == EAGAIN {
+                try wait(for: POLLOUT, connection, until: deadline)
+            } else if errno != EINTR {
+                // It may have answered before it ended the connection.
+                break
+            }
+        }
+        var reply = ControlReply()
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = unsafe recv(connection.number, &buffer, buffer.count, 0)
+            if count > 0 {
+                guard reply.append(buffer[..<count]) else { throw broken("no response of a control socket") }
+                if let lines, reply.status == 200, !reply.takeLines(lines) { break }
+            } else if count < 0, errno == EAGAIN {
+                try wait(for: POLLIN, connection, until: lines != nil && reply.status == 200 ? nil : deadline)
+            } else if count == 0 || errno != EINTR {
+                break
+            }
+        }
+        guard let status = reply.status else { throw broken("the server ended the connection without a response") }
+        // However a response without an end breaks off, that is its end.
+        guard lines != nil && status == 200 || reply.isWhole else { throw broken("the response is cut off") }
+        return (status, reply.body)
+    }
+
+    private func connect(until deadline: Instant) throws(ControlError) -> Descriptor {
+        while true {
+            do throws(SystemError) {
+                return try Descriptor.connected(toUnixSocket: socket)
+            } catch {
+                switch error.code {
+                case EAGAIN:
+                    // More clients wait there than there is room for.
+                    guard Instant.bootTime < deadline else { throw late }
+                    usleep(10_000)
+                case ENOENT:
+                    throw broken("there is no control socket: httpdnsd does not run, or serves without one")
+                case EACCES:
+                    throw broken("no leave to use the control socket: it is for root, the server and control.group")
+                case ECONNREFUSED: throw broken("nobody listens there: httpdnsd does not run")
+                default: throw ControlError(status: nil, text: "\(error)")
                 }
             }
-            let result = unsafe curl_easy_perform(handle)
-            // libcurl only stores a pointer to it.
-            withExtendedLifetime(headers) {}
-            let status = easy.long(CURLINFO_RESPONSE_CODE) ?? 0
-            // However a response without an end breaks off, that is its end.
-            if lines == nil || status != 200 { try checked(result) }
-            return (status, received.bytes)
-        } catch {
-            throw ControlError(status: nil, text: failure(error))
         }
     }
 
-    /// The text of libcurl's error for the user of the command.
-    private func failure(_ error: CurlError) -> String {
-        if error.code == CURLE_OPERATION_TIMEDOUT.rawValue {
-            let milliseconds = Int(timeout / .milliseconds(1))
-            let text = milliseconds.isMultiple(of: 1_000) ? "\(milliseconds / 1_000) s" : "\(milliseconds) ms"
-            return "\(socket): no answer within \(text): is the server stopped?"
-        }
-        guard error.code == CURLE_COULDNT_CONNECT.rawValue else { return "\(socket): \(error)" }
-        if unsafe access(socket, F_OK) != 0, errno == ENOENT {
-            return "\(socket): there is no control socket: httpdnsd does not run, or serves without one"
-        }
-        if unsafe access(socket, R_OK | W_OK) != 0, errno == EACCES {
-            return "\(socket): no leave to use the control socket: it is for root, the server and control.group"
-        }
-        return "\(socket): nobody listens there: httpdnsd does not run"
+    /// Waits until the connection is ready.
+    ///
+    /// - Parameter deadline: nil: for ever.
+    private func wait(
+        for events: Int32, _ connection: borrowing Descriptor, until deadline: Instant?
+    ) throws(ControlError) {
+        var entry = pollfd(fd: connection.number, events: Int16(events), revents: 0)
+        let left = deadline.map { max(0, (($0 - .bootTime) / .milliseconds(1)).rounded(.up)) }
+        let count = unsafe poll(&entry, 1, left.map { Int32(clamping: Int($0)) } ?? -1)
+        guard count != 0 else { throw late }
+    }
+
+    private func broken(_ text: String) -> ControlError { ControlError(status: nil, text: "\(socket): \(text)") }
+
+    private var late: ControlError {
+        let milliseconds = Int(timeout / .milliseconds(1))
+        let text = milliseconds.isMultiple(of: 1_000) ? "\(milliseconds / 1_000) s" : "\(milliseconds) ms"
+        return broken("no answer within \(text): is the server stopped?")
     }
 }
 
@@ -145,34 +173,46 @@ package struct ControlError: Error {
     package init(status: Int?, text: String) { (self.status, self.text) = (status, text) }
 }
 
-/// The buffer for a body.
-private final class ReceivedBody {
+/// A response that the server ends with the connection, as far as it has come.
+private struct ControlReply {
     /// Bytes, more than any report has.
-    static let limit = 64 << 20
+    private static let limit = 64 << 20
+    /// Bytes of a header, more than the server's has.
+    private static let header = 16 << 10
 
-    var bytes: [UInt8] = []
-    /// Called with each line of a response without an end; returns whether there may be more, nil if it was not taken.
-    var onLine: (([UInt8]) -> Bool?)?
+    /// Nil until the header is whole.
+    private(set) var status: Int?
+    private var length: Int?
+    private(set) var body: [UInt8] = []
 
-    /// Appends a part. Returns whether there may be more.
-    func append(_ part: UnsafeRawBufferPointer) -> Bool {
-        guard bytes.count + part.count <= Self.limit else { return false }
-        unsafe bytes += part
-        guard let onLine, let end = bytes.lastIndex(of: UInt8(ascii: "\n")) else { return true }
-        for line in bytes[..<end].split(separator: UInt8(ascii: "\n")) {
-            guard let isMoreWanted = onLine(Array(line)) else { return true }
-            guard isMoreWanted else { return false }
+    /// Whether all of the body has come.
+    var isWhole: Bool { status != nil && (length ?? body.count) == body.count }
+
+    /// Takes received bytes. Returns whether they can belong to a response.
+    mutating func append(_ bytes: ArraySlice<UInt8>) -> Bool {
+        body += bytes
+        guard body.count <= Self.limit else { return false }
+        guard status == nil else { return true }
+        guard let end = body.prefix(Self.header).firstRange(of: Array("\r\n\r\n".utf8)) else {
+            return body.count < Self.header
         }
-        bytes.removeFirst(end + 1)
+        let lines = String(decoding: body[..<end.lowerBound], as: UTF8.self).split(separator: "\r\n")
+        guard let first = lines.first, first.hasPrefix("HTTP/1.1 "), let code = Int(first.dropFirst(9).prefix(3)) else {
+            return false
+        }
+        let field = lines.first { $0.hasPrefix("content-length: ") }
+        length = field.flatMap { OutsideNumber(digits: $0.dropFirst(16).utf8)?.within(0...Self.limit) }
+        guard (field == nil) == (length == nil) else { return false }
+        status = code
+        body.removeFirst(end.upperBound)
         return true
     }
-}
 
-/// Called with a part of a body. Any return value other than the whole size ends the transfer.
-private func receiveControlBody(
-    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
-) -> Int {
-    guard let data = unsafe data, let bytes = unsafe bytes else { return 0 }
-    let received = unsafe Unmanaged<ReceivedBody>.fromOpaque(data).takeUnretainedValue()
-    return unsafe received.append(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+    /// Removes the lines that are whole. Returns whether more are wanted.
+    mutating func takeLines(_ take: ([UInt8]) -> Bool) -> Bool {
+        guard let end = body.lastIndex(of: UInt8(ascii: "\n")) else { return true }
+        let lines = body[..<end].split(separator: UInt8(ascii: "\n"))
+        body.removeFirst(end + 1)
+        return lines.allSatisfy { take(Array($0)) }
+    }
 }

@@ -1,9 +1,12 @@
+package import DNSServer
 package import DNSWire
 package import Scheduling
 
 /// The running server, as read by the monitoring interface.
 @Loop
 package protocol MonitorTarget: AnyObject, Sendable {
+    /// The names by which people may ask for the page.
+    var hosts: HTTPHosts { get }
     var status: StatusReport { get }
     var traffic: TrafficReport { get }
     /// What the charts show, since the start.

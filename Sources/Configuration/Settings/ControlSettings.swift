@@ -1,3 +1,4 @@
+package import DNSWire
 import Platform
 
 extension Configuration {
@@ -11,6 +12,8 @@ extension Configuration {
         package var mode: Mode?
         /// Nil: none.
         package var http: AddressAndPort?
+        /// Names by which people ask for the page, beside this machine's own.
+        package var httpNames: [Name] = []
 
         package init() {}
 
@@ -37,6 +40,9 @@ extension Configuration {
             Setting(
                 "http", \.http, .optional(.listener), shapesAnswers: false,
                 "Address and port for metrics, health and a page; empty for none."),
+            Setting(
+                "http_names", \.httpNames, .list(of: .name, "list of names"), shapesAnswers: false,
+                "Names by which the page may be asked for, beside addresses, localhost and this machine's own name."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {
@@ -49,6 +55,9 @@ extension Configuration {
             case .everyone:
                 reading.warn(place, "\"0666\" lets every user of this machine control the server")
             case .owner, .group, nil: break
+            }
+            if http == nil, !httpNames.isEmpty {
+                reading.warn(path.appending(key: "http_names"), "has no effect: there is no control.http")
             }
             guard let folder = SystemFolder(of: socket) else { return }
             reading.warn(

@@ -12,6 +12,8 @@ extension Configuration {
         package var https: [AddressAndPort] = []
         /// HTTPDNS in plain http on each; empty: none.
         package var httpdns: [AddressAndPort] = []
+        /// Names by which clients ask for HTTPDNS in plain http, beside `name` and this machine's own.
+        package var httpNames: [Name] = []
         /// The name by which clients know this server encrypted; nil: none is announced.
         package var name: Name?
         /// The addresses by which clients reach this server; empty: those of the listeners that are no wildcards.
@@ -83,6 +85,9 @@ extension Configuration {
                 "httpdns", \.httpdns, .list(of: .listener, "list of addresses with port"), shapesAnswers: false,
                 "Where HTTPDNS is served in plain http, in the vendors' forms; empty for none."),
             Setting(
+                "http_names", \.httpNames, .list(of: .name, "list of names"), shapesAnswers: false,
+                "Names by which httpdns may be asked, beside addresses, localhost, this machine's own name and name."),
+            Setting(
                 "name", \.name, .optional(.name), default: "none", shapesAnswers: false,
                 "A name of the certificate, by which clients discover tls and https (DDR), and for httpdnsd profile."),
             Setting(
@@ -96,6 +101,9 @@ extension Configuration {
             if addresses.isEmpty { reading.fail(place, "must hold at least one address") }
             checkOverlaps(at: path, reading)
             checkCertificate(at: path, reading)
+            if httpdns.isEmpty, !httpNames.isEmpty {
+                reading.warn(path.appending(key: "http_names"), "has no effect: httpdns has no address")
+            }
             if allow.isEmpty {
                 reading.warn(path.appending(key: "allow"), "is empty: every client will be refused")
             }
@@ -116,6 +124,9 @@ extension Configuration {
                 if !address.isWildcard, !found.contains(address) { found.append(address) }
             }
         }
+
+        /// The names by which HTTPDNS in plain http may be asked, beside this machine's own.
+        package var plainNames: [Name] { httpNames + (name.map { [$0] } ?? []) }
 
         /// No address is listened on twice, whatever is spoken there.
         private func checkOverlaps(at path: SettingPath, _ reading: Reading) {

@@ -17,7 +17,7 @@ struct AliyunService {
     let addresses: [IPAddress]
 
     /// - Parameter interface: the last part of the path, such as `sign_d`.
-    func read(_ target: ServiceTarget, _ interface: String, _ request: ServiceRequest, at time: Int64)
+    func read(_ target: RequestTarget, _ interface: String, _ request: ServiceRequest, at time: Int64)
         throws(AliyunServiceError) -> ServiceReading
     {
         guard request.method == .get else { throw .methodNotAllowed }
@@ -49,7 +49,7 @@ struct AliyunService {
     }
 
     private func schedule(
-        _ target: ServiceTarget, _ account: ServiceAccount, at time: Int64
+        _ target: RequestTarget, _ account: ServiceAccount, at time: Int64
     ) throws(AliyunServiceError) -> ServiceReply {
         // Most SDKs sign it never, also with a secret; it gives away nothing but where this server is.
         if let secret = account.secret, let signature = target["s"] {

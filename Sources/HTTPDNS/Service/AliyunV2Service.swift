@@ -7,7 +7,7 @@ struct AliyunV2Service {
     let accounts: ServiceAccounts
     let crypto: any Crypto
 
-    func read(_ target: ServiceTarget, _ request: ServiceRequest, at time: Int64)
+    func read(_ target: RequestTarget, _ request: ServiceRequest, at time: Int64)
         throws(AliyunServiceError) -> ServiceReading
     {
         guard request.method == .get else { throw .methodNotAllowed }
@@ -39,7 +39,7 @@ struct AliyunV2Service {
     }
 
     private func verify(
-        _ target: ServiceTarget, _ secret: Secret, isEncrypted: Bool, at time: Int64
+        _ target: RequestTarget, _ secret: Secret, isEncrypted: Bool, at time: Int64
     ) throws(AliyunServiceError) {
         guard let signature = target["s"], let expiry = target["exp"] else { throw .unsigned }
         try AliyunExpiry.check(expiry, at: time)
@@ -78,7 +78,7 @@ private struct AliyunV2Query {
     /// Whether there are parameters of the customer's own.
     private(set) var isCustom = false
 
-    init(_ target: ServiceTarget) {
+    init(_ target: RequestTarget) {
         (names, families, client) = (target["dn"], target["q"], target["cip"])
         isCustom = target.parameters.contains { $0.name.hasPrefix("sdns-") }
     }

@@ -13,7 +13,7 @@ struct JSONService {
     /// The rdata of a record in presentation form.
     let dataText: @Sendable (Record) -> String
 
-    func read(_ target: ServiceTarget, _ request: ServiceRequest, at time: Int64) -> ServiceReading {
+    func read(_ target: RequestTarget, _ request: ServiceRequest, at time: Int64) -> ServiceReading {
         guard request.method == .get else { return .reply(Self.error(501, "only GET is known")) }
         guard let text = target["name"], let name = try? Name(text) else {
             return .reply(Self.error(400, "name is missing, or is no name"))
@@ -40,7 +40,7 @@ struct JSONService {
         return .call(call)
     }
 
-    private func isSigned(_ target: ServiceTarget, _ name: String, _ account: ServiceAccount, at time: Int64) -> Bool {
+    private func isSigned(_ target: RequestTarget, _ name: String, _ account: ServiceAccount, at time: Int64) -> Bool {
         guard let secret = account.secret?.value, let key = target["key"], let stated = target["ts"],
             let seconds = OutsideNumber(digits: stated)?.within(SignatureExpiry.times),
             abs(seconds - time) <= Self.longestSkew, target["ak"] ?? "" == account.accessKeyID,

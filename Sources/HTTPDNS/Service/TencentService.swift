@@ -14,7 +14,7 @@ struct TencentService {
     let addresses: [IPAddress]
 
     func read(
-        _ target: ServiceTarget, _ request: ServiceRequest, at time: Int64
+        _ target: RequestTarget, _ request: ServiceRequest, at time: Int64
     ) throws(TencentServiceError) -> ServiceReading {
         let access = try access(target)
         guard let sent = target["dn"] else { throw .malformed }
@@ -57,7 +57,7 @@ struct TencentService {
     }
 
     /// The addresses of the service, encrypted if calls are.
-    func schedule(_ target: ServiceTarget) throws(TencentServiceError) -> ServiceReading {
+    func schedule(_ target: RequestTarget) throws(TencentServiceError) -> ServiceReading {
         let access = try access(target)
         guard !addresses.isEmpty else { throw .unavailable }
         let list = addresses.map(\.description).joined(separator: ";")
@@ -75,7 +75,7 @@ struct TencentService {
 
     /// The account and the encryption of a call; neither for one without credentials.
     private func access(
-        _ target: ServiceTarget
+        _ target: RequestTarget
     ) throws(TencentServiceError) -> (account: ServiceAccount?, box: PayloadBox?) {
         if let token = target["token"] {
             guard let account = accounts.account(withToken: token) else { throw .denied }

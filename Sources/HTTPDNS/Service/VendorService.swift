@@ -25,7 +25,9 @@ package struct VendorService: Sendable {
     ///
     /// - Parameter time: seconds since 1970.
     package func read(_ request: ServiceRequest, at time: Int64) -> ServiceReading {
-        guard let target = ServiceTarget(request) else { return .unknown }
+        guard let target = RequestTarget(request.target, form: request.method == .post ? request.body : []) else {
+            return .unknown
+        }
         switch read(target, request, at: time) {
         case .denied(let reply, _): return .denied(reply, target.credential)
         case .call(var call):
@@ -35,7 +37,7 @@ package struct VendorService: Sendable {
         }
     }
 
-    private func read(_ target: ServiceTarget, _ request: ServiceRequest, at time: Int64) -> ServiceReading {
+    private func read(_ target: RequestTarget, _ request: ServiceRequest, at time: Int64) -> ServiceReading {
         let aliyun = AliyunService(accounts: accounts, crypto: crypto, addresses: addresses)
         let tencent = TencentService(accounts: accounts, crypto: crypto, addresses: addresses)
         switch (target.path.count, target.path.last) {

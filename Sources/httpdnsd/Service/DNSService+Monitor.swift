@@ -10,6 +10,8 @@ import Upstreams
 
 /// What monitors read.
 extension DNSService: MonitorTarget {
+    var hosts: HTTPHosts { HTTPHosts(composition.settings, names: composition.settings.control.httpNames) }
+
     var traffic: TrafficReport {
         var report = TrafficReport()
         let resources = ProcessResources()
@@ -78,5 +80,12 @@ extension HistogramReport {
         self.init(
             bounds: LatencyHistogram.bounds.map { $0 / .seconds(1) }, counts: total.counts,
             sum: total.sum / .seconds(1))
+    }
+}
+
+extension HTTPHosts {
+    /// - Parameter names: beside this machine's own.
+    init(_ settings: Configuration, names: [Name]) {
+        self.init(machine: hostName(), domains: Composition.searchDomains(settings), names: names)
     }
 }

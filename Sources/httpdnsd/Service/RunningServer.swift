@@ -31,8 +31,8 @@ final class RunningServer {
     private let memory: MemoryBudget
     private let log: LogOutput
     private var service: DNSService?
-    private var control: ControlServer?
-    private var monitor: ControlServer?
+    private var control: HTTPServer?
+    private var monitor: HTTPServer?
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
@@ -161,7 +161,9 @@ final class RunningServer {
     private func startControl(on sockets: ControlSockets?, of service: DNSService) {
         guard let sockets, let descriptor = sockets.commands.takeDescriptor() else { return }
         do throws(SystemError) {
-            control = try ControlServer(on: descriptor, target: service, loop: loop)
+            control = try HTTPServer(
+                "control", on: ListeningSocket(local: descriptor), service: ControlAPI(target: service), loop: loop,
+                events: service.events)
         } catch {
             log.logger.log(.startControlSocket, "\(error); serving without a control socket")
             sockets.removeFiles()
@@ -175,10 +177,10 @@ final class RunningServer {
             guard let address = SocketAddress(endpoint) else {
                 throw SystemError(code: ENODEV, operation: "listen on \(endpoint)")
             }
-            let socket = try ListeningSocket(address)
-            monitor = try ControlServer(
-                monitoring: service, on: socket.descriptor.duplicate(), hostName: hostName(),
-                looksUp: endpoint.address.isLoopback, loop: loop)
+            let monitors = MonitorAPI(
+                target: service, looksUp: endpoint.address.isLoopback, clock: loop)
+            monitor = try HTTPServer(
+                "control.http", on: ListeningSocket(address), service: monitors, loop: loop, events: service.events)
         } catch {
             if isFirstTry { log.logger.log(.startMonitor, "control.http: \(error); serving without metrics") }
             guard error.code == EADDRINUSE else { return }

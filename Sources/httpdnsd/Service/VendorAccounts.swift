@@ -14,6 +14,8 @@ import Upstreams
 @Loop
 final class VendorAccounts {
     private(set) var service: VendorService
+    /// The names by which the server may be asked over plain http.
+    private(set) var hosts: HTTPHosts
     private var quotas: [String: CallQuota] = [:]
     /// The calls of accounts without a limit now.
     private let calls = AccountCalls()
@@ -28,6 +30,7 @@ final class VendorAccounts {
         self.isPublic = isPublic
         self.events = events
         service = VendorService(settings)
+        hosts = HTTPHosts(settings, names: settings.listen.plainNames)
         quotas = quotas(settings)
     }
 
@@ -42,6 +45,7 @@ final class VendorAccounts {
     /// Takes the accounts of another configuration; what is used up of a quota stays so.
     func take(_ settings: Configuration) {
         service = VendorService(settings)
+        hosts = HTTPHosts(settings, names: settings.listen.plainNames)
         quotas = quotas(settings)
     }
 
@@ -54,6 +58,12 @@ final class VendorAccounts {
             if let record = calls.take(of: account.id) { quota.restore(record, at: now) }
             quotas[account.id] = quota
         }
+    }
+
+    /// The response to a request over plain http that a page of another site sends; nil for all others.
+    func refusal(of request: HTTPServerRequest) -> HTTPServerResponse? {
+        guard hosts.allow(request.fields[.host]) else { return HTTPServerResponse(.misdirected) }
+        return request.isOfAnotherSite ? HTTPServerResponse(.forbidden) : nil
     }
 
     /// Counts the names of a call.

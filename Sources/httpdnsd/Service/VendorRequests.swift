@@ -27,6 +27,11 @@ final class VendorRequests: HTTPService {
         reply: @escaping @Loop (HTTPServerResponse) -> Void
     ) -> Bool {
         guard [.get, .post].contains(request.method) else { return false }
+        // Over HTTPS a browser finds no certificate for a name of another site; apps and other programs say no site.
+        if !isEncrypted, let refusal = accounts.refusal(of: request) {
+            reply(refusal)
+            return true
+        }
         let time = Int64(time(nil))
         switch accounts.service.read(ServiceRequest(request, from: client, isEncrypted: isEncrypted), at: time) {
         case .unknown: return false

@@ -1,3 +1,4 @@
+import DNSServer
 import DNSWire
 import Scheduling
 import TestSupport
@@ -11,6 +12,7 @@ struct MonitorAPITests {
     @Loop
     private final class FakeTarget: MonitorTarget {
         var status = StatusReport()
+        let hosts = HTTPHosts(machine: "node7")
         var traffic = TrafficReport()
         var hottestNames: [TrafficReport.Count]?
         var counters: TrafficHistory.Counters { .init(answers: traffic.answers) }
@@ -30,18 +32,37 @@ struct MonitorAPITests {
     @Loop
     private func ask(
         _ path: String, method: String = "GET", host: String? = "127.0.0.1:9053", accept: String? = nil,
-        unreadiness: String? = nil, parameters: [String: String] = [:], site: String? = nil, looksUp: Bool = true,
-        names: [TrafficReport.Count]? = nil, providers: [StatusReport.Provider] = [], clock: String = ""
-    ) async -> ControlResponse {
+        unreadiness: String? = nil, parameters: [String: String] = [:], site: String? = nil, origin: String? = nil,
+        looksUp: Bool = true, names: [TrafficReport.Count]? = nil, providers: [StatusReport.Provider] = [],
+        clock: String = ""
+    ) async -> Reply {
         let target = FakeTarget()
         target.hottestNames = names
         target.status.providers = providers
         target.status.clock = clock
         target.status.version = "1.2.3"
         target.unreadiness = unreadiness
-        return await MonitorAPI(target: target, hostName: "node7", looksUp: looksUp, clock: ManualClock()).respond(
-            to: ControlRequest(
-                method: method, path: path, parameters: parameters, host: host, accept: accept, site: site))
+        var fields: [HTTPServerRequest.Field: String] = [:]
+        (fields[.host], fields[.accept], fields[.site], fields[.origin]) = (host, accept, site, origin)
+        let response = await MonitorAPI(target: target, looksUp: looksUp, clock: ManualClock())
+            .response(to: HTTPServerRequest(method, path, parameters, fields: fields))
+        return Reply(response)
+    }
+
+    private struct Reply {
+        let status: Int
+        let contentType: String
+        let body: String
+        let fields: [String: String]
+        let feed: HTTPServerFeed?
+
+        init(_ response: HTTPServerResponse) {
+            status = response.status.rawValue
+            contentType = response.contentType?.description ?? ""
+            body = String(decoding: response.body, as: UTF8.self)
+            fields = Dictionary(uniqueKeysWithValues: response.fields.map { ($0.name.description, $0.value) })
+            feed = response.feed
+        }
     }
 
     @Test @Loop func `metrics come as Prometheus text`() async {
@@ -76,28 +97,31 @@ struct MonitorAPITests {
         #expect(await ask("/readyz").status == 200)
     }
 
-    @Test(arguments: [
-        nil, "127.0.0.1", "127.0.0.1:9053", "[::1]:9053", "[2001:db8::1]", "localhost:9053", "LOCALHOST", "node7:9053",
-        "Node7",
-    ])
-    @Loop func `this machine may be asked by address, as localhost and by its name`(host: String?) async {
-        #expect(await ask("/metrics", host: host).status == 200)
+    @Test(arguments: [nil, "127.0.0.1:9053", "node7", "httpdnsd.monitoring.svc.cluster.local:9053", "evil.example"])
+    @Loop func `monitors may ask by any name`(host: String?) async {
+        for path in ["/metrics", "/healthz", "/readyz"] { #expect(await ask(path, host: host).status == 200) }
     }
 
-    @Test(arguments: [
-        "evil.example", "evil.example:9053", "127.0.0.1.evil.example", "node7.evil.example", "localhost.evil.example",
-        "",
-        "[::1", ":9053",
-    ])
-    @Loop func `a name of the Internet that points here reads nothing`(host: String) async {
-        let response = await ask("/metrics", host: host)
-        #expect(response.status == 421 && !response.body.contains("httpdnsd_"))
+    @Test(arguments: ["/", "/events", "/trace"])
+    @Loop func `the page and what it reads are for no name of the Internet that points here`(path: String) async {
+        for host in ["evil.example", "[::1].evil.example", "node7.evil.example", ""] {
+            let response = await ask(path, host: host, parameters: path == "/trace" ? ["name": "a.example"] : [:])
+            #expect(response.status == 421 && response.feed == nil && response.body.contains("control.http_names"))
+        }
+        #expect(await ask(path, host: "node7:9053", parameters: ["name": "a.example"]).status == 200)
+    }
+
+    @Test @Loop func `a link of another site leads to the page, and that site gets none of its numbers`() async {
+        #expect(await ask("/", site: "cross-site").status == 200)
+        #expect(await ask("/events", site: "same-origin").status == 200)
+        #expect(await ask("/events", site: "cross-site").status == 403)
+        #expect(await ask("/events", origin: "http://evil.example").status == 403)
     }
 
     @Test(arguments: ["POST", "PUT", "DELETE", "OPTIONS"])
     @Loop func `nothing can be changed`(method: String) async {
         let response = await ask("/metrics", method: method)
-        #expect(response.status == 405 && response.fields == [.init(name: "Allow", value: "GET, HEAD")])
+        #expect(response.status == 405 && response.fields == ["allow": "GET, HEAD"])
     }
 
     @Test(arguments: [
@@ -107,9 +131,9 @@ struct MonitorAPITests {
     @Loop func `the page runs nothing but its own files`(path: String, type: String) async {
         let response = await ask(path)
         #expect(response.status == 200 && response.contentType == "\(type); charset=utf-8" && !response.body.isEmpty)
-        let policy = response.fields.first { $0.name == "Content-Security-Policy" }?.value ?? ""
+        let policy = response.fields["content-security-policy"] ?? ""
         #expect(policy.hasPrefix("default-src 'none'; style-src 'self'; script-src 'self';"))
-        #expect(!policy.contains("unsafe") && response.fields.contains { $0.value == "nosniff" })
+        #expect(!policy.contains("unsafe") && response.fields["x-content-type-options"] == "nosniff")
         for text in [" onclick=", "innerHTML", "<style>", "<script>"] { #expect(!response.body.contains(text)) }
     }
 
@@ -121,14 +145,14 @@ struct MonitorAPITests {
 
     @Test @Loop func `the page gets its numbers as events, one object in one line`() async {
         let response = await ask("/events", unreadiness: "stopping")
-        let event = response.parts?.next() ?? ""
-        #expect(response.contentType == "text/event-stream" && response.parts?.interval == .seconds(2))
+        let event = response.feed?.next() ?? ""
+        #expect(response.contentType == "text/event-stream" && response.feed?.interval == .seconds(2))
         #expect(event.hasPrefix("data: {\"verdict\":{\"level\":\"red\",") && event.hasSuffix("}\n\n"))
         #expect(event.contains("\"key\":\"server.unready\"") && event.split(separator: "\n").count == 1)
     }
 
     @Test @Loop func `the page gets the steps of the last hour and of the last day`() async {
-        let event = await ask("/events").parts?.next() ?? ""
+        let event = await ask("/events").feed?.next() ?? ""
         for (name, seconds) in [("hour", 30), ("day", 720)] {
             #expect(
                 event.contains(
@@ -137,7 +161,7 @@ struct MonitorAPITests {
     }
 
     @Test @Loop func `the page gets what doctor finds in the status, with the command that mends it`() async {
-        let event = await ask("/events", clock: "the clock is wrong").parts?.next() ?? ""
+        let event = await ask("/events", clock: "the clock is wrong").feed?.next() ?? ""
         #expect(
             event.contains(
                 "{\"level\":\"amber\",\"key\":\"clock.wrong\",\"severity\":\"error\",\"sentence\":\"the clock is wrong\",\"remedy\":\"`timedatectl`\"}"
@@ -147,10 +171,10 @@ struct MonitorAPITests {
     @Test @Loop func `the page gets the names asked for most where they may be shown, and no other machine does`() async
     {
         let names = [TrafficReport.Count("<script>\".example", 3)]
-        let shown = await ask("/events", names: names).parts?.next() ?? ""
+        let shown = await ask("/events", names: names).feed?.next() ?? ""
         #expect(shown.contains("\"names\":[{\"label\":\"<script>\\\".example\",\"count\":3}]"))
-        #expect(await ask("/events").parts?.next()?.contains("\"names\"") == false)
-        #expect(await ask("/events", looksUp: false, names: names).parts?.next()?.contains("\"names\"") == false)
+        #expect(await ask("/events").feed?.next()?.contains("\"names\"") == false)
+        #expect(await ask("/events", looksUp: false, names: names).feed?.next()?.contains("\"names\"") == false)
         #expect(await !ask("/metrics", names: names).body.contains("example"))
     }
 

@@ -118,10 +118,36 @@ extension Integration {
             "httpdnsd_responses_total{transport=\"\(transport)\",family=\"ipv4\",rcode=\"\(code)\"}"
         }
 
-        @Test func `it is healthy and ready, and answers no name of the Internet`() throws {
-            #expect(try curl("/healthz") == ("200", "ok\n"))
-            #expect(try curl("/readyz") == ("200", "ready\n"))
-            #expect(try curl("/metrics", "--header", "Host: evil.example").status == "421")
+        @Test func `it is healthy and ready for monitors, by any name`() throws {
+            for host in [target, "httpdnsd.monitoring.svc"] {
+                #expect(try curl("/healthz", "--header", "Host: \(host)") == ("200", "ok\n"))
+                #expect(try curl("/readyz", "--header", "Host: \(host)") == ("200", "ready\n"))
+                #expect(try curl("/metrics", "--header", "Host: \(host)").status == "200")
+            }
+            #expect(try curl("/healthz", "--head").status == "200")
+        }
+
+        @Test func `the page is for this machine's names and those listed, and for no name of the Internet`() throws {
+            let port = try FreePort.next()
+            let other = try ControlStage(
+                control: "http = \"127.0.0.1:\(port)\"\nhttp_names = [\"monitor.example\"]")
+            func status(_ host: String) throws -> String {
+                try ChildProcess.run([
+                    "curl", "--silent", "--noproxy", "*", "--output", "/dev/null", "--write-out", "%{http_code}",
+                    "--header", "Host: \(host)", "http://127.0.0.1:\(port)/",
+                ]).output
+            }
+            let name = try ChildProcess.succeed(["uname", "--nodename"]).trimmingCharacters(in: .newlines)
+            for host in ["127.0.0.1:\(port)", "localhost", name, "\(name):\(port)", "monitor.example"] {
+                #expect(try status(host) == "200", "\(host)")
+            }
+            for host in ["evil.example", "[::1].evil.example", "www.monitor.example"] {
+                #expect(try status(host) == "421", "\(host)")
+            }
+            withExtendedLifetime(other) {}
+        }
+
+        @Test func `nothing can be changed`() throws {
             #expect(try curl("/metrics", "--request", "POST").status == "405")
         }
 

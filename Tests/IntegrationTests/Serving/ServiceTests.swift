@@ -112,6 +112,30 @@ extension Integration {
                 reply.body == "fb7d7eac1c4e53e7b2da01b215b9f0a26482b919aca5ae2c76a1f68445b7b4ecd645651ed636cb50")
         }
 
+        @Test func `a page that makes its name point here, or asks from another site, gets no answer`() throws {
+            let central = try Central(
+                "[[account]]\nid = \"1\"\n", listen: "http_names = [\"httpdns.example\"]\nname = \"dns.example\"\n")
+            for target in ["/1/d?host=www.example.com", "/resolve?name=www.example.com"] {
+                func status(_ fields: String...) throws -> String {
+                    let reply = try ChildProcess.run(
+                        ["curl", "--silent", "--noproxy", "*", "--output", "/dev/null", "--write-out", "%{http_code}"]
+                            + fields.flatMap { ["--header", $0] } + [central.url + target])
+                    return reply.output
+                }
+                for host in ["evil.example", "[::1].evil.example", "127.0.0.1.evil.example"] {
+                    #expect(try status("Host: \(host)") == "421", "\(host)")
+                }
+                #expect(try status("Origin: http://evil.example") == "403")
+                #expect(try status("Sec-Fetch-Site: cross-site") == "403")
+                // By address, by name, from a browser's address bar.
+                #expect(try status() == "200")
+                for host in ["localhost", "httpdns.example:8080", "dns.example", "203.0.113.7", "[2001:db8::7]:80"] {
+                    #expect(try status("Host: \(host)") == "200", "\(host)")
+                }
+                #expect(try status("Sec-Fetch-Site: none") == "200")
+            }
+        }
+
         @Test func `the answer comes from the cache that all clients have`() throws {
             let central = try Central("[[account]]\nid = \"1\"\n")
             _ = try central.stage.ask("www.example.com")
