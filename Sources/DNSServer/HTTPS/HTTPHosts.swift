@@ -1,7 +1,7 @@
 package import DNSWire
 
 /// The names by which this machine may be asked over plain HTTP: none that a site on the Internet can make point here, so that
-/// its page can read nothing through somebody's browser (DNS rebinding). An address is none.
+/// its page can read nothing through a user's browser (DNS rebinding). An address is none.
 package struct HTTPHosts: Sendable {
     private let names: Set<String>
 
