@@ -1,3 +1,5 @@
+import DNSWire
+
 /// A complete request of an HTTP client, over either version. All of it is hostile input, within `HTTPServerLimits`.
 package struct HTTPServerRequest: Sendable {
     /// What a client may ask for.
@@ -69,5 +71,87 @@ package struct HTTPServerRequest: Sendable {
             return value.dropFirst()
         }
         return nil
+    }
+}
+
+/// What HTTP/1.1 and HTTP/2 read alike.
+extension HTTPServerRequest {
+    /// Bytes in memory.
+    var held: Int {
+        target.count + body.count + (loop?.utf8.count ?? 0) + fields.reduce(0) { $0 + $1.value.utf8.count }
+    }
+
+    private static let dnsMessage: StaticString = "application/dns-message"
+
+    /// Takes the method's name.
+    mutating func setMethod(_ name: some Collection<UInt8>) {
+        method = Method.allCases.first { name.elementsEqual($0.rawValue.utf8) } ?? .other
+    }
+
+    /// Takes the target, unless it is anything but printable ASCII that begins with a slash.
+    ///
+    /// - Returns: whether it was taken.
+    mutating func setTarget(_ text: some Collection<UInt8>) -> Bool {
+        guard text.first == UInt8(ascii: "/"),
+            text.allSatisfy({ (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "#") })
+        else { return false }
+        target = Array(text)
+        return true
+    }
+
+    /// Takes the value of `Content-Type`; what follows a semicolon are parameters.
+    mutating func setContentType(_ value: some Collection<UInt8>) {
+        var type = value.prefix { $0 != UInt8(ascii: ";") }[...]
+        while let last = type.dropFirst(max(0, type.count - 1)).first, isBlank(last) { type = type.dropLast() }
+        contentType = isEqual(type, to: Self.dnsMessage) ? .dnsMessage : .other
+    }
+
+    /// Takes the value of a field; of several with one name all, separated by commas.
+    mutating func take(_ field: Field, _ value: some Collection<UInt8>) {
+        if fields[field] != nil { fields[field]? += ", " }
+        fields[field, default: ""] += String(decoding: value, as: UTF8.self)
+    }
+
+    /// Takes a value of `CDN-Loop`, of which there may be several.
+    mutating func addLoop(_ value: some Collection<UInt8>) {
+        let text = String(decoding: value, as: UTF8.self)
+        loop = loop.map { "\($0), \(text)" } ?? text
+    }
+
+    /// Takes a field of an HTTP/2 request; nghttp2 has checked that the pseudo-header fields come once and first, and that
+    /// names are in lower case.
+    ///
+    /// - Returns: whether the request can still be answered.
+    mutating func take(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
+        switch name.count {
+        case 5 where unsafe isEqual(name, to: ":path"): return unsafe setTarget(value)
+        case 7 where unsafe isEqual(name, to: ":method"): unsafe setMethod(value)
+        case 8 where unsafe isEqual(name, to: "cdn-loop"): unsafe addLoop(value)
+        case 12 where unsafe isEqual(name, to: "content-type"): unsafe setContentType(value)
+        case 14 where unsafe isEqual(name, to: "content-length"):
+            return unsafe Self.length(value) ?? .max <= HTTPServerLimits.body
+        default: break
+        }
+        return true
+    }
+
+    /// The value of `Content-Length`, at most a byte over the limit of bodies; nil when it is no number.
+    static func length(_ value: some Collection<UInt8>) -> Int? {
+        OutsideNumber(digits: value)?.clamped(to: 0...HTTPServerLimits.body + 1)
+    }
+}
+
+/// Whether a byte is a space or a tab.
+func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+/// Whether a text has these letters, in either case.
+///
+/// - Parameter letters: in lower case.
+func isEqual(_ text: some Collection<UInt8>, to letters: StaticString) -> Bool {
+    guard text.count == letters.utf8CodeUnitCount else { return false }
+    return letters.withUTF8Buffer { letters in
+        unsafe zip(text, letters).allSatisfy { byte, letter in
+            byte == letter || (0x41...0x5a).contains(byte) && byte | 0x20 == letter
+        }
     }
 }
