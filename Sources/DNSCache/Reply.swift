@@ -5,7 +5,7 @@ package import DNSWire
 /// The question is echoed bit for bit; ID, opcode, RD and CD are copied; QR and RA are set; AA, TC, AD and Z are clear
 /// (RFC 1035 section 4.1.1, RFC 6840 section 5.7 and 5.8). The flags are defined for QUERY alone: with another opcode
 /// all but QR are clear (RFC 8906 section 8.1.4). An OPT record is there if the query had one (RFC 6891 section 6.1.1),
-/// and holds no option but an extended error and a keepalive time-out.
+/// and holds no option but a cookie, an extended error and a keepalive time-out.
 package enum Reply {
     /// How the TTLs of a cached answer are sent.
     package enum Aging: Hashable, Sendable {
@@ -21,11 +21,17 @@ package enum Reply {
         /// How long the TCP connection may stay idle, in 100 ms; only for a client that sent the option, never over UDP
         /// (RFC 7828 section 3.3).
         package var keepalive: UInt16?
+        /// Only for a client that sent one; a truncated response has it, too.
+        package var cookie: Cookie?
 
-        package init(error: ExtendedError? = nil, keepalive: UInt16? = nil) {
+        package init(error: ExtendedError? = nil, keepalive: UInt16? = nil, cookie: Cookie? = nil) {
             self.error = error
             self.keepalive = keepalive
+            self.cookie = cookie
         }
+
+        /// How many bytes of the options a truncated response has.
+        fileprivate var retained: Int { cookie == nil ? 0 : Cookie.optionLength }
     }
 
     /// The TTL of a stale record, in seconds (RFC 8767 section 4 recommends 30).
@@ -49,7 +55,7 @@ package enum Reply {
         let isWritten = write(
             answer.responseCode.rawValue, counts: answer.counts, body: answer.body.span,
             ttlOffsets: answer.ttlOffsets.span, echo: echo, message: message, aging: aging, options: optionBytes.span,
-            limit: limit, into: &output)
+            retained: options.retained, limit: limit, into: &output)
         if answer.rotates {
             output.rotateAddresses(
                 of: answer.body.span, ttlOffsets: answer.ttlOffsets.span, answers: Int(answer.counts.answer),
@@ -74,14 +80,25 @@ package enum Reply {
             (query.hasEDNS || code.rawValue <= 15 ? code : .serverFailure).rawValue,
             counts: PackedAnswer.SectionCounts(),
             body: Span(), ttlOffsets: Span(), echo: echo, message: message, aging: .fresh(age: 0),
-            options: optionBytes.span, limit: limit, into: &output)
+            options: optionBytes.span, retained: options.retained, limit: limit, into: &output)
+    }
+
+    /// Writes a response without records and with TC, whatever the answer is: the client is to ask again over TCP.
+    ///
+    /// - Returns: false, with nothing written, when not even header, question and OPT fit.
+    package static func writeTruncated(
+        to query: Query, message: Span<UInt8>, limit: Int, into output: inout OutputSpan<UInt8>
+    ) -> Bool {
+        writeTruncated(
+            ResponseCode.noError.rawValue, answers: 0, body: Span(), ttlOffsets: Span(), echo: Echo(query),
+            message: message, aging: .fresh(age: 0), options: Span(), limit: limit, into: &output)
     }
 
     /// The one writer behind every response; inlined where the store answers a hit.
     @inline(__always)
     static func write(
         _ code: UInt16, counts: PackedAnswer.SectionCounts, body: Span<UInt8>, ttlOffsets: Span<UInt16>,
-        echo: Echo, message: Span<UInt8>, aging: Aging, options: Span<UInt8>, limit: Int,
+        echo: Echo, message: Span<UInt8>, aging: Aging, options: Span<UInt8>, retained: Int = 0, limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
         append(
@@ -89,18 +106,18 @@ package enum Reply {
             options: options, limit: limit, to: &output)
             || writeTruncated(
                 code, answers: Int(counts.answer), body: body, ttlOffsets: ttlOffsets, echo: echo, message: message,
-                aging: aging, limit: limit, into: &output)
+                aging: aging, options: options.extracting(first: retained), limit: limit, into: &output)
     }
 
     /// A response with TC: the client is to ask again over TCP. Returns false, with nothing written, when not even that
     /// fits.
     ///
-    /// With EDNS it is header, question and OPT. A client without may know no TCP either (musl before 1.2.4) and takes
-    /// a response without records for a name without addresses: it gets the whole records of the answer that fit.
+    /// With EDNS it is header, question and OPT, and a cookie. A client without may know no TCP either (musl before 1.2.4)
+    /// and takes a response without records for a name without addresses: it gets the whole records of the answer that fit.
     @inline(never)
     private static func writeTruncated(
         _ code: UInt16, answers: Int, body: Span<UInt8>, ttlOffsets: Span<UInt16>, echo: Echo, message: Span<UInt8>,
-        aging: Aging, limit: Int, into output: inout OutputSpan<UInt8>
+        aging: Aging, options: Span<UInt8>, limit: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
         let room = min(limit, output.freeCapacity)
         var echo = echo
@@ -117,7 +134,7 @@ package enum Reply {
         return append(
             code, echo: echo, counts: PackedAnswer.SectionCounts(answer: UInt16(truncatingIfNeeded: count)),
             message: message, body: body.extracting(0..<length), ttlOffsets: ttlOffsets.extracting(0..<count),
-            aging: aging, options: Span(), limit: limit, to: &output)
+            aging: aging, options: options, limit: limit, to: &output)
     }
 
     /// Appends the whole response. Returns false, with nothing appended, when it does not fit.
@@ -189,12 +206,15 @@ extension Reply {
 
 extension Reply.Options {
     /// The options' bytes, at most `room` of them: an extended error loses its text before it is left out, and a
-    /// keepalive stays as long as it fits.
+    /// keepalive stays as long as it fits. A cookie comes first, and stays whether it fits or not.
     fileprivate func bytes(fitting room: Int) -> [UInt8] {
         let text = error?.text.utf8
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(12 + (text?.count ?? 0))
-        if let keepalive, room >= 6 { Self.append([EDNSOption.Code.tcpKeepalive.rawValue, 2, keepalive], to: &bytes) }
+        bytes.reserveCapacity(12 + (text?.count ?? 0) + retained)
+        cookie?.append(to: &bytes)
+        if let keepalive, bytes.count + 6 <= room {
+            Self.append([EDNSOption.Code.tcpKeepalive.rawValue, 2, keepalive], to: &bytes)
+        }
         guard let error, let text, bytes.count + 6 <= room else { return bytes }
         let length = bytes.count + 6 + text.count <= room ? text.count : 0
         Self.append([EDNSOption.Code.extendedError.rawValue, UInt16(length + 2), error.code.rawValue], to: &bytes)

@@ -66,13 +66,18 @@ package final class Server: Sendable {
         handler = QueryHandler(cache: cache, generation: generation, rules: rules, keepalive: limits.keepalive)
         self.events = events
         self.rules = rules
-        rules.refused.report(to: events, clock: loop)
+        rules.refused.report(to: events, clock: loop) {
+            "client \($0) is not in listen.allow and gets REFUSED (\($1) queries refused since the start)"
+        }
+        rules.limited.report(to: events, clock: loop) {
+            "client \($0) asks faster than listen.udp_rate without a cookie, and is directed to TCP (\($1) queries since the start)"
+        }
         let feed = QueryFeed(on: loop, dnstap: dnstap)
         self.feed = feed
         let memory = MemoryReturn(clock: loop)
         let pending = PendingQueries(
             responder: responder, clock: loop, limits: limits, feed: feed, events: events, memory: memory,
-            counters: counters, times: times)
+            counters: counters, times: times, rules: rules)
         self.pending = pending
         refusals = RefusalLimit(limits.refusals)
         misses = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)

@@ -35,6 +35,10 @@ extension Configuration {
             .compactMap { $0 }
         /// A client over HTTPS that has one in its path is answered whatever `allow` says.
         package var tokens: [Secret] = []
+        /// Of 32 hexadecimal digits each; the first makes cookies; empty: each process has its own.
+        package var cookieSecrets: [Secret] = []
+        /// Responses a second over UDP to a public client network without a cookie; 0: any number.
+        package var udpRate = 500
         /// Empty: the user stays what it is.
         package var user = ""
 
@@ -78,6 +82,12 @@ extension Configuration {
                 "tokens", \.tokens, .list(of: .accessToken, "list of secrets"), shapesAnswers: false,
                 "Tokens that let a client over HTTPS be answered whatever allow says: they follow https_path in its URL."
             ),
+            Setting(
+                "cookie_secrets", \.cookieSecrets, .list(of: .cookieSecret, "list of secrets"), shapesAnswers: false,
+                "Secrets of DNS cookies, the same on all servers of one address; empty gives each process its own."),
+            Setting(
+                "udp_rate", \.udpRate, .integer(in: 0...1_000_000), shapesAnswers: false,
+                "Responses a second over UDP to a public client network that has shown no cookie; 0 for any number."),
             Setting(
                 "user", \.user, .identifier("user name", maximumLength: 32),
                 shapesAnswers: false, "The user to become once all sockets are bound; empty stays the same."),
@@ -173,6 +183,20 @@ extension Kind where Value == Secret {
                 guard (16...128).contains(text.utf8.count),
                     text.utf8.allSatisfy({ isBareKeyByte($0) || ".~".utf8.contains($0) })
                 else { throw ValueProblem("must be 16 to 128 letters, digits, dots, -, _ and ~") }
+                return Secret(text)
+            }, write: { _ in "\"\"" })
+    }
+}
+
+extension Kind where Value == Secret {
+    /// Never repeated in an error.
+    fileprivate static var cookieSecret: Kind {
+        .text(
+            "secret", range: "32 hexadecimal digits", expected: "a string in quotes", isShown: false,
+            parse: { text throws(ValueProblem) in
+                guard text.utf8.count == 32, TextDecoding.hexadecimal(text) != nil else {
+                    throw ValueProblem("must be 32 hexadecimal digits, such as openssl rand -hex 16 prints")
+                }
                 return Secret(text)
             }, write: { _ in "\"\"" })
     }

@@ -22,6 +22,7 @@ final class PendingQueries: PendingQueryOwner {
     private let times: AnswerTimes
     private let events: EventLog
     private let memory: MemoryReturn
+    private let rules: SharedClientRules?
     let outbox = ReplyOutbox()
     /// The waiting queries by client network; the one that has waited longest is displaced first.
     private var holdings: FairShare
@@ -45,8 +46,10 @@ final class PendingQueries: PendingQueryOwner {
 
     init(
         responder: any QueryResponder, clock: any LoopClock, limits: ServerLimits, feed: QueryFeed, events: EventLog,
-        memory: MemoryReturn, counters: ResponseCounters = ResponseCounters(), times: AnswerTimes = AnswerTimes()
+        memory: MemoryReturn, counters: ResponseCounters = ResponseCounters(), times: AnswerTimes = AnswerTimes(),
+        rules: SharedClientRules? = nil
     ) {
+        self.rules = rules
         self.counters = counters
         self.times = times
         self.memory = memory
@@ -78,6 +81,7 @@ final class PendingQueries: PendingQueryOwner {
         else { return }
         let pending = PendingQuery(
             message: message, query: query, question: asked, client: client, path: path, arrived: arrived, of: self)
+        if query.hasCookie { pending.cookie = rules?.cookie(of: query, in: message.span, from: client.ip)?.cookie }
         if case .datagram(let datagram) = path {
             let identity = DatagramIdentity(query, message, from: client, to: datagram)
             guard datagrams.insert(identity).inserted else { return }

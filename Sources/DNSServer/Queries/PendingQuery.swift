@@ -36,6 +36,8 @@ final class PendingQuery: Sendable {
     var recent = 0
     /// Whether its response is padded.
     private let wantsPadding: Bool
+    /// Of the response, if it has one.
+    var cookie: Cookie?
     var isFinished = false
     var guardTimer: LoopTimer?
 
@@ -59,16 +61,18 @@ final class PendingQuery: Sendable {
     func reply(_ response: Response, _ limits: ServerLimits, _ outbox: ReplyOutbox) -> ArraySlice<UInt8> {
         switch path {
         case .datagram(let path):
-            let limit = query.udpLimit
+            let (limit, cookie) = (query.udpLimit, cookie)
             // `@Sendable`, and so not isolated to the loop: else the runtime would check at each call that it runs on
             // the loop.
             return outbox.add(by: path, limit: limit) { @Sendable output in
-                compose(response, limit: limit, keepalive: nil, into: &output)
+                compose(response, limit: limit, keepalive: nil, cookie: cookie, into: &output)
             }
         case .connection(let connection):
+            let cookie = cookie
             let keepalive = query.hasKeepalive && path.transport.hasKeepalive ? limits.keepalive : nil
             let reply = ReplyBuffer.compose(isPadded: wantsPadding) { @Sendable output in
-                compose(response, limit: MessageBuilder.maximumLength, keepalive: keepalive, into: &output)
+                compose(
+                    response, limit: MessageBuilder.maximumLength, keepalive: keepalive, cookie: cookie, into: &output)
             }
             connection.send(reply)
             return reply[...]
@@ -94,9 +98,9 @@ final class PendingQuery: Sendable {
     }
 
     private nonisolated func compose(
-        _ response: Response, limit: Int, keepalive: UInt16?, into output: inout OutputSpan<UInt8>
+        _ response: Response, limit: Int, keepalive: UInt16?, cookie: Cookie?, into output: inout OutputSpan<UInt8>
     ) {
-        let options = Reply.Options(error: response.extendedError, keepalive: keepalive)
+        let options = Reply.Options(error: response.extendedError, keepalive: keepalive, cookie: cookie)
         let message = message
         let bytes = message.span
         switch response.content {

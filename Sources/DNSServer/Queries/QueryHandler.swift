@@ -108,10 +108,15 @@ struct QueryHandler: Sendable {
         guard isTrusted || access.allows(client) else {
             return refuse(query, message, client, over: transport, into: &reply)
         }
-        guard query.class.rawValue == RecordClass.internet.rawValue, !query.type.isMeta else { return .miss }
-        if query.hasKeepalive, transport.hasKeepalive {
-            return answerWithOptions(query, message, client, now, into: &reply)
+        if query.hasCookie || query.hasKeepalive && transport.hasKeepalive {
+            return answerWithOptions(query, message, client, transport, now, into: &reply)
         }
+        // Comparisons first: most servers serve their own machine.
+        if transport == .udp, !Self.isOfThisMachine(client), isOverRate(client, now) {
+            return Reply.writeTruncated(to: query, message: message, limit: query.udpLimit, into: &reply)
+                ? .reply : .ignore
+        }
+        guard query.class.rawValue == RecordClass.internet.rawValue, !query.type.isMeta else { return .miss }
         let isHit = cache.answer(
             query, prepared.ticket, message: message, now: now, generation: generation.current,
             limit: limit(query, transport), into: &reply)
@@ -130,7 +135,10 @@ struct QueryHandler: Sendable {
         now: Instant, into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
         let query = prepared.query
-        guard query.class == .internet, !query.type.isMeta, let scope = scope(of: client, query, message) else {
+        // With options the look-up was for both.
+        guard query.class == .internet, !query.type.isMeta, !query.hasCookie,
+            let scope = scope(of: client, query, message)
+        else {
             return .miss
         }
         let isHit = cache.answer(
@@ -143,20 +151,40 @@ struct QueryHandler: Sendable {
         shared.scoping?.scope(of: client, hidesNetwork: query.hidesNetwork(in: message))
     }
 
+    @inline(__always)
+    private static func isOfThisMachine(_ client: IPAddress) -> Bool {
+        switch client {
+        case .v4(let value): value >> 24 == 127
+        case .v6(let value): value == 1
+        }
+    }
+
+    /// Whether a client whose address may be forged gets no more for now.
+    @inline(never)
+    private func isOverRate(_ client: IPAddress, _ now: Instant) -> Bool {
+        guard !shared.datagramRate.take(for: client, at: now) else { return false }
+        shared.limited.add(client)
+        return true
+    }
+
     /// Answers from a copy of the cache entry: the cache itself writes no options.
     @inline(never)
     private func answerWithOptions(
-        _ query: Query, _ message: Span<UInt8>, _ client: IPAddress, _ now: Instant,
+        _ query: Query, _ message: Span<UInt8>, _ client: IPAddress, _ transport: Transport, _ now: Instant,
         into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
+        let sent = query.hasCookie ? shared.cookie(of: query, in: message, from: client) : nil
+        if transport == .udp, sent?.isValid != true, !Self.isOfThisMachine(client), isOverRate(client, now) {
+            return fail(query, message, .badCookie, cookie: sent?.cookie, over: transport, into: &reply)
+        }
+        guard query.class == .internet, !query.type.isMeta else { return .miss }
         let entry =
             hit(QueryKey(query, in: message), now)
             ?? scope(of: client, query, message).flatMap { hit(QueryKey(query, in: message, scope: $0), now) }
         guard let entry else { return .miss }
         let isWritten = Reply.write(
             entry.answer, to: query, message: message, aging: .fresh(age: entry.age(at: now)),
-            options: options(query, .tcp),
-            limit: MessageBuilder.maximumLength, into: &reply)
+            options: options(query, transport, nil, sent?.cookie), limit: limit(query, transport), into: &reply)
         return isWritten ? .reply : .miss
     }
 
@@ -183,25 +211,27 @@ struct QueryHandler: Sendable {
         into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
         shared.refused.add(client)
-        return fail(query, message, .refused, error: Self.prohibited, over: transport, into: &reply)
+        // Its address may be forged: it gets hardly more than was sent.
+        let most = transport == .udp ? message.count * 6 / 5 : .max
+        return fail(query, message, .refused, error: Self.prohibited, over: transport, within: most, into: &reply)
     }
 
     @inline(never)
     private func fail(
         _ query: Query, _ message: Span<UInt8>, _ code: ResponseCode, error: ExtendedError? = nil,
-        over transport: Transport, into reply: inout OutputSpan<UInt8>
+        cookie: Cookie? = nil, over transport: Transport, within most: Int = .max, into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
         let isWritten = Reply.write(
-            code, to: query, message: message, options: options(query, transport, error),
-            limit: limit(query, transport),
-            into: &reply)
+            code, to: query, message: message, options: options(query, transport, error, cookie),
+            limit: min(most, limit(query, transport)), into: &reply)
         return isWritten ? .reply : .ignore
     }
 
     private func options(
-        _ query: Query, _ transport: Transport, _ error: ExtendedError? = nil
+        _ query: Query, _ transport: Transport, _ error: ExtendedError? = nil, _ cookie: Cookie? = nil
     ) -> Reply.Options {
-        Reply.Options(error: error, keepalive: transport.hasKeepalive && query.hasKeepalive ? keepalive : nil)
+        Reply.Options(
+            error: error, keepalive: transport.hasKeepalive && query.hasKeepalive ? keepalive : nil, cookie: cookie)
     }
 
     private func limit(_ query: Query, _ transport: Transport) -> Int {

@@ -3,7 +3,7 @@ import Logs
 import Scheduling
 import Synchronization
 
-/// Counts the queries of clients that are not on the access list, and reports them to the log: at once, and then at most
+/// Counts the queries of clients that are refused for one reason, and reports them to the log: at once, and then at most
 /// once a second, so that a flood of them costs the loop nothing.
 final class RefusedClients: Sendable {
     private static let interval: Duration = .seconds(1)
@@ -24,16 +24,16 @@ final class RefusedClients: Sendable {
     }
 
     /// Reports to `events` from now on.
-    func report(to events: EventLog, clock: any LoopClock) {
+    ///
+    /// - Parameter text: of a client, and of how many queries were refused.
+    func report(
+        to events: EventLog, clock: any LoopClock, text: @escaping @Sendable (IPAddress, Int) -> String
+    ) {
         report.withLock {
             $0 = { [weak self] client in
                 Loop.spawn {
                     guard let self else { return }
-                    events.report(
-                        LogMessage(
-                            .clientRefused, about: "",
-                            "client \(client) is not in listen.allow and gets REFUSED (\(self.count) queries refused since the start)"
-                        ))
+                    events.report(LogMessage(.clientRefused, about: "", text(client, self.count)))
                     _ = clock.schedule(after: Self.interval) { [weak self] in
                         self?.isReported.store(false, ordering: .relaxed)
                     }

@@ -19,6 +19,8 @@ package struct Query: Sendable {
     @usableFromInline package var dnssecOK = false
     /// Whether the client sent the edns-tcp-keepalive option (RFC 7828).
     @usableFromInline package var hasKeepalive = false
+    /// Whether the client sent a cookie (RFC 7873).
+    @usableFromInline package var hasCookie = false
 
     @inlinable
     package init() {}
@@ -142,7 +144,10 @@ package struct Query: Sendable {
             option &+= 4
             guard end &- option >= length else { return false }
             // A cookie is 8 bytes, or 8 and a server's 8 to 32 (RFC 7873 section 5.2.2).
-            if code == EDNSOption.Code.cookie.rawValue, length != 8, !(16...40).contains(length) { return false }
+            if code == EDNSOption.Code.cookie.rawValue {
+                guard length == 8 || (16...40).contains(length) else { return false }
+                hasCookie = true
+            }
             if code == EDNSOption.Code.tcpKeepalive.rawValue { hasKeepalive = true }
             option &+= length
         }
@@ -163,6 +168,11 @@ package struct Query: Sendable {
     ///
     /// - Parameter message: the message from which this was parsed, without a fault.
     package func wantsPadding(in message: borrowing Span<UInt8>) -> Bool { option(.padding, in: message) != nil }
+
+    /// The place of the client's cookie; nil: there is none.
+    ///
+    /// - Parameter message: the message from which this was parsed, without a fault.
+    package func cookie(in message: borrowing Span<UInt8>) -> Range<Int>? { option(.cookie, in: message) }
 
     /// The place of the data of an EDNS option in the message; nil: there is none.
     private func option(_ code: EDNSOption.Code, in message: borrowing Span<UInt8>) -> Range<Int>? {

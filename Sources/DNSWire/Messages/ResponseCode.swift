@@ -23,6 +23,8 @@ package struct ResponseCode: RawRepresentable, Hashable, Sendable {
     package static var refused: ResponseCode { ResponseCode(rawValue: 5) }
     @inlinable
     package static var badVersion: ResponseCode { ResponseCode(rawValue: 16) }
+    @inlinable
+    package static var badCookie: ResponseCode { ResponseCode(rawValue: 23) }
 }
 
 extension ResponseCode: CustomStringConvertible {
@@ -36,6 +38,7 @@ extension ResponseCode: CustomStringConvertible {
         case 4: "NOTIMP"
         case 5: "REFUSED"
         case 16: "BADVERS"
+        case 23: "BADCOOKIE"
         default: "RCODE\(rawValue)"
         }
     }

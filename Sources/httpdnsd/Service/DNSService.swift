@@ -256,7 +256,10 @@ extension ClientRules {
     fileprivate init(_ settings: Configuration, _ policy: ResolverPolicy) {
         self.init(
             access: AccessList(settings.listen.allow), scoping: policy.lines.clientScoping,
-            tokens: AccessTokens(settings.listen.tokens.map(\.value)))
+            tokens: AccessTokens(settings.listen.tokens.map(\.value)),
+            cookies: ServerCookies(
+                shared: settings.listen.cookieSecrets.compactMap { TextDecoding.hexadecimal($0.value) }),
+            datagramRate: settings.listen.udpRate)
     }
 }
 

@@ -18,6 +18,8 @@ import Testing
         ("listen.udp_threads", { $0.listen.udpThreads = 2 }),
         ("listen.allow", { $0.listen.allow.removeLast() }), ("listen.user", { $0.listen.user = "nobody" }),
         ("listen.tokens", { $0.listen.tokens = [Secret("s")] }),
+        ("listen.cookie_secrets", { $0.listen.cookieSecrets = [Secret("s")] }),
+        ("listen.udp_rate", { $0.listen.udpRate = 0 }),
         ("listen.httpdns", { $0.listen.httpdns = [AddressAndPort(.v4(1), port: 80)] }),
         ("listen.name", { $0.listen.name = try Name("dns.example.com") }),
         ("listen.advertise", { $0.listen.advertise = [.v4(1)] }),

@@ -13,7 +13,9 @@ import Testing
     {
         let (clock, log) = (ManualClock(), LogRecorder())
         let refused = RefusedClients()
-        refused.report(to: EventLog(log.logger, clock: clock), clock: clock)
+        refused.report(to: EventLog(log.logger, clock: clock), clock: clock) {
+            "client \($0) is not in listen.allow and gets REFUSED (\($1) queries refused since the start)"
+        }
         let client = try #require(IPAddress("192.0.2.1"))
         for _ in 0..<3 { refused.add(client) }
         await clock.advance(by: .milliseconds(999))

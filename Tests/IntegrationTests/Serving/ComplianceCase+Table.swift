@@ -69,7 +69,7 @@ extension ComplianceCase {
             "optlist", "NSID, client subnet, EXPIRE and COOKIE together do no harm", "RFC 8906 section 8.2.10", [],
             opt(nsid, subnet, expire, cookie)),
         soa("ednsnsid", "NSID (RFC 5001) is ignored", "RFC 6891 section 6.1.2", [], opt(nsid)),
-        soa("ednscookie", "COOKIE (RFC 7873) is ignored", "RFC 6891 section 6.1.2", [], opt(cookie)),
+        soa("ednscookie", "COOKIE has the server's in the response", "RFC 7873 section 5.2", [], opt(cookie)),
         soa("ednsexpire", "EXPIRE (RFC 7314) is ignored", "RFC 6891 section 6.1.2", [], opt(expire)),
         soa("ednssubnet", "a client subnet (RFC 7871) is ignored", "RFC 6891 section 6.1.2", [], opt(subnet)),
         soa(

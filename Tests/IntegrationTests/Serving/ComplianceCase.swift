@@ -120,7 +120,7 @@ struct ComplianceCase: CustomTestStringConvertible {
     private var limit: Int { transport == .tcp ? 65_535 : max(512, Int(edns?.size ?? 0)) }
 
     /// An OPT record answers an OPT record: version 0, DO as in the query, no other flag, none of the query's options
-    /// (RFC 6891 sections 6.1 and 7).
+    /// (RFC 6891 sections 6.1 and 7) but a cookie, which begins as the query's (RFC 7873 section 5.2).
     private func ednsFaults(_ response: TestMessage) -> [String] {
         let records = response.additionals.filter { $0.type == RecordType.opt }
         guard let edns, demand != .header else { return records.isEmpty ? [] : ["an OPT record without the query's"] }
@@ -129,8 +129,11 @@ struct ComplianceCase: CustomTestStringConvertible {
         if own.version != 0 { faults.append("EDNS version \(own.version)") }
         if own.size < 512 { faults.append("takes \(own.size) bytes") }
         if own.flags != edns.flags & 0x8000 { faults.append("EDNS flags \(String(own.flags, radix: 16))") }
+        let sent = edns.version == 0 ? edns.option(10) : nil
+        let cookie = own.option(10)
+        let isAnswered = cookie?.prefix(8) == sent?.prefix(8) && (sent == nil || cookie?.count == 24)
         let options = own.options.map(\.code)
-        if !options.isEmpty { faults.append("options \(options)") }
+        if !isAnswered || options.contains(where: { $0 != 10 }) { faults.append("options \(options)") }
         return faults
     }
 

@@ -136,12 +136,13 @@ extension Integration {
             #expect(try !stage.daemon.client().ask(.query("www.example.com", flags: 0x0100)).checkingDisabled)
         }
 
-        @Test func `a cookie is ignored and goes no further`() throws {
+        @Test func `a cookie is answered and goes no further`() throws {
             let localZone = FakeZone("lan.example.net", a: ["198.51.100.1"])
             let stage = try Stage(localDNS: localZone, route: DaemonConfiguration.route(bypass: ["example.net"]))
             let edns = EDNS(options: [.init(10, [1, 2, 3, 4, 5, 6, 7, 8])])
             let reply = try stage.daemon.client().ask(.query("lan.example.net", edns: edns))
             #expect(reply.addresses == ["198.51.100.1"])
+            #expect(reply.edns?.option(10)?.count == 24)
             #expect(stage.localDNS.questions.first?.edns?.option(10) == nil)
         }
 
