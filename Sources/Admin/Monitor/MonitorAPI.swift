@@ -48,18 +48,19 @@ package struct MonitorAPI: HTTPService {
 
     /// The files of the page (`Sources/Admin/Page`), by their path.
     private static let files = [
-        "/": file(PackageResources.page_html, "text/html"), "/page.css": file(PackageResources.page_css, "text/css"),
-        "/page.js": file(PackageResources.page_js, "text/javascript"),
-        "/words.js": file(PackageResources.words_js, "text/javascript"),
-        "/qr.js": file(PackageResources.qr_js, "text/javascript"),
+        "/": file(PackageResources.page_html, "text/html; charset=utf-8"),
+        "/page.css": file(PackageResources.page_css, "text/css; charset=utf-8"),
+        "/page.js": file(PackageResources.page_js, "text/javascript; charset=utf-8"),
+        "/words.js": file(PackageResources.words_js, "text/javascript; charset=utf-8"),
+        "/qr.js": file(PackageResources.qr_js, "text/javascript; charset=utf-8"),
     ]
 
     /// Nothing runs but these files, and nothing is asked but this server. Sent without indents, comments and empty lines.
-    private static func file(_ bytes: [UInt8], _ type: String) -> HTTPServerResponse {
+    private static func file(_ bytes: [UInt8], _ type: StaticString) -> HTTPServerResponse {
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map { $0.drop { $0 == " " } }
         let body = lines.filter { !$0.hasPrefix("//") }.joined(separator: "\n") + "\n"
         return HTTPServerResponse(
-            .ok, contentType: "\(type); charset=utf-8", body: Array(body.utf8),
+            .ok, contentType: type, body: Array(body.utf8),
             fields: [
                 (
                     "content-security-policy",
