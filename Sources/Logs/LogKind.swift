@@ -108,7 +108,8 @@ package enum LogKind: String, CaseIterable, Sendable {
 
     package var level: Logger.Level {
         switch self {
-        case .startMemory, .startUser, .startSandbox, .startServing, .startSocketsAdopted, .query, .diskLoaded, .providerAddresses,
+        case .startMemory, .startUser, .startSandbox, .startServing, .startSocketsAdopted, .query, .diskLoaded,
+            .providerAddresses,
             .providerBilled:
             .info
         case .stop, .startSocketsClosed, .reloadTaken, .switchOn, .switchOff, .policyTaken, .providerAddressBack,

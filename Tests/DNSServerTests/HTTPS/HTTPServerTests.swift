@@ -112,8 +112,7 @@ import Testing
         let path = directory.path + "/s"
         let listener = try UnixListener(path)
         guard let descriptor = listener.takeDescriptor() else { throw TestFailure("no socket") }
-        let socket = ListeningSocket(local: descriptor)
-        let server = try await start(service, on: socket)
+        let server = try await start(service, on: ListeningSocket(local: descriptor))
         try await ThreadExecutor.run { try await body({ try TestSocketClient(path) }, server) }
         await server.stop()
     }
