@@ -117,6 +117,11 @@ package final class MemoryCache: Sendable {
         withShard(of: key) { shard, name, tail, hash in shard.entry(for: name, tail, hash: hash) }
     }
 
+    /// Counts a hit on an entry that was read with `entry(for:)`, and remembers that a client has had it.
+    package func noteHit(_ key: borrowing QueryKey) {
+        withShard(of: key) { shard, name, tail, hash in shard.noteHit(name, tail, hash: hash) }
+    }
+
     /// Stores an entry; replaces an older one. A lifetime of 0 stores nothing and leaves the older one.
     ///
     /// - Returns: whether it was stored; not if it needs more than an eighth of its shard.

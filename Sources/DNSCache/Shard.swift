@@ -97,6 +97,13 @@ struct Shard: ~Copyable {
             into: &output)
     }
 
+    /// Counts a hit on an entry that was read by itself.
+    mutating func noteHit(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) {
+        guard let slot = store.find(name, tail, hash: hash) else { return }
+        hits &+= 1
+        store.block(inSlot: slot).update { $0.marks = .afterHit }
+    }
+
     /// Whether there is an entry for a key; does not mark it as visited.
     func holds(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
         store.find(name, tail, hash: hash) != nil

@@ -192,6 +192,7 @@ struct QueryHandler: Sendable {
         guard let entry = cache.entry(for: key), entry.generation == generation.current, entry.isHit(at: now) else {
             return nil
         }
+        cache.noteHit(key)
         return entry
     }
 

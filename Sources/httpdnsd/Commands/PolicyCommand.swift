@@ -27,10 +27,11 @@ struct PolicyCommand: ParsableCommand {
     }
 
     /// What a policy says, a line each.
-    fileprivate static func text(of policy: SignedPolicy) -> String {
+    fileprivate static func text(of policy: SignedPolicy) -> VisibleText {
         let document = policy.document
         let changes = policy.changes.isEmpty ? ["changes nothing"] : policy.changes
-        return (["serial \(document.serial), expires \(document.expiryText)"] + changes).joined(separator: "\n  ")
+        let lines = ["serial \(document.serial), expires \(document.expiryText)"] + changes
+        return VisibleText(lines: lines.joined(separator: "\n  "))
     }
 }
 
