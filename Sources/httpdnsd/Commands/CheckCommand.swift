@@ -53,12 +53,11 @@ struct CheckCommand: ParsableCommand {
 
     /// A warning for each provider that does not answer a question.
     private func silentProviders(_ settings: Configuration) throws(SystemError) -> [String] {
-        var asked: [(name: String, work: ProviderQuestion.Work)] = []
-        for provider in settings.providers {
-            asked.append((provider.name, try ProviderQuestion.start(provider, settings)))
-        }
-        return asked.compactMap { name, work in
-            ProviderQuestion.outcome(of: work).map { "provider \(name) does not answer: \($0)" }
+        let questions = try SourceVisit.outcome(
+            of: settings, asking: settings.providers, asksShared: false, within: .seconds(2)
+        ).questions
+        return settings.providers.compactMap { provider in
+            (questions[provider.name] ?? nil).map { "provider \(provider.name) does not answer: \($0)" }
         }
     }
 }

@@ -80,10 +80,6 @@ struct Examination: Sendable {
     mutating func ask(offline: Bool) throws(SystemError) {
         status = askStatus()
         let deadline = ContinuousClock.now + Self.patience
-        var asked: [(name: String, work: ProviderQuestion.Work)] = []
-        for provider in offline ? [] : providersToAsk {
-            asked.append((provider.name, try ProviderQuestion.start(provider, settings)))
-        }
         var probes: [(address: AddressAndPort, work: BoundedWork<LivenessProbe.Outcome>)] = []
         for address in served.prefix(Self.mostProbes) {
             guard let target = SocketAddress(address.reachable) else { continue }
@@ -92,7 +88,9 @@ struct Examination: Sendable {
         let reading = try BoundedWork { [file, socket = settings.control.socket] in
             RunningReader(of: file, at: socket, within: Self.patience / 2)
         }
-        shared = try askSharedCache(Self.patience)
+        let outcome = try SourceVisit.outcome(
+            of: settings, asking: offline ? [] : providersToAsk, asksShared: true, within: Self.patience)
+        (shared, questions) = (outcome.shared, outcome.questions)
         reader = reading.value(by: deadline) ?? nil
         for (address, work) in probes {
             switch work.value(by: deadline) {
@@ -104,7 +102,6 @@ struct Examination: Sendable {
             case .silent?, nil: unanswered.append(address)
             }
         }
-        for (name, work) in asked { questions[name] = ProviderQuestion.outcome(of: work) }
     }
 
     /// Nil when the server is configured to have no control socket.

@@ -294,6 +294,22 @@ extension Integration {
             #expect(outcome.errors.contains("warning: control.http: 198.51.100.1:9053 is reached from the internet"))
         }
 
+        @Test func `check --ask asks every provider at once, and warns of those that do not answer`() throws {
+            let vendor = try FakeHTTPDNS(Stage.zone)
+            let text =
+                Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
+                + DaemonConfiguration.aliyun(vendor.url, "names = [\"www.example.com\"]")
+                + DaemonConfiguration.doh("http://127.0.0.1:9", "names = [\"example.org\"]")
+                + DaemonConfiguration.rest()
+            let directory = try TemporaryDirectory()
+            let file = try directory.write(text, to: "asked.toml")
+            let outcome = try Daemon.run(["check", "--ask", "--config", file])
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(outcome.errors.contains("warning: provider doh does not answer: "), "\(outcome.errors)")
+            #expect(!outcome.errors.contains("provider vendor does not answer"), "\(outcome.errors)")
+            #expect(vendor.callCount() == 1)
+        }
+
         @Test func `help names the commands`() throws {
             let outcome = try Daemon.run(["--help"])
             #expect(outcome.status == 0)

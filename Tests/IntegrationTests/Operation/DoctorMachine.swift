@@ -38,6 +38,7 @@ struct DoctorMachine {
             .replacing("path = \"\"", with: "path = \"\(disk)\"") + extra
         file = try directory.write(
             Daemon.listenTable([TestAddress("127.0.0.1", port: 53)], listen) + tables, to: "httpdnsd.toml")
+        if secret != nil { try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file) }
         guard runs else { return }
         daemon = try Daemon(tables, port: 53, listen: listen, wrapper: wrapper, namespace: host.namespace)
     }

@@ -34,6 +34,18 @@ extension Integration {
             #expect(try machine.doctor("--offline").status == 0)
         }
 
+        @Test func `several providers and a shared cache are asked at the same time`() throws {
+            let other = DaemonConfiguration.doh("http://127.0.0.1:9", "names = [\"example.org\"]")
+            let shared =
+                "[cache.shared]\nurl = \"redis://127.0.0.1:9\"\nkey = \"\(String(repeating: "5a", count: 32))\"\n"
+            let machine = try Machine(other + shared, runs: false)
+            let outcome = try machine.doctor()
+            #expect(outcome.status == 1, "\(outcome.errors)")
+            #expect(outcome.output.contains("provider doh cannot be reached"), "\(outcome.output)\(outcome.errors)")
+            #expect(outcome.output.contains("127.0.0.1:9 cannot be asked from here"), "\(outcome.output)")
+            #expect(!outcome.output.contains("provider vendor"), "\(outcome.output)")
+        }
+
         @Test func `a server that does not run is found, and nothing is claimed of what it would know`() throws {
             let machine = try Machine(runs: false)
             try machine.finds(["server.stopped"])
@@ -264,7 +276,8 @@ extension Integration {
         @Test func `a cache on disk that cannot be used is found`() throws {
             let machine = try Machine(disk: "/proc/httpdnsd/cache.db")
             #expect(machine.daemon?.waitForLog { $0.contains("/proc/httpdnsd") } == true)
-            try machine.finds(["disk.unused"])
+            // A folder of the system is refused by itself.
+            try machine.finds(["config.warning", "disk.unused"])
         }
 
         @Test func `a limit of open files that is too low is found`() throws {

@@ -1,0 +1,93 @@
+import Configuration
+import DNSWire
+import Logging
+import Logs
+import Platform
+import Scheduling
+import Upstreams
+
+/// The shared cache and the providers, asked once from this machine as the server would ask them: one call to each provider, of
+/// which no limit knows.
+///
+/// One event loop has them all, on the thread of the caller: a process has one at a time.
+@Loop
+final class SourceVisit {
+    /// What a provider is asked for that is for all names (RFC 2606).
+    private static let neutralName = (try? Name("example.com")) ?? .root
+    /// How much longer than the shared cache a provider may take, which may have to look its own host up.
+    private static let extraTime = Duration.seconds(2)
+
+    /// What came of it.
+    struct Outcome: Sendable {
+        /// Nil where there is no shared cache, or it was not to be asked.
+        var shared: SharedExamination?
+        /// Why a provider has not answered, by its name; nil where it has.
+        var questions: [String: String?] = [:]
+    }
+
+    private var outcome = Outcome()
+    /// How many questions are not answered yet.
+    private var left = 0
+    private var waiter: CheckedContinuation<Void, Never>?
+    private let settings: Configuration
+    private let loop: EventLoop
+
+    private nonisolated init(_ settings: Configuration, _ loop: EventLoop) {
+        self.settings = settings
+        self.loop = loop
+    }
+
+    /// Asks. Blocks, for `patience` and the extra time of providers at most.
+    ///
+    /// - Parameters:
+    ///   - providers: those to ask.
+    ///   - asksShared: whether the shared cache is asked, where there is one.
+    nonisolated static func outcome(
+        of settings: Configuration, asking providers: [Configuration.ProviderEntry], asksShared: Bool,
+        within patience: Duration
+    ) throws(SystemError) -> Outcome {
+        let asksShared = asksShared && settings.cache.shared.url != nil
+        guard asksShared || !providers.isEmpty else { return Outcome() }
+        let loop = try EventLoop()
+        let visit = SourceVisit(settings, loop)
+        Loop.spawn {
+            visit.ask(providers)
+            if asksShared { await visit.askShared(within: patience) }
+            await visit.wait(within: patience + extraTime)
+            loop.stop()
+        }
+        loop.run()
+        return Loop.assumeIsolated { visit.outcome }
+    }
+
+    private func askShared(within patience: Duration) async {
+        let logger = Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }
+        let composition = Composition(settings, loop: loop, events: EventLog(logger, clock: loop))
+        outcome.shared = await composition.shared?.store.examine(until: loop.now + patience)
+    }
+
+    /// Sends the questions.
+    private func ask(_ providers: [Configuration.ProviderEntry]) {
+        for provider in providers {
+            outcome.questions[provider.name] = .some("no answer in time")
+            let question = Question(name: provider.names.first ?? Self.neutralName, type: .a)
+            let lookup = SingleLookup([question], via: provider.name, loop: loop)
+            Loop.spawn { [self] in
+                await lookup.run(settings)
+                let results = if case .answered(let results)? = lookup.outcome { results } else { [QueryResult]() }
+                outcome.questions[provider.name] = .some(results.compactMap(\.silence).first)
+                left -= 1
+                if left == 0 { waiter.take()?.resume() }
+            }
+            left += 1
+        }
+    }
+
+    /// Waits for all answers.
+    private func wait(within patience: Duration) async {
+        guard left > 0 else { return }
+        let timer = loop.schedule(after: patience) { [self] in waiter.take()?.resume() }
+        await withCheckedContinuation { waiter = $0 }
+        timer.cancel()
+    }
+}
