@@ -1,12 +1,23 @@
 import Platform
 
-/// A configuration that can be used, and what the user should know about it.
-package struct LoadedConfiguration: Equatable, Sendable {
-    package var configuration: Configuration
+/// A configuration that can be used, and what the user should know about it. An object: with all tables it is large.
+package final class LoadedConfiguration: Sendable {
+    package let configuration: Configuration
     /// Sorted by line, those without one at the end; then those about other files that it names.
-    package var warnings: [Diagnostic]
+    package let warnings: [Diagnostic]
     /// The keys whose secret the file holds itself.
-    var secrets: [String] = []
+    let secrets: [String]
+
+    init(_ configuration: Configuration, warnings: [Diagnostic], secrets: [String]) {
+        (self.configuration, self.warnings, self.secrets) = (configuration, warnings, secrets)
+    }
+
+    /// The same with other addresses to listen at.
+    package func listening(at addresses: [AddressAndPort]) -> LoadedConfiguration {
+        var changed = configuration
+        changed.listen.addresses = addresses
+        return LoadedConfiguration(changed, warnings: warnings, secrets: secrets)
+    }
 }
 
 extension Configuration {
@@ -28,9 +39,9 @@ extension Configuration {
         path: String, _ variables: Variables, isStart: Bool = false
     ) throws(ConfigurationError) -> LoadedConfiguration {
         let bytes = try fileBytes(path, variables, takesCopy: isStart)
-        var loaded = try parse(bytes: bytes, file: path, environment: try variables.read())
-        loaded.warnings += exposed(loaded, path, variables)
-        return loaded
+        let loaded = try parse(bytes: bytes, file: path, environment: try variables.read())
+        return LoadedConfiguration(
+            loaded.configuration, warnings: loaded.warnings + exposed(loaded, path, variables), secrets: loaded.secrets)
     }
 
     /// What is said of the file, of that of its variables and of the certificate's key when others can read the secrets in
@@ -129,7 +140,7 @@ extension Configuration {
         }
         configuration.lines = ListLines(reading.lines)
         return LoadedConfiguration(
-            configuration: configuration, warnings: Diagnostic.sorted(reading.warnings) + reading.furtherWarnings,
+            configuration, warnings: Diagnostic.sorted(reading.warnings) + reading.furtherWarnings,
             secrets: reading.secrets.map(\.description))
     }
 }

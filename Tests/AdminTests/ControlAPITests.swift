@@ -272,7 +272,7 @@ extension HTTPServerRequest {
     ) {
         let query = parameters.map { "\($0)=\(TextEncoding.percent($1))" }.joined(separator: "&")
         self.init(
-            method: Method(rawValue: method) ?? .other, target: Array((query.isEmpty ? path : "\(path)?\(query)").utf8),
-            fields: fields, body: body)
+            method: ["GET": .get, "HEAD": .head, "POST": .post][method] ?? .other,
+            target: Array((query.isEmpty ? path : "\(path)?\(query)").utf8), fields: fields, body: body)
     }
 }

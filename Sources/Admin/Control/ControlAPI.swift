@@ -2,12 +2,11 @@ import DNSResolver
 package import DNSServer
 import DNSWire
 import HTTPDNS
-package import Platform
 package import Scheduling
 
 /// The endpoints: GET reads, POST changes. Documented in Documentation/Control.md.
 @Loop
-package struct ControlAPI: HTTPService {
+package struct ControlAPI: AdminService {
     /// The most bytes of a body; the longest useful one has some 300.
     nonisolated static let bodyLimit = 4_096
     /// The most cached answers in one report, and the number unless the request has another.
@@ -18,15 +17,8 @@ package struct ControlAPI: HTTPService {
 
     package nonisolated init(target: any ControlTarget) { self.target = target }
 
-    package func respond(
-        to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
-    ) -> Bool {
-        Loop.spawn { reply(await response(to: request)) }
-        return true
-    }
-
     /// Executes the request; every fault of it becomes a response.
-    func response(to request: HTTPServerRequest) async -> HTTPServerResponse {
+    package func response(to request: HTTPServerRequest) async -> HTTPServerResponse {
         guard request.body.count <= Self.bodyLimit else {
             return .fault(.contentTooLarge, "a body has at most \(Self.bodyLimit) bytes")
         }

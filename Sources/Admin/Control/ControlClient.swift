@@ -135,7 +135,7 @@ package struct ControlClient {
                     throw broken("there is no control socket: httpdnsd does not run, or serves without one")
                 case EACCES:
                     throw broken("no leave to use the control socket: it is for root, the server and control.group")
-                case ECONNREFUSED: throw broken("nobody listens there: httpdnsd does not run")
+                case ECONNREFUSED: throw broken("no server listens there: httpdnsd does not run")
                 default: throw ControlError(status: nil, text: "\(error)")
                 }
             }

@@ -1,11 +1,10 @@
 package import DNSServer
 import DNSWire
-package import Platform
 package import Scheduling
 
 /// The monitoring interface: reads alone. Documented in Documentation/Monitoring.md.
 @Loop
-package struct MonitorAPI: HTTPService {
+package struct MonitorAPI: AdminService {
     private let target: any MonitorTarget
     /// Whether names are looked up and shown: only where no other machine can ask.
     private let looksUp: Bool
@@ -19,15 +18,8 @@ package struct MonitorAPI: HTTPService {
         history = TrafficHistory(clock: clock) { [weak target] in target?.counters ?? .init() }
     }
 
-    package func respond(
-        to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
-    ) -> Bool {
-        Loop.spawn { reply(await response(to: request)) }
-        return true
-    }
-
     /// Answers the request; every fault of it becomes a response.
-    func response(to request: HTTPServerRequest) async -> HTTPServerResponse {
+    package func response(to request: HTTPServerRequest) async -> HTTPServerResponse {
         guard [.get, .head].contains(request.method) else {
             return .text(
                 .methodNotAllowed, "this interface is read-only: GET or HEAD\n", fields: [("allow", "GET, HEAD")])

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  // What is well is blue to green, what is not is yellow to red; each colour is told apart from white and from the dark panel.
+  // What is well is blue to green, what is not is yellow to red; each colour differs from white and from the dark panel.
   const sources = [
     ["cache", "cached", "#2f6fde"], ["disk", "cached on disk", "#5b8def"], ["shared", "shared cache", "#0e93b8"],
     ["provider", "providers", "#12876f"], ["localdns_verified", "LocalDNS, verified", "#6d8f1f"],

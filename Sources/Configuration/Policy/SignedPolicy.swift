@@ -1,13 +1,17 @@
 /// A policy that an operator has signed once for many machines: lists, presets and the switch.
 ///
 /// Its text has the schema of the configuration and a `[document]` table. What only a machine's own file may say has no
-/// place in it: providers and their secrets, listeners, paths, and the policy's own key and URL.
-package struct SignedPolicy: Sendable {
+/// place in it: providers and their secrets, listeners, paths, and the policy's own key and URL. An object: with all tables it is large.
+package final class SignedPolicy: Sendable {
     package let document: PolicyDocument
     /// Its lists; everything else has its default.
     package let lists: Configuration
     /// The trusted key by which it was verified; nil where it was only read.
-    package private(set) var key: PolicyKey?
+    package let key: PolicyKey?
+
+    private init(_ document: PolicyDocument, _ lists: Configuration, by key: PolicyKey?) {
+        (self.document, self.lists, self.key) = (document, lists, key)
+    }
 
     /// What it may hold beside `document`, by table.
     private static let allowed = [
@@ -42,13 +46,17 @@ package struct SignedPolicy: Sendable {
             throw ConfigurationError(diagnostics: [Diagnostic(file: file, line: 1, message: why)])
         }
         // With its first line, a comment, so that lines are those of the file.
-        var policy = try parse(bytes, file: file)
-        policy.key = key
-        return policy
+        return try parse(bytes, file: file, by: key)
     }
 
     /// Reads a text, signed or not, and verifies nothing.
     package static func parse(_ bytes: [UInt8], file: String) throws(ConfigurationError) -> SignedPolicy {
+        try parse(bytes, file: file, by: nil)
+    }
+
+    private static func parse(
+        _ bytes: [UInt8], file: String, by key: PolicyKey?
+    ) throws(ConfigurationError) -> SignedPolicy {
         guard bytes.count <= PolicyEnvelope.maximumSize else {
             let message = "is larger than \(SizeText.write(PolicyEnvelope.maximumSize))"
             throw ConfigurationError(diagnostics: [Diagnostic(file: file, message: message)])
@@ -69,7 +77,7 @@ package struct SignedPolicy: Sendable {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
         }
         lists.lines = ListLines(reading.lines)
-        return SignedPolicy(document: document, lists: lists)
+        return SignedPolicy(document, lists, by: key)
     }
 
     private static func readDocument(_ tree: TOMLNode, _ reading: Reading) -> PolicyDocument? {

@@ -170,7 +170,7 @@ final class HTTPServerConnection: ServedConnection {
         // What is answered at once has the date of when it was read.
         if !isHandling { site.updateDate() }
         session.respond(response, to: stream)
-        beginFeed()
+        if response.feed != nil { beginFeed() }
         if !isHandling { settle() }
     }
 

@@ -19,11 +19,15 @@ package final class HTTPSite: Sendable {
     /// Seconds after which a client that guesses tokens may send another.
     private nonisolated static let retryAfter = "\(TokenGuard.interval.components.seconds)"
 
-    /// DNS over HTTPS.
-    struct DoH: Sendable {
+    /// DNS over HTTPS. An object: each request refers to it.
+    final class DoH: Sendable {
         let path: [UInt8]
         let queries: ConnectionQueries
         let rules: SharedClientRules
+
+        init(path: [UInt8], queries: ConnectionQueries, rules: SharedClientRules) {
+            (self.path, self.queries, self.rules) = (path, queries, rules)
+        }
     }
 
     private let doh: DoH?

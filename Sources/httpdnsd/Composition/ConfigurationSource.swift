@@ -15,9 +15,8 @@ struct ConfigurationSource: Sendable {
     func load(isStart: Bool = false) throws(ConfigurationError) -> LoadedConfiguration {
         // Reading takes some hundred bytes for each entry of a list, and nothing of it is needed any more.
         defer { returnFreeMemory() }
-        var loaded = try Configuration.load(path: path, variables, isStart: isStart)
-        if !listen.isEmpty { loaded.configuration.listen.addresses = listen }
-        return loaded
+        let loaded = try Configuration.load(path: path, variables, isStart: isStart)
+        return listen.isEmpty ? loaded : loaded.listening(at: listen)
     }
 
     /// Reads the file and checks it as `httpdnsd check` does.
@@ -49,6 +48,6 @@ struct ConfigurationRefusal: Error {
     let lines: [String]
     /// What is worth saying besides, where the file could be read.
     let warnings: [String]
-    /// Whether another process of the service would take it: all lies in what a process has from its start alone.
+    /// Whether another process of the service would take it: what it lacks is given to a process at its start alone.
     var isMendedByRestart = false
 }

@@ -13,9 +13,7 @@ struct Examination: Sendable {
 
     /// The path of the configuration.
     let file: String
-    let settings: Configuration
-    /// Those of reading the file.
-    let warnings: [String]
+    private let loaded: LoadedConfiguration
     let files: MachineFiles
     /// The listen addresses on which no server of ours answers, of those that this machine has.
     var unanswered: [AddressAndPort] = []
@@ -38,11 +36,13 @@ struct Examination: Sendable {
 
     init(_ loaded: LoadedConfiguration, file: String, files: MachineFiles = MachineFiles(root: "")) {
         self.file = file
-        settings = loaded.configuration
-        warnings = loaded.warnings.map(\.description)
+        self.loaded = loaded
         self.files = files
     }
 
+    var settings: Configuration { loaded.configuration }
+    /// Those of reading the file.
+    var warnings: [String] { loaded.warnings.map(\.description) }
     var report: StatusReport? { try? status?.get() }
 
     /// The folder of the running server in `/proc`; nil where it cannot be seen, as from outside of its container.

@@ -1,8 +1,8 @@
 import Scheduling
 
 /// The body of a response without an end: a part at once, and one at each interval, unless the client has yet to receive the
-/// one before.
-package struct HTTPServerFeed: Sendable {
+/// one before. An object: few responses have one.
+package final class HTTPServerFeed: Sendable {
     /// How long after one part the next is made.
     package let interval: Duration
     /// Whether the connection stays for as long as the client reads nothing. Else it is closed as one that reads no other

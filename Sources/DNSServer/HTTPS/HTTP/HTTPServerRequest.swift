@@ -3,11 +3,8 @@ import DNSWire
 /// A complete request of an HTTP client, over either version. All of it is hostile input, within `HTTPServerLimits`.
 package struct HTTPServerRequest: Sendable {
     /// What a client may ask for.
-    package enum Method: String, CaseIterable, Sendable {
-        case get = "GET"
-        case head = "HEAD"
-        case post = "POST"
-        case other = ""
+    package enum Method: Sendable {
+        case get, head, post, other
     }
 
     /// What else is read of a header over HTTP/1.1.
@@ -85,7 +82,9 @@ extension HTTPServerRequest {
 
     /// Takes the method's name.
     mutating func setMethod(_ name: some Collection<UInt8>) {
-        method = Method.allCases.first { name.elementsEqual($0.rawValue.utf8) } ?? .other
+        method =
+            name.elementsEqual("GET".utf8)
+            ? .get : name.elementsEqual("POST".utf8) ? .post : name.elementsEqual("HEAD".utf8) ? .head : .other
     }
 
     /// Takes the target, unless it is anything but printable ASCII that begins with a slash.
