@@ -12,13 +12,14 @@ import Platform
 import Scheduling
 import Upstreams
 
-/// The parts of the server while it runs: what stays as long as the process, and what a reload replaces.
+/// What serves: the server, the resolver, the cache and the sources, by the configuration and the policy in force.
+///
+/// `ServiceChanges` changes it, `Administration` tells of it.
 @Loop
 final class DNSService {
-    let startedAt: Instant
-    /// The same in seconds since 1970, by the clock of that time: metrics of one process must have one start.
-    let startedTime: Double
     let loop: EventLoop
+    let log: LogOutput
+    let events: EventLog
     let server: Server
     let resolver: Resolver
     let store: AnswerStore
@@ -26,88 +27,50 @@ final class DNSService {
     let memory: MemoryCache
     /// Nil when answers are cached in memory alone.
     let disk: DiskCache?
+    /// Nil without a cache on disk.
+    private(set) var learned: LearnedState?
     let generation = PolicyGeneration()
     /// Where no carrier is.
-    let paths: NetworkPaths
-    private(set) var composition: Composition
-    /// As the file has it, before the signed policy.
-    private(set) var base: Configuration
-    let policy: PolicyKeeper
-    /// How often the configuration was read again and taken.
-    private(set) var reloads = 0
-    /// Why the last reload was refused; empty when it was not.
-    var reloadErrors: [String] = []
-    /// Where the configuration is read again.
-    let source: ConfigurationSource
+    let paths = NetworkPaths()
     let budget: MemoryBudget
-    let log: LogOutput
-    let events: EventLog
-    let reloadTurn = Turnstile()
     /// Nil when there is no collector.
-    let dnstap: Dnstap?
-    /// Clients of the control API that see the queries.
-    let listeners: QueryListeners
-    let localPrograms = LocalPrograms()
-    /// The names that are asked for most, where they may be shown.
-    var names: HottestNames
-    private var routes: RoutePolicy {
-        didSet { composition.hosts.routes = routesInForce }
-    }
-    var network: NetworkMonitor?
-    /// Nil until the network is watched.
-    var prefixDiscovery: PrefixDiscovery?
-    /// The prefix that was logged last.
-    var foundPrefix: NAT64Prefix?
-    var networkChanges = NetworkChanges()
-    /// When the present network began, and a number of cached answers from before; as in `PolicyIdentity`.
-    var presentNetwork = (began: Instant(nanoseconds: .min), earlier: UInt32(0))
-    /// Whether the machine's programs ask this server, as found last.
-    var machineResolver = MachineResolver.State.off
+    let dnstap: DnstapWatch?
     /// Where there is no cache on disk.
     let switchFile: SwitchFile?
-    /// Whether HTTPDNS has been switched since the start.
-    var isSwitchUsed = false
-    /// Whether it takes no more queries.
-    var isStopping = false
-    private let rules: SharedClientRules
     /// Nil when nothing is served encrypted.
     let certificate: CertificateKeeper?
     /// The accounts of the HTTPDNS service; nil when it is not served.
     let vendors: VendorAccounts?
-    /// Passes everything to another process.
-    var onHandover: (@Loop () async -> HandoverReport?)?
+    private(set) var composition: Composition
+    /// What is known of this network's translator.
+    private var foundTranslation = Translation.none
+    /// When the present network began, and a number of cached answers from before; as in `PolicyIdentity`.
+    private var presentNetwork = (began: Instant(nanoseconds: .min), earlier: UInt32(0))
+    private var routes: RoutePolicy {
+        didSet { composition.hosts.routes = routesInForce }
+    }
+    private let rules: SharedClientRules
 
     /// - Parameters:
-    ///   - source: where `settings` came from.
+    ///   - settings: with the signed policy in force.
     ///   - sockets: bound ones; the server closes them.
     ///   - certificate: what encrypted listeners present, if there are any.
     ///   - descriptors: how many of them clients and LocalDNS may use.
     ///   - budget: how much memory the parts may use.
     init(
-        _ settings: Configuration, from source: ConfigurationSource, on sockets: ServerSockets,
-        presenting certificate: TLSFiles.Content?, descriptors: DescriptorBudget, budget: MemoryBudget, log: LogOutput,
-        loop: EventLoop
+        _ settings: Configuration, on sockets: ServerSockets, presenting certificate: TLSFiles.Content?,
+        descriptors: DescriptorBudget, budget: MemoryBudget, log: LogOutput, events: EventLog, loop: EventLoop
     ) {
-        self.source = source
         self.budget = budget
         self.log = log
-        self.loop = loop
-        let events = EventLog(log.logger, clock: loop)
         self.events = events
-        listeners = QueryListeners(clock: loop)
-        base = settings
+        self.loop = loop
         switchFile = SwitchFile(settings)
-        policy = PolicyKeeper(settings, clock: loop, events: events)
-        let settings = policy.inForce?.applied(to: settings) ?? settings
-        startedAt = loop.now
-        names = HottestNames(at: loop.now)
-        startedTime = Double(Int64(time(nil)))
-        paths = NetworkPaths()
         paths.translator = Translation(settings.answers.dns64, found: .none).prefix
         let freshness = FreshnessPolicy(settings.cache)
         memory = MemoryCache(memory: budget.cache(settings.cache.memory), policy: freshness)
         // First of all: the file is opened on another thread meanwhile.
-        disk = Self.disk(settings, memory: memory, freshness: freshness, log: log)
+        disk = DiskCache.start(settings, memory: memory, freshness: freshness, log: log)
         composition = Composition(
             settings, paths: paths,
             limit: LocalDNSLimit(maximum: min(descriptors.queries, budget.flights)), loop: loop, events: events)
@@ -132,10 +95,10 @@ final class DNSService {
         limits.pending = budget.queries
         limits.crowd = max(1, min(limits.crowd, descriptors.queries / 2, budget.flights / 2))
         limits.buffered = budget.buffered
-        dnstap = Self.dnstap(settings, producers: sockets.dnstapProducers, events: events)
+        dnstap = DnstapWatch(settings, producers: sockets.dnstapProducers, clock: loop, events: events)
         server = Server(
             sockets: sockets, loop: loop, cache: memory, generation: generation, rules: rules, responder: resolver,
-            limits: limits, httpsPath: settings.listen.httpsPath, dnstap: dnstap, events: events)
+            limits: limits, httpsPath: settings.listen.httpsPath, dnstap: dnstap?.dnstap, events: events)
         server.tls.proxies = AccessList(settings.listen.proxies)
         self.certificate = certificate.map { [server] in
             CertificateKeeper(
@@ -143,18 +106,10 @@ final class DNSService {
         }
         vendors = VendorAccounts(settings, isPublic: { [resolver] in resolver.isPublic($0) }, events: events)
         vendors?.serve(on: server)
-        // Not of what is in force of both: lists that were merged have other places.
-        resolver.placeOfRule = { [unowned self] in
-            self.policy.place(of: $0) ?? base.place(of: $0, file: self.source.path)
-        }
         tellDiskOfPolicy()
-        reportQueries()
-        turnFeed()
-        watchDnstap()
-        keepWhatIsLearned()
+        learned = disk.map { LearnedState(of: self, on: $0) }
         // A clock that was never set is heard of at once.
         _ = composition.timeOfDay.doubt
-        Loop.spawn { [self] in await restoreState() }
     }
 
     /// The lists, with the mode that the switch has put in force.
@@ -164,38 +119,21 @@ final class DNSService {
         return routes
     }
 
-    /// Serves by a configuration that was read again, and the signed policy.
-    ///
-    /// - Parameter stored: the stored policy, by the keys of `settings`.
-    func take(_ settings: Configuration, stored: SignedPolicy?) async {
-        base = settings
-        reloads += 1
-        policy.take(settings, stored: stored)
-        await putInForce()
-        policy.resume()
-    }
+    /// What the network translates IPv4 addresses by, in force.
+    var translation: Translation { Translation(composition.settings.answers.dns64, found: foundTranslation) }
 
-    /// Serves by the signed policy, after that has changed.
-    func takePolicy() async { await reloadTurn.pass { await self.putInForce() } }
-
-    private func putInForce() async {
-        guard let policy = policy.decide() else { return await replaceConfiguration(with: base) }
-        // On a thread of its own: lists are long.
-        let merged = try? await NamedThread.run("policy") { [base] in policy.applied(to: base) }
-        await replaceConfiguration(with: merged ?? policy.applied(to: base))
-    }
+    // MARK: Changes
 
     /// Serves by another configuration from now on; flights under way end by the old one, for the clients that wait already.
     ///
     /// Listen addresses, threads and the user stay as they are, whatever `settings` says.
-    private func replaceConfiguration(with settings: Configuration) async {
-        // First what has changed without the configuration: afterwards the watch of the files finds nothing to report.
-        let isOtherNetwork = network != nil && noticeNetwork(.files)
+    ///
+    /// - Returns: the sources until now.
+    func replaceSources(by settings: Configuration) -> Composition {
         let old = composition
         let new = Composition(settings, replacing: old, paths: paths, loop: loop, events: events)
         if new.localDNS !== old.localDNS { new.readLocalDNSAgain() }
-        let policy = new.policy(Translation(settings.answers.dns64, found: prefixDiscovery?.translation ?? .none))
-        let freshness = FreshnessPolicy(settings.cache)
+        let policy = new.policy(Translation(settings.answers.dns64, found: foundTranslation))
         // Hints and addresses that were passed on must not outlive the leave to pass them on.
         let mayGiveCached = settings.answers.answerIdentity == old.settings.answers.answerIdentity
         if new.hasRenumbered(old) || !mayGiveCached { memory.removeAll() }
@@ -207,32 +145,26 @@ final class DNSService {
         server.tls.proxies = AccessList(settings.listen.proxies)
         vendors?.take(settings)
         store.rotatesAddresses = settings.answers.rotate
-        resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
+        resolver.replace(
+            with: policy, freshness: FreshnessPolicy(settings.cache), isNewGeneration: isNewGeneration)
         resolver.limitMisses(settings.missLimits)
         composition = new
-        if isOtherNetwork { self.policy.networkChanged() }
         new.countCalls(replacing: old)
         old.closeShared(unlessUsedBy: new)
         new.shared?.store.start()
         routes = policy.routes
         tellDiskOfPolicy()
-        keepWhatIsLearned()
-        log.set(settings.log.style, level: settings.log.threshold)
-        turnFeed()
-        if !countsNames { names = HottestNames(at: loop.now) }
+        learned?.follow()
         for provider in new.providers { provider.upstream.start() }
         resolver.preresolve()
         new.findLoops(with: resolver.probes)
-        if settings.answers.dns64 != old.settings.answers.dns64 || new.localDNS !== old.localDNS
-            || settings.providers.isEmpty != old.settings.providers.isEmpty
-        {
-            discoverPrefix()
-            reachServices()
-        }
-        network?.watch(Composition.networkFiles(settings))
-        if settings.cache != old.settings.cache {
-            await store.rebuild(memory: budget.cache(settings.cache.memory), freshness: freshness)
-        }
+        return old
+    }
+
+    /// Gives the cache the memory and the rules of the configuration in force.
+    func rebuildCache() async {
+        let cache = composition.settings.cache
+        await store.rebuild(memory: budget.cache(cache.memory), freshness: FreshnessPolicy(cache))
     }
 
     /// Decides again where the search list of the system has changed, which takes names away from the providers.
@@ -240,15 +172,68 @@ final class DNSService {
     /// - Returns: whether it has.
     func takeRoutes() -> Bool {
         guard !routes.hasSearchDomains(Composition.searchDomains(composition.settings)) else { return false }
-        take(composition.policy(translation))
+        takePolicy()
         return true
     }
 
+    /// Answers by what was found of the network's translator from now on.
+    func takeTranslation(_ found: Translation) {
+        foundTranslation = found
+        reachServices()
+        takePolicy()
+        tellDiskOfPolicy()
+    }
+
     /// Answers by another policy of the same configuration from now on.
-    func take(_ policy: ResolverPolicy) {
+    private func takePolicy() {
+        let policy = composition.policy(translation)
         routes = policy.routes
         resolver.replace(
             with: policy, freshness: FreshnessPolicy(composition.settings.cache), isNewGeneration: true)
+    }
+
+    /// Has services that have IPv4 addresses alone asked by the prefix in force, or not by one any more.
+    func reachServices() {
+        guard paths.translator != translation.prefix else { return }
+        paths.translator = translation.prefix
+        for provider in composition.providers { provider.upstream.networkChanged() }
+    }
+
+    /// Starts again with everything that another network makes doubtful.
+    ///
+    /// - Parameter hasOtherServers: whether LocalDNS has done so already.
+    func networkChanged(hasOtherServers: Bool) {
+        composition.networkChanged(hasOtherServers: hasOtherServers)
+        learned?.forgetVerdicts()
+        resolver.networkChanged()
+        composition.checks.journal.networkChanged()
+        presentNetwork = (loop.now, generation.current &- 1)
+    }
+
+    /// Switches HTTPDNS on or off. What of it a restart finds is written later.
+    func turn(on isOn: Bool) {
+        if isOn != resolver.isOn {
+            resolver.turn(on: isOn)
+            composition.hosts.routes = routesInForce
+            tellDiskOfPolicy()
+            log.logger.log(
+                isOn ? .switchOn : .switchOff,
+                isOn
+                    ? "HTTPDNS is switched on again"
+                    : "HTTPDNS is switched off: its names go to LocalDNS, until it is switched on"
+            )
+        }
+        learned?.keepSwitch(isOn: resolver.isOn)
+    }
+
+    /// Tells the disk which policy is in force.
+    func tellDiskOfPolicy() {
+        var identity = composition.identity(
+            routes: routesInForce, localAnswers: resolver.localAnswers, translation: translation,
+            generation: generation.current)
+        (identity.networkBegan, identity.earlierNetwork) = presentNetwork
+        let cache = composition.settings.cache
+        disk?.adopt(identity, FreshnessPolicy(cache), flushInterval: cache.disk.flushInterval)
     }
 }
 

@@ -30,7 +30,8 @@ final class RunningServer {
     private let descriptors: DescriptorBudget
     private let memory: MemoryBudget
     private let log: LogOutput
-    private var service: DNSService?
+    private var changes: ServiceChanges?
+    private var administration: Administration?
     private var control: HTTPServer?
     private var monitor: HTTPServer?
     private var signals: SignalWatch?
@@ -60,10 +61,12 @@ final class RunningServer {
 
     /// Serves until a signal comes, then drains; stops the loop in every case.
     ///
-    /// - Parameter sockets: where commands come in, if anywhere.
-    func run(_ settings: Configuration, control sockets: ControlSockets?) async {
+    /// - Parameter controlSockets: where commands come in, if anywhere.
+    func run(_ settings: Configuration, control controlSockets: ControlSockets?) async {
         defer { loop.stop() }
         let service: DNSService
+        let changes: ServiceChanges
+        let administration: Administration
         do {
             signals = try SignalWatch(on: loop) { [unowned self] in take($0) }
             for (provider, file) in settings.unreadableAuthorities {
@@ -76,10 +79,18 @@ final class RunningServer {
                 log.logger.log(.localDNSNoServers, "localdns.servers: \(problem)")
             }
             if let text = settings.unverifiableLocalDNS { log.logger.log(.startAuthorities, text) }
-            guard let made = makeService(settings) else { return }
-            service = made
-            self.service = service
-            if service.switchFile?.isOff == true { service.setSwitch(false) }
+            guard let bound = sockets.take() else { return }
+            let events = EventLog(log.logger, clock: loop)
+            let policy = PolicyKeeper(settings, clock: loop, events: events)
+            // Hands the sockets on: what still held them would keep the ports after the end of the server.
+            service = DNSService(
+                policy.inForce?.applied(to: settings) ?? settings, on: bound, presenting: certificate,
+                descriptors: descriptors, budget: memory, log: log, events: events, loop: loop)
+            let queries = QueryLog(of: service)
+            changes = ServiceChanges(of: service, queries, base: settings, from: source, policy: policy)
+            administration = Administration(of: service, changes, queries)
+            (self.changes, self.administration) = (changes, administration)
+            if service.switchFile?.isOff == true { service.turn(on: false) }
             // With nothing cached, the queries that wait in the sockets would be more at once than can be asked.
             if !service.server.adopted.isEmpty { await service.disk?.warm(clock: loop) }
             try service.server.start()
@@ -87,10 +98,10 @@ final class RunningServer {
             failure = error
             return
         }
-        startControl(on: sockets, of: service)
-        if let endpoint = settings.control.http { startMonitor(at: endpoint, of: service) }
-        service.onHandover = { [unowned self] in await handOver(service, sockets) }
-        service.watchNetwork()
+        startControl(on: controlSockets, by: administration, service.events)
+        if let endpoint = settings.control.http { startMonitor(at: endpoint, by: administration, service.events) }
+        administration.onHandover = { [unowned self] in await handOver(service, controlSockets) }
+        changes.start()
         announce(service.server, as: settings.log.style)
         startWatchdog(of: service.server)
         service.resolver.preresolve()
@@ -102,12 +113,12 @@ final class RunningServer {
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
         tell(.stopping)
-        service.isStopping = true
-        service.policy.stop()
+        administration.isStopping = true
+        changes.policy.stop()
         service.certificate?.stop()
         watchdog?.stop()
         stopControl()
-        sockets?.removeFiles()
+        controlSockets?.removeFiles()
         if isHandedOver {
             log.logger.log(.stop, "stopping: another process goes on with the sockets and the outstanding questions")
         } else if let successor {
@@ -120,17 +131,8 @@ final class RunningServer {
             // Nothing is answered any more: the loop may wait.
             service.disk?.stop()
         }
-        service.dnstap?.stop()
+        service.dnstap?.dnstap.stop()
         service.events.finish()
-    }
-
-    /// Hands the sockets on: what still held them would keep the ports after the end of the server.
-    private func makeService(_ settings: Configuration) -> DNSService? {
-        sockets.take().map { bound in
-            DNSService(
-                settings, from: source, on: bound, presenting: certificate, descriptors: descriptors, budget: memory,
-                log: log, loop: loop)
-        }
     }
 
     /// Passes everything on to another process that runs already, and stops.
@@ -158,12 +160,12 @@ final class RunningServer {
     }
 
     /// Takes commands from now on; without them DNS is served all the same.
-    private func startControl(on sockets: ControlSockets?, of service: DNSService) {
+    private func startControl(on sockets: ControlSockets?, by administration: Administration, _ events: EventLog) {
         guard let sockets, let descriptor = sockets.commands.takeDescriptor() else { return }
         do throws(SystemError) {
             control = try HTTPServer(
-                "control", on: ListeningSocket(local: descriptor), service: ControlAPI(target: service), loop: loop,
-                events: service.events)
+                "control", on: ListeningSocket(local: descriptor), service: ControlAPI(target: administration),
+                loop: loop, events: events)
         } catch {
             log.logger.log(.startControlSocket, "\(error); serving without a control socket")
             sockets.removeFiles()
@@ -171,21 +173,23 @@ final class RunningServer {
     }
 
     /// Serves monitors from now on; without them DNS is served all the same.
-    private func startMonitor(at endpoint: AddressAndPort, of service: DNSService, isFirstTry: Bool = true) {
+    private func startMonitor(
+        at endpoint: AddressAndPort, by administration: Administration, _ events: EventLog, isFirstTry: Bool = true
+    ) {
         guard !isStopping else { return }
         do throws(SystemError) {
             guard let address = SocketAddress(endpoint) else {
                 throw SystemError(code: ENODEV, operation: "listen on \(endpoint)")
             }
             let monitors = MonitorAPI(
-                target: service, looksUp: endpoint.address.isLoopback, clock: loop)
+                target: administration, looksUp: endpoint.address.isLoopback, clock: loop)
             monitor = try HTTPServer(
-                "control.http", on: ListeningSocket(address), service: monitors, loop: loop, events: service.events)
+                "control.http", on: ListeningSocket(address), service: monitors, loop: loop, events: events)
         } catch {
             if isFirstTry { log.logger.log(.startMonitor, "control.http: \(error); serving without metrics") }
             guard error.code == EADDRINUSE else { return }
-            _ = loop.schedule(after: Self.monitorPause) { [weak self, weak service] in
-                if let service { self?.startMonitor(at: endpoint, of: service, isFirstTry: false) }
+            _ = loop.schedule(after: Self.monitorPause) { [weak self] in
+                self?.startMonitor(at: endpoint, by: administration, events, isFirstTry: false)
             }
         }
     }
@@ -248,7 +252,7 @@ final class RunningServer {
         case .hangUp:
             Loop.spawn { [self] in
                 tell(.reloading)
-                _ = await service?.reload()
+                _ = await changes?.reload()
                 if !isStopping { tell(.ready) }
             }
         }

@@ -7,22 +7,37 @@ import Platform
 import Scheduling
 import Upstreams
 
-// What the daemon learns beside answers, and what a restart finds of it.
+/// What the daemon learns beside answers: stored, and found by a restart.
+@Loop
+final class LearnedState {
+    private let disk: DiskCache
+    private unowned let service: DNSService
+    /// Whether HTTPDNS has been switched since the start.
+    private var isSwitchUsed = false
 
-extension DNSService {
+    private var composition: Composition { service.composition }
+
+    /// Stores what the service learns from now on, and takes up what the last process stored, as far as this one has not
+    /// learned better yet.
+    init(of service: DNSService, on disk: DiskCache) {
+        self.disk = disk
+        self.service = service
+        follow()
+        Loop.spawn { [self] in await restore() }
+    }
+
     /// Stores everything that is learned from now on. After each change of the composition.
-    func keepWhatIsLearned() {
-        guard let disk else { return }
+    func follow() {
         for provider in composition.providers {
-            provider.upstream.onLearned = { [entry = provider.entry, account = provider.entry.accountText] in
+            provider.upstream.onLearned = { [disk, entry = provider.entry, account = provider.entry.accountText] in
                 disk.keep($0.record(entry, account: account))
             }
         }
-        vendors?.onCall = { account, calls in
+        service.vendors?.onCall = { [disk] account, calls in
             disk.keep(StateRecord(.accountCalls, account, storedAt: Int64(time(nil))) { calls.storedText })
         }
         let isAuto = composition.settings.localDNS.servers == .auto
-        composition.localDNS.onWorking = { servers in
+        composition.localDNS.onWorking = { [disk] servers in
             guard isAuto else { return }
             disk.keep(.localDNSServers, LocalDNSServer.storedName, servers.storedValue)
         }
@@ -31,17 +46,15 @@ extension DNSService {
             guard let text = verdict.storedText else { return }
             disk.keep(.checkVerdict, "\(name) \(address)", "\(text) \(until) \(composition.networkText)")
         }
-        composition.checks.journal.onRecord = { entry in
+        composition.checks.journal.onRecord = { [disk] entry in
             disk.keep(.journal, "\(entry.name) \(entry.address)", entry.storedValue, at: entry.last)
         }
-        composition.checks.journal.onRemove = { entry in
+        composition.checks.journal.onRemove = { [disk] entry in
             disk.forget(.journal, "\(entry.name) \(entry.address)")
         }
     }
 
-    /// Takes up what the last process stored, as far as this one has not learned better yet.
-    func restoreState() async {
-        guard let disk else { return }
+    private func restore() async {
         var forged: [HijackedAddress] = []
         for record in await disk.states() {
             switch record.kind {
@@ -54,7 +67,7 @@ extension DNSService {
                 }
             case .accountCalls:
                 if let calls = CallQuota.Record(storedText: record.value) {
-                    vendors?.restore(calls, of: record.name)
+                    service.vendors?.restore(calls, of: record.name)
                 }
             case .localDNSServers:
                 let ours = composition.settings.listen.addresses.map { LocalDNSServer($0) }
@@ -62,7 +75,7 @@ extension DNSService {
                 composition.localDNS.restore(servers.filter { !ours.contains($0) })
             case .checkVerdict: restoreVerdict(record)
             // The file may have been opened only after the switch was used.
-            case .switchedOff: if !isSwitchUsed { setSwitch(false) }
+            case .switchedOff: if !isSwitchUsed { service.turn(on: false) }
             case .journal: if let entry = HijackedAddress(record) { forged.append(entry) }
             }
         }
@@ -78,7 +91,7 @@ extension DNSService {
     }
 
     /// On another network the same address may be another host.
-    func forgetStoredVerdicts() { disk?.forgetAll(.checkVerdict) }
+    func forgetVerdicts() { disk.forgetAll(.checkVerdict) }
 
     private func restoreVerdict(_ record: StateRecord) {
         let subject = record.name.split(separator: " ")
@@ -93,12 +106,12 @@ extension DNSService {
     }
 
     /// Keeps how the switch stands, so that a restart finds it.
-    func keepSwitch() {
+    func keepSwitch(isOn: Bool) {
         isSwitchUsed = true
-        if resolver.isOn {
-            disk?.forget(.switchedOff, "httpdns")
+        if isOn {
+            disk.forget(.switchedOff, "httpdns")
         } else {
-            disk?.keep(.switchedOff, "httpdns", "off")
+            disk.keep(.switchedOff, "httpdns", "off")
         }
     }
 
@@ -106,17 +119,17 @@ extension DNSService {
         guard let address = IPAddress(record.name), let until = OutsideNumber(digits: record.value) else { return }
         // While the clock is not set yet, the rest seems to be many years.
         let rest = (until - time(nil)).clamped(to: 0...BadAddresses.lifetimes.upperBound.components.seconds)
-        if rest > 0 { reported.report(address, lifetime: .seconds(rest)) }
+        if rest > 0 { service.reported.report(address, lifetime: .seconds(rest)) }
     }
 
     /// Keeps for how long a reported address still counts.
     func keepBadAddress(_ address: IPAddress) {
-        guard let listed = reported.list.first(where: { $0.address == address }) else {
-            disk?.forget(.badAddress, address.description)
+        guard let listed = service.reported.list.first(where: { $0.address == address }) else {
+            disk.forget(.badAddress, address.description)
             return
         }
-        let rest = (listed.until - loop.now).components.seconds
-        disk?.keep(.badAddress, address.description, "\(Int64(time(nil)) + rest)")
+        let rest = (listed.until - service.loop.now).components.seconds
+        disk.keep(.badAddress, address.description, "\(Int64(time(nil)) + rest)")
     }
 }
 

@@ -6,29 +6,35 @@ import Logs
 import Platform
 import Scheduling
 
-/// The collector of dnstap.
-extension DNSService {
+/// The collector of dnstap: the log tells when it comes or goes, and when messages are dropped although it is there.
+@Loop
+final class DnstapWatch {
     /// How often it is looked whether it takes messages.
-    private static let dnstapInterval: Duration = .seconds(1)
+    private static let interval: Duration = .seconds(1)
+
+    let dnstap: Dnstap
+    private let clock: any LoopClock
+    private let events: EventLog
 
     /// Begins to connect to the collector; nil when none is configured, or there is no memory or descriptor for it: DNS is
     /// served all the same.
-    static func dnstap(_ settings: Configuration, producers: Int, events: EventLog) -> Dnstap? {
+    init?(_ settings: Configuration, producers: Int, clock: any LoopClock, events: EventLog) {
         guard let collector = settings.log.dnstap else { return nil }
         do throws(SystemError) {
-            return try Dnstap(
+            dnstap = try Dnstap(
                 to: Dnstap.Collector(collector), identity: hostName(), version: "httpdnsd \(Release.version)",
                 producers: producers)
         } catch {
             events.report(LogMessage(.dnstapUnavailable, about: "", "\(error)", ["collector": "\(collector)"]))
             return nil
         }
+        self.clock = clock
+        self.events = events
+        look(since: .connecting, dropped: 0)
     }
 
-    /// Logs whenever the collector comes or goes, and when messages are dropped although it is there.
-    func watchDnstap(since last: Dnstap.State = .connecting, dropped: Int = 0) {
-        guard let dnstap else { return }
-        _ = loop.schedule(after: Self.dnstapInterval) { [weak self] in
+    private func look(since last: Dnstap.State, dropped: Int) {
+        _ = clock.schedule(after: Self.interval) { [weak self] in
             guard let self else { return }
             let (state, count) = (dnstap.state, dnstap.counts.dropped)
             if state != last { tell(of: state, of: dnstap.collector) }
@@ -39,7 +45,7 @@ extension DNSService {
                         "the dnstap collector \(dnstap.collector) takes messages too slowly: \(count) since the start were dropped",
                         ["collector": "\(dnstap.collector)", "dropped": .stringConvertible(count)]))
             }
-            watchDnstap(since: state, dropped: count)
+            look(since: state, dropped: count)
         }
     }
 
@@ -60,18 +66,16 @@ extension DNSService {
         }
     }
 
-    var dnstapStatus: StatusReport.Dnstap? {
-        dnstap.map { dnstap in
-            var report = StatusReport.Dnstap()
-            report.collector = dnstap.collector.description
-            switch dnstap.state {
-            case .connecting: report.state = "connecting"
-            case .connected: report.state = "connected"
-            case .unavailable(let reason): (report.state, report.error) = ("unavailable", reason)
-            }
-            (report.sent, report.dropped) = dnstap.counts
-            return report
+    var status: StatusReport.Dnstap {
+        var report = StatusReport.Dnstap()
+        report.collector = dnstap.collector.description
+        switch dnstap.state {
+        case .connecting: report.state = "connecting"
+        case .connected: report.state = "connected"
+        case .unavailable(let reason): (report.state, report.error) = ("unavailable", reason)
         }
+        (report.sent, report.dropped) = dnstap.counts
+        return report
     }
 }
 

@@ -6,11 +6,57 @@ import Logs
 import Platform
 import Scheduling
 
-extension DNSService {
+/// What changes the service while it runs: a reload of the configuration, the signed policy, and the network.
+@Loop
+final class ServiceChanges {
+    private let service: DNSService
+    private let queries: QueryLog
+    let policy: PolicyKeeper
+    private(set) lazy var network = NetworkFollower(of: service) { [unowned self] in policy.networkChanged() }
+    /// Where the configuration is read again.
+    let source: ConfigurationSource
+    /// As the file has it, before the signed policy.
+    private var base: Configuration
+    /// How often the configuration was read again and taken.
+    private(set) var reloads = 0
+    /// Why the last reload was refused; empty when it was not.
+    private(set) var reloadErrors: [String] = []
+    private let turn = Turnstile()
+
+    /// - Parameters:
+    ///   - base: the configuration as `source` has it.
+    ///   - policy: what `service` was made with.
+    init(
+        of service: DNSService, _ queries: QueryLog, base: Configuration, from source: ConfigurationSource,
+        policy: PolicyKeeper
+    ) {
+        self.service = service
+        self.queries = queries
+        self.base = base
+        self.source = source
+        self.policy = policy
+        // Not of what is in force of both: lists that were merged have other places.
+        service.resolver.placeOfRule = { [unowned self] in
+            self.policy.place(of: $0) ?? self.base.place(of: $0, file: self.source.path)
+        }
+    }
+
+    /// Follows the network and fetches the policy from now on. Once, after the server listens.
+    func start() {
+        network.start()
+        policy.start(
+            fetchingBy: { [unowned self] in
+                PolicyFetcher($0, base, service.composition.hosts, paths: service.paths, loop: service.loop)
+            },
+            onChange: { [unowned self] in await turn.pass { await self.putInForce() } })
+    }
+
+    // MARK: The configuration
+
     /// Reads the configuration again and takes it, or refuses it whole and goes on with the old one.
     ///
     /// Questions are answered meanwhile as before. Several at once are done one after the other.
-    func reload() async -> ReloadReport { await reloadTurn.pass { await self.readAgain() } }
+    func reload() async -> ReloadReport { await turn.pass { await self.readAgain() } }
 
     /// What `reload` would say now; nothing changes.
     func tryReload() async -> ReloadReport { await read().report }
@@ -19,12 +65,16 @@ extension DNSService {
         var (report, read) = await read()
         reloadErrors = report.errors
         if let (settings, stored) = read.take() {
-            await take(settings, stored: stored)
-            if let files = settings.listen.tlsFiles, !files.certificate.isEmpty { certificate?.take(files) }
+            base = settings
+            reloads += 1
+            policy.take(settings, stored: stored)
+            await putInForce()
+            policy.resume()
+            if let files = settings.listen.tlsFiles, !files.certificate.isEmpty { service.certificate?.take(files) }
             // The old lists.
             returnFreeMemory()
         }
-        report.generation = Int(generation.current)
+        report.generation = Int(service.generation.current)
         tell(of: report)
         return report
     }
@@ -34,9 +84,9 @@ extension DNSService {
     /// - Returns: what is to be said, and unless it is refused the configuration, with the policy that is stored for it.
     private func read() async -> (report: ReloadReport, read: (settings: Configuration, stored: SignedPolicy?)?) {
         var report = ReloadReport()
-        report.generation = Int(generation.current)
+        report.generation = Int(service.generation.current)
         do {
-            let (source, policy, running) = (source, policy, composition.settings)
+            let (source, policy, running) = (source, policy, service.composition.settings)
             let (settings, warnings, restartNeeded, stored) = try await NamedThread.run("reload") {
                 Result { () throws(ConfigurationRefusal) in
                     let loaded = try source.check(isRunning: true)
@@ -48,29 +98,48 @@ extension DNSService {
                 }
             }.get()
             (report.restartNeeded, report.warnings) = (restartNeeded, warnings)
-            if budget.wouldGrow(cache: settings.cache.memory) { report.restartNeeded.append("cache.memory") }
+            if service.budget.wouldGrow(cache: settings.cache.memory) { report.restartNeeded.append("cache.memory") }
             return (report, (settings, stored))
         } catch let refusal as ConfigurationRefusal {
             report.errors = refusal.lines
             // Where root was given up, a start reads with the rights of root.
-            report.isMendedByRestart = refusal.isMendedByRestart || !composition.settings.listen.user.isEmpty
+            report.isMendedByRestart = refusal.isMendedByRestart || !service.composition.settings.listen.user.isEmpty
         } catch {
             report.errors = ["\(source.path): \(error)"]
         }
         return (report, nil)
     }
 
+    /// Serves by the configuration and the policy that is in force with it.
+    private func putInForce() async {
+        guard let policy = policy.decide() else { return await replaceConfiguration(with: base) }
+        // On a thread of its own: lists are long.
+        let merged = try? await NamedThread.run("policy") { [base] in policy.applied(to: base) }
+        await replaceConfiguration(with: merged ?? policy.applied(to: base))
+    }
+
+    private func replaceConfiguration(with settings: Configuration) async {
+        let isOtherNetwork = network.noticeFiles()
+        let old = service.replaceSources(by: settings)
+        service.log.set(settings.log.style, level: settings.log.threshold)
+        if isOtherNetwork { policy.networkChanged() }
+        queries.configurationChanged()
+        network.configurationChanged(from: old)
+        if settings.cache != old.settings.cache { await service.rebuildCache() }
+    }
+
     private func tell(of report: ReloadReport) {
         guard report.errors.isEmpty else {
-            log.logger.log(.reloadRefused, "\(source.path) is refused, and the old configuration stays in force:")
-            for line in report.errors { log.logger.log(.reloadRefused, line) }
+            service.log.logger.log(
+                .reloadRefused, "\(source.path) is refused, and the old configuration stays in force:")
+            for line in report.errors { service.log.logger.log(.reloadRefused, line) }
             return
         }
-        for line in report.warnings { log.logger.log(.configurationWarning, line) }
+        for line in report.warnings { service.log.logger.log(.configurationWarning, line) }
         for key in report.restartNeeded {
-            log.logger.log(.reloadRestartNeeded, "\(key) has changed: it takes effect at the next start")
+            service.log.logger.log(.reloadRestartNeeded, "\(key) has changed: it takes effect at the next start")
         }
-        log.logger.log(.reloadTaken, "\(source.path) is taken")
+        service.log.logger.log(.reloadTaken, "\(source.path) is taken")
     }
 }
 

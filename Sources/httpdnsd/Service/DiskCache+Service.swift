@@ -7,15 +7,16 @@ import DiskCache
 import Glibc
 import Logs
 import Platform
+import Scheduling
 
-// The cache on disk, and what is passed on to it.
-
-extension DNSService {
+extension DiskCache {
     /// Bytes in the file for each byte of `cache.memory`: names that memory has no room for are still of use.
-    private nonisolated static let fileShare = 2
+    private static let fileShare = 2
 
-    /// The disk of a configuration; nil when none is wanted, or none can be had. Used once it has a policy.
-    static func disk(
+    /// Begins to open the disk of a configuration, which is used once it has a policy; nil when none is wanted, or none can
+    /// be had.
+    @Loop
+    static func start(
         _ settings: Configuration, memory: MemoryCache, freshness: FreshnessPolicy, log: LogOutput
     ) -> DiskCache? {
         guard !settings.cache.disk.path.isEmpty else { return nil }
@@ -33,17 +34,6 @@ extension DNSService {
             log.logger.log(.diskUnavailable, "\(error); answers are cached in memory alone")
             return nil
         }
-    }
-
-    /// Tells the disk which policy is in force.
-    func tellDiskOfPolicy() {
-        var identity = composition.identity(
-            routes: routesInForce, localAnswers: resolver.localAnswers, translation: translation,
-            generation: generation.current)
-        (identity.networkBegan, identity.earlierNetwork) = presentNetwork
-        disk?.adopt(
-            identity,
-            FreshnessPolicy(composition.settings.cache), flushInterval: composition.settings.cache.disk.flushInterval)
     }
 }
 

@@ -10,18 +10,36 @@ import Platform
 import Scheduling
 import Upstreams
 
-extension DNSService {
-    var status: StatusReport {
+/// What `status` says, put together from what serves and what changes it.
+@Loop
+struct ServiceStatus {
+    private let service: DNSService
+    private let changes: ServiceChanges
+    private let queries: QueryLog
+    private let startedAt: Instant
+
+    private var composition: Composition { service.composition }
+    private var resolver: Resolver { service.resolver }
+    private var server: Server { service.server }
+
+    init(of service: DNSService, _ changes: ServiceChanges, _ queries: QueryLog, since startedAt: Instant) {
+        self.service = service
+        self.changes = changes
+        self.queries = queries
+        self.startedAt = startedAt
+    }
+
+    var report: StatusReport {
         var status = StatusReport()
         status.version = Release.version
         status.pid = Int(getpid())
-        status.uptime = Int((loop.now - startedAt).components.seconds)
-        status.configuration = source.path
-        status.reloads = reloads
-        status.reloadErrors = reloadErrors
-        status.generation = Int(generation.current)
-        status.isOn = resolver.isOn && !policy.switchesOff
-        status.policy = policy.report
+        status.uptime = Int((service.loop.now - startedAt).components.seconds)
+        status.configuration = changes.source.path
+        status.reloads = changes.reloads
+        status.reloadErrors = changes.reloadErrors
+        status.generation = Int(service.generation.current)
+        status.isOn = resolver.isOn && !changes.policy.switchesOff
+        status.policy = changes.policy.report
         status.mode = composition.settings.route.mode.rawValue
         status.listen = server.addresses.map(\.description)
         status.absent = server.addresses.filter { !$0.isOnThisMachine }.map(\.description)
@@ -40,17 +58,17 @@ extension DNSService {
             case nil: break
             }
         }
-        status.networkChanges = networkChanges.count
-        status.networkChangeAge = networkChanges.last.map { Int((loop.now - $0).components.seconds) }
-        status.resolver = machineResolver.rawValue
-        status.nat64 = translation.prefix?.description ?? ""
+        status.networkChanges = changes.network.changes.count
+        status.networkChangeAge = changes.network.changes.last.map { Int((service.loop.now - $0).components.seconds) }
+        status.resolver = changes.network.machineResolver.rawValue
+        status.nat64 = service.translation.prefix?.description ?? ""
         status.cache = cache
-        status.dnstap = dnstapStatus
+        status.dnstap = service.dnstap?.status
         status.shared = shared
         (status.flights, status.waiters) = resolver.load
         (status.queries, status.connections, _) = server.load
         if let busiest = server.busiestProgram {
-            status.busiestProgram = localPrograms.text(of: busiest.network) ?? ""
+            status.busiestProgram = queries.program(of: busiest.network) ?? ""
             status.busiestQueries = busiest.count
         }
         status.encrypted = encrypted
@@ -58,7 +76,7 @@ extension DNSService {
         status.refused = refused.access
         status.refusedMisses = resolver.refusedMisses
         status.overloads = refused.overload + refused.dropped + refused.queue + resolver.overloads
-        status.badAddresses = reported.list.count
+        status.badAddresses = service.reported.list.count
         status.forgedChecks = composition.checks.journal.total
         status.forged = composition.checks.journal.entries.prefix(ForgedAddress.limit).map { ForgedAddress($0) }
         (status.presets, status.lastResorts) = resolver.presetCounts
@@ -68,7 +86,7 @@ extension DNSService {
 
     /// Nil when nothing is served encrypted.
     private var encrypted: StatusReport.Encrypted? {
-        guard let certificate else { return nil }
+        guard let certificate = service.certificate else { return nil }
         var report = StatusReport.Encrypted()
         let places = server.encryptedAddresses
         report.tls = places.filter { $0.transport == .tls }.map(\.address.description)
@@ -90,7 +108,7 @@ extension DNSService {
     }
 
     private var cache: StatusReport.Cache {
-        let statistics = memory.statistics
+        let statistics = service.memory.statistics
         var cache = StatusReport.Cache()
         cache.entries = statistics.entries
         cache.bytes = statistics.bytes
@@ -99,7 +117,7 @@ extension DNSService {
         cache.misses = statistics.misses
         cache.stale = resolver.staleAnswers
         cache.refreshes = resolver.refreshes
-        if let disk {
+        if let disk = service.disk {
             let status = disk.status
             cache.file = disk.path
             cache.fileState = status.state.rawValue
@@ -132,8 +150,8 @@ extension DNSService {
         provider.type = configured.entry.type.rawValue
         provider.url = configured.entry.url.shown
         provider.isAuthenticated = configured.entry.isAuthenticated
-        if let until = configured.upstream.access.nextProbe, until > loop.now {
-            (provider.state, provider.retry) = (.refused, (until - loop.now).wholeSeconds)
+        if let until = configured.upstream.access.nextProbe, until > service.loop.now {
+            (provider.state, provider.retry) = (.refused, (until - service.loop.now).wholeSeconds)
         }
         (provider.dailyLimit, provider.monthlyLimit) = (configured.entry.dailyLimit, configured.entry.monthlyLimit)
         let (today, month) = (configured.upstream.callsToday, configured.upstream.callsThisMonth)
@@ -151,7 +169,7 @@ extension DNSService {
             (provider.state, provider.exhaustedUntil) = (.exhausted, period.end)
         }
         if let until = configured.upstream.disabledUntil {
-            (provider.state, provider.retry) = (.disabled, max(0, (until - loop.now).wholeSeconds))
+            (provider.state, provider.retry) = (.disabled, max(0, (until - service.loop.now).wholeSeconds))
         }
         provider.clockOffset = Int(configured.upstream.clockOffset)
         provider.addresses = configured.upstream.knownEndpoints.map(address)
@@ -168,7 +186,7 @@ extension DNSService {
         address.responseMilliseconds = endpoint.health.responseTime.average.map { Int($0 / .milliseconds(1)) }
         address.pace = endpoint.pace
         address.lastError = counters.lastFailure?.reason
-        address.lastErrorAge = counters.lastFailure.map { Int((loop.now - $0.at).components.seconds) }
+        address.lastErrorAge = counters.lastFailure.map { Int((service.loop.now - $0.at).components.seconds) }
         return address
     }
 
@@ -185,7 +203,7 @@ extension DNSService {
 
     private func state(backoffUntil end: Instant?) -> (StatusReport.State, Int?) {
         guard let end else { return (.used, nil) }
-        return end > loop.now ? (.inBackoff, (end - loop.now).wholeSeconds) : (.probeDue, nil)
+        return end > service.loop.now ? (.inBackoff, (end - service.loop.now).wholeSeconds) : (.probeDue, nil)
     }
 }
 

@@ -1,0 +1,267 @@
+import Admin
+import Configuration
+import DNSCache
+import DNSResolver
+import DNSServer
+import DNSWire
+import DiskCache
+import Glibc
+import Logs
+import Platform
+import Scheduling
+import Upstreams
+
+/// What tells of the service, and takes commands: for the control API and for monitors.
+@Loop
+final class Administration {
+    private let service: DNSService
+    private let changes: ServiceChanges
+    private let queries: QueryLog
+    private let startedAt: Instant
+    /// The same in seconds since 1970, by the clock of that time: metrics of one process must have one start.
+    private let startedTime = Double(Int64(time(nil)))
+    /// Whether the server takes no more queries.
+    var isStopping = false
+    /// Passes everything to another process.
+    var onHandover: (@Loop () async -> HandoverReport?)?
+
+    private var composition: Composition { service.composition }
+    private var resolver: Resolver { service.resolver }
+
+    init(of service: DNSService, _ changes: ServiceChanges, _ queries: QueryLog) {
+        self.service = service
+        self.changes = changes
+        self.queries = queries
+        startedAt = service.loop.now
+    }
+
+    var status: StatusReport { ServiceStatus(of: service, changes, queries, since: startedAt).report }
+}
+
+// MARK: - Commands
+
+extension Administration: ControlTarget {
+    var querySources: [String] {
+        AnswerKind.allCases.map(\.word) + composition.providers.map(\.entry.name)
+    }
+
+    func listen(for filter: QueryFilter) -> QueryListener? { queries.listen(for: filter) }
+
+    func reload() async -> ReloadReport { await changes.reload() }
+
+    func tryReload() async -> ReloadReport { await changes.tryReload() }
+
+    func handOver() async -> HandoverReport? { await onHandover?() }
+
+    // MARK: The cache
+
+    func cached(below suffix: Name?, limit: Int, cursor: String?, withRecords: Bool) async -> CacheReport? {
+        guard let start = cursor.map({ CacheCursor($0) }) ?? .start else { return nil }
+        let (answers, next) = await service.store.answers(from: start, limit: limit) { name in
+            suffix.map { name.isWithin($0) } ?? true
+        }
+        return CacheReport(entries: answers.map { entry(of: $0, withRecords: withRecords) }, next: next?.description)
+    }
+
+    func cached(_ name: Name) async -> CacheReport {
+        let (answers, _) = await service.store.answers(from: .start, limit: .max) { $0 == name }
+        let forged = composition.checks.journal.entries(of: name).prefix(ForgedAddress.limit)
+        return CacheReport(
+            entries: answers.map { entry(of: $0, withRecords: true) }, next: nil,
+            forged: forged.map { ForgedAddress($0) })
+    }
+
+    func why(_ name: Name) -> WhyReport {
+        let question = Question(name: name, type: .a)
+        let client = ClientQuestion(
+            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
+            client: .v4(0x7f00_0001),
+            arrived: service.loop.now)
+        return WhyReport(lines: resolver.explanation(of: name, for: client))
+    }
+
+    func trace(_ question: Question) async -> TraceReport {
+        let (trace, response) = await resolver.trace(question)
+        var report = TraceReport()
+        report.name = question.name.description
+        report.type = question.type.description
+        report.status = response.responseCode.description
+        report.source = response.kind.word
+        report.steps = trace.steps.map {
+            .init(milliseconds: Int($0.after / .milliseconds(1)), kind: $0.kind.rawValue, text: $0.text)
+        }
+        return report
+    }
+
+    func flush(_ what: AnswerRemoval) async -> FlushReport {
+        // Else the next question would bring the same answer back.
+        if case .name(let name) = what { composition.shared?.remove(name) }
+        let removed = await resolver.remove(what)
+        _ = await settle()
+        return FlushReport(removed: removed)
+    }
+
+    private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {
+        let source = resolver.sourceName(of: cached)
+        var report = CacheReport.Entry(
+            Question(name: cached.name, type: cached.type), cached.entry.answer,
+            isSigned: cached.dnssecOK || cached.checkingDisabled, isNegative: cached.entry.isNegative,
+            age: Int(cached.entry.age(at: service.loop.now)), lifetime: Int(cached.entry.lifetime),
+            source: source, withRecords: withRecords)
+        // Also what was answered on another network.
+        report.isStale = service.store.isStale(cached.entry)
+        report.isUnusable = !resolver.isUsable(cached)
+        report.clients = cached.scope.map { $0.network?.description ?? "no network" } ?? ""
+        report.server = service.store.serverNames.name(of: cached.entry.server)
+        return report
+    }
+
+    // MARK: The switch
+
+    func turn(on isOn: Bool) async -> SwitchReport {
+        service.turn(on: isOn)
+        // As it stands when this is written: another command may have come.
+        let isStored =
+            if let file = service.switchFile { await file.store(isOn: resolver.isOn) } else { await settle() }
+        let isOffByPolicy = changes.policy.switchesOff
+        return SwitchReport(
+            isOn: resolver.isOn && !isOffByPolicy, isOffByPolicy: isOffByPolicy, isStored: isStored,
+            generation: Int(service.generation.current))
+    }
+
+    /// Waits until what a command changed outlasts this process; false where there is no cache on disk that can be used.
+    private func settle() async -> Bool { await service.disk?.settle(clock: service.loop) ?? false }
+
+    // MARK: Bad addresses
+
+    var badAddresses: BadAddressReport { report(removed: 0) }
+
+    func reportBad(_ address: IPAddress, lifetime: Duration) async -> BadAddressReport {
+        service.reported.report(address, lifetime: lifetime)
+        service.learned?.keepBadAddress(address)
+        // Only now: what is stored meanwhile has the address at its end already.
+        let removed = await resolver.remove(holding: address)
+        _ = await settle()
+        return report(removed: removed)
+    }
+
+    func forgetBad(_ address: IPAddress) async -> BadAddressReport? {
+        guard service.reported.remove(address) else { return nil }
+        service.learned?.keepBadAddress(address)
+        _ = await settle()
+        return report(removed: 0)
+    }
+
+    private func report(removed: Int) -> BadAddressReport {
+        let now = service.loop.now
+        return BadAddressReport(
+            addresses: service.reported.list.map { listed in
+                .init(
+                    address: listed.address.description, weight: Int((listed.weight * 100).rounded()),
+                    fades: (listed.until - now).wholeSeconds)
+            }, removed: removed)
+    }
+}
+
+// MARK: - Monitors
+
+extension Administration: MonitorTarget {
+    var hosts: HTTPHosts { HTTPHosts(composition.settings, names: composition.settings.control.httpNames) }
+
+    var traffic: TrafficReport {
+        var report = TrafficReport()
+        let resources = ProcessResources()
+        report.process.started = startedTime
+        report.process.processorTime = resources.processorTime / .seconds(1)
+        report.process.residentBytes = resources.residentBytes
+        report.process.descriptors = resources.descriptors
+        report.process.descriptorLimit = resources.descriptorLimit
+        report.responses = service.server.responses.map { count in
+            .init(
+                transport: count.transport.label, family: count.isIPv6 ? "ipv6" : "ipv4",
+                code: count.code.description, count: count.count)
+        }
+        report.answers = answers
+        report.providers = composition.providers.map {
+            .init($0.entry.name, HistogramReport($0.upstream.latencies))
+        }
+        let refused = service.server.refusedQueries
+        report.refusals = [
+            .init("access", refused.access), .init("overload", refused.overload), .init("dropped", refused.dropped),
+            .init("queue", refused.queue), .init("upstream", resolver.overloads),
+            .init("misses", resolver.refusedMisses),
+        ]
+        // Those of now from the start, so that the first forgery is seen as a rise.
+        let totals = composition.checks.journal.totals
+        let servers = Set(totals.keys).union(composition.localDNS.servers.map(\.description))
+        report.forgeries = servers.sorted().map { .init($0, totals[$0] ?? 0) }
+        report.evictions = service.memory.statistics.evictions
+        let sample = service.memory.sample(from: .random(in: 0...Int(Int32.max)), now: service.loop.now)
+        if sample.fresh > 0 { report.ttlLeft = Double(sample.seconds) / Double(sample.fresh) }
+        let entries = sample.fresh + sample.stale
+        if entries > 0 { report.staleShare = Double(sample.stale) / Double(entries) }
+        return report
+    }
+
+    var counters: TrafficHistory.Counters {
+        let refused = service.server.refusedQueries
+        let endpoints = composition.providers.flatMap(\.upstream.knownEndpoints)
+        return .init(
+            answers: answers, calls: endpoints.reduce(0) { $0 &+ $1.health.counters.requests },
+            unanswered: refused.overload + refused.dropped + refused.queue)
+    }
+
+    func findings(in status: StatusReport) -> [Finding] { Check.all.flatMap { $0.reported(status) } }
+
+    private var answers: [TrafficReport.Latencies] {
+        AnswerKind.allCases.map { .init($0.word, HistogramReport(service.server.latencies($0))) }
+    }
+
+    var hottestNames: [TrafficReport.Count]? { queries.hottestNames }
+
+    var unreadiness: String? {
+        if isStopping { return "stopping" }
+        let status = status
+        let providers = resolver.isOn && composition.settings.route.mode != .localDNSOnly ? status.providers : []
+        let servers = status.localDNS + status.forwards.flatMap(\.servers)
+        let canAnswer =
+            providers.contains { $0.state == .used && $0.addresses.contains { $0.state != .inBackoff } }
+            || servers.contains { $0.state != .inBackoff && $0.state != .loop }
+        return canAnswer ? nil : "no provider and no server of LocalDNS can be asked"
+    }
+}
+
+extension ForgedAddress {
+    /// How many are in one report, those seen last.
+    static let limit = 20
+
+    init(_ entry: HijackedAddress) {
+        self.init()
+        name = entry.name.description
+        address = entry.address.description
+        server = entry.server
+        port = Int(entry.port)
+        reason = entry.evidence.reason
+        subject = entry.evidence.subject
+        issuer = entry.evidence.issuer
+        fingerprint = entry.evidence.fingerprint
+        first = UTCTime(milliseconds: entry.first * 1_000).description
+        last = UTCTime(milliseconds: entry.last * 1_000).description
+        count = entry.count
+    }
+}
+
+extension HistogramReport {
+    fileprivate init(_ total: LatencyHistogram.Total) {
+        self.init(
+            bounds: LatencyHistogram.bounds.map { $0 / .seconds(1) }, counts: total.counts,
+            sum: total.sum / .seconds(1))
+    }
+}
+
+extension HTTPHosts {
+    /// - Parameter names: beside this machine's own.
+    init(_ settings: Configuration, names: [Name]) {
+        self.init(machine: hostName(), domains: Composition.searchDomains(settings), names: names)
+    }
+}

@@ -1,0 +1,191 @@
+import Admin
+import Configuration
+import DNSResolver
+import DNSWire
+import Logging
+import Logs
+import Platform
+import Scheduling
+import Upstreams
+
+/// Has the service follow the network: its resolvers and search list, the prefix by which IPv4 addresses are reached where
+/// there is IPv6 alone (NAT64), and everything that another network makes doubtful.
+@Loop
+final class NetworkFollower {
+    private let service: DNSService
+    /// Nil until the network is watched.
+    private var monitor: NetworkMonitor?
+    /// Nil until the network is watched.
+    private var prefixDiscovery: PrefixDiscovery?
+    /// The prefix that was logged last.
+    private var loggedPrefix: NAT64Prefix?
+    private(set) var changes = NetworkChanges()
+    /// Whether the machine's programs ask this server, as found last.
+    private(set) var machineResolver = MachineResolver.State.off
+    /// Called after the network has become another one, but for `noticeFiles()`.
+    private let onChange: @Loop () -> Void
+
+    private var composition: Composition { service.composition }
+
+    init(of service: DNSService, onChange: @escaping @Loop () -> Void) {
+        self.service = service
+        self.onChange = onChange
+    }
+
+    /// Takes notice of the network from now on, and looks whether LocalDNS forwards to us. Once, after the server listens.
+    func start() {
+        composition.readLocalDNSAgain()
+        composition.findLoops(with: service.resolver.probes)
+        readMachineResolver()
+        let monitor = NetworkMonitor(on: service.loop, paths: service.paths, events: service.events) {
+            [unowned self] in if notice($0) { onChange() }
+        }
+        monitor.watch(Composition.networkFiles(composition.settings))
+        self.monitor = monitor
+        prefixDiscovery = PrefixDiscovery(clock: service.loop) { [unowned self] in
+            await composition.localDNS.ask($0)
+        } onChange: { [unowned self] in
+            takeTranslation($0)
+        }
+        discoverPrefix()
+    }
+
+    /// Starts again with everything that another network makes doubtful.
+    ///
+    /// Files that were written with the same content are no change.
+    ///
+    /// - Returns: whether it is another network.
+    private func notice(_ signs: NetworkMonitor.Signs) -> Bool {
+        readMachineResolver()
+        let hasOtherServers = composition.readLocalDNSAgain()
+        let hasOtherRoutes = service.takeRoutes()
+        guard signs != .files || hasOtherServers || hasOtherRoutes else { return false }
+        service.networkChanged(hasOtherServers: hasOtherServers)
+        discoverPrefix()
+        service.tellDiskOfPolicy()
+        service.resolver.preresolve()
+        changes.count += 1
+        changes.last = service.loop.now
+        tell(of: signs)
+        return true
+    }
+
+    // MARK: A reload
+
+    /// Takes in what has changed without the configuration, before that is replaced: afterwards the watch of the files finds
+    /// nothing to report.
+    ///
+    /// - Returns: whether it is another network.
+    func noticeFiles() -> Bool { monitor != nil && notice(.files) }
+
+    /// Follows the network by the configuration that is in force now.
+    func configurationChanged(from old: Composition) {
+        if composition.settings.answers.dns64 != old.settings.answers.dns64
+            || composition.localDNS !== old.localDNS
+            || composition.settings.providers.isEmpty != old.settings.providers.isEmpty
+        {
+            discoverPrefix()
+            service.reachServices()
+        }
+        monitor?.watch(Composition.networkFiles(composition.settings))
+    }
+
+    // MARK: The translator's prefix
+
+    /// Looks for the network's prefix from the start, where it is wanted: while this machine has a way to IPv4 of its own, no
+    /// other one is needed, and an attacker in place of LocalDNS must not offer one.
+    private func discoverPrefix() {
+        let isWanted =
+            composition.settings.answers.dns64 == .auto && !composition.providers.isEmpty && service.paths.isIPv6Only
+        prefixDiscovery?.begin(isWanted: isWanted)
+    }
+
+    /// Answers by the prefix that was found, or without one, from now on.
+    private func takeTranslation(_ found: Translation) {
+        service.takeTranslation(found)
+        let prefix = service.translation.prefix
+        // While it is looked for again nothing is known.
+        guard composition.settings.answers.dns64 == .auto, found != .awaited, loggedPrefix != prefix else { return }
+        loggedPrefix = prefix
+        let text = prefix.map {
+            "this network has IPv6 alone and translates IPv4 addresses by \($0): names without IPv6 addresses get such"
+        }
+        service.log.logger.log(
+            .networkNAT64, text ?? "this network does not translate IPv4 addresses any more, or has IPv4 of its own",
+            ["prefix": "\(prefix?.description ?? "")"])
+    }
+
+    // MARK: The machine's programs
+
+    /// Notices when another program has written resolv.conf since `resolver on`: programs may ask a hijacked server again.
+    private func readMachineResolver() {
+        let machine = MachineResolver(MachineFiles(root: ""), file: composition.settings.localDNS.resolvConf)
+        let state = machine.state
+        defer { machineResolver = state }
+        guard state == .rewritten, machineResolver != .rewritten else { return }
+        let servers = machine.servers.joined(separator: ", ")
+        service.events.report(
+            LogMessage(
+                .resolverRewritten, about: "",
+                "another program has written \(machine.file) since `httpdnsd resolver on`: programs ask "
+                    + "\(servers.isEmpty ? "no server" : servers); `httpdnsd resolver on` takes it again",
+                ["servers": "\(servers)"]))
+    }
+
+    private func tell(of signs: NetworkMonitor.Signs) {
+        var causes: [String] = []
+        if signs.contains(.links) { causes.append("addresses or routes") }
+        if signs.contains(.files) { causes.append("its list of resolvers") }
+        if signs.contains(.sleep) { causes.append("after a sleep of the machine") }
+        let cause = causes.joined(separator: ", ")
+        let servers = composition.localDNS.servers.map(\.description).joined(separator: ", ")
+        service.events.report(
+            LogMessage(
+                .networkChanged, about: "",
+                "the network has changed (\(cause)); LocalDNS \(servers.isEmpty ? "has no server" : "is \(servers)")",
+                ["cause": "\(cause)", "servers": "\(servers)"]))
+    }
+}
+
+extension Composition {
+    /// Looks for the network's resolvers again; keeps those it has when there are none.
+    ///
+    /// - Returns: whether there are others now.
+    @discardableResult
+    func readLocalDNSAgain() -> Bool {
+        guard let found = try? Self.localDNSServers(settings) else { return false }
+        return localDNS.useServers(found)
+    }
+
+    /// Looks which servers forward to us; those known already are looked at again.
+    func findLoops(with probes: LoopProbes) {
+        for upstream in [localDNS] + forwarders { upstream.findLoops(with: probes) }
+    }
+
+    /// Makes all sources start again.
+    ///
+    /// - Parameter hasOtherServers: whether LocalDNS has done so already.
+    func networkChanged(hasOtherServers: Bool) {
+        if !hasOtherServers { localDNS.networkChanged() }
+        for forwarder in forwarders { forwarder.networkChanged() }
+        for provider in providers { provider.upstream.networkChanged() }
+        shared?.store.networkChanged()
+        // The same address may lead elsewhere now.
+        checks.forgetAll()
+    }
+}
+
+extension Translation {
+    /// Nil while there is none.
+    var prefix: NAT64Prefix? { if case .prefix(let prefix) = self { prefix } else { nil } }
+
+    /// - Parameter found: what is known of the network.
+    init(_ setting: DNS64, found: Translation) {
+        self =
+            switch setting {
+            case .off: .none
+            case .auto: found
+            case .prefix(let prefix): .prefix(prefix)
+            }
+    }
+}
