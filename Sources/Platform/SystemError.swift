@@ -36,3 +36,39 @@ func checked(_ result: Int32, _ operation: @autoclosure () -> String) throws(Sys
     guard result < 0 else { return result }
     throw SystemError(code: -result, operation: operation())
 }
+
+extension SystemError {
+    /// The error of a socket that could not be bound to an address, with advice for the user.
+    ///
+    /// - Parameter code: the error number of `socket`, `setsockopt`, `bind` or `listen`.
+    package static func listening(on address: SocketAddress, _ transport: Transport, code: Int32) -> SystemError {
+        SystemError(
+            code: code, operation: "listen on \(address) (\(transport.rawValue))",
+            advice: listeningAdvice(address, transport, code: code) ?? exhaustionAdvice(code: code))
+    }
+
+    private static func listeningAdvice(_ address: SocketAddress, _ transport: Transport, code: Int32) -> String? {
+        switch code {
+        case EADDRINUSE:
+            let options = transport == .udp ? "-lunp" : "-ltnp"
+            return "another program holds this port; find it with: ss \(options) 'sport = :\(address.port)'"
+        case EACCES where address.port < 1_024:
+            return
+                "a port below 1024 needs root, or `setcap cap_net_bind_service=+ep` on the executable, or in a systemd "
+                + "unit AmbientCapabilities=CAP_NET_BIND_SERVICE, or in a container the sysctl "
+                + "net.ipv4.ip_unprivileged_port_start=0; or listen on a higher port"
+        case EAFNOSUPPORT:
+            return "\(address.family == .ipv6 ? "IPv6" : "IPv4") is switched off here; take the address out of the list"
+        default: return nil
+        }
+    }
+
+    /// Advice when the process or the machine has run out of descriptors.
+    static func exhaustionAdvice(code: Int32) -> String? {
+        switch code {
+        case EMFILE: "too low a limit of open files; raise LimitNOFILE= in the systemd unit, or `ulimit -n`"
+        case ENFILE: "the machine's limit of open files is reached; raise fs.file-max"
+        default: nil
+        }
+    }
+}

@@ -37,3 +37,52 @@ extension Duration {
     /// The length in nanoseconds, saturated to 64 bits (292 years).
     package var nanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 }
+
+/// A day of the Gregorian calendar, in UTC.
+package struct UTCDate: Hashable, Sendable {
+    package let year: Int64
+    /// 1 to 12.
+    package let month: Int64
+    /// 1 to 31.
+    package let day: Int64
+
+    /// Counted in eras of 400 years that begin on 1 March: the leap day is the last of its year.
+    ///
+    /// - Parameter days: since 1970-01-01, before it negative.
+    package init(daysSince1970 days: Int64) {
+        let (era, dayOfEra) = days.flooredDivision(by: 146_097, after: 719_468)
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    }
+
+    /// 28 to 31.
+    package var daysInMonth: Int64 {
+        switch month {
+        case 4, 6, 9, 11: 30
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        default: 31
+        }
+    }
+
+    /// Months since January of the year 0: consecutive months have consecutive numbers.
+    package var monthNumber: Int64 { year * 12 + month - 1 }
+}
+
+extension Int64 {
+    /// Quotient and remainder of floor division; the remainder is never negative.
+    package func floored(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
+
+    /// Floor division of the number plus an offset, which is not added to the number itself: that could overflow.
+    fileprivate func flooredDivision(by divisor: Int64, after offset: Int64) -> (Int64, Int64) {
+        let (quotient, remainder) = floored(by: divisor)
+        let (more, rest) = (remainder + offset).floored(by: divisor)
+        return (quotient + more, rest)
+    }
+}

@@ -19,3 +19,100 @@ package actor Loop {
         Task(executorPreference: executor) { await operation() }
     }
 }
+
+/// The time for the loop's classes: the event loop's own clock in the daemon, a manual one in tests.
+@Loop
+package protocol LoopClock: AnyObject, Sendable {
+    /// The present time, read once per turn of the loop.
+    var now: Instant { get }
+
+    /// Calls `body` on the loop once `instant` is reached, never before this returns.
+    func schedule(at instant: Instant, _ body: @escaping @Loop () -> Void) -> LoopTimer
+}
+
+extension LoopClock {
+    package func schedule(after duration: Duration, _ body: @escaping @Loop () -> Void) -> LoopTimer {
+        schedule(at: now + duration, body)
+    }
+
+    /// Suspends until `instant`, or until the task is cancelled, whichever comes first.
+    ///
+    /// - Returns: whether the instant was reached.
+    @discardableResult
+    package func sleep(until instant: Instant) async -> Bool {
+        let sleeper = Sleeper()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                sleeper.continuation = continuation
+                guard !Task.isCancelled else { return sleeper.finish(false) }
+                sleeper.timer = schedule(at: instant) { sleeper.finish(true) }
+            }
+        } onCancel: {
+            // May run anywhere, also inside a C callback: only enqueue.
+            Loop.spawn { sleeper.finish(false) }
+        }
+    }
+}
+
+/// One suspended `sleep(until:)`.
+@Loop
+private final class Sleeper: Sendable {
+    var continuation: CheckedContinuation<Bool, Never>?
+    var timer: LoopTimer?
+
+    nonisolated init() {}
+
+    func finish(_ reached: Bool) {
+        timer?.cancel()
+        timer = nil
+        continuation.take()?.resume(returning: reached)
+    }
+}
+
+/// A scheduled call; cancelling one that has run, or twice, does nothing.
+@Loop
+package final class LoopTimer: Sendable {
+    /// The work still to be done; nil once run or cancelled, so that nothing it holds outlives it.
+    private var body: (@Loop () -> Void)?
+
+    package init(_ body: @escaping @Loop () -> Void) { self.body = body }
+
+    package var isPending: Bool { body != nil }
+
+    package func cancel() { body = nil }
+
+    /// Runs the work if it is still wanted. For clocks.
+    package func fire() { body.take()?() }
+}
+
+/// Work under way that can be cancelled.
+@Loop
+package protocol Cancellable: AnyObject, Sendable {
+    /// Cancels the work at once: its completion is not called any more. Does nothing after the end.
+    func cancel()
+}
+
+/// Asynchronous work on the loop, with a callback at its end.
+@Loop
+package final class SpawnedWork<Value: Sendable>: Cancellable {
+    private var done: (@Loop (Value) -> Void)?
+    private var task: Task<Void, Never>?
+
+    /// - Parameters:
+    ///   - work: begun at the next turn of the loop; its task is cancelled by `cancel()`.
+    ///   - done: called once with its result, never before this returns.
+    package init(_ work: @escaping @Sendable @Loop () async -> Value, done: @escaping @Loop (Value) -> Void) {
+        self.done = done
+        task = Loop.spawn { [self] in
+            let value = await work()
+            task = nil
+            self.done.take()?(value)
+        }
+    }
+
+    package func cancel() {
+        done = nil
+        task?.cancel()
+        task = nil
+    }
+}

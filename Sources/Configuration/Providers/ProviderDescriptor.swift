@@ -85,3 +85,32 @@ struct ProviderKeys {
         fail(key, "is missing: a provider of type \(type.rawValue) needs \(what)")
     }
 }
+
+/// The kinds of HTTPDNS service.
+package enum ProviderType: String, Hashable, Sendable, CaseIterable {
+    /// Alibaba Cloud, `/d` and `/sign_d`.
+    case aliyun
+    case aliyunV2 = "aliyun-v2"
+    case tencent
+    case tencentHTTPS = "tencent-https"
+    /// DoH with responses in JSON: Google, Cloudflare, AliDNS, DNSPod.
+    case dohJSON = "doh-json"
+    /// RFC 8484.
+    case doh
+}
+
+/// Where a vendor has a service of its own.
+package enum ProviderRegion: String, Hashable, Sendable, CaseIterable {
+    /// Mainland China.
+    case cn
+    /// Hong Kong.
+    case hk
+    /// Singapore.
+    case sg
+    /// Germany.
+    case de
+    /// The United States.
+    case us
+    /// Tencent's service outside China.
+    case intl
+}

@@ -1,4 +1,4 @@
-import DNSWire
+package import DNSWire
 
 /// The base of a service: scheme, host, port and path. Never holds user names, passwords, queries or fragments.
 package struct ProviderURL: Hashable, Sendable {
@@ -89,5 +89,62 @@ extension ProviderURL: CustomStringConvertible {
         case .address(.v6(let value)): "\(scheme.rawValue)://[\(IPAddress.v6(value))]\(port)\(path)"
         default: "\(scheme.rawValue)://\(host)\(port)\(path)"
         }
+    }
+}
+
+/// What a service's certificate names, or its URL holds: a host name or an IP address.
+package enum ProviderHost: Hashable, Sendable {
+    /// Lower-cased; labels of letters, digits, `-` and `_`.
+    case name(Name)
+    case address(IPAddress)
+
+    /// Nil for anything that is neither an IP address nor a host name in ASCII (punycode for others).
+    package init?(_ text: some StringProtocol) {
+        if let address = IPAddress(text) {
+            self = .address(address)
+            return
+        }
+        guard !text.isEmpty, text.utf8.allSatisfy({ isBareKeyByte($0) || $0 == UInt8(ascii: ".") }),
+            let name = try? Name(text), let last = name.labels.last,
+            !last.allSatisfy({ (0x30...0x39).contains($0) })
+        else { return nil }
+        self = .name(name.lowercased)
+    }
+}
+
+extension ProviderHost: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .name(let name): name.description
+        case .address(let address): address.description
+        }
+    }
+}
+
+/// SHA-256 of a public key (SPKI): `sha256//` and base64, as curl and browsers write pins.
+package struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
+    /// `sha256//` and 44 characters of base64.
+    package let description: String
+
+    /// Nil for text of another form.
+    package init?(_ text: String) {
+        let digest = text.dropFirst("sha256//".count)
+        // 32 bytes are 43 characters and one of padding; the last character then carries 4 bits, and 2 that are zero.
+        guard text.hasPrefix("sha256//"), digest.utf8.count == 44, digest.hasSuffix("="),
+            digest.dropLast().utf8.allSatisfy({
+                (isBareKeyByte($0) && !"-_".utf8.contains($0)) || "+/".utf8.contains($0)
+            }),
+            let last = digest.dropLast().last, "AEIMQUYcgkosw048".contains(last)
+        else { return nil }
+        description = text
+    }
+}
+
+extension Kind where Value == PublicKeyPin {
+    static var publicKeyPin: Kind {
+        .text(
+            "pin", expected: "a pin in quotes such as \"sha256//...\"",
+            problem: "is not a pin; write sha256// and the base64 of the SHA-256 of the public key",
+            value: { PublicKeyPin($0) })
     }
 }

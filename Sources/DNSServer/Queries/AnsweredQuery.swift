@@ -1,6 +1,7 @@
 package import DNSResolver
 package import DNSWire
 package import Platform
+import Scheduling
 
 /// A query and its response, for the log of queries and the listeners.
 package struct AnsweredQuery: Sendable {
@@ -55,4 +56,28 @@ extension Question {
         guard let name = try? Name(wire: wire) else { return nil }
         self.init(name: name, type: query.type, class: query.class)
     }
+}
+
+/// A query that the cache could not answer, on its way to the resolver.
+struct MissedQuery: Sendable {
+    let message: [UInt8]
+    let client: SocketAddress
+    let path: ReplyPath
+    let arrived: Instant
+
+    /// By which the places of waiting queries are shared, and how long it waits.
+    var origin: SharedQueue<MissedQuery>.Origin { (ClientNetwork(client.ip), arrived) }
+}
+
+/// How long the loop's responses took from the query, by the kind of the answer.
+final class AnswerTimes: Sendable {
+    private let histograms = AnswerKind.allCases.map { _ in LatencyHistogram() }
+
+    /// Adds a response.
+    func add(_ kind: AnswerKind, from arrived: Instant, to now: Instant) {
+        histograms[kind.rawValue].add(from: arrived, to: now)
+    }
+
+    /// Those of one kind since the start.
+    func total(_ kind: AnswerKind) -> LatencyHistogram.Total { histograms[kind.rawValue].total }
 }

@@ -95,3 +95,87 @@ package struct DoHFormat: ProviderFormat {
         return type.filter { $0 != " " && $0 != "\t" }.lowercased() == mediaType
     }
 }
+
+/// Interprets the response of a DoH server, in wire format or in JSON.
+enum DoHOutcome {
+    /// The outcome for a message that came with a 2xx status.
+    ///
+    /// - Parameters:
+    ///   - dnssecOK: whether signatures were requested.
+    ///   - age: seconds that the response has been in an HTTP cache.
+    static func outcome(
+        of message: Message, to question: Question, dnssecOK: Bool, age: UInt32?
+    ) -> ProviderOutcome {
+        switch ReceivedReply(message, to: question, dnssecOK: dnssecOK) {
+        case .answer(let answer):
+            // Aliyun returns an empty response without an SOA for names that the account does not list. An alias is a record:
+            // its name is known.
+            let hasSOA = answer.authorities.contains { $0.type == .soa }
+            if answer.responseCode == .noError, answer.answers.isEmpty, !hasSOA {
+                return .results([question.type: .indeterminateEmpty(ttl: nil)])
+            }
+            return .results([question.type: .answer(answer.aged(by: age ?? 0))])
+        case .failure(let code): return .failure(.responseCode(code))
+        case .endlessAliases: return .failure(.rejected("the name's chain of aliases has no end"))
+        case .truncated: return .failure(.unusable("the reply is truncated"))
+        case .mismatch: return .failure(.unusable("no reply to this question"))
+        }
+    }
+
+    /// The outcome for a status other than 2xx.
+    ///
+    /// - Parameter text: the failure's text; nil: the status.
+    static func failure(of response: HTTPResponse, text: String? = nil) -> UpstreamFailure {
+        switch response.status {
+        // Bad request, content or URI too long: the same query would fail at another address too.
+        case 400, 413, 414: .rejected(text ?? "HTTP \(response.status)")
+        default: HTTPStatusFailure.failure(of: response, text: text)
+        }
+    }
+}
+
+extension Answer {
+    /// The same answer after `age` seconds in another cache (RFC 8484 section 5.1): every TTL is reduced by that, to no
+    /// less than 0.
+    package func aged(by age: UInt32) -> Answer {
+        var answer = self
+        for index in answer.answers.indices { answer.answers[index].age(by: age) }
+        for index in answer.authorities.indices { answer.authorities[index].age(by: age) }
+        for index in answer.additionals.indices { answer.additionals[index].age(by: age) }
+        return answer
+    }
+}
+
+extension Record {
+    fileprivate mutating func age(by age: UInt32) { ttl -= min(ttl, age) }
+}
+
+/// The client-subnet option of an OPT record (RFC 7871 section 6).
+struct ClientSubnetOption {
+    let network: AddressPrefix
+
+    init(_ network: AddressPrefix) { self.network = network }
+
+    /// FAMILY, SOURCE PREFIX-LENGTH, SCOPE PREFIX-LENGTH 0, and the bytes of ADDRESS that the prefix covers.
+    var option: EDNSOption {
+        EDNSOption(code: .clientSubnet, data: head + [0] + addressBytes)
+    }
+
+    /// FAMILY (IANA's address family numbers) and SOURCE PREFIX-LENGTH.
+    private var head: [UInt8] {
+        [0, network.address.recordType == .a ? 1 : 2, UInt8(truncatingIfNeeded: network.length)]
+    }
+
+    private var addressBytes: ArraySlice<UInt8> { network.address.bytes.prefix((network.length + 7) / 8) }
+
+    /// Whether a response belongs to a query with this network: one with another network must not be used (RFC 7871
+    /// section 7.3); one without the option is valid for all networks.
+    static func isReply(_ edns: EDNS?, to network: AddressPrefix?) -> Bool {
+        guard let network, let data = edns?.options.first(where: { $0.code == .clientSubnet })?.data else {
+            return true
+        }
+        let sent = ClientSubnetOption(network)
+        return data.count >= 4 && data.prefix(3).elementsEqual(sent.head)
+            && data.dropFirst(4).elementsEqual(sent.addressBytes)
+    }
+}

@@ -1,3 +1,5 @@
+import DNSWire
+
 /// The cryptography that services need, a protocol so that this target stays free of C.
 ///
 /// Functions return nil for what cannot be done: an algorithm missing in the library, as in FIPS mode, or a key of the
@@ -22,4 +24,104 @@ package protocol Crypto: Sendable {
 
     /// Decrypts. Nil also for a wrong key, padding or tag.
     func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]?
+}
+
+/// The ciphers of queries to services and of their responses.
+package enum PayloadCipher: String, Hashable, Sendable, CaseIterable {
+    /// CBC mode (NIST SP 800-38A) with PKCS #7 padding (RFC 5652 section 6.3). Not authenticated: a changed ciphertext
+    /// decrypts to a changed text.
+    case aes128CBC = "AES-128-CBC"
+    /// GCM (NIST SP 800-38D) without additional data, with a tag of 16 bytes, which cannot be made without the key.
+    case aes128GCM = "AES-128-GCM"
+    /// ECB mode with PKCS #5 padding. Its key of 56 bits can be found by brute force.
+    case desECB = "DES-ECB"
+
+    /// Bytes of the key.
+    package var keyLength: Int {
+        switch self {
+        case .aes128CBC, .aes128GCM: 16
+        case .desECB: 8
+        }
+    }
+
+    /// Bytes of the IV.
+    package var ivLength: Int {
+        switch self {
+        case .aes128CBC: 16
+        case .aes128GCM: 12
+        case .desECB: 0
+        }
+    }
+}
+
+/// Encrypts queries to a service and decrypts its responses. The format of Aliyun and Tencent: IV, ciphertext, and the
+/// tag if the cipher has one.
+struct PayloadBox: Sendable {
+    /// The encoding of a key's text.
+    enum KeyForm {
+        /// Two digits per byte.
+        case hexadecimal
+        /// The bytes of the text itself, as many as the cipher needs.
+        case text
+    }
+
+    let cipher: PayloadCipher
+    let key: Secret
+    let keyForm: KeyForm
+    let crypto: any Crypto
+
+    /// The key's bytes; of wrong length for a text not in this form: then nothing is encrypted.
+    private var keyBytes: [UInt8] {
+        switch keyForm {
+        case .hexadecimal: TextDecoding.hexadecimal(key.value) ?? []
+        case .text: Array(key.value.utf8.prefix(cipher.keyLength))
+        }
+    }
+
+    func seal(_ plaintext: [UInt8]) throws(UpstreamFailure) -> [UInt8] {
+        guard let iv = crypto.randomBytes(cipher.ivLength),
+            let ciphertext = crypto.encrypt(plaintext, cipher, key: keyBytes, iv: iv)
+        else {
+            throw .unusable("no \(cipher.rawValue) in this system's libcrypto, and requests are encrypted with it")
+        }
+        return iv + ciphertext
+    }
+
+    /// Throws the same failure whatever is wrong, so that it is no padding oracle.
+    func open(_ bytes: [UInt8]?) throws(UpstreamFailure) -> [UInt8] {
+        guard let bytes, bytes.count >= cipher.ivLength,
+            let plaintext = crypto.decrypt(
+                Array(bytes.dropFirst(cipher.ivLength)), cipher, key: keyBytes,
+                iv: Array(bytes.prefix(cipher.ivLength)))
+        else { throw .unusable("the reply cannot be decrypted: another key, or it was changed on the way") }
+        return plaintext
+    }
+}
+
+/// A key or token, hidden in logs, error texts and debugger dumps.
+package struct Secret: Hashable, Sendable {
+    /// The text itself; used only for signatures and headers.
+    package let value: String
+
+    package init(_ value: String) { self.value = value }
+}
+
+extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "(secret)" }
+    package var debugDescription: String { description }
+    /// Without children, so that `dump` and mirrors of values that contain a secret show nothing.
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The times of signatures.
+enum SignatureExpiry {
+    /// What ten digits hold, in seconds since 1970.
+    static let times: ClosedRange<Int64> = 0...9_999_999_999
+    /// In seconds; the service accepts up to 86,400, and its own SDKs use 600.
+    private static let usualLifetime: Int64 = 600
+
+    /// Seconds since 1970: ten digits, whatever the clock.
+    static func text(at time: Int64, lifetime: Int64 = usualLifetime) -> String {
+        String(min(max(time, 1_000_000_000), 9_999_999_999 - lifetime) + lifetime)
+    }
 }

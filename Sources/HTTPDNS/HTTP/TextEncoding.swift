@@ -58,3 +58,64 @@ package enum TextEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 }
+
+/// Decodes bytes from the text encodings of services. The input is hostile.
+package enum TextDecoding {
+    /// Two hexadecimal digits per byte, in either letter case; nil for anything else.
+    package static func hexadecimal(_ text: some StringProtocol) -> [UInt8]? {
+        let digits = Array(text.utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 2)
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = nibble(digits[index]), let low = nibble(digits[index + 1]) else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
+    private static func nibble(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    /// Base64 with the standard alphabet and padding (RFC 4648 section 4); line ends are ignored, as in MIME. Nil for
+    /// anything else.
+    package static func base64(_ text: String) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var (bits, count, padding): (UInt32, Int, Int) = (0, 0, 0)
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\r"), UInt8(ascii: "\n"): continue
+            case UInt8(ascii: "="): padding += 1
+            default:
+                guard padding == 0, let value = sextet(byte) else { return nil }
+                bits = bits << 6 & 0xff_ffff | value
+                count += 1
+                if count.isMultiple(of: 4) { append(bits, 3) }
+            }
+        }
+        guard padding == (4 - count % 4) % 4, padding < 3 else { return nil }
+        if padding > 0 { append(bits << UInt32(6 * padding), 3 - padding) }
+        return bytes
+
+        func append(_ bits: UInt32, _ count: Int) {
+            for index in 0..<count { bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(16 - 8 * index))) }
+        }
+    }
+
+    private static func sextet(_ byte: UInt8) -> UInt32? {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(byte - UInt8(ascii: "A"))
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(byte - UInt8(ascii: "a")) + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0")) + 52
+        case UInt8(ascii: "+"): 62
+        case UInt8(ascii: "/"): 63
+        default: nil
+        }
+    }
+}

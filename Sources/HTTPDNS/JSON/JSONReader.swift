@@ -1,3 +1,5 @@
+import DNSWire
+
 /// Reads JSON text value by value, front to back (RFC 8259). Its input is hostile.
 ///
 /// The reader builds no tree: the caller knows the response's format and reads each value in turn. Memory and time are
@@ -169,4 +171,54 @@ package struct JSONReader {
     }
 
     func fault(_ reason: JSONError.Reason) -> JSONError { JSONError(reason: reason, offset: offset) }
+}
+
+// Lenient reading of services' replies: a value of an unexpected kind is skipped, not refused.
+
+extension JSONReader {
+    /// Reads the strings of an array; other elements are empty strings.
+    mutating func strings() throws(JSONError) -> [String] {
+        var strings: [String] = []
+        try array { reader throws(JSONError) in strings.append(try reader.stringIfAny() ?? "") }
+        return strings
+    }
+
+    /// Reads a string, or leaves a value of another kind to be skipped.
+    mutating func stringIfAny() throws(JSONError) -> String? { try kind() == .string ? string() : nil }
+
+    /// Reads the numbers of an array; nil for other elements.
+    mutating func integers() throws(JSONError) -> [OutsideNumber?] {
+        var numbers: [OutsideNumber?] = []
+        try array { reader throws(JSONError) in
+            numbers.append(try reader.kind() == .number ? try reader.integer() : nil)
+        }
+        return numbers
+    }
+}
+
+/// Why bytes are not the expected JSON text, and at which offset.
+package struct JSONError: Error, Hashable, Sendable {
+    package enum Reason: String, Hashable, Sendable {
+        case unexpectedEnd = "the text ends too early"
+        case unexpectedByte = "a byte that cannot stand here"
+        case tooDeep = "objects and arrays too deep inside one another"
+        case badEscape = "an escape sequence that means no character"
+        case badUTF8 = "a string that is not UTF-8"
+        case wrongKind = "a value of another kind than expected"
+        case trailingBytes = "bytes after the value"
+        case badValue = "a value that means nothing here"
+    }
+
+    package var reason: Reason
+    /// In bytes from the start of the text.
+    package var offset: Int
+
+    package init(reason: Reason, offset: Int) {
+        self.reason = reason
+        self.offset = offset
+    }
+}
+
+extension JSONError: CustomStringConvertible {
+    package var description: String { "\(reason.rawValue), at byte \(offset)" }
 }

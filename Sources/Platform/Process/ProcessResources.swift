@@ -36,3 +36,49 @@ package struct ProcessResources: Sendable {
         return count - 1
     }
 }
+
+/// The environment variables with which the process was started.
+///
+/// From memory and not from `/proc/self/environ`: the kernel makes that file unreadable for a user other than root
+/// whose program has file capabilities, and for a process that was root before.
+package func processEnvironment() -> [String: String] {
+    var variables: [String: String] = [:]
+    var index: Int32 = 0
+    while let entry = unsafe clinux_environment(index) {
+        index += 1
+        let text = unsafe String(cString: entry)
+        guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "=")) else { continue }
+        variables[String(text[..<mark])] = String(text[text.utf8.index(after: mark)...])
+    }
+    return variables
+}
+
+/// Standard input, output and error of the process.
+package enum StandardStreams {
+    /// Opens `/dev/null` in place of those that are closed at the start.
+    ///
+    /// Otherwise the next descriptors opened would get their numbers, and messages would be written to sockets. Called
+    /// before anything else is opened.
+    package static func open() {
+        for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 && errno == EBADF {
+            // open(2) takes the lowest free number, which is this one.
+            _ = unsafe Glibc.open("/dev/null", O_RDWR)
+        }
+    }
+}
+
+/// Core dumps: images of the process's memory, secrets included, that the kernel writes when it crashes.
+package enum CoreDumps {
+    /// Prevents core dumps, to a file or to a program (core(5)), and makes the memory readable by root only.
+    ///
+    /// Called before secrets are read, and once more after changing the user, which may undo it.
+    package static func forbid() {
+        clinux_make_undumpable()
+        // A second safeguard, which `/proc/PID/limits` shows.
+        var none = rlimit(rlim_cur: 0, rlim_max: 0)
+        _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+    }
+
+    /// Whether the kernel may write one, as far as the process itself controls that.
+    package static var areAllowed: Bool { clinux_is_dumpable() != 0 }
+}

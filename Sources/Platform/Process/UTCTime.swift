@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import Scheduling
+package import Scheduling
 
 /// A date and time in UTC, as logs and records show it.
 package struct UTCTime: Sendable {
@@ -32,5 +32,27 @@ extension UTCTime: CustomStringConvertible {
     private static func padded(_ value: Int64, _ width: Int) -> String {
         let digits = String(value)
         return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+    }
+}
+
+extension Instant {
+    /// The present time on CLOCK_BOOTTIME. May be called from any thread; costs no system call.
+    package static var bootTime: Instant {
+        var time = timespec()
+        _ = unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+        return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+}
+
+/// A duration, printed in milliseconds with three decimals.
+package struct Milliseconds: CustomStringConvertible, Sendable {
+    package let microseconds: Int64
+
+    /// - Parameter duration: a negative one counts as zero.
+    package init(_ duration: Duration) { microseconds = max(0, duration.nanoseconds / 1_000) }
+
+    /// As in `12.345`.
+    package var description: String {
+        "\(microseconds / 1_000).\(String(1_000 + microseconds % 1_000).dropFirst())"
     }
 }
