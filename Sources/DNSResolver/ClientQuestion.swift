@@ -63,7 +63,7 @@ extension ClientQuestion {
     }
 }
 
-/// The time of one question, counted from the arrival of its query (Documentation/Architecture.md, "Time").
+/// The time of one question, counted from the arrival of its query (Documentation/Strategy.md).
 package enum Budget {
     /// The client has its response in any case.
     ///

@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    /// The table of limits in Documentation/Architecture.md.
+    /// The table of limits in Documentation/Limits.md.
     @Test func `the limits are those that the documentation promises`() {
         let limits = ServerLimits()
         #expect(limits.mailbox == 8_192 && limits.intake == 64 && limits.backlogged == 192)
