@@ -81,6 +81,7 @@ struct ReportTests {
     @Test func `each number and each text of a report is written and read`() throws {
         let reports: [any JSONRecord.Type] = [
             StatusReport.self, StatusReport.Policy.self, StatusReport.Cache.self, StatusReport.Encrypted.self,
+            StatusReport.Apps.Account.self, StatusReport.Apps.Requests.self,
             StatusReport.Dnstap.self, StatusReport.SharedCache.self, StatusReport.Provider.self,
             StatusReport.Address.self, StatusReport.Server.self, StatusReport.Forward.self, ForgedAddress.self,
             CacheReport.Entry.self, CachedRecord.self, TraceReport.self, TraceReport.Step.self,

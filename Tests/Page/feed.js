@@ -95,7 +95,12 @@ const feed = (state) => {
         { name: "www.example.org", address: "203.0.113.66", server: "192.168.1.1:53", reason: "certificate of another name", subject: "CN=block.isp.example", last: "2030-05-14T06:21:40Z", count: 310 },
         { name: "a-very-long-name-of-a-content-network.region-7.edge.example.net", address: "2001:db8:66::1", server: "192.168.1.1:53", reason: "self-signed certificate", subject: "", last: "2030-05-13T22:02:09Z", count: 8 },
       ],
-      ...(state === "well" ? { encrypted: { name: "dns.example.com", tls_port: 853, url: "https://dns.example.com/dns-query", template: "https://dns.example.com/dns-query{?dns}", addresses: ["192.0.2.53", "2001:db8::53"] } } : {}),
+      ...(state === "well" ? { encrypted: { name: "dns.example.com", tls_port: 853, url: "https://dns.example.com/dns-query", template: "https://dns.example.com/dns-query{?dns}", https: ["192.0.2.53:443"], addresses: ["192.0.2.53", "2001:db8::53"] } } : {}),
+      ...(state === "new" ? {} : { apps: {
+        listen: ["10.0.0.2:8080"],
+        requests: ["answered", "access", "credentials", "guesses", "quota", "site", "malformed"].map((result, index) => ({ result, count: isBroken ? 911 * index : 48_211 >> (3 * index) })),
+        accounts: [{ id: "100001", names_today: 61_020, daily_limit: 1_000_000 }, { id: "1001", names_today: 7, daily_limit: 0 }],
+      } }),
     },
     bounds_us: bounds,
     answers: labels.map((label, index) => ({ label, counts: step(state, 2e6).slice(12, 32).map((all, bucket) => (Math.abs(bucket - places[label] - 1) < 2 && shares[state]?.[label] ? all : 0) + index * 0) })),

@@ -9,6 +9,7 @@ enum Metrics {
         writeProviders(status.providers, traffic, to: &writer)
         writeNetwork(status, traffic, to: &writer)
         if let dnstap = status.dnstap { write(dnstap, to: &writer) }
+        if let apps = status.apps { write(apps, to: &writer) }
         return writer.finish()
     }
 
@@ -264,6 +265,20 @@ enum Metrics {
         writer.family(
             "dnstap_dropped", .counter, "Messages for the dnstap collector that were dropped.",
             value: Double(dnstap.dropped))
+    }
+
+    private static func write(_ apps: StatusReport.Apps, to writer: inout MetricsWriter) {
+        writer.family("app_requests", .counter, "Requests of apps for HTTPDNS, by what came of them.") { samples in
+            for each in apps.requests { samples.sample(["result": each.result], each.count) }
+        }
+        writer.family("app_names_today", .gauge, "Names that an account was asked for since 00:00 UTC.") { samples in
+            for account in apps.accounts { samples.sample(["account": account.id], account.names) }
+        }
+        writer.family("app_daily_limit", .gauge, "The daily_limit of an account.") { samples in
+            for account in apps.accounts where account.limit > 0 {
+                samples.sample(["account": account.id], account.limit)
+            }
+        }
     }
 
     private static func writeNetwork(

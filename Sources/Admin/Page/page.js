@@ -17,9 +17,11 @@
   let cursor = null;
   let report = null;
 
+  const every = (selector) => document.querySelectorAll(selector);
   const $ = (id) => document.getElementById(id);
   const isChinese = navigator.language.startsWith("zh");
   const language = isChinese ? "zh-CN" : "en";
+  const silence = "The server does not answer this page";
   // The words for a text, with values in the place of each {}.
   const t = (text, ...values) => ((isChinese && words[text]) || text).replace(/{}/g, () => values.shift());
 
@@ -250,7 +252,7 @@
     show("cached-now", when, percent(here.answers[0], total(here)));
     show("latency-now", when, make("i", { class: "median" }, t("median {}", time(quantile(here.latencies, 0.5)))), ` \u00b7 ${t("95th percentile {}", time(quantile(here.latencies, 0.95)))}`);
     show("calls-now", when, number(perMinute(here)), budget ? ` \u00b7 ${t("budget {}", number(budget))}` : "");
-    const said = [...document.querySelectorAll(".plot")].map((plot) => plot.parentNode.firstElementChild.innerText.replace("\n", ": "));
+    const said = [...every(".plot")].map((plot) => plot.parentNode.firstElementChild.innerText.replace("\n", ": "));
     ["cached", "latency", "calls"].forEach((id, index) => { $(id).ariaLabel = said[index + 1]; });
     $("answers").setAttribute("aria-valuenow", cursor ?? slots - 1);
     $("answers").setAttribute("aria-valuetext", said.join("; "));
@@ -324,14 +326,19 @@
 
   // What clients enter; drawn again only when it has changed.
   let entered = "";
-  const showPhones = ({ status: { encrypted } }) => {
-    $("phones").hidden = !encrypted;
+  const showPhones = ({ status: { encrypted, apps } }) => {
+    $("phones").hidden = !encrypted && !apps;
+    $("apps").hidden = !apps;
+    if (apps) table("apps", ["HTTPDNS for apps", "#Queries", "#Calls today"], [
+      ...apps.requests.map(({ result, count }) => [t(result), number(count), none]),
+      ...apps.accounts.map((each) => [each.id, none, used(each.names_today, each.daily_limit)]),
+    ]);
     const { name = "", tls_port: port = 0, url = "", addresses = [] } = encrypted ?? {};
     const all = JSON.stringify([name, port, url, addresses]);
     if (!encrypted || all === entered) return;
     entered = all;
-    show("phones-note", t(name ? "Enter or scan it. listen.allow must have the client's network, or the URL a token."
-      : "Write listen.name, a name of the certificate, and this shows what clients enter."));
+    show("phones-note", t(name ? "Enter or scan it. listen.allow must have the client, or the URL a token."
+      : "Set listen.name, a name of the certificate, to see what clients enter."));
     show("codes", [["DNS over TLS", port ? name : ""], ["DNS over HTTPS", url]].filter(([, text]) => name && text).map(
       ([title, text]) => make("figure", {}, code(text), make("figcaption", {}, make("strong", {}, title), make("div", {}, text)))));
     const rows = [];
@@ -342,7 +349,7 @@
       const servers = addresses.map((each) => `${suffix && each.includes(":") ? `[${each}]` : each}${suffix}#${name}`);
       rows.push(["systemd-resolved", "resolved.conf, with DNSOverTLS=yes", `DNS=${servers.join(" ")}`]);
     }
-    rows.push(["iOS, macOS", "the configuration profile that this command prints", "httpdnsd profile ios"]);
+    rows.push(["iOS, macOS", "the profile that this command prints", "httpdnsd profile ios"]);
     $("systems").hidden = !name;
     table("systems", ["System", "Where", "What to enter"], rows.map(([system, where, text]) => [system, t(where), make("code", {}, text)]), "");
   };
@@ -378,7 +385,7 @@
           make("b", {}, step.kind), make("span", {}, step.text));
       }));
     } catch {
-      return show("result", t("The server does not answer this page"));
+      return show("result", t(silence));
     }
   };
 
@@ -396,7 +403,7 @@
     cursor = slot === null ? null : Math.max(0, Math.min(slots - 1, slot));
     if (report) showCharts();
   };
-  for (const plot of document.querySelectorAll(".plot")) {
+  for (const plot of every(".plot")) {
     plot.onpointermove = plot.onpointerdown = ({ clientX }) => {
       const { left, width } = plot.getBoundingClientRect();
       point(Math.floor(((clientX - left - gutter) / (width - gutter)) * slots));
@@ -414,8 +421,8 @@
 
   // The words of the document itself.
   document.documentElement.lang = language;
-  for (const each of document.querySelectorAll("h2, h3, p, a, button, label")) each.textContent = t(each.textContent);
-  for (const each of document.querySelectorAll("[aria-label]")) each.ariaLabel = t(each.ariaLabel);
+  for (const each of every("h2, h3, p, a, button, label")) each.textContent = t(each.textContent);
+  for (const each of every("[aria-label]")) each.ariaLabel = t(each.ariaLabel);
 
   const events = new EventSource("/events");
   events.onopen = () => {
@@ -426,7 +433,7 @@
   events.onerror = () => {
     show("connection", t("no connection: trying again"));
     $("state").className = "panel state red";
-    show("verdict", t("The server does not answer this page"));
+    show("verdict", t(silence));
     show("traffic", t("What is shown is of {}.", clock(new Date())));
     show("causes");
   };

@@ -83,6 +83,7 @@ extension StatusReport {
             rows.append(["busiest", "\(counted(busiestQueries, "query", "queries")) of \(busiestProgram)"])
         }
         if let encrypted { rows += encrypted.rows }
+        if let apps { rows += apps.rows(https: encrypted?.https ?? []) }
         if let dnstap { rows.append(["dnstap", dnstap.text]) }
         if refused > 0 {
             rows.append(["refused", "\(counted(refused, "query", "queries")) of clients that are not in listen.allow"])

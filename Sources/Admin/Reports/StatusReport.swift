@@ -44,6 +44,8 @@ package struct StatusReport: JSONRecord {
     package var cache = Cache()
     /// Nil when nothing is served encrypted.
     package var encrypted: Encrypted?
+    /// Nil where no app is served HTTPDNS.
+    package var apps: Apps?
     /// Nil when there is no collector of dnstap.
     package var dnstap: Dnstap?
     package var shared = SharedCache()
@@ -112,6 +114,7 @@ package struct StatusReport: JSONRecord {
         case "nat64": nat64 = try reader.string()
         case "cache": cache = try Cache(from: &reader)
         case "encrypted": encrypted = try Encrypted(from: &reader)
+        case "apps": apps = try Apps(from: &reader)
         case "dnstap": dnstap = try Dnstap(from: &reader)
         case "shared_cache": shared = try SharedCache(from: &reader)
         case "flights": flights = try reader.int()
@@ -159,6 +162,7 @@ package struct StatusReport: JSONRecord {
         writer.member("nat64", nat64)
         writer.member("cache", object: { cache.write(to: &$0) })
         if let encrypted { writer.member("encrypted", object: { encrypted.write(to: &$0) }) }
+        if let apps { writer.member("apps", object: { apps.write(to: &$0) }) }
         if let dnstap { writer.member("dnstap", object: { dnstap.write(to: &$0) }) }
         writer.member("shared_cache", object: { shared.write(to: &$0) })
         writer.member("flights", flights)

@@ -32,6 +32,15 @@ package struct HTTPHosts: Sendable {
         return names.contains(Self.normal(name))
     }
 
+    /// The port by which a client asks.
+    ///
+    /// - Parameter host: the value of `Host`; nil: there is none.
+    /// - Returns: nil where there is none, and of a value that is none.
+    package static func port(of host: String?) -> UInt16? {
+        guard let host, let name = withoutPort(host[...]) else { return nil }
+        return UInt16(host[name.endIndex...].dropFirst())
+    }
+
     /// Nil for what has something else than digits behind its last colon, outside of brackets.
     private static func withoutPort(_ host: Substring) -> Substring? {
         guard let colon = host.lastIndex(of: ":"), !host.hasSuffix("]") else { return host }

@@ -22,7 +22,7 @@ struct AliyunService {
     {
         guard request.method == .get else { throw .methodNotAllowed }
         guard let account = accounts[target.path[0]] else { throw .noAccount }
-        if interface == "ss" { return .reply(try schedule(target, account, at: time)) }
+        if interface == "ss" { return .reply(try schedule(target, account, at: time, port: request.port)) }
         guard !target.parameters.contains(where: { $0.name.hasPrefix("sdns-") }) else { throw .customParameters }
         guard let text = target["host"] else { throw .missingArgument }
         let isSigned = interface.hasPrefix("sign_")
@@ -49,7 +49,7 @@ struct AliyunService {
     }
 
     private func schedule(
-        _ target: RequestTarget, _ account: ServiceAccount, at time: Int64
+        _ target: RequestTarget, _ account: ServiceAccount, at time: Int64, port: UInt16?
     ) throws(AliyunServiceError) -> ServiceReply {
         // Most SDKs sign it never, also with a secret; it gives away nothing but where this server is.
         if let secret = account.secret, let signature = target["s"] {
@@ -63,8 +63,13 @@ struct AliyunService {
         // Without a list the client would take the service for disabled.
         guard !addresses.isEmpty else { throw .internalError }
         let body = JSONWriter.object { writer in
-            writer.member("service_ip", strings: addresses.filter { $0.recordType == .a }.map(\.description))
-            writer.member("service_ipv6", strings: addresses.filter { $0.recordType == .aaaa }.map(\.description))
+            for (key, type) in [("service_ip", RecordType.a), ("service_ipv6", .aaaa)] {
+                let addresses = addresses.filter { $0.recordType == type }
+                writer.member(key, strings: addresses.map(\.description))
+                // The port by which this call came, which is open on the way to here.
+                guard let port, !addresses.isEmpty else { continue }
+                writer.member(key + "_port", array: { ports in for _ in addresses { ports.integer(Int(port)) } })
+            }
         }
         return ServiceReply(200, json: body)
     }

@@ -13,16 +13,20 @@ package struct ServiceRequest: Sendable {
     package var body: [UInt8]
     /// The address from which the request came.
     package var client: IPAddress
+    /// The port by which the client asks; nil: that of http or https.
+    package var port: UInt16?
     /// Whether it came over https.
     package var isEncrypted: Bool
 
     package init(
-        method: Method = .get, target: [UInt8], body: [UInt8] = [], client: IPAddress, isEncrypted: Bool = false
+        method: Method = .get, target: [UInt8], body: [UInt8] = [], client: IPAddress, port: UInt16? = nil,
+        isEncrypted: Bool = false
     ) {
         self.method = method
         self.target = target
         self.body = body
         self.client = client
+        self.port = port == (isEncrypted ? 443 : 80) ? nil : port
         self.isEncrypted = isEncrypted
     }
 }

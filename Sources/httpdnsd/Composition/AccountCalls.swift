@@ -1,7 +1,7 @@
 import DNSResolver
 import Scheduling
 
-/// How often accounts were called that have no quota now: a reload may bring them back.
+/// How often accounts were called that the configuration does not have now: a reload may bring them back.
 @Loop
 final class AccountCalls {
     private var records: [String: CallQuota.Record] = [:]

@@ -72,6 +72,7 @@ struct ServiceStatus {
             status.busiestQueries = busiest.count
         }
         status.encrypted = encrypted
+        status.apps = service.vendors?.report(on: server)
         let refused = server.refusedQueries
         status.refused = refused.access
         status.refusedMisses = resolver.refusedMisses

@@ -10,6 +10,29 @@ import Platform
 import Scheduling
 import Upstreams
 
+/// What came of a request in a vendor's form.
+enum VendorOutcome: String, CaseIterable {
+    /// Its names went the way of all queries; or it wanted this server's addresses.
+    case answered
+    /// Without credentials, from a network that is not in `listen.allow`.
+    case access
+    /// Wrong, expired or missing ones.
+    case credentials
+    /// From a network that has guessed too often.
+    case guesses
+    /// Beyond `daily_limit`.
+    case quota
+    /// Of a web page, over plain http.
+    case site
+    /// Its parameters are no call.
+    case malformed
+
+    /// That of a request that is answered without a call.
+    ///
+    /// - Parameter status: of the response, in HTTP.
+    init(status: Int) { self = status < 400 ? .answered : [401, 403].contains(status) ? .credentials : .malformed }
+}
+
 /// The HTTPDNS service of this server: its accounts with their quotas, and the brake on guesses.
 @Loop
 final class VendorAccounts {
@@ -17,9 +40,10 @@ final class VendorAccounts {
     /// The names by which the server may be asked over plain http.
     private(set) var hosts: HTTPHosts
     private var quotas: [String: CallQuota] = [:]
-    /// The calls of accounts without a limit now.
+    /// The calls of accounts that the configuration does not have now.
     private let calls = AccountCalls()
     private let guesses = TokenGuard()
+    private var outcomes: [VendorOutcome: Int] = [:]
     private let events: EventLog
     /// Whether accounts that list no names may ask for one from outside of `listen.allow`.
     let isPublic: @Loop (Question) -> Bool
@@ -53,11 +77,25 @@ final class VendorAccounts {
         let now = Int64(time(nil))
         for (id, quota) in quotas { calls.put(quota.record(at: now), of: id) }
         return settings.accounts.reduce(into: [:]) { quotas, account in
-            guard account.dailyLimit > 0 else { return }
             var quota = CallQuota(dailyLimit: account.dailyLimit)
             if let record = calls.take(of: account.id) { quota.restore(record, at: now) }
             quotas[account.id] = quota
         }
+    }
+
+    func count(_ outcome: VendorOutcome) { outcomes[outcome, default: 0] += 1 }
+
+    /// Nil where nothing is served to apps.
+    func report(on server: Server) -> StatusReport.Apps? {
+        guard !quotas.isEmpty || !server.httpAddresses.isEmpty else { return nil }
+        let now = Int64(time(nil))
+        var report = StatusReport.Apps()
+        report.listen = server.httpAddresses.map(\.description)
+        report.requests = VendorOutcome.allCases.map { .init(result: $0.rawValue, count: outcomes[$0] ?? 0) }
+        report.accounts = quotas.sorted { $0.key < $1.key }.map { id, quota in
+            .init(id: id, names: quota.today(at: now).calls, limit: quota.dailyLimit)
+        }
+        return report
     }
 
     /// The response to a request over plain http that a page of another site sends; nil for all others.

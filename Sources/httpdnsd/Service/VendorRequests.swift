@@ -29,13 +29,13 @@ final class VendorRequests: HTTPService {
         guard [.get, .post].contains(request.method) else { return false }
         // Over HTTPS a browser finds no certificate for a name of another site; apps and other programs say no site.
         if !isEncrypted, let refusal = accounts.refusal(of: request) {
-            reply(refusal)
+            end(.site, refusal, reply)
             return true
         }
         let time = Int64(time(nil))
         switch accounts.service.read(ServiceRequest(request, from: client, isEncrypted: isEncrypted), at: time) {
         case .unknown: return false
-        case .reply(let error): reply(HTTPServerResponse(error))
+        case .reply(let response): end(VendorOutcome(status: response.status), HTTPServerResponse(response), reply)
         case .denied(let error, let credential):
             deny(credential, from: client, HTTPServerResponse(error), reply)
         case .call(var call):
@@ -44,7 +44,7 @@ final class VendorRequests: HTTPService {
             if call.isAuthenticated,
                 !accounts.note(call.credential, isValid: true, from: client, now: .bootTime)
             {
-                reply(Self.braked)
+                end(.guesses, Self.braked, reply)
             } else if isOutside, call.proof == .doubtful {
                 // As those that do not fit, or the replies would tell which do.
                 server.refuse(client.ip)
@@ -52,10 +52,11 @@ final class VendorRequests: HTTPService {
             } else if !call.isAuthenticated, isOutside {
                 // Before it counts: what is refused uses up nothing of an account.
                 server.refuse(client.ip)
-                reply(HTTPServerResponse(call.reply(.notAllowed)))
+                end(.access, HTTPServerResponse(call.reply(.notAllowed)), reply)
             } else if !accounts.take(call.questions.count, of: call.account, at: time) {
-                reply(HTTPServerResponse(call.reply(.overQuota)))
+                end(.quota, HTTPServerResponse(call.reply(.overQuota)), reply)
             } else {
+                accounts.count(.answered)
                 resolve(call, from: client, isLimited: isLimited, reply)
             }
         }
@@ -74,7 +75,15 @@ final class VendorRequests: HTTPService {
         _ credential: ServiceCredential?, from client: SocketAddress, _ response: HTTPServerResponse,
         _ reply: @Loop (HTTPServerResponse) -> Void
     ) {
-        reply(accounts.note(credential, isValid: false, from: client, now: .bootTime) ? response : Self.braked)
+        let isHeard = accounts.note(credential, isValid: false, from: client, now: .bootTime)
+        end(isHeard ? .credentials : .guesses, isHeard ? response : Self.braked, reply)
+    }
+
+    private func end(
+        _ outcome: VendorOutcome, _ response: HTTPServerResponse, _ reply: @Loop (HTTPServerResponse) -> Void
+    ) {
+        accounts.count(outcome)
+        reply(response)
     }
 
     private static var braked: HTTPServerResponse {
@@ -154,7 +163,7 @@ extension ServiceRequest {
     fileprivate init(_ request: HTTPServerRequest, from client: SocketAddress, isEncrypted: Bool) {
         self.init(
             method: request.method == .post ? .post : .get, target: request.target, body: request.body,
-            client: client.ip, isEncrypted: isEncrypted)
+            client: client.ip, port: HTTPHosts.port(of: request.fields[.host]), isEncrypted: isEncrypted)
     }
 }
 

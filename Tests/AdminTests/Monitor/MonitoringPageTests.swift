@@ -11,6 +11,10 @@ struct MonitoringPageTests {
         status.cache.file = "/var/lib/httpdnsd/cache.sqlite"
         status.dnstap = StatusReport.Dnstap()
         status.encrypted = StatusReport.Encrypted()
+        var apps = StatusReport.Apps()
+        apps.requests = [.init(result: "answered", count: 1)]
+        apps.accounts = [.init(id: "1", names: 1, limit: 1)]
+        status.apps = apps
         status.shared.address = "192.0.2.1:6379"
         status.policy.url = "https://policy.example.com/a"
         var provider = StatusReport.Provider()

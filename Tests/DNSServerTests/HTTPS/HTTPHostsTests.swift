@@ -32,6 +32,14 @@ import Testing
         #expect(hosts.allow("node7") && hosts.allow("node7.corp.example") && !hosts.allow("corp.example"))
     }
 
+    @Test func `the port by which a client asks is what stands behind the last colon`() {
+        let ports = ["192.0.2.7:8080", "[2001:db8::1]:8443", "dns.example.net:1"].map { HTTPHosts.port(of: $0) }
+        #expect(ports == [8_080, 8_443, 1])
+        for host in [nil, "192.0.2.7", "[2001:db8::1]", "192.0.2.7:", "192.0.2.7:x", "192.0.2.7:65536", ":", ""] {
+            #expect(HTTPHosts.port(of: host) == nil, "\(host ?? "none")")
+        }
+    }
+
     @Test func `a machine without a name may be asked by no empty one`() {
         #expect(!HTTPHosts(machine: "", domains: [Name.of("corp.example")]).allow(""))
     }

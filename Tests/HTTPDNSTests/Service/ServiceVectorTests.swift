@@ -110,6 +110,19 @@ struct ServiceVectorTests {
                 == #"{"service_ip":["192.0.2.10","192.0.2.11"],"service_ipv6":["2001:db8::10"]}"#)
     }
 
+    @Test func `the list of addresses has the port by which it was asked for, where that is no default`() throws {
+        var service = TestService()
+        service.addresses = [.v4(0xc000_020a), .v4(0xc000_020b)]
+        let four = #"{"service_ip":["192.0.2.10","192.0.2.11"]"#
+        let six = #","service_ipv6":[]}"#
+        #expect(try service.reply(to: "/1/ss", port: 8_443).text == four + #","service_ip_port":[8443,8443]"# + six)
+        #expect(try service.reply(to: "/1/ss", port: 443).text == four + six)
+        service.addresses = [try #require(IPAddress("2001:db8::10"))]
+        #expect(
+            try service.reply(to: "/1/ss", port: 8_443).text
+                == #"{"service_ip":[],"service_ipv6":["2001:db8::10"],"service_ipv6_port":[8443]}"#)
+    }
+
     @Test func `the call for addresses is answered without a signature too, as most SDKs of Aliyun's make it`() throws {
         var service = TestService()
         service.addresses = [.v4(0xc000_020a)]

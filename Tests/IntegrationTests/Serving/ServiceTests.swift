@@ -246,6 +246,35 @@ extension Integration {
             #expect(try central.get("/2/d?host=www.example.com").status == "200")
         }
 
+        @Test func `status and metrics show who asks, and what of it was refused`() throws {
+            let (port, http) = (try FreePort.next(), try FreePort.next())
+            let stage = try ControlStage(
+                extra: "[[account]]\nid = \"1\"\ndaily_limit = 2\n[[account]]\nid = \"2\"\nsecret = \"s3cret\"\n",
+                listen: "httpdns = [\"127.0.0.1:\(port)\"]\n", control: "http = \"127.0.0.1:\(http)\"\n")
+            func get(_ address: String, _ options: String...) throws -> String {
+                try ChildProcess.run(
+                    ["curl", "--silent", "--noproxy", "*"] + options + ["http://127.0.0.1:" + address]
+                )
+                .output
+            }
+            #expect(try stage.run("status").output.contains("HTTPDNS on http://127.0.0.1:\(port); no request yet\n"))
+            for target in ["1/d?host=www.example.com&query=4,6", "1/d?host=www.example.com", "1/d?host="] {
+                _ = try get("\(port)/\(target)")
+            }
+            for account in [2, 3] { _ = try get("\(port)/\(account)/d?host=www.example.com") }
+            _ = try get("\(port)/1/d?host=www.example.com", "--header", "Origin: http://evil.example")
+            #expect(try get("\(port)/1/ss").contains("\"service_ip_port\":[\(port)]"))
+            let text = try stage.run("status").output
+            #expect(text.contains("requests: 2 answered, 2 credentials, 1 quota, 1 site, 1 malformed\n"), "\(text)")
+            #expect(text.contains("account 1: 2 of 2 names today\n") && text.contains("account 2: 0 names today\n"))
+            let metrics = try get("\(http)/metrics")
+            #expect(metrics.contains("\nhttpdnsd_app_requests_total{result=\"credentials\"} 2\n"))
+            #expect(metrics.contains("\nhttpdnsd_app_names_today{account=\"1\"} 2\n"))
+            try stage.rewrite(listen: "httpdns = [\"127.0.0.1:\(port)\"]\n")
+            #expect(try stage.run("reload").status == 0)
+            #expect(try !stage.run("status").output.contains("account 1"))
+        }
+
         @Test func `a client that is not allowed uses up nothing of an account`() throws {
             let central = try Central(
                 Form.des.account + "daily_limit = 2\nreplayable = true\n", listen: "allow = [\"192.0.2.0/24\"]\n")
