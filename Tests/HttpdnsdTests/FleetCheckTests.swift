@@ -30,8 +30,20 @@ struct FleetCheckTests {
 
     @Test func `a shared cache that is away, refuses answers or holds foreign values is found`() throws {
         #expect(try shared { $0.state = .inBackoff } == ["shared.unreachable"])
-        #expect(try shared { $0.refused = 1 } == ["shared.refused"])
-        #expect(try shared { $0.damaged = 1 } == ["shared.damaged"])
+        #expect(try shared { ($0.refused, $0.refusedAge) = (1, 599) } == ["shared.refused"])
+        #expect(try shared { ($0.damaged, $0.damagedAge) = (1, 0) } == ["shared.damaged"])
+    }
+
+    @Test func `what a shared cache did wrong more than ten minutes ago is forgotten`() throws {
+        #expect(try shared { ($0.refused, $0.refusedAge, $0.damaged, $0.damagedAge) = (9, 600, 9, 86_400) } == [])
+    }
+
+    @Test func `a pause that is over is none where the shared cache answers from here`() throws {
+        var status = StatusReport()
+        (status.shared.address, status.shared.state) = ("127.0.0.1:6379", .probeDue)
+        #expect(try asked(.works(latency: .zero), status) == [])
+        #expect(try asked(.unreachable("refused"), status) == ["shared.unreachable"])
+        #expect(try shared { $0.state = .probeDue } == ["shared.unreachable"])
     }
 
     private func asked(_ outcome: SharedExamination.Outcome, _ status: StatusReport? = nil) throws -> [String]? {
@@ -49,7 +61,8 @@ struct FleetCheckTests {
 
     @Test func `what is seen from here and what the server says of it is one finding`() throws {
         var status = StatusReport()
-        (status.shared.address, status.shared.state, status.shared.damaged) = ("127.0.0.1:6379", .inBackoff, 1)
+        (status.shared.address, status.shared.state) = ("127.0.0.1:6379", .inBackoff)
+        (status.shared.damaged, status.shared.damagedAge) = (1, 3)
         #expect(try asked(.unreachable("refused"), status) == ["shared.unreachable", "shared.damaged"])
         #expect(try asked(.works(latency: .zero), status) == ["shared.unreachable", "shared.damaged"])
     }

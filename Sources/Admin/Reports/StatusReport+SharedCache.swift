@@ -24,6 +24,9 @@ extension StatusReport {
         package var refused = 0
         /// Values that are no answers.
         package var damaged = 0
+        /// Seconds since the last write that was refused, and since the last such value; nil: none was.
+        package var refusedAge: Int?
+        package var damagedAge: Int?
 
         package init() {}
 
@@ -42,6 +45,8 @@ extension StatusReport {
             case "written": written = try reader.int()
             case "refused": refused = try reader.int()
             case "damaged": damaged = try reader.int()
+            case "refused_age_seconds": refusedAge = try reader.optionalInt()
+            case "damaged_age_seconds": damagedAge = try reader.optionalInt()
             default: break
             }
         }
@@ -60,6 +65,8 @@ extension StatusReport {
             writer.member("written", written)
             writer.member("refused", refused)
             writer.member("damaged", damaged)
+            writer.member("refused_age_seconds", refusedAge)
+            writer.member("damaged_age_seconds", damagedAge)
         }
 
         /// One line.

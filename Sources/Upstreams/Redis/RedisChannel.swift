@@ -8,7 +8,8 @@ protocol RedisChannel: AnyObject {
     /// Sends a command.
     ///
     /// - Parameters:
-    ///   - deadline: when the connection fails unless the reply has come; nil: never.
+    ///   - deadline: when the connection fails unless the reply has come, or, while it is being made, the command is given
+    ///     up; nil: never.
     ///   - done: called once with its reply, or nil when the connection ends first; never before this returns.
     /// - Returns: false when it cannot be sent; `done` is then not called.
     func send(_ command: RedisCommand, until deadline: Instant?, _ done: @escaping Completion) -> Bool

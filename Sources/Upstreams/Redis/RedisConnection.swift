@@ -8,6 +8,9 @@ final class RedisConnection: RedisChannel {
     /// The most commands without a reply; and the most bytes that wait to be sent. Beyond that the server takes nothing.
     private nonisolated static let mostAwaited = 2_048
     private nonisolated static let mostUnsent = 1 << 18
+    /// The most commands that wait for the connection to be made, and how long that may take.
+    private nonisolated static let mostEarly = 256
+    private nonisolated static let patience: Duration = .seconds(5)
 
     private struct Awaited {
         let done: Completion
@@ -19,6 +22,12 @@ final class RedisConnection: RedisChannel {
     /// For each command without a reply; those before `first` have theirs.
     private var awaited: [Awaited] = []
     private var first = 0
+    /// Commands with a deadline that came before the connection was made.
+    private var early: [(command: RedisCommand, awaited: Awaited)] = []
+    /// Whether one of these was not sent in time: none is taken any more before the connection is made.
+    private var isLate = false
+    /// Until the connection is made.
+    private var connecting: LoopTimer?
     /// Fires when a reply is late: one for all that are awaited.
     private var watchdog: LoopTimer?
     private var alarm: Instant?
@@ -48,6 +57,7 @@ final class RedisConnection: RedisChannel {
         timeout = settings.timeout
         socket = try Self.socket(settings, at: address, now: loop.now, paths: paths)
         try socket.watch(on: loop) { [self] in serve($0) }
+        connecting = loop.schedule(after: Self.patience) { [self] in fail("no connection within 5 s") }
         for command in settings.greeting {
             // A refusal's text may come from anywhere, and never holds what was sent.
             _ = send(command, until: nil) { [self] reply in
@@ -80,8 +90,14 @@ final class RedisConnection: RedisChannel {
     }
 
     func send(_ command: RedisCommand, until deadline: Instant?, _ done: @escaping Completion) -> Bool {
-        guard awaited.count - first < Self.mostAwaited, sendWithoutReply(command) else { return false }
-        awaited.append(Awaited(done: done, deadline: deadline))
+        guard awaited.count - first < Self.mostAwaited else { return false }
+        if isReady || deadline == nil {
+            guard sendWithoutReply(command) else { return false }
+            awaited.append(Awaited(done: done, deadline: deadline))
+        } else {
+            guard events != nil, !isLate, early.count < Self.mostEarly else { return false }
+            early.append((command, Awaited(done: done, deadline: deadline)))
+        }
         if let deadline { setWatchdog(deadline) }
         return true
     }
@@ -102,10 +118,30 @@ final class RedisConnection: RedisChannel {
         alarm = deadline
         watchdog = loop.schedule(at: deadline) { [self] in
             (watchdog, alarm) = (nil, nil)
+            // A handshake may take longer than a reply: what waits ends without one, and it goes on.
+            guard isReady else { return giveUpEarly() }
             guard let next = awaited[first...].lazy.compactMap(\.deadline).min() else { return }
             if next > loop.now { return setWatchdog(next) }
             fail("no reply within \(Int(timeout / .milliseconds(1))) ms")
         }
+    }
+
+    /// Ends the commands that came too early for a connection that is not made yet.
+    private func giveUpEarly() {
+        let left = early
+        (early, isLate) = ([], true)
+        for each in left { each.awaited.done(nil) }
+    }
+
+    /// The connection is made.
+    private func sendEarly() {
+        connecting?.cancel()
+        connecting = nil
+        for each in early {
+            each.command.append(to: &unsent)
+            awaited.append(each.awaited)
+        }
+        early = []
     }
 
     /// Whether a command has no reply yet.
@@ -119,6 +155,7 @@ final class RedisConnection: RedisChannel {
                 case .bytes(let bytes): unsafe try receive(bytes)
                 }
             }
+            if isReady, connecting != nil { sendEarly() }
             // Those whose handshake has just ended are sent outside of it.
             flush()
         } catch {
@@ -189,7 +226,10 @@ final class RedisConnection: RedisChannel {
     func close() {
         events = nil
         socket.close(saysGoodbye: true)
-        let left = awaited[first...]
+        connecting?.cancel()
+        connecting = nil
+        let left = awaited[first...] + early.map { $0.awaited }
+        early = []
         forgetAwaited()
         for awaited in left { awaited.done(nil) }
     }

@@ -5,7 +5,7 @@ import Scheduling
 
 /// The way to a Redis: finds its addresses, holds one connection, and sends nothing for a while when that fails.
 ///
-/// Nothing is connected, looked up or probed but when a command is to be sent: an idle server stays idle.
+/// Once started, nothing is connected, looked up or probed but when a command is to be sent: an idle server stays idle.
 @Loop
 final class RedisLink {
     /// The first and the longest backoff after a failure.
@@ -40,6 +40,8 @@ final class RedisLink {
     private var probes = 0
     private var probeTimer: LoopTimer?
     private var isShut = false
+    /// Whether a connection is wanted before a command is to be sent.
+    private var isStarted = false
     /// Why it last failed; empty: it has not since it last worked.
     private(set) var lastFailure = ""
     private let report: @Loop (Event) -> Void
@@ -83,10 +85,12 @@ final class RedisLink {
         addresses = paths.routedFirst(found)
         next = 0
         if let place, !found.contains(place) { close() }
+        if isStarted, !isShut, connection == nil, !backoff.isActive { _ = connect() }
     }
 
-    /// Begins the look-up of the host, and connects.
+    /// Begins the look-up of the host, and connects once that has addresses.
     func start() {
+        isStarted = true
         lookup?.refreshIfDue()
         _ = usable()
     }

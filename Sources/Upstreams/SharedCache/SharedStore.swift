@@ -63,6 +63,9 @@ package final class SharedStore {
         package var refused = 0
         /// Values that are no answers.
         package var damaged = 0
+        /// When the last write was refused, and the last value was no answer; nil: never.
+        package var lastRefused: Instant?
+        package var lastDamaged: Instant?
     }
 
     package nonisolated let settings: SharedStoreSettings
@@ -147,17 +150,18 @@ package final class SharedStore {
     /// - Parameter lifetime: milliseconds.
     func write(_ value: [UInt8], to name: [UInt8], for lifetime: UInt64) {
         let command = RedisCommand("SET", name, value, Array("PX".utf8), Array("\(lifetime)".utf8))
-        let sent = redis.send(command) { [self] reply in
+        // Unsent, it is a look-up that was skipped before.
+        _ = redis.send(command) { [self] reply in
             guard let reply else { return }
             guard let refusal = reply.refusal else { return counters.written += 1 }
             refused(refusal)
         }
-        if !sent { counters.refused += 1 }
     }
 
     /// A command that writes was refused.
     func refused(_ reason: String) {
         counters.refused += 1
+        counters.lastRefused = loop.now
         report(.refused(place: name, reason: reason))
         // Mostly after a failover: the name may lead to the new master already.
         if reason.hasPrefix("READONLY") { redis.doubtAddress() }
@@ -166,6 +170,7 @@ package final class SharedStore {
     /// A value is no answer.
     func foundDamage() {
         counters.damaged += 1
+        counters.lastDamaged = loop.now
         report(.damaged(place: name))
     }
 

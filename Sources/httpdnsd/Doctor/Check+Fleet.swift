@@ -9,6 +9,8 @@ import Upstreams
 extension Check {
     /// How long before its expiry a policy is to be signed again, in seconds.
     private static let leastLeft: Int64 = 7 * 86_400
+    /// What went wrong with the shared cache so many seconds ago is over.
+    private static let wellAfter = 600
 
     static let sharedCache = Check(
         subject: "shared", well: "the shared cache answers and takes answers, or none is configured",
@@ -16,8 +18,9 @@ extension Check {
             let asked = examined.shared.map { findings(on: $0, examined.settings.cache.shared.timeout) }
             let said = examined.report.map(reportedOfShared)
             guard asked != nil || said != nil else { return nil }
-            // What is seen from here goes before what the server says of the same.
-            let keys = (asked ?? []).map(\.key)
+            // What is seen from here goes before what the server says of the same, and before a pause that is over.
+            var keys = (asked ?? []).map(\.key)
+            if asked != nil, examined.report?.shared.state == .probeDue { keys.append("shared.unreachable") }
             return (asked ?? []) + (said ?? []).filter { !keys.contains($0.key) }
         }, reported: reportedOfShared)
 
@@ -57,17 +60,17 @@ extension Check {
             findings.append(
                 .unreachable("\(shared.address) is not asked, and every miss asks a provider: \(shared.error)"))
         }
-        if shared.refused > 0 {
+        if let age = shared.refusedAge, age < wellAfter {
             findings.append(
                 .refused(
-                    "\(shared.address) has not taken \(shared.refused) answers since the start: it was away, is full, read-only, or its user may not write"
+                    "\(shared.address) has not taken \(counted(shared.refused, "answer")) since the start, the last \(age) s ago: it is full, read-only, or its user may not write"
                 ))
         }
-        if shared.damaged > 0 {
+        if let age = shared.damagedAge, age < wellAfter {
             findings.append(
                 Finding(
                     "shared.damaged", .warning,
-                    "\(shared.address) has \(shared.damaged) values that were sealed under another key, or changed",
+                    "\(shared.address) has had \(counted(shared.damaged, "value")), the last \(age) s ago, sealed under another key, or changed",
                     mend: "the same cache.shared.key on all machines; or find the program that writes there"))
         }
         return findings

@@ -59,7 +59,7 @@ struct ServiceStatus {
             }
         }
         status.networkChanges = changes.network.changes.count
-        status.networkChangeAge = changes.network.changes.last.map { Int((service.loop.now - $0).components.seconds) }
+        status.networkChangeAge = age(changes.network.changes.last)
         status.resolver = changes.network.machineResolver.rawValue
         status.nat64 = service.translation.prefix?.description ?? ""
         status.cache = cache
@@ -142,6 +142,7 @@ struct ServiceStatus {
         (report.timeouts, report.skipped) = (counters.timeouts, counters.skipped)
         (report.waits, report.served) = (counters.waits, counters.served)
         (report.written, report.refused, report.damaged) = (counters.written, counters.refused, counters.damaged)
+        (report.refusedAge, report.damagedAge) = (age(counters.lastRefused), age(counters.lastDamaged))
         return report
     }
 
@@ -187,7 +188,7 @@ struct ServiceStatus {
         address.responseMilliseconds = endpoint.health.responseTime.average.map { Int($0 / .milliseconds(1)) }
         address.pace = endpoint.pace
         address.lastError = counters.lastFailure?.reason
-        address.lastErrorAge = counters.lastFailure.map { Int((service.loop.now - $0.at).components.seconds) }
+        address.lastErrorAge = age(counters.lastFailure?.at)
         return address
     }
 
@@ -201,6 +202,9 @@ struct ServiceStatus {
             return .init(address: server.description, state: state, retry: retry, group: group)
         }
     }
+
+    /// In seconds.
+    private func age(_ event: Instant?) -> Int? { event.map { Int((service.loop.now - $0).components.seconds) } }
 
     private func state(backoffUntil end: Instant?) -> (StatusReport.State, Int?) {
         guard let end else { return (.used, nil) }

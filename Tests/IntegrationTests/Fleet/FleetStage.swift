@@ -34,6 +34,7 @@ struct FleetStage {
     ///
     /// - Parameters:
     ///   - url: of the Redis.
+    ///   - authority: of the Redis's certificate; nil: the stage's.
     ///   - lines: more lines of `[cache.shared]`; the time-out there is long, for busy machines.
     ///   - encrypted: whether the vendor is asked over https.
     ///   - provider: more lines of the vendor's table.
@@ -42,7 +43,7 @@ struct FleetStage {
     ///   - controlLines: more lines of the `[control]` table.
     ///   - log: more lines of the `[log]` table.
     func daemon(
-        _ url: String, secret: String = Self.secret, lines: String = "timeout = \"500ms\"",
+        _ url: String, secret: String = Self.secret, authority: String? = nil, lines: String = "timeout = \"500ms\"",
         provider extra: String = "", disk: String = "", encrypted: Bool = true,
         control: String = "", controlLines: String = "", log: String = ""
     ) throws -> Daemon {
@@ -50,7 +51,7 @@ struct FleetStage {
             encrypted
             ? DaemonConfiguration.aliyun(front.url, "ca_file = \"\(certificates.authority)\"\n\(extra)")
             : DaemonConfiguration.aliyun(vendor.url, extra)
-        let caFile = url.hasPrefix("rediss") ? "ca_file = \"\(certificates.authority)\"" : ""
+        let caFile = url.hasPrefix("rediss") ? "ca_file = \"\(authority ?? certificates.authority)\"" : ""
         let rest = DaemonConfiguration.rest(localDNS: localDNS.address, control: control, controlLines: controlLines)
             .replacing("path = \"\"", with: "path = \"\(disk)\"")
         return try Daemon(

@@ -26,6 +26,34 @@ extension Integration {
             #expect(stage.vendor.callCount() == 1)
         }
 
+        @Test func `a Redis over TLS that has a name is connected before the first question`() throws {
+            let stage = try FleetStage(localDNS: FakeZone("redis.example.com", a: ["127.0.0.1"]))
+            let leaf = try stage.certificates.leaf(names: ["redis.example.com"])
+            let redis = try RedisServer(tls: (leaf, stage.certificates.authority))
+            let daemon = try stage.daemon("rediss://redis.example.com:\(redis.address.port)")
+            let end = ContinuousClock.now + .patience
+            // The test's own client comes by the Unix socket.
+            while try !redis.run("CLIENT", "LIST").contains("addr=127.0.0.1:"), ContinuousClock.now < end {}
+            #expect(try redis.run("CLIENT", "LIST").contains("addr=127.0.0.1:"))
+            #expect(daemon.isRunning)
+        }
+
+        @Test func `a handshake that takes longer than a look-up may loses that look-up, and no other`() throws {
+            let stage = try FleetStage()
+            let redis = try RedisServer(tls: stage.certificate())
+            let relay = try HTTPRelay(to: redis.address, delay: .seconds(1))
+            let daemon = try stage.daemon("rediss://127.0.0.1:\(relay.port)")
+            let end = ContinuousClock.now + .patience
+            var number = 0
+            while try redis.names.isEmpty, ContinuousClock.now < end {
+                number += 1
+                #expect(try daemon.client().ask("n\(number).many.example.com").addresses == ["192.0.2.2"])
+            }
+            #expect(try !redis.names.isEmpty)
+            #expect(relay.connections == 1)
+            #expect(!daemon.errors.contains("is in backoff"), "\(daemon.errors)")
+        }
+
         @Test func `a name of which the vendor says nothing is not shared`() throws {
             let stage = try FleetStage()
             let redis = try RedisServer()
@@ -185,12 +213,16 @@ extension Integration {
             let end = try #require(page[start...].firstRange(of: "EOF\n")).lowerBound
             let name = "redis.example.com"
             let stage = try FleetStage(localDNS: FakeZone(name, a: ["127.0.0.1"]))
+            let files = try TemporaryDirectory()
+            let making = try #require(page.firstRange(of: "cd /etc/redis\n")).upperBound
+            let made = try #require(page[making...].firstRange(of: "chgrp")).lowerBound
+            try ChildProcess.succeed(["sh", "-c", "cd \(files.path) && \(page[making..<made]) true"])
             let redis = try RedisServer(
-                configuration: String(page[start..<end]), password: "CHANGE-ME",
-                tls: (stage.certificates.leaf(names: [name]), stage.certificates.authority))
+                configuration: String(page[start..<end]), password: "CHANGE-ME", folder: files.path)
             let url = "rediss://httpdnsd:CHANGE-ME@\(name):\(redis.address.port)/0"
-            let (first, second) = (try stage.daemon(url), try stage.daemon(url))
-            // Its host is looked up when a question first needs it: the answer to that one is not shared.
+            func daemon() throws -> Daemon { try stage.daemon(url, authority: files.path + "/ca.pem") }
+            let (first, second) = (try daemon(), try daemon())
+            // The first questions may come before the connection is made: their answers are not shared.
             var number = 0
             while true {
                 number += 1

@@ -42,16 +42,14 @@ package final class RedisServer: Sendable {
         }
     }
 
-    /// Starts it by a configuration file, whose paths below `/etc/redis` are made those of `tls` and the port a free one.
-    package init(
-        configuration: String, password: String, tls: (leaf: TestCertificates.Leaf, authority: String)
-    ) throws {
+    /// Starts it by a configuration file, of which `/etc/redis` is made another folder, and the port a free one.
+    package init(configuration: String, password: String, folder: String) throws {
         let address = try TestAddress("127.0.0.1", port: FreePort.next())
         let directory = try TemporaryDirectory()
-        (self.address, self.directory, self.password, authority) = (address, directory, password, tls.authority)
+        (self.address, self.directory, self.password) = (address, directory, password)
+        authority = folder + "/ca.pem"
         socket = directory.path + "/redis.sock"
-        let text = configuration.replacing("/etc/redis/redis.pem", with: tls.leaf.certificate)
-            .replacing("/etc/redis/redis.key", with: tls.leaf.key).replacing("/etc/redis/ca.pem", with: tls.authority)
+        let text = configuration.replacing("/etc/redis/", with: folder + "/")
             .replacing("tls-port 6379", with: "tls-port \(address.port)")
         process = try ChildProcess(
             ["redis-server", directory.write(text, to: "redis.conf"), "--dir", directory.path, "--unixsocket", socket])
