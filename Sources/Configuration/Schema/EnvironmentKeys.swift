@@ -46,7 +46,10 @@ struct EnvironmentKeys {
 
     private static let keys = Schema.keys.compactMap { Key($0) }
 
-    /// The names that keys may be set by, with the number 1.
+    /// The variable of a key, with the number 1; nil for a table of names, which none can hold.
+    static func name(_ key: SchemaKey) -> String? { Key(key)?.example }
+
+    /// Those of all keys.
     static var names: [String] { keys.map(\.example) }
 
     /// Why a variable cannot be taken: one line each.

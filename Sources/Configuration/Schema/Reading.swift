@@ -76,8 +76,10 @@ final class Reading {
 
     /// The line of `path`, or of the nearest table or list around it that has one; counted from 1.
     func line(of path: SettingPath) -> Int? {
-        // A variable among the entries may stand for any number of them.
-        if case .entry(let number)? = path.parts.last, let line = path.parent.flatMap({ lines[$0]?[number - 1] }) {
+        // A variable among the entries may stand for any number of them, and one of the environment alone for all.
+        if case .entry(let number)? = path.parts.last, let line = path.parent.flatMap({ lines[$0]?[number - 1] }),
+            line > 0
+        {
             return line
         }
         // What a variable has set stands in no line.
@@ -121,8 +123,13 @@ final class Reading {
     /// - Returns: the value, and for messages the text of the variable, whose value is never shown; nil for one of the
     ///   file itself.
     func scalar(_ node: TOMLNode) -> (value: TOMLNode.Value, shown: String?) {
-        guard case .string(let text) = node.value, WrittenText.isVariable(text), let value = loneVariable(text) else {
-            return (node.value, nil)
+        let (text, value): (String, String)
+        switch node.value {
+        case .variable(let one, let written): (text, value) = (written, one)
+        case .string(let written):
+            guard WrittenText.isVariable(written), let whole = loneVariable(written) else { return (node.value, nil) }
+            (text, value) = (written, whole)
+        default: return (node.value, nil)
         }
         return ((try? TOMLScalar.value(of: Array(value.utf8)[...])) ?? node.value, quoted(text))
     }

@@ -132,6 +132,21 @@ import Testing
         #expect(filled.dailyLimit == 100_000 && !filled.hedge)
     }
 
+    @Test func `a variable alone in a list of integers has several, separated by commas`() throws {
+        let text = minimal + "[localdns]\ncertificate_ports = [443, \"${PORTS}\"]\n"
+        let loaded = try accepted(text, environment: ["PORTS": "8443, 9443"])
+        #expect(loaded.configuration.localDNS.certificatePorts == [443, 8_443, 9_443])
+        let all = errors(text, environment: ["PORTS": "8443,hunter2"])
+        #expect(all.count == 1 && all.first?.contains("certificate_ports[3]") == true)
+        #expect(all.first?.contains("\"${PORTS}\"") == true && all.first?.contains("hunter2") == false)
+    }
+
+    @Test func `of a bad item of a list that a variable alone sets no line is named, for it has none`() {
+        let environment = ["HTTPDNSD_LOCALDNS_CERTIFICATE_PORTS": "443,many"]
+        let all = errors(Self.claiming, environment: environment)
+        #expect(all.count == 1 && all.first?.hasPrefix("t.toml: localdns.certificate_ports[2]: ") == true, "\(all)")
+    }
+
     @Test(arguments: ["hunter2", "-4711"])
     func `what a variable holds in place of an integer is not shown`(value: String) {
         let all = errors(minimal + "daily_limit = \"${LIMIT}\"", environment: ["LIMIT": value])
