@@ -1,4 +1,5 @@
-# httpdnsd as a container: docs in Documentation/Recipes.md, settings in conf/container.toml.
+# httpdnsd as a container: docs in Documentation/Recipes.md, settings in conf/container.toml. For the platform of the machine,
+# or another that both bases have: --platform linux/arm64.
 
 # A point release, so that two builds have one base. A digest pins more: --build-arg DEBIAN=debian@sha256:...
 ARG DEBIAN=debian:12.12-slim
