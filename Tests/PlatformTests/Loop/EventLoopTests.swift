@@ -117,6 +117,20 @@ import Testing
             })
     }
 
+    @Test @Loop func `what was done at a turn's end is not done at later ones`() async {
+        let inbox = Inbox<Int>()
+        for number in 0..<3 {
+            let ended = Inbox<Bool>()
+            loop.atTurnEnd {
+                inbox.add(number)
+                ended.add(true)
+            }
+            _ = await ended.wait(for: 1)
+        }
+        await loop.sleep(until: loop.now)
+        #expect(inbox.elements == [0, 1, 2])
+    }
+
     /// Has two things noted until they are in this order; false if they never are.
     ///
     /// Tests share the loop: where others have left more jobs than one turn runs, ours run in a later one.

@@ -34,6 +34,14 @@ import Testing
         #expect(batch == items)
     }
 
+    @Test func `as many as were taken find room again`() {
+        var queue = makeQueue(60)
+        #expect(fill(&queue, 1, 100) == 60)
+        var batch: [Item] = []
+        queue.take(20, into: &batch)
+        #expect(fill(&queue, 1, 100) == 20)
+    }
+
     @Test func `a network that asks for little waits for one turn of the others`() {
         var queue = makeQueue(1_000)
         let first = fill(&queue, 1, 500)

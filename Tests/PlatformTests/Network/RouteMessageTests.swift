@@ -54,7 +54,7 @@ enum RouteBytes {
     @Test func `a datagram holds several messages, and those of other kinds are passed over`() {
         let bytes =
             RouteBytes.message(16, RouteBytes.link(2, flags: 0x1_0043))
-            + RouteBytes.message(28, [1, 2, 3, 4]) + RouteBytes.message(17, RouteBytes.link(3, flags: 0))
+            + RouteBytes.message(28, [1]) + RouteBytes.message(17, RouteBytes.link(3, flags: 0))
         #expect(
             read(bytes) == [
                 .link(.init(index: 2, name: "eth0", isLoopback: false, isUp: true, isPort: false)), .linkGone(index: 3),
@@ -257,11 +257,26 @@ enum RouteBytes {
         #expect(feed(&state, 25, route))
     }
 
+    @Test func `a route over several links, which has none of its own, counts as well`() {
+        var state = state()
+        #expect(feed(&state, 24, RouteBytes.route(interface: nil)))
+    }
+
     @Test func `routes that went with their link are new when they are back`() {
         var state = state()
         let route = RouteBytes.route(gateway: "192.0.2.1")
         #expect(feed(&state, 24, route))
         #expect(feed(&state, 16, RouteBytes.link(2, flags: 0)))
+        #expect(feed(&state, 24, route))
+    }
+
+    @Test func `routes and addresses of an interface that was removed are new when it is back`() {
+        var state = state()
+        let route = RouteBytes.route(gateway: "192.0.2.1")
+        #expect(feed(&state, 24, route))
+        _ = feed(&state, 17, RouteBytes.link(2, flags: 0))
+        _ = feed(&state, 16, RouteBytes.link(2, flags: 0x1_0001))
+        #expect(feed(&state, 20, RouteBytes.address("192.0.2.7")))
         #expect(feed(&state, 24, route))
     }
 

@@ -72,6 +72,20 @@ struct UnixListenerTests {
         #expect(mode(path) == nil)
     }
 
+    @Test func `a group that the process is no member of is an error that says so, and leaves no file`() async {
+        await #expect(processExitsWith: .success) {
+            guard getuid() == 0 else { return }
+            let directory = try TemporaryDirectory()
+            let path = directory.path + "/a.sock"
+            chmod(directory.path, 0o777)
+            try Privileges.drop(to: "nobody")
+            let error = #expect(throws: SystemError.self) { try UnixListener(path, group: "root") }
+            guard error?.code == EPERM, error?.advice?.contains("no member of the group") == true,
+                access(path, F_OK) != 0
+            else { exit(1) }
+        }
+    }
+
     @Test func `a path that is too long is an error`() {
         #expect(throws: SystemError.self) {
             try UnixListener("/tmp/" + String(repeating: "x", count: 120))
