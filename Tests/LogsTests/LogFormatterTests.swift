@@ -75,6 +75,10 @@ import Testing
         #expect(LogText.cut(longest + character) == longest + "…")
     }
 
+    @Test func `text of characters that JSON escapes with five more is cut at a sixth as many`() {
+        #expect(LogText.cut(String(repeating: "\u{1}", count: 342)) == String(repeating: "\u{1}", count: 340) + "…")
+    }
+
     @Test(arguments: [LogStyle.text, .json], ["x", "\u{1}", "\"", "\u{e0041}", "ü", "\u{10ffff}"])
     func `a line is bounded whatever is in it`(style: LogStyle, character: String) {
         let line = line(style, String(repeating: character, count: 100_000))

@@ -76,6 +76,27 @@ import Testing
         #expect(lines.last?.hasPrefix("{\"time\":") == true)
     }
 
+    @Test func `a flush of the output waits for what its thread still does`() throws {
+        var pipes: [Int32] = [0, 0]
+        try #require(pipe(&pipes) == 0)
+        let output = try LogOutput(.text, level: .info, journalStream: nil, to: pipes[1])
+        output.performOnThread { usleep(50_000) }
+        output.logger.info("shown")
+        output.flush(within: .patience)
+        var waiting: Int32 = 0
+        #expect(ioctl(pipes[0], UInt(FIONREAD), &waiting) == 0 && waiting > 0)
+        output.finish(within: .patience)
+        for end in pipes { close(end) }
+    }
+
+    @Test func `after its end a writer has no thread, and is released`() async throws {
+        var writer: LogWriter? = try Fixture(capacity: 1_000).writer
+        let isGone = { @Sendable [weak writer] in writer == nil }
+        writer?.finish(within: .patience)
+        writer = nil
+        await awaited { isGone() }
+    }
+
     private static func line(_ number: Int) -> [UInt8] {
         Array("\(number) \(String(repeating: "x", count: 990))\n".utf8)
     }
@@ -137,22 +158,23 @@ import Testing
         fixture.writer.finish(within: .patience)
     }
 
-    @Test func `a line that a full disk has torn does not reach into the next one`() async {
+    @Test(arguments: [(1, 3), (1_500, 2)])
+    func `a line that a full disk has torn does not reach into the next one`(room: Int, lost: Int) async {
         // The limit of a file's size is the whole process's.
-        await #expect(processExitsWith: .success) {
+        await #expect(processExitsWith: .success) { [room, lost] in
             let file = fileno(tmpfile())
             signal(SIGXFSZ, SIG_IGN)
-            var limit = rlimit(rlim_cur: 1_500, rlim_max: rlim_t.max)
+            var limit = rlimit(rlim_cur: rlim_t(room), rlim_max: rlim_t.max)
             try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
             var stream = LogStream(file)
             let lines = (0..<4).map(LogWriterTests.line)
-            #expect(stream.put(lines[0] + lines[1] + lines[2]) == 2)
+            #expect(stream.put(lines[0] + lines[1] + lines[2]) == lost)
             limit.rlim_cur = limit.rlim_max
             try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
             #expect(stream.put(lines[3]) == 0)
             var written = [UInt8](repeating: 0, count: 5_000)
             let count = pread(file, &written, written.count, 0)
-            #expect(Array(written[..<count]) == Array((lines[0] + lines[1])[..<1_500]) + [0x0a] + lines[3])
+            #expect(Array(written[..<count]) == Array((lines[0] + lines[1])[..<room]) + [0x0a] + lines[3])
         }
     }
 
