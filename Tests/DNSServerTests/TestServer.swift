@@ -27,11 +27,13 @@ struct TestServer: Sendable {
 
     static let loop = LoopRunner.shared.loop
 
-    /// The server's own limits, except that no answer of a test is late on a busy machine, and no connection slow.
+    /// The server's own limits, except that no answer of a test is late on a busy machine, and no connection slow: what a
+    /// test waits for is never done by a time-out.
     static let limits = {
         var limits = ServerLimits()
         (limits.answer, limits.drain) = (.patience, .patience)
-        (limits.handshake, limits.idle, limits.stall) = (.patience, .patience, .patience)
+        let never = Duration.patience * 2
+        (limits.handshake, limits.idle, limits.stall) = (never, never, never)
         return limits
     }()
 

@@ -137,6 +137,19 @@ import Testing
         }
     }
 
+    @Test func `a proxy's header that comes in pieces is waited for`() async throws {
+        try await EncryptedServer.run(allow: ["192.0.2.0/24"], proxies: ["127.0.0.1/32"]) { server in
+            let client = try TestTCPClient(server.address)
+            for byte in ProxyHeaderTests.header(client: [192, 0, 2, 1]) {
+                try client.send([byte])
+                await server.test.turn()
+            }
+            try client.send(TestTLSClient.hello)
+            // A ServerHello.
+            #expect(client.receiveSegment()?.dropFirst(5).first == 2)
+        }
+    }
+
     @Test func `a header of a proxy from elsewhere is no handshake`() async throws {
         try await EncryptedServer.run { server in
             let header = ProxyHeaderTests.header(client: [192, 0, 2, 1])
