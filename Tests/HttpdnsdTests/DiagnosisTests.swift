@@ -56,6 +56,16 @@ struct DiagnosisTests {
         #expect(diagnosis.outcomes.map { $0.findings?.map(\.key) } == [["check.late"], ["port.held"]])
     }
 
+    @Test func `a program is told of each check what it found, and whether it could be made`() throws {
+        let json = try Diagnosis(Patient().examination, [Self.good, Self.bad, Self.unknown]).json
+        let report = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
+        let checks = try #require(report?["checks"] as? [[String: Any]])
+        #expect(report?["well"] as? Bool == false)
+        #expect(checks.map { $0["check"] as? String } == ["good", "bad", "secrets"])
+        #expect(checks.map { $0["made"] as? Bool } == [true, true, false])
+        #expect(checks.map { ($0["findings"] as? [[String: Any]])?.count } == [0, 1, 0])
+    }
+
     @Test func `no subject is used twice`() {
         let subjects = Check.all.map(\.subject)
         #expect(Set(subjects).count == subjects.count)
