@@ -63,6 +63,18 @@ import Testing
         watch.cancel()
     }
 
+    @Test @Loop func `behind as many links as the kernel follows a file is noticed`() async throws {
+        try directory.write("1", to: "run/0")
+        for number in 1...40 { symlink("\(number - 1)", path("run/\(number)")) }
+        try #require(access(path("run/40"), F_OK) == 0)
+        let (watch, inbox) = try watch("run/40")
+        let file = try #require(fopen(path("run/0"), "a"))
+        fputs("more", file)
+        fclose(file)
+        #expect(await inbox.wait(for: 1).count >= 1)
+        watch.cancel()
+    }
+
     @Test(arguments: ["run/two", "../{}/run/two"])
     @Loop func `a file is noticed when a directory above it is a link that gets another target`(target: String)
         async throws

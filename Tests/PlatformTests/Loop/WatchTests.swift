@@ -91,6 +91,28 @@ private struct Pipe {
         #expect(inbox.elements.count == 1)
     }
 
+    @Test @Loop func `of an event fetched already only what is still wanted is delivered`() async throws {
+        var watches: [Watch] = []
+        let inbox = Inbox<Interest>()
+        let wanted = Inbox<Watch>()
+        var ends: [Int32] = []
+        defer { for end in ends { close(end) } }
+        for index in 0..<2 {
+            var pair: [Int32] = [-1, -1]
+            try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+            ends += pair
+            _ = Glibc.write(pair[1], "x", 1)
+            watches.append(
+                try loop.watch(pair[0], for: [.readable, .writable]) { interest in
+                    inbox.add(interest)
+                    wanted.elements[index].cancel()
+                    wanted.elements[1 - index].update(.writable)
+                })
+        }
+        for watch in watches { wanted.add(watch) }
+        #expect(await inbox.wait(for: 2) == [[.readable, .writable], .writable])
+    }
+
     @Test @Loop func `an event fetched for a closed descriptor does not reach the next owner of its number`()
         async throws
     {
