@@ -142,6 +142,23 @@ import Testing
         fixture.writer.finish(within: .patience)
     }
 
+    @Test func `a flush waits for the report of one line that was dropped`() throws {
+        let fixture = try Fixture(capacity: 10)
+        let (begun, released) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        fixture.writer.perform {
+            begun.signal()
+            released.wait()
+        }
+        begun.wait()
+        fixture.writer.write(Self.line(0))
+        fixture.writer.perform { usleep(50_000) }
+        released.signal()
+        #expect(fixture.writer.flush(within: .patience))
+        var waiting: Int32 = 0
+        #expect(ioctl(fixture.reading, UInt(FIONREAD), &waiting) == 0 && waiting > 0)
+        fixture.writer.finish(within: .patience)
+    }
+
     @Test func `what a full disk did not take is counted, and said once there is room`() throws {
         let fixture = try Fixture(capacity: 32 << 10)
         let full = open("/dev/full", O_WRONLY)
