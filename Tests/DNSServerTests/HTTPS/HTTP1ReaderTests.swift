@@ -34,6 +34,12 @@ import Testing
         "POST /dns-query HTTP/1.1\r\nhost:dns.example\r\nContent-Type: Application/DNS-Message ;a=b\r\n"
         + "content-length: \t 4 \r\n\r\nbody"
 
+    @Test func `the values of a field that comes twice are a list`() {
+        var request = HTTPServerRequest()
+        for value in ["text/html", "text/plain"] { request.take(.accept, value.utf8) }
+        #expect(request.fields[.accept] == "text/html, text/plain")
+    }
+
     @Test func `storage of a long body is returned, though a byte of the next request is there`() {
         var reader = HTTP1Reader()
         let body = String(repeating: "x", count: 65_535)

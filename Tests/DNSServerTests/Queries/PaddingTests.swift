@@ -28,6 +28,15 @@ import Testing
         #expect(message.answers == answers)
     }
 
+    @Test func `the other options of a response stay as they are`() throws {
+        let cookie = EDNSOption(code: .cookie, data: [1, 2, 3, 4, 5, 6, 7, 8])
+        var padded = try response(10, edns: EDNS(options: [cookie]))
+        Padding.pad(&padded)
+        let options = try #require(TestMessage(decoding: padded).edns).options
+        #expect(padded.count == 468 && options.map(\.code) == [10, 12])
+        #expect(options.first?.data == cookie.data)
+    }
+
     @Test func `a response without EDNS, one too long and what is none stay as they are`() throws {
         for bytes in [
             try response(10, edns: nil), try response(65_470, edns: EDNS()), [], [0, 1, 2],

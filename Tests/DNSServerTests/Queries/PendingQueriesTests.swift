@@ -76,6 +76,18 @@ import Testing
         }
     }
 
+    @Test @Loop func `what is answered does not count any more as begun a short time ago`() async throws {
+        let clock = ManualClock()
+        let fixture = try Fixture(clock: clock)
+        #expect(fixture.queries.recentCount(at: clock.now) == 0)
+        for index in 0..<3 { try fixture.add(.query("name\(index).example", id: UInt16(index))) }
+        #expect(fixture.queries.recentCount(at: clock.now) == 3)
+        await fixture.responder.asked(3)
+        fixture.responder.releaseForEver()
+        await fixture.queries.drain()
+        #expect(fixture.queries.recentCount(at: clock.now) == 0)
+    }
+
     @Test(arguments: ["192.0.2.1:4000", "[2001:db8::1]:4000", "127.0.0.1:1"])
     @Loop func `a client alone may have as many queries outstanding as allowed, and gets SERVFAIL beyond`(
         client: String
