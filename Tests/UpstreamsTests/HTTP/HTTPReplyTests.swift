@@ -31,6 +31,11 @@ import Testing
         #expect(reply.age == age && reply.retryAfter == (age == 0 ? nil : age))
     }
 
+    @Test func `the time to wait may be a date, and one that is over is none`() {
+        #expect(reply("Retry-After: Sun, 06 Nov 1994 08:49:37 GMT").retryAfter == nil)
+        #expect(reply("Retry-After: Fri, 31 Dec 9999 23:59:59 GMT").retryAfter == .max)
+    }
+
     @Test func `a year of more than four digits is no date`() {
         #expect(reply("Date: Sun Nov  6 08:49:37 1999991999").date == nil)
         #expect(reply("Retry-After: Sun Nov  6 08:49:37 1999991999").retryAfter == nil)

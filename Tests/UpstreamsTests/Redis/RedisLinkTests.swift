@@ -1,7 +1,8 @@
+import DNSWire
 import Platform
-import TestUpstreams
 import Scheduling
 import TestSupport
+import TestUpstreams
 import Testing
 
 @testable import Upstreams
@@ -84,6 +85,26 @@ struct RedisLinkTests {
         #expect(link.usable() === redis.last)
         #expect(redis.last?.address == SocketAddress("192.0.2.2:6379", defaultPort: 0))
         #expect(redis.events.isEmpty)
+    }
+
+    @Test @Loop func `who needs a connection waits for the look-up of the host, and leaves no timer`() async {
+        let link = redis.link("redis.example.com")
+        let deadline = redis.clock.now + .seconds(1)
+        let waiting = Task { @Loop in await link.reached(until: deadline) != nil }
+        await redis.clock.advance(by: .zero)
+        #expect(await waiting.value)
+        #expect(redis.last?.address == SocketAddress("192.0.2.1:6379", defaultPort: 0))
+        #expect(redis.clock.nextDue == nil)
+    }
+
+    @Test @Loop func `a host without an address is why there is no connection`() async {
+        redis.bootstrap.behaviour = .failure(.timeout)
+        let link = redis.link("redis.example.com")
+        let deadline = redis.clock.now + .seconds(1)
+        let waiting = Task { @Loop in await link.reached(until: deadline) == nil }
+        await redis.clock.advance(by: .seconds(1))
+        #expect(await waiting.value)
+        #expect(link.lastFailure == "no source has an address of its host")
     }
 
     @Test @Loop func `a server that is not the master any more is looked up again before its TTL ends`() async {

@@ -357,6 +357,35 @@ struct FleetCallsTests {
         #expect(server.events.count { if case .fleetCountMissing = $0 { true } else { false } } == 1)
     }
 
+    @Test @Loop func `a count that is missing for long is reported once, and so is its return`() async throws {
+        let server = try redis.server(daily: 1_000)
+        for _ in 0..<3 {
+            _ = server.send(10)
+            redis.reply(.nothing)
+            await redis.clock.advance(by: .seconds(60))
+        }
+        #expect(server.events.count { if case .fleetCountMissing = $0 { true } else { false } } == 1)
+        for _ in 0..<3 {
+            _ = server.send(10)
+            redis.serve()
+        }
+        #expect(server.events.count { if case .fleetCountBack = $0 { true } else { false } } == 1)
+        #expect(server.events.count == 2)
+    }
+
+    @Test @Loop func `after a claim that is counted the pause upon a refusal is the first one again`() async throws {
+        let server = try redis.server(daily: 1_000)
+        for _ in 0..<4 {
+            _ = server.send(50)
+            #expect(redis.waiting == 1)
+            redis.reply(.error("ERR unknown command"))
+            await redis.clock.advance(by: .seconds(1))
+            _ = server.send(1)
+            #expect(redis.waiting == 1)
+            redis.serve()
+        }
+    }
+
     @Test @Loop func `two servers that claim at once both have their calls counted`() throws {
         let servers = try (0..<2).map { _ in try redis.server(daily: 1_000) }
         for _ in 0..<100 {
