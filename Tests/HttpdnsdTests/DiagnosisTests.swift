@@ -56,7 +56,7 @@ struct DiagnosisTests {
         #expect(diagnosis.outcomes.map { $0.findings?.map(\.key) } == [["check.late"], ["port.held"]])
     }
 
-    @Test func `a program is told of each check what it found, and whether it could be made`() throws {
+    @Test func `in JSON each check has what it found, and whether it could be made`() throws {
         let json = try Diagnosis(Patient().examination, [Self.good, Self.bad, Self.unknown]).json
         let report = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
         let checks = try #require(report?["checks"] as? [[String: Any]])

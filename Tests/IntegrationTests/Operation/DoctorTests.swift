@@ -259,6 +259,10 @@ extension Integration {
             let machine = try Machine(names: "names = [\"example.com\"]\ndaily_limit = 1")
             for name in ["www.example.com", "four.example.com"] { try machine.ask(name) }
             try machine.finds(["provider.exhausted"])
+            // None of them is doctor's.
+            let calls = machine.vendor.requests.count
+            _ = try machine.doctor()
+            #expect(machine.vendor.requests.count == calls)
         }
 
         @Test func `programs that ask systemd-resolved, which asks other servers, are found`() throws {

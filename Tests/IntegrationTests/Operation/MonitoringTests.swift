@@ -127,6 +127,11 @@ extension Integration {
             #expect(try curl("/healthz", "--head").status == "200")
         }
 
+        @Test func `switched off it is ready while LocalDNS can be asked`() throws {
+            #expect(try stage.run("switch", "off").status == 0)
+            #expect(try curl("/readyz") == ("200", "ready\n"))
+        }
+
         @Test func `the page is for this machine's names and those listed, and for no name of the Internet`() throws {
             let port = try FreePort.next()
             let other = try ControlStage(
