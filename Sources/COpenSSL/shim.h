@@ -67,12 +67,12 @@ static inline int copenssl_hmac(EVP_MAC_CTX *context, const unsigned char *bytes
         && EVP_MAC_final(context, code, &length, 64) == 1 && length == 64;
 }
 
-// MARK: The client side of TLS, with any server
+// MARK: Both sides of TLS
 
-// Leaves a server no choice of an exchange of keys that costs the client much: Diffie-Hellman with numbers that the server
-// chooses takes up to seconds of CPU, with the large groups of RFC 7919 a quarter of one. Of the ciphers that the
-// machine's configuration allows the others remain, and of the groups those over curves that the library has. Returns 1, or
-// 0 without memory.
+// Leaves the other side no choice of an exchange of keys that costs this one much: Diffie-Hellman with numbers that a server
+// chooses takes up to seconds of CPU, with the large groups of RFC 7919 a quarter of one, and a server 94 ms for each
+// ClientHello. Of the ciphers that the machine's configuration allows the others remain, and of the groups those over curves
+// that the library has. Returns 1, or 0 without memory.
 static inline int copenssl_limit_cost(SSL_CTX *context) {
     static const char *const groups[] = {"X25519MLKEM768", "X25519", "P-256", "P-384", "P-521"};
     char names[8192];
@@ -107,6 +107,8 @@ static inline int copenssl_limit_cost(SSL_CTX *context) {
     names[length] = 0;
     return SSL_CTX_set_cipher_list(context, names) == 1;
 }
+
+// MARK: The client side of TLS, with any server
 
 // Ends a handshake in which the server asks for another 16 times in a row. The library skips such messages and reads on, and
 // does not return as long as there are more: nothing else on its thread would run. They are counted by thread, since
@@ -206,10 +208,10 @@ static inline int copenssl_choose_protocol(
 }
 
 // Has all connections of a context served: TLS 1.2 and later, tickets with keys of this context alone and no sessions in
-// memory, no early data, buffers only while they hold something. Returns 1, or 0 when the library cannot do so.
+// memory, no early data, no dear exchange of keys, buffers only while they hold something. Returns 1, or 0 when the library cannot do so.
 static inline int copenssl_serve(SSL_CTX *context) {
     static const unsigned char name[] = "httpdnsd";
-    if (copenssl_set_versions(context) != 1) return 0;
+    if (copenssl_set_versions(context) != 1 || copenssl_limit_cost(context) != 1) return 0;
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(
         context,

@@ -1,8 +1,8 @@
 """Holds handshakes of TLS half done: each is begun, and never goes on. One that the server ends is begun again.
 
-half.py PORT COUNT [hello | half | long]: writes `held` once all of them are as far as they go. `hello`, the default: they
+half.py PORT COUNT [hello | half | long] [CURVE]: writes `held` once all of them are as far as they go. `hello`, the default: they
 have the server's half; `half`: they have sent a part of their ClientHello; `long`: the same, of one that claims to have
-128 KiB.
+128 KiB. CURVE is the only one that they offer for the exchange of keys.
 """
 
 import selectors
@@ -13,12 +13,15 @@ import time
 
 PORT, COUNT = int(sys.argv[1]), int(sys.argv[2])
 KIND = sys.argv[3] if len(sys.argv) > 3 else "hello"
+CURVE = sys.argv[4] if len(sys.argv) > 4 else None
 
 
 def client_hello() -> bytes:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
+    if CURVE:
+        context.set_ecdh_curve(CURVE)
     outgoing = ssl.MemoryBIO()
     try:
         context.wrap_bio(ssl.MemoryBIO(), outgoing).do_handshake()

@@ -6,7 +6,7 @@ import Scheduling
 /// wait take turns by client network.
 @Loop
 final class HandshakeQueue {
-    /// Steps in one turn of the loop. The dearest one, with an RSA key of 2,048 bits, takes 1 ms.
+    /// Steps in one turn of the loop. The dearest one, with a client's key on P-384, takes 1.5 ms.
     nonisolated static let perTurn = 2
 
     private struct Waiting: Sendable {

@@ -93,6 +93,25 @@ import Testing
         }
     }
 
+    @Test(arguments: ["ffdhe2048", "ffdhe3072", "ffdhe4096", "ffdhe6144", "ffdhe8192"])
+    func `a client that has no exchange of keys but a dear one is refused`(group: String) async throws {
+        try await EncryptedServer.run { server in
+            #expect(throws: TestFailure.self) { try TestTLSClient(server.address, .init(groups: group)) }
+            // Before others it is passed over.
+            let client = try TestTLSClient(server.address, .init(groups: "\(group):P-256"))
+            #expect(try client.ask(.query("one.example")).rcode == 0)
+        }
+    }
+
+    @Test(arguments: ["X25519", "P-256", "P-384", "P-521"], [0, 0x303])
+    func `a client may have any of the curves that are in use`(group: String, version: Int32) async throws {
+        try await EncryptedServer.run { server in
+            // In TLS 1.2 also that of the certificate must be among them.
+            let client = try TestTLSClient(server.address, .init(version: version, groups: "\(group):P-256"))
+            #expect(try client.ask(.query("one.example")).rcode == 0)
+        }
+    }
+
     @Test func `a proxy that ends its connection within its header is closed`() async throws {
         try await EncryptedServer.run(proxies: ["127.0.0.1/32"]) { server in
             let client = try TestTCPClient(server.address)

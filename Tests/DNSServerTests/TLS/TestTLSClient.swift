@@ -17,6 +17,8 @@ final class TestTLSClient {
         var prefix: [UInt8] = []
         /// The highest version: 0x303 for TLS 1.2.
         var version: Int32 = 0
+        /// For the exchange of keys, with colons between; empty: those of the library.
+        var groups = ""
     }
 
     private let connection: OpaquePointer
@@ -56,6 +58,10 @@ final class TestTLSClient {
         }
         if offer.version != 0 {
             SSL_ctrl(connection, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(offer.version), nil)
+        }
+        if !offer.groups.isEmpty {
+            var groups = offer.groups.utf8CString.map { $0 }
+            SSL_ctrl(connection, SSL_CTRL_SET_GROUPS_LIST, 0, &groups)
         }
         guard SSL_connect(connection) == 1 else {
             throw TestFailure("no handshake: \(copenssl_last_reason().map { String(cString: $0) } ?? "closed")")
