@@ -1,7 +1,11 @@
 package import DNSWire
 
 /// The names by which this machine may be asked over plain HTTP: none that a site on the Internet can make point here, so that
-/// its page can read nothing through a user's browser (DNS rebinding). An address is none.
+/// its page can read nothing through a user's browser (DNS rebinding).
+///
+/// Every address passes, and not those of this machine alone: a browser sends one as `Host` only to the address itself, and
+/// what a page of that address may read is its own; and behind a published port of a container, NAT or a load balancer the
+/// address that clients ask is none of this machine's interfaces.
 package struct HTTPHosts: Sendable {
     private let names: Set<String>
 
