@@ -65,7 +65,7 @@ struct ResolverTests {
                 localAnswers: local, routes: policy,
                 lines: SourceLines(
                     mode: policy.mode, providers: set, localDNS: localDNS, forwarders: [],
-                    answerCheck: AnswerCheck(rule: rule, check: checks, timeOfDay: timeOfDay)),
+                    checks: checks, certificates: rule),
                 sources: sources, lastResort: lastResort, preresolve: preresolve, translation: translation)
             store = AnswerStore(
                 memory: memory, freshness: freshness, generation: generation, sources: sources,

@@ -132,7 +132,7 @@ extension Resolver {
             ]
         }
         lines.insert("decision=\(decision(on: Question(name: subject, type: .a)))", at: 0)
-        let forged = policy.lines.answerCheck?.evidence(of: subject) ?? []
+        let forged = policy.lines.checks?.journal.entries(of: subject) ?? []
         lines += forged.prefix(Self.hijacksShown).map(\.provenanceText)
         return lines
     }

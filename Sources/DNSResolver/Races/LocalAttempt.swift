@@ -54,7 +54,7 @@ struct LocalAttempt {
             lane.found.append(found)
         } else {
             lane.local = found
-            lane.localAddresses = AnswerCheck.distinctAddresses(of: found.answer)
+            lane.localAddresses = found.answer.distinctAddresses
             if case .records? = said, type.isAddress { said = .records(lane.localAddresses.count) }
         }
         flight.run(.replied(place, Race.Replies(part, said)))
@@ -75,23 +75,28 @@ struct LocalAttempt {
 
     /// Checks some of LocalDNS's addresses.
     static func check(_ addresses: RaceAnswer.Addresses, of part: Race.Part, for flight: Flight) {
-        guard let check = flight.policy.lines.answerCheck, let server = flight[part].local?.server else { return }
+        guard let checks = flight.policy.lines.checks, let server = flight[part].local?.server else { return }
         let (key, clock) = (flight.key, flight.clock)
         // One that is under way when the race ends is waited for: it may refute what was given unproved.
-        let (first, last) = (flight.ends - reserve, clock.now + AddressChecks.longest)
-        for (place, address) in flight[part].localAddresses.enumerated()
-        where place < AnswerCheck.addressLimit && addresses.contains(.at(place)) {
+        let (deadline, end) = (flight.ends - reserve, clock.now + AddressChecks.longest)
+        for (place, address) in flight[part].localAddresses.enumerated() where addresses.contains(.at(place)) {
             flight.checks.append(
-                SpawnedWork({
-                    let verdict = await check.verdict(on: address, to: key, from: server, until: first)
-                    guard verdict == .unchecked, clock.now < last else { return verdict }
-                    return await check.verdict(on: address, to: key, from: server, until: last)
-                }) { verdict in
+                checks.check(
+                    address, of: key.name, from: server, for: key.holder, until: deadline, orElse: end
+                ) { verdict in
                     key.note(.check, "\(address) \(verdict.traceText)")
                     flight.noteVerdict(verdict, on: address, part)
                     flight.run(.checked(part, place, Race.Verdict(verdict)))
                 })
         }
+    }
+}
+
+extension Answer {
+    /// Its addresses, each once.
+    fileprivate var distinctAddresses: [IPAddress] {
+        var seen: Set<IPAddress> = []
+        return addresses.filter { seen.insert($0).inserted }
     }
 }
 

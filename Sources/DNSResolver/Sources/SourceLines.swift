@@ -10,7 +10,8 @@ package final class SourceLines {
     private nonisolated let localDNS: any Upstream
     private nonisolated let forwarders: [any Upstream]
     /// Nil: answers of LocalDNS are not checked.
-    package nonisolated let answerCheck: AnswerCheck?
+    nonisolated let checks: AddressChecks?
+    private nonisolated let certificates: CertificateRule
     /// Nil: no answers are shared.
     nonisolated let shared: (any SharedAnswers)?
     /// Whether HTTPS and SVCB records of protected names come from authenticated providers or not at all.
@@ -18,18 +19,21 @@ package final class SourceLines {
 
     /// - Parameters:
     ///   - forwarders: one for each `[[forward]]` entry, in order.
-    ///   - answerCheck: checks LocalDNS's answers to protected names; nil: they are not checked.
+    ///   - checks: of LocalDNS's answers to protected names; nil: they are not checked.
+    ///   - certificates: how strict they are.
     ///   - shared: looked at before a provider is asked for a protected name; nil: nothing is shared.
     ///   - guardsServiceBindings: false passes HTTPS and SVCB on like any other type.
     package nonisolated init(
         mode: Mode, providers: ProviderSet, localDNS: any Upstream, forwarders: [any Upstream],
-        answerCheck: AnswerCheck? = nil, shared: (any SharedAnswers)? = nil, guardsServiceBindings: Bool = true
+        checks: AddressChecks? = nil, certificates: CertificateRule = CertificateRule(),
+        shared: (any SharedAnswers)? = nil, guardsServiceBindings: Bool = true
     ) {
         self.mode = mode
         self.providers = providers
         self.localDNS = localDNS
         self.forwarders = forwarders
-        self.answerCheck = answerCheck
+        self.checks = checks
+        self.certificates = certificates
         self.shared = shared
         self.guardsServiceBindings = guardsServiceBindings
     }
@@ -119,15 +123,14 @@ package final class SourceLines {
         let members = members(eligible)
         var sources: [RaceRules.Source] = []
         for (number, member) in members.enumerated() { sources.append(RaceRules.Source(number: number, member)) }
-        let rule = answerCheck?.rule
-        let isUnverified = rule?.unverified.contains { key.name.isWithin($0) } ?? false
+        let isUnverified = checks != nil && certificates.unverified.contains { key.name.isWithin($0) }
         var rules = RaceRules(
             raceMode(key.route, mayUseLocalDNS), sources,
             localDNS: mayUseLocalDNS ? RaceRules.Source(provider: nil, answersBoth: true) : nil,
-            check: RaceRules.CertificateCheck(rule?.setting), isListed: key.route == .protect(explicit: true),
-            isUnverified: isUnverified)
+            check: checks == nil ? .off : RaceRules.CertificateCheck(certificates.setting),
+            isListed: key.route == .protect(explicit: true), isUnverified: isUnverified)
         if isUnverified || key.type != nil { rules.checksAddresses = false }
-        rules.isClockWrong = answerCheck?.isClockDoubtful ?? false
+        rules.isClockWrong = checks?.isClockDoubtful ?? false
         rules.isInSearchDomain = isInSearchDomain
         rules.isGuarded = isGuarded
         return SourceLine(rules, members, localDNS, .localDNS, eligible: eligible)
@@ -231,14 +234,34 @@ extension RaceRules.Source {
     }
 }
 
+/// How strictly addresses that LocalDNS gives for protected names are checked: `[localdns] certificate_check` and
+/// `unverified`.
+package struct CertificateRule: Hashable, Sendable {
+    /// `[localdns] certificate_check`.
+    package enum Setting: Hashable, Sendable {
+        /// Strict for names in a list, lenient for the rest. The default.
+        case auto
+        case strict, lenient, off
+    }
+
+    package let setting: Setting
+    /// Suffixes whose servers have no TLS.
+    package let unverified: [Name]
+
+    package init(_ setting: Setting = .auto, unverified: [Name] = []) {
+        self.setting = setting
+        self.unverified = unverified
+    }
+}
+
 extension RaceRules.CertificateCheck {
-    fileprivate init(_ setting: CertificateRule.Setting?) {
+    fileprivate init(_ setting: CertificateRule.Setting) {
         self =
             switch setting {
             case .auto: .auto
             case .strict: .strict
             case .lenient: .lenient
-            case .off, nil: .off
+            case .off: .off
             }
     }
 }

@@ -1,16 +1,16 @@
 package import DNSWire
 package import Scheduling
 
-/// The certificate checks of all names: a queue (`CheckQueue`) in which equal checks share one handshake, and a cache of
-/// verdicts.
+/// The certificate checks of the addresses that LocalDNS gives for protected names (Documentation/Strategy.md, section 4):
+/// a queue in which equal checks share one handshake, and a cache of verdicts.
 ///
-/// A handshake that takes longer than its questions goes on while there is room, so that the verdict on a slow server is
-/// known when it is asked for again; one whose waiters have all been cancelled ends with them.
+/// A handshake that takes longer than its questions goes on, so that the verdict on a slow server is known when it is
+/// asked for again, and a silent one as such; one whose waiters have all been cancelled ends with them.
 @Loop
-package final class AddressChecks: AddressCheck {
+package final class AddressChecks {
     /// The most handshakes at once.
-    package nonisolated static let limit = CheckQueue.limit
-    /// How long a check may take, over all ports, whatever waits for it.
+    package nonisolated static let limit = 64
+    /// How long a handshake may take, over all ports.
     package nonisolated static let longest: Duration = .milliseconds(1_500)
 
     /// Tried in this order until one speaks TLS.
@@ -41,17 +41,25 @@ package final class AddressChecks: AddressCheck {
         self.clock = clock
     }
 
+    /// Called with verdicts that hold for minutes, and for how long.
+    package var onVerdict: (@Loop (Name, IPAddress, AddressVerdict, Duration) -> Void)?
+
+    /// Whether the clock cannot be right.
+    var isClockDoubtful: Bool { timeOfDay?.doubt != nil }
+
     /// How many handshakes are under way, and how many checks wait for their turn.
     var load: (underWay: Int, waiting: Int) { queue.load }
+
+    /// The verdict that holds on an address of a name; nil: none.
+    package func known(_ address: IPAddress, for name: Name) -> AddressVerdict? {
+        found.verdict(on: VerdictCache.Subject(name: name, address: address), at: clock.now)
+    }
 
     /// Drops all verdicts: on another network the same address may be another host.
     package func forgetAll() {
         found = VerdictCache()
         epoch += 1
     }
-
-    /// Called with verdicts that hold for minutes, and for how long.
-    package var onVerdict: (@Loop (Name, IPAddress, AddressVerdict, Duration) -> Void)?
 
     /// Restores a verdict that an earlier process reached on this network, where this one has none.
     ///
@@ -62,80 +70,78 @@ package final class AddressChecks: AddressCheck {
             verdict, on: VerdictCache.Subject(name: name, address: address), for: min(rest, lifetime), at: clock.now)
     }
 
-    package func known(_ address: IPAddress, for name: Name) -> AddressVerdict? {
-        found.verdict(on: VerdictCache.Subject(name: name, address: address), at: clock.now)
-    }
+    // MARK: Waiting
 
-    package func evidence(of name: Name) -> [HijackedAddress] { journal.entries(of: name) }
-
-    package func verdict(
-        on address: IPAddress, for name: Name, from server: String, holder: ClientNetwork, until deadline: Instant
-    ) async -> AddressVerdict {
-        if let verdict = known(address, for: name) { return verdict }
-        guard !found.isSilent(address, at: clock.now) else { return .noTLS }
+    /// Checks whether the server at `address` shows a certificate of the name.
+    ///
+    /// - Parameters:
+    ///   - server: the server of LocalDNS that gave the address.
+    ///   - holder: the client network whose fair share of the checks it counts against.
+    ///   - deadline: when, without a verdict, it is `.discredited`, or `.unchecked`.
+    ///   - end: until when, instead of `.unchecked`, a verdict is awaited if that is later.
+    ///   - done: called once with the verdict, never before this returns.
+    package func check(
+        _ address: IPAddress, of name: Name, from server: String, for holder: ClientNetwork, until deadline: Instant,
+        orElse end: Instant? = nil, done: @escaping @Loop (AddressVerdict) -> Void
+    ) -> any Cancellable {
         let subject = VerdictCache.Subject(name: name, address: address)
-        guard clock.now < deadline, !Task.isCancelled else { return unchecked(subject) }
-        if let check = checks[subject] ?? newCheck(subject, from: server, holder, until: deadline),
-            let verdict = await wait(for: check, until: deadline), verdict != .unchecked
-        {
-            return verdict
+        let end = max(deadline, end ?? deadline)
+        let waiter = CheckWaiter(done)
+        waiter.onCancel = { [self] in left(subject, isCancelled: true) }
+        let isSilent = found.hasAnswered(address, at: clock.now) == false
+        if let verdict = known(address, for: name) ?? (isSilent ? .noTLS : nil) {
+            waiter.timer = clock.schedule(at: clock.now) { waiter.resume(verdict) }
+            return waiter
         }
-        // There was no room for it: until the deadline another client's check may reach a verdict.
-        guard await clock.sleep(until: deadline) else { return .unchecked }
-        return known(address, for: name) ?? unchecked(subject)
-    }
-
-    private func unchecked(_ subject: VerdictCache.Subject) -> AddressVerdict {
-        found.isDiscredited(subject, at: clock.now) ? .discredited : .unchecked
-    }
-
-    /// - Returns: nil at `deadline` or when the task is cancelled.
-    private func wait(for check: PendingCheck, until deadline: Instant) async -> AddressVerdict? {
-        let waiter = PendingCheck.Waiter()
-        check.expect(waiter, until: deadline)
+        waiter.timer = clock.schedule(at: deadline) { [self] in expire(waiter, subject, until: end) }
+        guard clock.now < end else { return waiter }
+        if let check = checks[subject] {
+            check.add(waiter, until: end)
+        } else {
+            let check = PendingCheck(subject, from: server, holder: holder)
+            check.add(waiter, until: end)
+            enqueue(check)
+        }
         beginNext()
-        let verdict = await withTaskCancellationHandler {
-            await check.verdict(for: waiter, until: deadline, on: clock)
-        } onCancel: {
-            Loop.spawn { waiter.resume(nil) }
-        }
-        if verdict == nil { abandoned(check, isCancelled: Task.isCancelled) }
-        return verdict
+        return waiter
     }
 
-    /// Called when a waiter stops waiting. A check goes on until its place is wanted, perhaps by one that waits already;
-    /// it ends when all its waiters were cancelled.
-    private func abandoned(_ check: PendingCheck, isCancelled: Bool) {
-        guard !check.isWaitedFor, !check.isFinished else { return }
-        if check.task == nil || isCancelled {
-            check.task.take()?.cancel()
-            queue.remove(check)
-            finish(check, .unchecked)
+    /// At its deadline: another client's check may have reached a verdict.
+
+    private func expire(_ waiter: CheckWaiter, _ subject: VerdictCache.Subject, until end: Instant) {
+        let now = clock.now
+        let isDiscredited = found.isDiscredited(subject, at: now)
+        let verdict =
+            found.verdict(on: subject, at: now) ?? (isDiscredited ? .discredited : now < end ? nil : .unchecked)
+        guard let verdict else {
+            waiter.timer = clock.schedule(at: end) { [self] in expire(waiter, subject, until: end) }
+            return
         }
+        waiter.resume(verdict)
+        left(subject, isCancelled: false)
+    }
+
+    /// Called when a waiter waits no longer.
+    private func left(_ subject: VerdictCache.Subject, isCancelled: Bool) {
+        guard let check = checks[subject], !check.isWaitedFor, check.task == nil || isCancelled else { return }
+        check.task.take()?.cancel()
+        queue.remove(check)
+        finish(check, nil)
         beginNext()
     }
 
     // MARK: The queue
 
-    /// Nil when the queue is full and the client network that would have most of it is `holder`.
-    private func newCheck(
-        _ subject: VerdictCache.Subject, from server: String, _ holder: ClientNetwork, until deadline: Instant
-    ) -> PendingCheck? {
-        let check = PendingCheck(subject, from: server, holder: holder, until: deadline)
-        guard enqueue(check) else { return nil }
-        checks[subject] = check
-        return check
+    private func enqueue(_ check: PendingCheck) {
+        checks[check.subject] = check
+        if let removed = queue.append(check) { finish(removed, nil) }
     }
 
-    private func enqueue(_ check: PendingCheck) -> Bool {
-        let (isAdded, removed) = queue.append(check)
-        if let removed { finish(removed, .unchecked) }
-        return isAdded
-    }
-
-    private func finish(_ check: PendingCheck, _ verdict: AddressVerdict) {
+    /// - Parameter verdict: nil: none; what waits for one goes on waiting.
+    private func finish(_ check: PendingCheck, _ verdict: AddressVerdict?) {
         checks[check.subject] = nil
-        check.finish(verdict)
+        let waiters = check.takeWaiters()
+        if let verdict { for waiter in waiters { waiter.resume(verdict) } }
     }
 
     private func beginNext() {
@@ -144,99 +150,79 @@ package final class AddressChecks: AddressCheck {
             switch queue.next(at: clock.now, found) {
             case .begin(let next, let displaced):
                 next.task = Loop.spawn { [self] in await run(next) }
-                if let displaced { displace(displaced) }
+                guard let displaced else { continue }
+                displaced.task.take()?.cancel()
+                if displaced.isWaitedFor { enqueue(displaced) } else { finish(displaced, nil) }
             case .wait(let end):
+                guard let end else { return }
                 turnTimer?.cancel()
                 turnTimer = clock.schedule(at: end) { [self] in
                     turnTimer = nil
                     beginNext()
                 }
                 return
-            case .rest: return
             }
         }
-    }
-
-    /// Ends the handshake of a check, which waits again if something waits for it.
-    private func displace(_ check: PendingCheck) {
-        check.task.take()?.cancel()
-        if !check.isWaitedFor || !enqueue(check) { finish(check, .unchecked) }
     }
 
     // MARK: A check
 
     private func run(_ check: PendingCheck) async {
-        let began = epoch
-        let (verdict, conduct) = await look(at: check)
-        // It was displaced.
         guard !Task.isCancelled else { return }
+        let began = epoch
+        let (verdict, hasAnswered) = await look(at: check)
+        // It was displaced, or nothing waits for it.
+        guard !Task.isCancelled else { return }
+        let (subject, now) = (check.subject, clock.now)
         queue.remove(check)
-        if began == epoch {
-            found.record(conduct, of: check.subject.address, at: clock.now)
-            remember(verdict, of: check.subject)
+        if let verdict, began == epoch {
+            found.note(hasAnswered: hasAnswered, subject.address, at: now)
+            if let lifetime = verdict.lifetime, verdict != .forged || !isClockDoubtful {
+                found.record(verdict, on: subject, for: lifetime, at: now)
+                if verdict == .verified || verdict == .forged {
+                    onVerdict?(subject.name, subject.address, verdict, lifetime)
+                }
+            }
         }
         finish(check, verdict)
-        if found.isSilent(check.subject.address, at: clock.now) { dismiss(check.subject.address) }
+        if found.hasAnswered(subject.address, at: now) == false {
+            for other in queue.all where other.subject.address == subject.address {
+                queue.remove(other)
+                finish(other, .noTLS)
+            }
+        }
         beginNext()
     }
 
-    /// Ends the checks that wait for their turn at an address that was detected as silent.
-    private func dismiss(_ address: IPAddress) {
-        for check in queue.all where check.subject.address == address {
-            queue.remove(check)
-            finish(check, .noTLS)
-        }
-    }
-
     /// Tries the ports in turn; the first one with a certificate decides.
-    private func look(at check: PendingCheck) async -> (AddressVerdict, VerdictCache.Conduct) {
+    ///
+    /// - Returns: nil for what is not known: the verdict, and whether the address has answered, whatever the name.
+    private func look(at check: PendingCheck) async -> (AddressVerdict?, hasAnswered: Bool?) {
         let subject = check.subject
         let deadline = clock.now + Self.longest
         var verdict = AddressVerdict.noTLS
-        var conduct = VerdictCache.Conduct.silent
+        var hasAnswered: Bool? = false
         for (index, port) in ports.enumerated() {
             let share = (deadline - clock.now) / (ports.count - index)
             let outcome = await handshake.shakeHands(
                 with: subject.address, port: port, as: subject.name, until: clock.now + share)
             switch outcome {
-            case .verified: return (.verified, .answered)
+            case .verified: return (.verified, true)
             case .wrongCertificate(let evidence):
                 if !isClockDoubtful {
                     journal.record(subject.name, subject.address, from: check.server, port: port, evidence)
                 }
-                return (.forged, .answered)
-            case .noTLS: conduct = .answered
-            case .wrongTime: (verdict, conduct) = (.wrongTime, .answered)
-            case .unclear: (verdict, conduct) = (verdict == .wrongTime ? verdict : .unclear, .answered)
+                return (.forged, true)
+            case .noTLS: hasAnswered = true
+            case .wrongTime: (verdict, hasAnswered) = (.wrongTime, true)
+            case .unclear: (verdict, hasAnswered) = (verdict == .wrongTime ? verdict : .unclear, true)
             case .silent: break
-            case .mute: if conduct == .silent { conduct = .unknown }
-            case .unreachable: return (.unreachable, .unknown)
-            case .cancelled: return (.unchecked, .unknown)
+            // Perhaps for this name alone.
+            case .mute: if hasAnswered == false { hasAnswered = nil }
+            case .unreachable: return (.unreachable, nil)
+            case .cancelled: return (nil, nil)
             }
         }
-        return (verdict, conduct)
-    }
-
-    private var isClockDoubtful: Bool { timeOfDay?.doubt != nil }
-
-    private func remember(_ verdict: AddressVerdict, of subject: VerdictCache.Subject) {
-        guard let lifetime = verdict.lifetime, verdict != .forged || !isClockDoubtful else { return }
-        found.record(verdict, on: subject, for: lifetime, at: clock.now)
-        if verdict == .verified || verdict == .forged { onVerdict?(subject.name, subject.address, verdict, lifetime) }
-    }
-}
-
-extension AddressVerdict {
-    /// How long the verdict is cached; nil: not at all.
-    ///
-    /// A certificate that was right stays right for some time. A wrong one may be a mistake that is corrected; where
-    /// there was no TLS there may be some as soon as a server has started.
-    fileprivate var lifetime: Duration? {
-        switch self {
-        case .verified: .seconds(600)
-        case .forged: .seconds(300)
-        case .wrongTime, .noTLS, .unclear: .seconds(30)
-        case .unreachable, .unchecked, .discredited: nil
-        }
+        return (verdict, hasAnswered)
     }
 }

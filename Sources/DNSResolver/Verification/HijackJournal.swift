@@ -18,22 +18,16 @@ package final class HijackJournal {
     package nonisolated static let otherServers = "other"
     private nonisolated static let sightingLimit = 32
 
-    private struct Key: Hashable {
-        let name: Name
-        let address: IPAddress
-    }
-
     /// How many checks have failed since the start, including dropped entries.
     package private(set) var total = 0
     /// The same by the server of LocalDNS that gave the address; servers beyond the limit are under `otherServers`.
     package private(set) var totals: [String: Int] = [:]
-    private var held: [Key: HijackedAddress] = [:]
+    /// The entries, the one seen last first.
+    package private(set) var entries: [HijackedAddress] = []
     /// The forged addresses of the last `CaptivePortal.memory` seconds, the latest first, recorded or not.
     package private(set) var sightings: [HijackedAddress] = []
     /// The certificate that unrelated names have shown, by its fingerprint, and until when it counts as a portal's.
     private var portal: (certificate: String, until: Int64)?
-    /// The keys in the order in which the entries were last seen.
-    private var order: [Key] = []
     private let timeOfDay: @Sendable () -> Int64
     private let report: @Loop (ResolverEvent) -> Void
 
@@ -54,16 +48,10 @@ package final class HijackJournal {
 
     /// Restores the entries of an earlier process, as older than the present ones; given from the newest to the oldest.
     package func restore(_ earlier: [HijackedAddress]) {
-        for entry in earlier where order.count < Self.capacity {
-            let key = Key(name: entry.name, address: entry.address)
-            guard held[key] == nil else { continue }
-            held[key] = entry
-            order.insert(key, at: 0)
+        for entry in earlier where entries.count < Self.capacity && !entries.contains(where: entry.isSame(as:)) {
+            entries.append(entry)
         }
     }
-
-    /// The entries, the one seen last first.
-    package var entries: [HijackedAddress] { order.reversed().compactMap { held[$0] } }
 
     /// The entries of one name in lower case, the one seen last first.
     package func entries(of name: Name) -> [HijackedAddress] { entries.filter { $0.name == name } }
@@ -74,21 +62,19 @@ package final class HijackJournal {
         total += 1
         let isCounted = totals[server] != nil || totals.count < Self.serversLimit
         totals[isCounted ? server : Self.otherServers, default: 0] += 1
-        let key = Key(name: name, address: address)
         let now = timeOfDay()
-        let sighting = HijackedAddress(
+        var entry = HijackedAddress(
             name: name, address: address, server: server, port: port, evidence: evidence, first: now, last: now,
             count: 1)
-        if isOfPortal(sighting, at: now) { return }
-        let earlier = held[key]
-        let entry = HijackedAddress(
-            name: name, address: address, server: server, port: port, evidence: evidence, first: earlier?.first ?? now,
-            last: now, count: (earlier?.count ?? 0) + 1)
-        held[key] = entry
-        order.removeAll { $0 == key }
-        order.append(key)
-        if order.count > Self.ownersLimit { limitOwner(of: name) }
-        if order.count > Self.capacity { held[order.removeFirst()] = nil }
+        if isOfPortal(entry, at: now) { return }
+        if let place = entries.firstIndex(where: entry.isSame(as:)) {
+            let earlier = entries.remove(at: place)
+            (entry.first, entry.count) = (earlier.first, earlier.count + 1)
+        }
+        entries.insert(entry, at: 0)
+        let ofOwner = entries.indices.filter { entries[$0].name.owner == name.owner }
+        if ofOwner.count > Self.ownersLimit { entries.remove(at: ofOwner[Self.ownersLimit]) }
+        if entries.count > Self.capacity { entries.removeLast() }
         report(.addressForged(entry))
         onRecord?(entry)
     }
@@ -104,14 +90,11 @@ package final class HijackJournal {
         else { return false }
         if portal?.certificate != certificate || !isPortalSeen(now) { report(.connectionsIntercepted(sighting)) }
         portal = (certificate, now + CaptivePortal.memory)
-        for key in order {
-            guard let entry = held[key], entry.evidence.fingerprint == certificate,
-                entry.last > now - CaptivePortal.memory
-            else { continue }
-            held[key] = nil
-            onRemove?(entry)
+        let isOfPortal = { (entry: HijackedAddress) in
+            entry.evidence.fingerprint == certificate && entry.last > now - CaptivePortal.memory
         }
-        order.removeAll { held[$0] == nil }
+        for entry in entries where isOfPortal(entry) { onRemove?(entry) }
+        entries.removeAll(where: isOfPortal)
         return true
     }
 
@@ -119,14 +102,88 @@ package final class HijackJournal {
 
     /// What was seen says nothing of another network.
     package func networkChanged() { (sightings, portal) = ([], nil) }
+}
 
-    private func limitOwner(of name: Name) {
-        let owner = name.owner
-        guard order.count(where: { $0.name.owner == owner }) > Self.ownersLimit,
-            let oldest = order.firstIndex(where: { $0.name.owner == owner })
-        else { return }
-        held[order.remove(at: oldest)] = nil
+/// A name, an address that is not its own, and the evidence that was last seen there.
+package struct HijackedAddress: Hashable, Sendable {
+    package let name: Name
+    package let address: IPAddress
+    /// The server of LocalDNS that gave it last; empty when that is not known.
+    package let server: String
+    package let port: UInt16
+    package let evidence: CertificateEvidence
+    /// Seconds since 1970.
+    package fileprivate(set) var first: Int64
+    package let last: Int64
+    /// How many checks failed.
+    package fileprivate(set) var count: Int
+
+    package init(
+        name: Name, address: IPAddress, server: String = "", port: UInt16, evidence: CertificateEvidence, first: Int64,
+        last: Int64, count: Int
+    ) {
+        self.name = name
+        self.address = address
+        self.server = server
+        self.port = port
+        self.evidence = evidence
+        self.first = first
+        self.last = last
+        self.count = count
     }
+
+    /// Whether another entry is of the same name and address.
+    fileprivate func isSame(as other: HijackedAddress) -> Bool { name == other.name && address == other.address }
+}
+
+/// Detects what looks like a captive portal: LocalDNS gives one address for unrelated names, or addresses of unrelated
+/// names show one certificate, as where the network intercepts connections.
+///
+/// A hijacker that also blocks HTTPDNS looks the same. Shown in `status` while no provider can be reached; decides nothing.
+package enum CaptivePortal {
+    /// What unrelated names have in common.
+    package enum Sign: Hashable, Sendable {
+        /// LocalDNS gives this address for them.
+        case address(IPAddress)
+        /// Their addresses, which differ, show the certificate with this SHA-256 in hexadecimal.
+        case certificate(String)
+    }
+
+    /// Seconds after which a forged address is no longer evidence about the present network.
+    package static let memory: Int64 = 120
+
+    /// What unrelated names had in common lately.
+    ///
+    /// - Parameters:
+    ///   - entries: forged addresses, the one seen last first.
+    ///   - now: seconds since 1970.
+    /// - Returns: nil unless it was seen, within `memory`, of two names whose last two labels differ.
+    package static func sign(in entries: [HijackedAddress], now: Int64) -> Sign? {
+        var names: [IPAddress: Name] = [:]
+        var certificates: [String: HijackedAddress] = [:]
+        var shared: String?
+        for entry in entries where entry.last > now - memory && entry.last <= now {
+            if let other = names[entry.address], !areRelated(entry.name, other) { return .address(entry.address) }
+            names[entry.address] = names[entry.address] ?? entry.name
+            guard !entry.evidence.fingerprint.isEmpty else { continue }
+            let other = certificates[entry.evidence.fingerprint] ?? entry
+            if other.address != entry.address, !areRelated(entry.name, other.name) {
+                shared = shared ?? entry.evidence.fingerprint
+            }
+            certificates[entry.evidence.fingerprint] = other
+        }
+        return shared.map(Sign.certificate)
+    }
+
+    /// Whether unrelated names, two of these, have shown this certificate.
+    static func isShared(_ certificate: String, in sightings: [HijackedAddress]) -> Bool {
+        guard !certificate.isEmpty else { return false }
+        let names = sightings.filter { $0.evidence.fingerprint == certificate }.map(\.name)
+        return names.contains { !areRelated($0, names[0]) }
+    }
+
+    /// Whether their last two labels are the same: mostly one owner, or one site.
+    private static func areRelated(_ first: Name, _ second: Name) -> Bool { first.owner == second.owner }
 }
 
 extension Name {

@@ -1,6 +1,39 @@
 import DNSWire
 import Scheduling
 
+/// The result of a TLS handshake with an address: whether the address belongs to a name.
+package enum AddressVerdict: Hashable, Sendable {
+    /// Its certificate is valid for the name.
+    case verified
+    /// It shows a certificate that is not: the address is discarded.
+    case forged
+    /// Its certificate is valid for the name but for its time.
+    case wrongTime
+    /// It speaks no TLS: refused, silent, or mute.
+    case noTLS
+    /// Another failure, such as plain HTTP or a reset: neither verified nor forged.
+    case unclear
+    /// The address is unreachable from here: no verdict, and of no use to programs on this host either.
+    case unreachable
+    /// There was no time or no room for a check.
+    case unchecked
+    /// Unchecked, and for other names of the same owner it has lately shown wrong certificates and no right one.
+    case discredited
+
+    /// How long the verdict is cached; nil: not at all.
+    ///
+    /// A certificate that was right stays right for some time. A wrong one may be a mistake that is corrected; where
+    /// there was no TLS there may be some as soon as a server has started.
+    var lifetime: Duration? {
+        switch self {
+        case .verified: .seconds(600)
+        case .forged: .seconds(300)
+        case .wrongTime, .noTLS, .unclear: .seconds(30)
+        case .unreachable, .unchecked, .discredited: nil
+        }
+    }
+}
+
 /// What certificate checks have found, while it holds: verdicts on the addresses of names, and the behaviour of
 /// addresses for all names.
 struct VerdictCache {
@@ -11,15 +44,6 @@ struct VerdictCache {
 
         /// The address, and all names of one owner.
         var ofOwner: Subject { Subject(name: name.owner, address: address) }
-    }
-
-    /// What the handshakes of a check say of the address, whatever the name.
-    enum Conduct {
-        case answered
-        /// It took its whole time, and there was not even a TCP connection.
-        case silent
-        /// It was mute, perhaps for one name alone, or the check was cancelled.
-        case unknown
     }
 
     /// How long an address that has answered is preferred to new ones.
@@ -40,11 +64,8 @@ struct VerdictCache {
         shown.value(for: subject.ofOwner, at: now) == false
     }
 
-    /// Whether the address has answered a handshake in any way, and has not been silent since.
-    func hasAnswered(_ address: IPAddress, at now: Instant) -> Bool { answers.value(for: address, at: now) == true }
-
-    /// Whether the address was silent lately.
-    func isSilent(_ address: IPAddress, at now: Instant) -> Bool { answers.value(for: address, at: now) == false }
+    /// Whether the address has answered a handshake in any way; false: it was silent lately; nil: neither is known.
+    func hasAnswered(_ address: IPAddress, at now: Instant) -> Bool? { answers.value(for: address, at: now) }
 
     /// Records a verdict.
     ///
@@ -60,13 +81,17 @@ struct VerdictCache {
     }
 
     /// Records the behaviour of an address.
-    mutating func record(_ conduct: Conduct, of address: IPAddress, at now: Instant) {
-        switch conduct {
-        case .answered: answers.store(true, for: address, until: now + Self.answering, at: now)
-        // One lost packet does not make an address silent, but it no longer counts as one that has answered.
-        case .silent where hasAnswered(address, at: now): answers.remove(address)
-        case .silent: answers.store(false, for: address, until: now + Self.silence, at: now)
-        case .unknown: break
+    ///
+    /// - Parameter hasAnswered: nil: not known; false: it was silent, and did not even accept a TCP connection.
+    mutating func note(hasAnswered: Bool?, _ address: IPAddress, at now: Instant) {
+        guard let hasAnswered else { return }
+        if hasAnswered {
+            answers.store(true, for: address, until: now + Self.answering, at: now)
+        } else if self.hasAnswered(address, at: now) == true {
+            // One lost packet does not make an address silent, but it no longer counts as one that has answered.
+            answers.remove(address)
+        } else {
+            answers.store(false, for: address, until: now + Self.silence, at: now)
         }
     }
 }

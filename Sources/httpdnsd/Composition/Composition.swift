@@ -268,8 +268,7 @@ struct Composition {
         let set = ProviderSet(providers: asked, filter: filter, clock: loop, report: report)
         return SourceLines(
             mode: mode, providers: set, localDNS: localDNS, forwarders: forwarders,
-            answerCheck: AnswerCheck(
-                rule: CertificateRule(settings.localDNS), check: checks, timeOfDay: timeOfDay),
+            checks: checks, certificates: CertificateRule(settings.localDNS),
             // A provider that is asked alone shall answer itself.
             shared: onlyProvider == nil ? shared : nil,
             guardsServiceBindings: settings.answers.httpsRecords == .protect)

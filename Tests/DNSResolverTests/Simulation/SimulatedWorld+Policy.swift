@@ -36,8 +36,8 @@ extension SimulatedWorld {
                 providers: policy.providers.map { providers[$0] }, clock: clock, report: { chronicle.note($0) }),
             localDNS: server(.localDNS(policy.localDNS)),
             forwarders: policy.forwards.map { server(.forwarder($0.servers)) },
-            answerCheck: AnswerCheck(
-                rule: CertificateRule(policy.certificates, unverified: names(policy.unverified)), check: checks),
+            checks: checks,
+            certificates: CertificateRule(policy.certificates, unverified: names(policy.unverified)),
             guardsServiceBindings: policy.guardsServiceBindings)
         return ResolverPolicy(
             localAnswers: LocalAnswers(presets: presets(policy.presets, .preset), families: policy.families),

@@ -109,7 +109,7 @@ extension SimulationOracle.Case {
             guard case .localDNS = telling.giver else { return false }
             return telling.at > instant - .seconds(2) && telling.at < instant + Self.slowCheckTime
         }
-        return around * 3 > CheckQueue.limit
+        return around * 3 > AddressChecks.limit
     }
 
     /// Whether a provider denied the name in the same flight, which may be one of the local network.

@@ -24,19 +24,23 @@ struct AddressChecksTests {
             checks = AddressChecks(ports: ports, handshake: handshake, journal: journal, clock: clock)
         }
 
-        /// Requests a verdict without waiting; it is stored under `label`.
+        /// Requests a verdict, which is stored under `label`.
+        ///
+        /// - Parameters:
+        ///   - limit: after which it is `.discredited`, or `.unchecked`.
+        ///   - end: until when a verdict is awaited instead of `.unchecked`.
         @discardableResult
         func begin(
             _ address: String, _ name: String = "www.example.com", within limit: Duration = .milliseconds(400),
-            from client: String = "127.0.0.1", as label: String? = nil
-        ) -> Task<Void, Never> {
-            Loop.spawn { [self] in
-                guard let ip = IPAddress(address), let name = try? Name(name), let client = IPAddress(client) else {
-                    return
-                }
-                verdicts[label ?? address] = await checks.verdict(
-                    on: ip, for: name, from: "", holder: ClientNetwork(client), until: clock.now + limit)
+            orElse end: Duration? = nil, from client: String = "127.0.0.1", as label: String? = nil
+        ) -> (any Cancellable)? {
+            guard let ip = IPAddress(address), let name = try? Name(name), let client = IPAddress(client) else {
+                return nil
             }
+            return checks.check(
+                ip, of: name, from: "", for: ClientNetwork(client), until: clock.now + limit,
+                orElse: end.map { clock.now + $0 }
+            ) { [self] in verdicts[label ?? address] = $0 }
         }
 
         func advance(_ milliseconds: Int = 0) async { await clock.advance(by: .milliseconds(milliseconds)) }
@@ -55,20 +59,42 @@ struct AddressChecksTests {
         #expect(bench.handshake.attempts == [.init(address: "192.0.2.1", port: 443, name: "www.example.com")])
     }
 
-    @Test @Loop func `a caller waits no longer than the deadline, and a slow server is known when asked for again`()
-        async
-    {
+    @Test @Loop func `a verdict is awaited until the deadline, or until the end if that is later`() async {
         let bench = Bench()
         bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(900))
-        bench.begin("192.0.2.1")
+        bench.begin("192.0.2.1", as: "short")
+        bench.begin("192.0.2.1", orElse: .milliseconds(899), as: "shorter")
+        bench.begin("192.0.2.1", orElse: .milliseconds(900), as: "long")
         await bench.advance(399)
         #expect(bench.verdicts.isEmpty)
         await bench.advance(1)
-        #expect(bench.verdicts == ["192.0.2.1": .unchecked])
+        #expect(bench.verdicts == ["short": .unchecked])
         await bench.advance(500)
+        #expect(bench.verdicts == ["short": .unchecked, "shorter": .unchecked, "long": .verified])
+        #expect(bench.handshake.attempts.count == 1)
+    }
+
+    @Test @Loop func `a slow server is known when it is asked for again`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(900))
+        bench.begin("192.0.2.1")
+        await bench.advance(900)
+        #expect(bench.verdicts == ["192.0.2.1": .unchecked])
         bench.begin("192.0.2.1", as: "again")
         await bench.advance()
         #expect(bench.verdicts["again"] == .verified)
+        #expect(bench.handshake.attempts.count == 1)
+    }
+
+    @Test @Loop func `a verdict that is known is reported, but not before the request returns`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .honest
+        bench.begin("192.0.2.1")
+        await bench.advance()
+        bench.begin("192.0.2.1", as: "known")
+        #expect(bench.verdicts["known"] == nil)
+        await bench.advance()
+        #expect(bench.verdicts["known"] == .verified)
         #expect(bench.handshake.attempts.count == 1)
     }
 
@@ -124,17 +150,17 @@ struct AddressChecksTests {
         bench.handshake.servers["192.0.2.1"] = .silent
         let tasks = [bench.begin("192.0.2.1", as: "a"), bench.begin("192.0.2.1", as: "b")]
         await bench.advance(10)
-        tasks[0].cancel()
+        tasks[0]?.cancel()
         await bench.advance()
         #expect(bench.handshake.cancelled == 0)
-        tasks[1].cancel()
+        tasks[1]?.cancel()
         await bench.advance()
         #expect(bench.handshake.cancelled == 1)
         #expect(bench.checks.load.underWay == 0)
         #expect(bench.checks.known(.v4(0xc000_0201), for: (try? Name("www.example.com")) ?? .root) == nil)
     }
 
-    @Test @Loop func `no more than 16 are under way, and those without a turn are unchecked in time`() async {
+    @Test @Loop func `no more than 64 are under way, and those without a turn are unchecked in time`() async {
         let bench = Bench()
         for number in 1...(AddressChecks.limit + 4) {
             bench.handshake.servers["192.0.2.\(number)"] = .silent
@@ -149,19 +175,30 @@ struct AddressChecksTests {
         #expect(bench.checks.load.waiting == 0)
     }
 
-    @Test @Loop func `what nothing waits for is displaced by what something waits for`() async {
+    @Test(arguments: [false, true]) @Loop
+    func `a check that nothing waits for ends at once if it was cancelled, else with its turn`(isCancelled: Bool) async
+    {
         let bench = Bench()
-        for number in 1...AddressChecks.limit {
+        let requests = (1...AddressChecks.limit).map { number in
             bench.handshake.servers["192.0.2.\(number)"] = .silent
-            bench.begin("192.0.2.\(number)")
+            return bench.begin("192.0.2.\(number)", within: isCancelled ? .seconds(9) : .milliseconds(100))
         }
-        await bench.advance(400)
-        #expect(bench.handshake.underWay == AddressChecks.limit)
         bench.handshake.servers["198.51.100.1"] = .honest
         bench.begin("198.51.100.1")
+        await bench.advance(100)
+        if isCancelled { requests[0]?.cancel() }
         await bench.advance()
+        #expect(bench.verdicts["198.51.100.1"] == (isCancelled ? .verified : nil))
+        await bench.advance(150)
         #expect(bench.verdicts["198.51.100.1"] == .verified)
-        #expect(bench.handshake.cancelled == 1)
+        #expect(bench.handshake.cancelled == 1 && bench.checks.load.waiting == 0)
+    }
+
+    @Test @Loop func `a check that is cancelled before it has begun makes no handshake`() async {
+        let bench = Bench()
+        bench.begin("192.0.2.1")?.cancel()
+        await bench.advance()
+        #expect(bench.handshake.attempts.isEmpty && bench.verdicts.isEmpty && bench.checks.load == (0, 0))
     }
 
     @Test @Loop func `a client network with many checks has its turn no more often than others`() async {

@@ -89,7 +89,7 @@ struct WrongAddressTests {
             mode: .httpdnsFirst,
             providers: ProviderSet(providers: [provider], clock: machine.clock, report: { _ in }),
             localDNS: machine.localDNS, forwarders: [],
-            answerCheck: AnswerCheck(rule: CertificateRule(.auto), check: machine.checks))
+            checks: machine.checks)
         let lookup = Lookup()
         lookup.begin(lines, providers: 1, [.txt], route: .protect(explicit: true), clock: machine.clock)
         await machine.clock.advance(by: .seconds(3))
