@@ -1,23 +1,18 @@
-import CCurl
+import COpenSSL
 package import DNSResolver
 package import DNSWire
 import Glibc
+import HTTPDNS
 package import Platform
 package import Scheduling
 
 /// TLS handshakes with any server, to check whether its certificate is valid for a name. Nothing is sent after the
-/// handshake.
-///
-/// Each handshake has its own connection, which is closed at its end. Names come from clients and addresses from
-/// LocalDNS, so libcurl neither looks up a name nor rewrites its spelling.
+/// handshake. Each has its own connection, which is closed at its end.
 @Loop
-@safe package final class CertificateCheck: Handshake {
+package final class CertificateCheck: Handshake {
     private let authorities: String
     private let paths: NetworkPaths
     private let loop: EventLoop
-    /// libcurl's state, made for the first handshake and reused: the trust anchors are read once.
-    private var engine: Engine?
-    private var attempts: [UnsafeMutableRawPointer: CertificateHandshake] = unsafe [:]
 
     /// - Parameters:
     ///   - caFile: a PEM file of trust anchors; the system's file except in tests.
@@ -31,193 +26,162 @@ package import Scheduling
     }
 
     /// The number of open connections; each is closed with its handshake. For tests.
-    package var openConnections: Int { engine?.sockets.openConnections ?? 0 }
+    package fileprivate(set) var openConnections = 0
 
     package func shakeHands(
         with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant
     ) async -> HandshakeOutcome {
-        guard let host = name.urlHost else { return .unclear("no certificate can be for this name") }
+        guard let host = name.certificateHost else { return .unclear("no certificate can be for this name") }
         guard paths.unreachableReason(for: address) == nil else { return .unreachable }
-        let started = Started()
+        let handshake: CertificateHandshake
+        do throws(UpstreamFailure) {
+            let tls = try TLSChannel(
+                TLSAuthorities.read(authorities, at: loop.now), host: host, session: nil, ignoresTime: true)
+            handshake = CertificateHandshake(SocketAddress(address, port: port), tls, for: self)
+        } catch {
+            return .unclear("\(error)")
+        }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 guard !Task.isCancelled else { return continuation.resume(returning: .cancelled) }
-                do throws(CurlError) {
-                    let attempt = try begin(SocketAddress(address, port: port), host, continuation)
-                    started.attempt = attempt
-                    attempt.timer = loop.schedule(at: deadline) { [weak self] in
-                        self?.end(attempt, attempt.outcomeInTime)
-                    }
-                } catch {
-                    continuation.resume(returning: .cancelled)
-                }
+                handshake.begin(until: deadline, on: loop, continuation)
             }
         } onCancel: {
-            // May run inside one of libcurl's callbacks: only enqueue.
-            Loop.spawn { started.attempt.map { self.end($0, .cancelled) } }
+            Loop.spawn { handshake.end(.cancelled) }
         }
     }
 
-    /// Makes the attempt, created after the cancellation handler is installed, reachable from that handler.
-    @Loop
-    private final class Started {
-        var attempt: CertificateHandshake?
-
-        nonisolated init() {}
-    }
-
-    /// libcurl's multi handle with its sockets, shared by all handshakes: the connections and the trust anchors.
-    @Loop
-    private final class Engine {
-        let multi: CurlMulti
-        let sockets: HTTPSockets
-
-        init(_ sockets: HTTPSockets) throws(CurlError) {
-            self.sockets = sockets
-            // Leaves room for connections that are being closed.
-            multi = try CurlMulti(sockets, connections: 2 * AddressChecks.limit)
+    /// How a handshake ended whose connection could not be made.
+    ///
+    /// EHOSTUNREACH alone does not say that there is no route to the address: a router also sends ICMP "administratively
+    /// prohibited" for a server's closed port, and then the kernel has a route.
+    ///
+    /// - Parameter error: the system's error code.
+    fileprivate func outcome(ofConnecting error: Int32, to address: IPAddress) -> HandshakeOutcome {
+        switch error {
+        // Nothing is left of it in this process: that says nothing about the server.
+        case _ where HTTPSocket.shortage(error) != nil: .cancelled
+        case ENETUNREACH, ENETDOWN, EADDRNOTAVAIL: .unreachable
+        case EHOSTUNREACH, EACCES, EINVAL: paths.hasRoute(to: address) ? .noTLS : .unreachable
+        default: .noTLS
         }
-    }
-
-    private func begin(
-        _ address: SocketAddress, _ host: String, _ continuation: CheckedContinuation<HandshakeOutcome, Never>
-    ) throws(CurlError) -> CertificateHandshake {
-        let engine = if let engine { engine } else { try makeEngine() }
-        let attempt = try CertificateHandshake(
-            address, host, authorities: authorities, sockets: engine.sockets, continuation)
-        unsafe try engine.multi.add(attempt.easy.pointer)
-        unsafe attempts[attempt.easy.pointer] = attempt
-        return attempt
-    }
-
-    private func makeEngine() throws(CurlError) -> Engine {
-        let engine = try Engine(HTTPSockets(loop: loop))
-        engine.sockets.onReady = { [weak self] descriptor, ready in self?.serve(descriptor, ready) }
-        self.engine = engine
-        return engine
-    }
-
-    private func serve(_ descriptor: Int32?, _ ready: Interest) {
-        guard let engine else { return }
-        let events =
-            (ready.contains(.readable) ? CURL_CSELECT_IN : 0) | (ready.contains(.writable) ? CURL_CSELECT_OUT : 0)
-        engine.multi.act(on: descriptor, events)
-        while let (easy, result) = unsafe engine.multi.nextEnded() {
-            if let attempt = unsafe attempts[easy] { end(attempt, outcome(result, of: attempt, engine.sockets)) }
-        }
-    }
-
-    private func outcome(_ code: CURLcode, of attempt: CertificateHandshake, _ sockets: HTTPSockets) -> HandshakeOutcome
-    {
-        switch code {
-        case CURLE_OK: attempt.seen.isOutOfDate ? .wrongTime("the certificate is out of date") : .verified
-        case CURLE_PEER_FAILED_VERIFICATION:
-            refusal(attempt.easy.long(CURLINFO_SSL_VERIFYRESULT), of: attempt.seen)
-        // No descriptor is left in this process: that says nothing about the server.
-        case CURLE_COULDNT_CONNECT where sockets.shortage != nil: .cancelled
-        case CURLE_COULDNT_CONNECT: isUnreachable(attempt) ? .unreachable : .noTLS
-        case CURLE_OPERATION_TIMEDOUT: attempt.outcomeInTime
-        default: .unclear(CurlError(code).description)
-        }
-    }
-
-    /// Maps OpenSSL's verification result to an outcome.
-    private func refusal(_ verification: Int?, of seen: SeenCertificate) -> HandshakeOutcome {
-        // An alert of the server's about certificates ends in this result, too.
-        guard seen.isPresented else { return .unclear("the server presented no certificate") }
-        let reason = UpstreamFailure.certificateText(verification)
-        return SeenCertificate.isOutOfDate(verification) ? .wrongTime(reason) : .wrongCertificate(seen.evidence(reason))
-    }
-
-    /// Whether there is no route to the address. EHOSTUNREACH alone does not decide it: a router also sends ICMP
-    /// "administratively prohibited" for a server's closed port, and then the kernel has a route.
-    private func isUnreachable(_ attempt: CertificateHandshake) -> Bool {
-        switch attempt.easy.long(CURLINFO_OS_ERRNO).map(Int32.init(truncatingIfNeeded:)) {
-        case ENETUNREACH, ENETDOWN, EADDRNOTAVAIL: true
-        case EHOSTUNREACH, EACCES, EINVAL: !paths.hasRoute(to: attempt.address)
-        default: false
-        }
-    }
-
-    private func end(_ attempt: CertificateHandshake, _ outcome: HandshakeOutcome) {
-        guard unsafe attempts.removeValue(forKey: attempt.easy.pointer) != nil else { return }
-        unsafe engine?.multi.remove(attempt.easy.pointer)
-        attempt.end(outcome)
-    }
-
-    isolated deinit {
-        unsafe attempts.values.forEach { end($0, .cancelled) }
     }
 }
 
 /// One handshake in progress.
 @Loop
 private final class CertificateHandshake {
-    let easy: CurlEasy
-    let address: IPAddress
-    let seen: SeenCertificate
-    var timer: LoopTimer?
-    private let connectTo: CurlList
+    /// Bytes per read of the socket.
+    private static let readSize = 4_096
+
+    private let address: SocketAddress
+    private let tls: TLSChannel
+    private let check: CertificateCheck
+    /// Nil before it begins, and once it has ended.
+    private var descriptor: Descriptor?
+    private var watch: Watch?
+    private var timer: LoopTimer?
     private var continuation: CheckedContinuation<HandshakeOutcome, Never>?
+    private var isConnected = false
+    /// Bytes of the server's.
+    private var received = 0
 
-    /// - Parameter sockets: must outlive the attempt.
-    init(
-        _ address: SocketAddress, _ host: String, authorities: String, sockets: HTTPSockets,
-        _ continuation: CheckedContinuation<HandshakeOutcome, Never>
-    ) throws(CurlError) {
-        easy = try CurlEasy()
-        self.address = address.ip
-        seen = SeenCertificate(for: host)
-        connectTo = try CurlList(["::\(address)"])
+    init(_ address: SocketAddress, _ tls: TLSChannel, for check: CertificateCheck) {
+        self.address = address
+        self.tls = tls
+        self.check = check
+    }
+
+    /// Starts to connect.
+    func begin(
+        until deadline: Instant, on loop: EventLoop, _ continuation: CheckedContinuation<HandshakeOutcome, Never>
+    ) {
         self.continuation = continuation
-        try setDestination("https://\(host)/")
-        try setTLS(authorities)
-        try setCallbacks(sockets)
+        check.openConnections += 1
+        let number = address.openSocket(.tcp)
+        guard number >= 0 else { return failed(errno) }
+        descriptor = Descriptor(owning: number)
+        guard unsafe address.withSockaddr({ unsafe connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
+            return failed(errno)
+        }
+        do {
+            watch = try loop.watch(number, for: .writable) { [self] in serve($0) }
+        } catch {
+            return end(.cancelled)
+        }
+        timer = loop.schedule(at: deadline) { [self] in end(isConnected ? .mute : .silent) }
     }
 
-    /// Restricts the request to this URL over https, without a proxy, and the connection to the handshake.
-    private func setDestination(_ url: String) throws(CurlError) {
-        try easy.set(CURLOPT_URL, text: url)
-        unsafe try easy.set(CURLOPT_CONNECT_TO, list: connectTo.pointer)
-        try easy.set(CURLOPT_CONNECT_ONLY, 1)
-        try easy.set(CURLOPT_PROXY, text: "")
-        try easy.set(CURLOPT_NOPROXY, text: "")
-        try easy.set(CURLOPT_PROTOCOLS_STR, text: "https")
-        try easy.set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
-        try easy.set(CURLOPT_NOSIGNAL, 1)
-        try easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        try easy.set(CURLOPT_FRESH_CONNECT, 1)
-        try easy.set(CURLOPT_FORBID_REUSE, 1)
+    /// - Parameter error: why there is no connection, as the system's error code.
+    private func failed(_ error: Int32) { end(check.outcome(ofConnecting: error, to: address.ip)) }
+
+    private func serve(_ ready: Interest) {
+        guard let number = descriptor?.number else { return }
+        if isConnected {
+            if ready.contains(.readable) { receive(from: number) }
+        } else {
+            var (error, length): (Int32, socklen_t) = (0, socklen_t(MemoryLayout<Int32>.size))
+            guard unsafe getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &length) == 0, error == 0 else {
+                return failed(error)
+            }
+            isConnected = true
+            advance()
+        }
+        send()
     }
 
-    private func setTLS(_ authorities: String) throws(CurlError) {
-        try easy.setTrust(in: authorities)
-        // A resumed session presents no certificate.
-        try easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
+    private func receive(from number: Int32) {
+        var buffer = [UInt8](repeating: 0, count: Self.readSize)
+        let count = unsafe recv(number, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+        if count < 0, errno == EAGAIN || errno == EINTR { return }
+        guard count > 0 else { return end(.unclear("the connection was closed")) }
+        received += count
+        let isTaken = unsafe buffer.withUnsafeBytes { bytes in
+            unsafe tls.receive(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+        }
+        guard isTaken, received <= HTTPLimits.handshake else {
+            return end(.unclear("the server's handshake has no end"))
+        }
+        advance()
     }
 
-    private func setCallbacks(_ sockets: HTTPSockets) throws(CurlError) {
-        try easy.setSockets(sockets)
-        try easy.set(CURLOPT_SSL_CTX_DATA, object: seen)
-        unsafe try checked(ccurl_set_on_tls(easy.pointer, curlWatchVerification))
+    private func advance() {
+        do throws(UpstreamFailure) {
+            guard case .isDone = try tls.shakeHands() else { return }
+            end(tls.faultOfTime.map(HandshakeOutcome.wrongTime) ?? .verified)
+        } catch {
+            guard case .certificate(let reason) = error, let evidence = tls.evidence(reason) else {
+                return end(.unclear("\(error)"))
+            }
+            end(.wrongCertificate(evidence))
+        }
     }
 
-    /// The outcome where nothing has ended it in time.
-    var outcomeInTime: HandshakeOutcome {
-        seen.hasBegun ? .mute : .silent
+    private func send() {
+        guard let number = descriptor?.number else { return }
+        unsafe tls.sendPending { bytes in
+            unsafe max(0, Glibc.send(number, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)))
+        }
+        watch?.update(tls.pendingCount > 0 ? [.readable, .writable] : .readable)
     }
 
+    /// Does nothing after the first time.
     func end(_ outcome: HandshakeOutcome) {
-        timer?.cancel()
-        timer = nil
-        continuation.take()?.resume(returning: outcome)
+        guard let continuation = continuation.take() else { return }
+        // The alert that says what is wrong, or that this is the end.
+        if outcome == .verified { tls.close() }
+        if isConnected { send() }
+        timer.take()?.cancel()
+        watch.take()?.cancel()
+        descriptor = nil
+        check.openConnections -= 1
+        continuation.resume(returning: outcome)
     }
 }
 
 extension Name {
-    /// The name as a host in a URL that libcurl takes unchanged; nil where it would read something else into it: an
-    /// escape, a numeric address, characters not allowed in a host.
-    var urlHost: String? {
+    /// The name as a host that a certificate can be for; nil for a numeric address, and for characters that no host has.
+    var certificateHost: String? {
         guard let last = labels.last, let initial = last.first, !(0x30...0x39).contains(initial) else { return nil }
         let isPlain = labels.allSatisfy { label in
             label.allSatisfy { byte in
@@ -228,5 +192,42 @@ extension Name {
             }
         }
         return isPlain ? description : nil
+    }
+}
+
+extension CertificateEvidence {
+    /// Bytes of a name that are recorded: the other end chose it.
+    private static let longestName = 256
+
+    /// The details of a certificate.
+    ///
+    /// - Parameter certificate: an `X509`, borrowed.
+    init(_ reason: String, of certificate: OpaquePointer) {
+        // Otherwise the next TLS call on this thread would find an error of another call.
+        defer { ERR_clear_error() }
+        let subject = unsafe Self.text(X509_get_subject_name(certificate))
+        let issuer = unsafe Self.text(X509_get_issuer_name(certificate))
+        let fingerprint = unsafe Self.fingerprint(certificate)
+        self.init(reason: reason, subject: subject, issuer: issuer, fingerprint: fingerprint)
+    }
+
+    private static func text(_ name: OpaquePointer?) -> String {
+        guard let name = unsafe name, let memory = unsafe BIO_new(BIO_s_mem()) else { return "" }
+        defer { unsafe BIO_free(memory) }
+        guard unsafe X509_NAME_print_ex(memory, name, 0, copenssl_name_form) >= 0 else { return "" }
+        var bytes = [UInt8](repeating: 0, count: longestName + 1)
+        let count = unsafe BIO_read(memory, &bytes, Int32(bytes.count))
+        guard count > 0 else { return "" }
+        let text = String(
+            decoding: bytes.prefix(min(Int(count), longestName)).map { (0x20...0x7e).contains($0) ? $0 : 0x3f },
+            as: UTF8.self)
+        return count > longestName ? text + "..." : text
+    }
+
+    private static func fingerprint(_ certificate: OpaquePointer) -> String {
+        var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var length: UInt32 = 0
+        guard unsafe X509_digest(certificate, EVP_sha256(), &digest, &length) == 1 else { return "" }
+        return TextEncoding.hexadecimal(digest.prefix(Int(length)))
     }
 }

@@ -1,4 +1,5 @@
 import COpenSSL
+import DNSResolver
 import DNSWire
 import Scheduling
 
@@ -46,9 +47,11 @@ import Scheduling
     ///   - session: of an earlier connection to the same host. Ignored if made under other trust anchors: a resumption
     ///     presents no certificate.
     ///   - offersHTTP: whether HTTP/2 and HTTP/1.1 are offered by ALPN; else nothing is.
+    ///   - ignoresTime: whether a certificate may be out of its time: `faultOfTime` says so.
     /// - Throws: `UpstreamFailure.network` without memory, `UpstreamFailure.unusable` for a host that is no name.
     init(
-        _ authorities: TLSAuthorities, host: String, session: TLSSession?, offersHTTP: Bool = true
+        _ authorities: TLSAuthorities, host: String, session: TLSSession?, offersHTTP: Bool = true,
+        ignoresTime: Bool = false
     ) throws(UpstreamFailure) {
         defer { ERR_clear_error() }
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { throw .network("no memory for TLS") }
@@ -72,6 +75,9 @@ import Scheduling
             connection, input, output, authorities.reading
         )
         guard expect(host) else { throw .unusable("\(host) is no name that a certificate can be for") }
+        if ignoresTime {
+            unsafe X509_VERIFY_PARAM_set_flags(SSL_get0_param(connection), UInt(X509_V_FLAG_NO_CHECK_TIME))
+        }
         if let session, session.authorities == authorities.reading {
             unsafe SSL_set_session(connection, session.pointer)
         }
@@ -192,6 +198,32 @@ import Scheduling
         var text = [UInt8](repeating: 0, count: (digest.count + 2) / 3 * 4 + 1)
         let count = unsafe EVP_EncodeBlock(&text, digest, Int32(digest.count))
         return "sha256//" + String(decoding: text.prefix(max(0, Int(count))), as: UTF8.self)
+    }
+
+    /// Why the verified certificates are out of their time; nil: they are not.
+    var faultOfTime: String? {
+        guard let chain = unsafe SSL_get0_verified_chain(connection) else { return nil }
+        let count = unsafe OPENSSL_sk_num(chain)
+        for index in 0..<max(0, count) {
+            guard let value = unsafe OPENSSL_sk_value(chain, index) else { continue }
+            let certificate = OpaquePointer(value)
+            if unsafe X509_cmp_current_time(X509_get0_notBefore(certificate)) >= 0 {
+                return UpstreamFailure.certificateText(Int(X509_V_ERR_CERT_NOT_YET_VALID))
+            }
+            if unsafe X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0 {
+                return UpstreamFailure.certificateText(Int(X509_V_ERR_CERT_HAS_EXPIRED))
+            }
+        }
+        return nil
+    }
+
+    /// What is recorded of the presented certificate, valid or not; nil: there was none.
+    ///
+    /// - Parameter reason: why it is refused.
+    func evidence(_ reason: String) -> CertificateEvidence? {
+        guard let chain = unsafe SSL_get_peer_cert_chain(connection), let first = unsafe OPENSSL_sk_value(chain, 0)
+        else { return nil }
+        return unsafe CertificateEvidence(reason, of: OpaquePointer(first))
     }
 
     /// Whether the handshake resumed an earlier connection's session, and so presented no certificate.

@@ -132,7 +132,7 @@ struct CertificateCheckTests {
     }
 
     @Test(arguments: ["%77ww.example.com", "www.example.com.0x7f000001", "192.0.2.1", "a@www.example.com", "."])
-    func `a name that a URL would read as another is never checked`(name: String) async throws {
+    func `a name that is no host of a certificate is never checked`(name: String) async throws {
         let check = CertificateCheck(loop: LoopRunner.shared.loop)
         let outcome = await check.shakeHands(
             with: .v4(0x7f00_0001), port: 1, as: try Name(name), until: .bootTime + .patience)
