@@ -13,7 +13,7 @@ package final class Resolver {
     package private(set) var isOn = true
     let store: AnswerStore
     let flights: FlightEnvironment
-    let background = BackgroundLookups()
+    private let background = BackgroundLookups()
     /// The names that are queried to detect forwarding loops through LocalDNS.
     package nonisolated let probes = LoopProbes()
     let clock: any LoopClock
@@ -30,8 +30,6 @@ package final class Resolver {
     package private(set) var lastResortAnswers = 0
     /// How many questions were not asked since too many were under way.
     package private(set) var overloads = 0
-    /// How many answers were prefetched before they expired.
-    package internal(set) var refreshes = 0
 
     /// - Parameters:
     ///   - cache: made with the sources of `policy`.
@@ -53,6 +51,12 @@ package final class Resolver {
     package var load: (flights: Int, waiters: Int) {
         (flights.coalescer.count, flights.coalescer.all.reduce(0) { $0 + $1.waiterCount })
     }
+
+    /// How many answers were prefetched before they expired.
+    package var refreshes: Int { background.refreshes }
+
+    /// Looks up the names of `[preset] preresolve` that have no fresh answer, both families, in the background.
+    package func preresolve() { background.preresolve(for: self) }
 
     /// Whether a request waits for a free slot at a source: further ones can only queue behind it.
     package var isBacklogged: Bool { policy.lines.isBacklogged }
@@ -97,13 +101,13 @@ package final class Resolver {
     /// before what LocalDNS said. Returns how many.
     package func remove(_ removal: AnswerRemoval) async -> Int {
         defer { forgetFailures() }
-        return await store.remove(removal)
+        return await store.walks.remove(removal)
     }
 
     /// The same for the answers that hold an address, and those of the other family of their names.
     package func remove(holding address: IPAddress) async -> Int {
         defer { forgetFailures() }
-        return await store.remove(holding: address)
+        return await store.walks.remove(holding: address)
     }
 
     private func forgetFailures() {
@@ -136,7 +140,7 @@ package final class Resolver {
     ///
     /// A client that waits while the policy is replaced, or the network changes, is answered by the new one.
     package func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
-        if client.question.isForAny { return respondToAny(client, reply: reply) }
+        if client.question.isForAny { return AnyAnswer.respond(to: client, by: self, reply: reply) }
         if let response = answeredHere(client) { return reply(response) }
         guard store.mayRecall, case let key = cacheKey(for: client), store.mustRecall(key) else {
             return lookUp(client, reply)
@@ -165,7 +169,9 @@ package final class Resolver {
         let cached = store.cached(for: client, key)
         if client.isTraced, let trace = client.trace { note(cached, type, key, in: trace) }
         if let cached, case .fresh(let isEnding) = cached.age {
-            if isEnding, store.claimRefresh(client.key.scoped(to: key.scope)) { prefetch(key, type) }
+            if isEnding, store.claimRefresh(client.key.scoped(to: key.scope)) {
+                background.prefetch(key, type, for: self)
+            }
             return reply(cached.response)
         }
         if let error = remembered(key, type, hasStale: cached != nil) {
@@ -231,7 +237,7 @@ package final class Resolver {
 
     private func noBinding(for question: Question) -> Response? {
         PackedAnswer(.negative(name: question.name, ttl: FlightAnswers.madeTTL), for: question)
-            .map { Response(.answer($0, age: 0), from: .source(store.tag(of: .rule), .rule)) }
+            .map { Response(.answer($0, age: 0), from: .source(store.rules.tag(of: .rule), .rule)) }
     }
 
     private func reportFailure(of question: Question, _ key: FlightKey, _ route: Route, _ text: String) {
@@ -247,7 +253,7 @@ package final class Resolver {
         else { return nil }
         return Response(
             .answer(packed, age: 0), extendedError: ExtendedError(.other, "preset of last resort"),
-            from: .source(store.tag(of: .preset), .preset))
+            from: .source(store.rules.tag(of: .preset), .preset))
     }
 
     /// - Parameter tag: the number of the source of an answer, if it has one.
@@ -287,9 +293,7 @@ package final class Resolver {
             name, type, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, for: client,
             generation: store.generation)
     }
-}
 
-extension Resolver {
     /// The response for a local answer; one from the configuration is cached where the UDP threads find it.
     private func answer(_ reply: LocalAnswers.Reply, to client: ClientQuestion) -> Response {
         let packed: PackedAnswer?
@@ -299,7 +303,7 @@ extension Resolver {
         case .answer(let answer): packed = PackedAnswer(answer, for: client.question)
         case .configured(let answer, let source):
             packed = store.keepLocal(answer, for: client, source)
-            origin = .source(store.tag(of: source), reply.kind)
+            origin = .source(store.rules.tag(of: source), reply.kind)
         }
         return Response(packed.map { .answer($0, age: 0) } ?? .failure(.serverFailure), from: origin)
     }

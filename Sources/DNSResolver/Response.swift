@@ -66,3 +66,25 @@ extension Response {
         }
     }
 }
+
+extension Response {
+    var isFailure: Bool { if case .failure = content { true } else { false } }
+
+    /// Its records with the TTLs that are sent to a client; nil for a failure.
+    func records(for question: Question) -> Answer? {
+        switch content {
+        case .answer(let answer, let age): answer.unpacked(for: question)?.aged(.fresh(age: age))
+        case .stale(let answer): answer.unpacked(for: question)?.aged(.stale)
+        case .failure: nil
+        }
+    }
+}
+
+extension Answer {
+    /// The same with the TTLs that a client gets.
+    consuming func aged(_ aging: Reply.Aging) -> Answer {
+        for index in answers.indices { answers[index].ttl = aging.ttl(answers[index].ttl) }
+        for index in authorities.indices { authorities[index].ttl = aging.ttl(authorities[index].ttl) }
+        return self
+    }
+}

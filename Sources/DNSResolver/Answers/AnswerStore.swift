@@ -5,22 +5,14 @@ package import Scheduling
 /// The resolver's view of the memory cache: which answers may still be used, and in which form answers are cached.
 @Loop
 package final class AnswerStore {
-    /// Slots of the cache that one step of a walk visits: under a millisecond.
-    nonisolated static let slotsPerStep = 1_024
-
     let memory: MemoryCache
     private(set) var freshness: FreshnessPolicy
-    private var generations: Generations
-    /// The number in `generations`: read at each step, and never replaced.
+    /// Which answers may be used.
+    private(set) var rules: AnswerRules
+    /// The number in `rules`: read at each step, and never replaced.
     private let number: PolicyGeneration
     let clock: any LoopClock
     private let badAddresses: BadAddresses
-    /// The numbers of the sources of the policy in force.
-    private(set) var sources: SourceTags
-    /// Whether IPv6 addresses are made of IPv4 addresses by the policy in force.
-    private(set) var isTranslating: Bool
-    /// The family that is suppressed where a name has addresses of the other one, since the policy was last replaced.
-    private(set) var suppressed: RecordType?
     package let serverNames = ServerNames()
     /// Whether the addresses of an answer rotate where its source gave them no order. Default true. Cached answers follow
     /// with the next generation.
@@ -28,17 +20,18 @@ package final class AnswerStore {
     /// Where answers are stored beyond this process, if anywhere.
     package var archive: (any AnswerArchive)?
 
+    /// What goes through all answers.
+    package var walks: CacheWalks { CacheWalks(memory: memory, archive: archive, clock: clock) }
+
     /// - Parameter isTranslating: whether IPv6 addresses are made of IPv4 addresses.
     package nonisolated init(
         memory: MemoryCache, freshness: FreshnessPolicy, generation: PolicyGeneration, sources: SourceTags,
         isTranslating: Bool = false, badAddresses: BadAddresses, clock: any LoopClock
     ) {
-        self.isTranslating = isTranslating
         self.memory = memory
         self.freshness = freshness
-        generations = Generations(generation)
+        rules = AnswerRules(sources, isTranslating: isTranslating, Generations(generation))
         number = generation
-        self.sources = sources
         self.badAddresses = badAddresses
         self.clock = clock
     }
@@ -53,21 +46,19 @@ package final class AnswerStore {
     ///
     /// - Parameter freshness: how long answers are cached from now on.
     package func adopt(_ policy: ResolverPolicy, _ freshness: FreshnessPolicy) {
-        isTranslating = policy.isTranslating
-        suppressed = policy.localAnswers.families.yielding
-        sources = policy.sources
+        rules.adopt(policy)
         self.freshness = freshness
     }
 
     /// Makes the answers stored so far a miss for the UDP threads, so that they are decided again here.
-    package func beginGeneration() { generations.beginPolicy() }
+    package func beginGeneration() { rules.generations.beginPolicy() }
 
     /// Makes the answers stored so far stale: still served when nothing better comes in time.
-    package func beginNetwork() { generations.beginNetwork() }
+    package func beginNetwork() { rules.generations.beginNetwork() }
 
     /// Whether an entry is past its TTL, or from another network.
     package func isStale(_ entry: CacheEntry) -> Bool {
-        entry.age(at: clock.now) >= entry.lifetime || !generations.isOfNetwork(entry.generation)
+        entry.age(at: clock.now) >= entry.lifetime || !rules.generations.isOfNetwork(entry.generation)
     }
 
     /// An answer that is fresh, or stale and used when nothing better comes. An object: mostly there is none, and
@@ -94,31 +85,22 @@ package final class AnswerStore {
         package var isFresh: Bool { if case .fresh = age { true } else { false } }
 
         /// Whether a source gave it: it was not made here.
-        package var isFromSource: Bool { source != SourceTags.rule && source != SourceTags.preset }
+        package var isFromSource: Bool { SourceTags.isSource(source) }
     }
 
     /// The cached answer for `key`, if it was obtained by this route.
-    ///
     package func cached(_ key: QueryKey, route: Route, at now: Instant) -> Cached? {
-        guard var entry = memory.entry(for: key), isUsable(entry, key.type, by: route) else { return nil }
-        switch entry.freshness(at: now, freshness) {
-        case .fresh where generations.isOfNetwork(entry.generation):
-            // Decided again under the present policy, with the same result: the UDP threads may serve it again.
-            if entry.generation != generation {
-                entry.answer.rotates = mayRotate(entry.answer)
-                memory.restamp(key, generation: generation, rotates: entry.answer.rotates)
-            }
-            return Cached(
-                .fresh(isEnding: !entry.isHit(at: now)), source: entry.source,
-                Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
-        case .fresh where endsFresh(entry, by: route), .stale where endsFresh(entry, by: route):
-            return nil
-        case .fresh:
-            return stale(entry, isYoung: true, "\(origin(of: entry, at: now)), before the network changed")
-        case .stale(let isYoung): return stale(entry, isYoung: isYoung, origin(of: entry, at: now))
-        case .dead:
+        guard var entry = memory.entry(for: key), let age = age(of: entry, key.type, by: route, at: now) else {
             return nil
         }
+        guard case .fresh = age else { return Cached(age, source: entry.source, stale(entry, at: now)) }
+        // Decided again under the present policy, with the same result: the UDP threads may serve it again.
+        if entry.generation != generation {
+            entry.answer.rotates = mayRotate(entry.answer)
+            memory.restamp(key, generation: generation, rotates: entry.answer.rotates)
+        }
+        return Cached(
+            age, source: entry.source, Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
     }
 
     /// The same for a type of a flight.
@@ -126,24 +108,7 @@ package final class AnswerStore {
         cached(key.cacheKey(type), route: key.route, at: clock.now)
     }
 
-    private func isOfLocalDNS(_ entry: CacheEntry) -> Bool { isOfLocalDNS(entry.source) }
-
-    private func isOfLocalDNS(_ source: UInt16) -> Bool {
-        source == tag(of: .localDNS) || source == tag(of: .verifiedLocalDNS)
-    }
-
-    func isOfLocalDNS(_ cached: Cached) -> Bool { isOfLocalDNS(cached.source) }
-
-    /// Whether it is not served stale: what was made here, an answer for a portal check, and LocalDNS's for a protected name,
-    /// which nothing verifies.
-    private func endsFresh(_ entry: CacheEntry, by route: Route) -> Bool {
-        guard isFromSource(entry) else { return true }
-        return switch route {
-        case .portal: true
-        case .protect: entry.source == tag(of: .localDNS)
-        case .bypass, .forward: false
-        }
-    }
+    func isOfLocalDNS(_ cached: Cached) -> Bool { rules.isOfLocalDNS(cached.source) }
 
     /// The cached answer for a client, whose question would be asked by the flight `flight`.
     func cached(for client: ClientQuestion, _ flight: FlightKey) -> Cached? {
@@ -152,26 +117,30 @@ package final class AnswerStore {
         return cached(client.key.scoped(to: scope), route: flight.route, at: clock.now)
     }
 
-    private func stale(_ entry: CacheEntry, isYoung: Bool, _ text: String) -> Cached {
+    /// How an entry may be used for a question with this `route`; nil: not at all.
+    func age(of entry: CacheEntry, _ type: RecordType, by route: Route, at now: Instant) -> Cached.Age? {
+        guard rules.isUsable(entry, type, by: route) else { return nil }
+        return switch entry.freshness(at: now, freshness) {
+        case .fresh where rules.generations.isOfNetwork(entry.generation): .fresh(isEnding: !entry.isHit(at: now))
+        case .dead: nil
+        case _ where rules.endsFresh(entry, by: route): nil
+        case .fresh: .stale(isYoung: true)
+        case .stale(let isYoung): .stale(isYoung: isYoung)
+        }
+    }
+
+    private func stale(_ entry: CacheEntry, at now: Instant) -> Response {
         let isNXDomain = entry.answer.responseCode == .nameError
-        let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, text)
-        return Cached(
-            .stale(isYoung: isYoung), source: entry.source,
-            Response(.stale(entry.answer), extendedError: error, from: .cache))
+        // Within its TTL it is only of another network.
+        let isOfTime = entry.age(at: now) < entry.lifetime
+        let text = origin(of: entry, at: now) + (isOfTime ? ", before the network changed" : "")
+        return Response(
+            .stale(entry.answer), extendedError: ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, text),
+            from: .cache)
     }
 
     /// Decides whether a fresh answer near its end is prefetched now: once, and only if a client has had it before.
     func claimRefresh(_ key: QueryKey) -> Bool { memory.claimRefresh(of: key) && freshness.prefetches }
-
-    /// Whether a source gave it: it comes neither from a local rule nor from the configuration.
-    func isFromSource(_ entry: CacheEntry) -> Bool {
-        entry.source != tag(of: .rule) && entry.source != tag(of: .preset)
-    }
-
-    func tag(of source: Source) -> UInt16 { sources.tag(of: source) }
-
-    /// The answer with reported bad addresses moved to its end.
-    func withBadAddressesLast(_ answer: consuming Answer) -> Answer { badAddresses.withBadAddressesLast(answer) }
 
     /// Whether the addresses of a source's answer rotate: an RRset has no order (RFC 2181 section 5), unless an address in
     /// it was reported bad, which is its last.
@@ -183,65 +152,13 @@ package final class AnswerStore {
     ///
     /// A client learns no address of LocalDNS: it is of the operator's network.
     private func origin(of entry: CacheEntry, at now: Instant) -> String {
-        let server = isOfLocalDNS(entry) ? "LocalDNS" : serverNames.name(of: entry.server)
+        let server = rules.isOfLocalDNS(entry.source) ? "LocalDNS" : serverNames.name(of: entry.server)
         return server.isEmpty ? "\(entry.age(at: now)) s old" : "answered by \(server) \(entry.age(at: now)) s ago"
-    }
-
-    /// The origin of the cached answer for `key`; nil when there is none.
-    func provenance(
-        of key: QueryKey, _ type: RecordType, route: Route, sourceName: (UInt16, Route) -> SourceName
-    ) -> Provenance? {
-        guard let entry = memory.entry(for: key) else { return nil }
-        let age = entry.age(at: clock.now)
-        let state = state(of: entry, type, by: route)
-        return Provenance(
-            type: type, route: route, source: sourceName(entry.source, obtained(entry, by: route)),
-            server: serverNames.name(of: entry.server), state: state, isTranslated: isTranslated(entry), age: age,
-            remaining: state == .fresh ? entry.lifetime - min(age, entry.lifetime) : 0)
-    }
-
-    /// How an entry may be used now, for a question with this `route`.
-    func state(of entry: CacheEntry, _ type: RecordType, by route: Route) -> Provenance.State {
-        guard isUsable(entry, type, by: route) || isLocal(entry) else { return .unusable }
-        switch entry.freshness(at: clock.now, freshness) {
-        case .fresh where generations.isOfNetwork(entry.generation): return .fresh
-        case .fresh where endsFresh(entry, by: route), .stale where endsFresh(entry, by: route):
-            return .unusable
-        case .fresh, .stale: return .stale
-        case .dead: return .unusable
-        }
-    }
-
-    /// The route by which an entry was obtained: that of its question now, where what was made of others has none.
-    func obtained(_ entry: CacheEntry, by route: Route) -> Route {
-        isTranslated(entry) ? route : Route(tag: entry.route)
-    }
-
-    /// Whether an entry of this or an older policy may be used for a question that takes `route` now.
-    ///
-    /// LocalDNS's answer for a protected name was right only under the mode of its time, and so was a local rule.
-    func isUsable(_ entry: CacheEntry, _ type: RecordType, by route: Route) -> Bool {
-        guard entry.route == route.tag || isTranslated(entry), let source = sources.source(of: entry.source) else {
-            return false
-        }
-        switch (source, route) {
-        case (.provider, _), (.shared, _):
-            return !dependsOnPolicy(entry, type) || generations.isOfPolicy(entry.generation)
-        case (.localDNS, .bypass), (.localDNS, .portal): return true
-        case (.forward, _): return sources.tag(of: source) == forwardTag(of: route)
-        case (.localDNS, _), (.verifiedLocalDNS, _), (.rule, _), (.preset, _):
-            return generations.isOfPolicy(entry.generation)
-        }
-    }
-
-    /// The number of the servers of a `forward` route.
-    private func forwardTag(of route: Route) -> UInt16? {
-        if case .forward(let index) = route { sources.tag(of: .forward(index: index)) } else { nil }
     }
 
     /// Removes the unverified answer of LocalDNS, if that is still the cached one.
     package func forgetUnverified(_ key: FlightKey, _ type: RecordType) {
-        if memory.entry(for: key.cacheKey(type))?.source == sources.tag(of: .localDNS) { forget(key, type) }
+        if memory.entry(for: key.cacheKey(type))?.source == rules.tag(of: .localDNS) { forget(key, type) }
     }
 
     /// Removes LocalDNS's answers of a name that hold an address which is another's, whichever question of its clients has
@@ -251,7 +168,7 @@ package final class AnswerStore {
         for (dnssecOK, checkingDisabled) in [(false, false), (true, false), (false, true), (true, true)] {
             let cacheKey = QueryKey(
                 question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, scope: key.scope)
-            guard let entry = memory.entry(for: cacheKey), isOfLocalDNS(entry),
+            guard let entry = memory.entry(for: cacheKey), rules.isOfLocalDNS(entry.source),
                 entry.answer.unpacked(for: question)?.addresses.contains(address) == true
             else { continue }
             memory.remove(cacheKey)
@@ -285,7 +202,8 @@ package final class AnswerStore {
     ) -> PackedAnswer? {
         let question = Question(name: key.name, type: type)
         let limit = key.route == .portal ? min(longest, PortalChecks.lifetime) : longest
-        let normalized = freshness.normalized(withBadAddressesLast(answer), for: question).limited(to: limit)
+        let ordered = badAddresses.withBadAddressesLast(answer)
+        let normalized = freshness.normalized(ordered, for: question).limited(to: limit)
         guard var packed = PackedAnswer(normalized, for: question) else { return nil }
         packed.rotates = mayRotate(packed)
         // Clients that asked before the policy was replaced get the answer; it is not cached for others.
@@ -300,7 +218,7 @@ package final class AnswerStore {
         } else {
             let entry = CacheEntry(
                 answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
-                route: routeTag(of: key.route, isTranslated: isTranslated), source: sources.tag(of: source),
+                route: rules.routeTag(of: key.route, isTranslated: isTranslated), source: rules.tag(of: source),
                 server: serverNames.number(of: server), isNegative: normalized.isNegative(for: type),
                 refreshMargin: source == .rule ? 0 : freshness.refreshMargin(lifetime: lifetime))
             memory.store(entry, for: cacheKey)
@@ -313,16 +231,48 @@ package final class AnswerStore {
         return packed
     }
 
-    /// Whether a fresh answer of a better rank is cached: another flight for the name may have stored it. What is made here
-    /// replaces none of a source.
+    /// Caches an answer from the configuration for the UDP threads, until it expires or the generation ends.
+    ///
+    /// - Returns: nil when it is longer than a message can be.
+    package func keepLocal(_ answer: Answer, for client: ClientQuestion, _ source: Source) -> PackedAnswer? {
+        let answer = badAddresses.withBadAddressesLast(answer)
+        guard let packed = PackedAnswer(answer, for: client.question) else { return nil }
+        let isNegative = answer.isNegative(for: client.question.type)
+        let ttls = isNegative ? answer.authorities.map(\.ttl) : answer.answers.map(\.ttl)
+        memory.store(
+            CacheEntry(
+                answer: packed, storedAt: clock.now, lifetime: ttls.min() ?? 0, generation: generation,
+                route: AnswerRules.localRoute, source: rules.tag(of: source), isNegative: isNegative),
+            for: client.key)
+        return packed
+    }
+
+    /// Whether a fresh answer of a better rank is cached: another flight for the name may have stored it.
     private func isOutranked(_ source: Source, _ key: borrowing QueryKey, by route: Route) -> Bool {
-        let tag = sources.tag(of: source)
-        guard !SourceTags.isProvider(tag), let entry = memory.entry(for: key), isUsable(entry, key.type, by: route),
-            !isStale(entry)
-        else { return false }
-        if tag == SourceTags.rule { return isFromSource(entry) }
-        guard case .protect = route, SourceTags.isTrusted(entry.source) else { return false }
-        return SourceTags.isProvider(entry.source) || !SourceTags.isTrusted(tag)
+        let tag = rules.tag(of: source)
+        guard !SourceTags.isProvider(tag), let entry = memory.entry(for: key) else { return false }
+        return rules.isUsable(entry, key.type, by: route) && !isStale(entry)
+            && SourceTags.isBetter(entry.source, than: tag, by: route)
+    }
+
+    // MARK: Answers that only the archive has
+
+    /// Whether there may be answers that memory does not have.
+    var mayRecall: Bool { archive?.mayRecall ?? false }
+
+    /// Whether only the archive may have an answer.
+    func mustRecall(_ key: QueryKey) -> Bool {
+        mayRecall && !key.isScoped && memory.entry(for: key) == nil
+    }
+
+    /// Loads an answer into memory that only the archive has.
+    ///
+    /// - Returns: whether memory has it now and had not.
+    @discardableResult
+    func recall(_ key: QueryKey) async -> Bool {
+        guard mustRecall(key) else { return false }
+        await archive?.recall(key, clock: clock)
+        return memory.entry(for: key) != nil
     }
 
     /// The archive of an answer: none if it holds for one client network. Such answers are many and soon of no use, and

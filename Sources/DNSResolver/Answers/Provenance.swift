@@ -71,7 +71,7 @@ extension Resolver {
     /// The source of a cached answer, in output.
     package func sourceName(of cached: CachedAnswer) -> SourceName {
         let route = policy.routes.route(for: cached.name, cached.type)
-        return policy.sourceName(cached.entry.source, by: store.obtained(cached.entry, by: route))
+        return policy.sourceName(cached.entry.source, by: store.rules.obtained(cached.entry, by: route))
     }
 
     /// The source of an answered question, in output.
@@ -81,16 +81,40 @@ extension Resolver {
         return policy.sourceName(tag, by: .bypass)
     }
 
+    /// The origin of the cached answer for `key`; nil when there is none.
+    func provenance(of key: QueryKey, _ type: RecordType, route: Route) -> Provenance? {
+        guard let entry = store.memory.entry(for: key) else { return nil }
+        let age = entry.age(at: clock.now)
+        let state = state(of: entry, type, by: route)
+        return Provenance(
+            type: type, route: route,
+            source: policy.sourceName(entry.source, by: store.rules.obtained(entry, by: route)),
+            server: store.serverNames.name(of: entry.server), state: state,
+            isTranslated: store.rules.isTranslated(entry), age: age,
+            remaining: state == .fresh ? entry.lifetime - min(age, entry.lifetime) : 0)
+    }
+
+    /// How an entry may be used now, for a question with this `route`.
+    private func state(of entry: CacheEntry, _ type: RecordType, by route: Route) -> Provenance.State {
+        let now = clock.now
+        if store.rules.isLocal(entry) { return entry.age(at: now) < entry.lifetime ? .fresh : .unusable }
+        return switch store.age(of: entry, type, by: route, at: now) {
+        case .fresh?: .fresh
+        case .stale?: .stale
+        case nil: .unusable
+        }
+    }
+
     /// Whether a cached answer may be given to a client, by the policy in force.
     package func isUsable(_ cached: CachedAnswer) -> Bool {
         let question = Question(name: cached.name, type: cached.type)
         let isSigned = cached.dnssecOK || cached.checkingDisabled
-        if !store.isLocal(cached.entry),
+        if !store.rules.isLocal(cached.entry),
             policy.localAnswers.reply(to: question, policy: policy.routes, isSigned: isSigned) != nil
         {
             return false
         }
-        return store.state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name, cached.type))
+        return state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name, cached.type))
             != .unusable
     }
 
@@ -113,7 +137,7 @@ extension Resolver {
                 Question(name: subject, type: type), dnssecOK: client.dnssecOK,
                 checkingDisabled: client.checkingDisabled,
                 scope: policy.lines.scope(of: client, name: subject, route: route))
-            return store.provenance(of: key, type, route: route, sourceName: policy.sourceName)?.text
+            return provenance(of: key, type, route: route)?.text
         }
         lines += Self.explainedTypes.compactMap { type in
             let key = flightKey(

@@ -1,3 +1,5 @@
+package import Scheduling
+
 /// The numbers that stand for the sources of one policy in cache entries.
 ///
 /// A source that is unchanged after a reload retains its number, a changed one gets a new one, and the number of a
@@ -61,6 +63,9 @@ package struct SourceTags: Hashable, Sendable {
         return forwards.firstIndex(of: tag).map { .forward(index: $0) }
     }
 
+    /// Whether the number is that of a source: the answer comes neither from a local rule nor from the configuration.
+    static func isSource(_ tag: UInt16) -> Bool { tag != rule && tag != preset }
+
     /// Whether the number is a provider's, of this policy or an earlier one.
     static func isProvider(_ tag: UInt16) -> Bool { tag & providerBit != 0 }
 
@@ -69,6 +74,13 @@ package struct SourceTags: Hashable, Sendable {
 
     /// Whether answers under the number are known not to be forged: a provider gave them, or certificates verify them.
     static func isTrusted(_ tag: UInt16) -> Bool { tag & (providerBit | verifiedBit) != 0 }
+
+    /// Whether a cached answer is not replaced by one of another source. What is made here replaces none of a source.
+    static func isBetter(_ cached: UInt16, than tag: UInt16, by route: Route) -> Bool {
+        if tag == rule { return isSource(cached) }
+        guard case .protect = route, isTrusted(cached) else { return false }
+        return isProvider(cached) || !isTrusted(tag)
+    }
 
     /// Allocates numbers, none twice.
     package struct Numbers: Sendable {
@@ -88,5 +100,39 @@ package struct SourceTags: Hashable, Sendable {
         }
 
         package mutating func nextProvider() -> UInt16 { next() | SourceTags.providerBit }
+    }
+}
+
+/// The numbers that stand for answering servers in cache entries: addresses of services and of LocalDNS.
+///
+/// Allocated once, for the life of the process; at most 65,535, which no configuration comes near.
+@Loop
+package final class ServerNames {
+    private var numbers: [String: UInt16] = [:]
+    /// By number; the first stands for all unknown servers.
+    private var names = [""]
+    /// The last result: mostly the next name is the same.
+    private var last: (name: String, number: UInt16) = ("", 0)
+
+    package nonisolated init() {}
+
+    /// The number of a server, a new one the first time; 0 for no name, and once there are too many.
+    package func number(of name: String) -> UInt16 {
+        if name == last.name { return last.number }
+        let number = numbers[name] ?? add(name)
+        last = (name, number)
+        return number
+    }
+
+    private func add(_ name: String) -> UInt16 {
+        guard let number = UInt16(exactly: names.count) else { return 0 }
+        numbers[name] = number
+        names.append(name)
+        return number
+    }
+
+    /// The server that has this number; empty when it is not known.
+    package func name(of number: UInt16) -> String {
+        names.indices.contains(Int(number)) ? names[Int(number)] : ""
     }
 }

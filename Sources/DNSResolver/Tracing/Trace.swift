@@ -178,7 +178,7 @@ extension Resolver {
         let cacheKey = QueryKey(
             Question(name: key.name, type: type), dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
             scope: key.scope)
-        let provenance = store.provenance(of: cacheKey, type, route: key.route, sourceName: policy.sourceName)
+        let provenance = provenance(of: cacheKey, type, route: key.route)
         guard let provenance else { return trace.add(.cache, "\(type) is not cached") }
         let use =
             switch cached {

@@ -57,14 +57,14 @@ extension Administration: ControlTarget {
 
     func cached(below suffix: Name?, limit: Int, cursor: String?, withRecords: Bool) async -> CacheReport? {
         guard let start = cursor.map({ CacheCursor($0) }) ?? .start else { return nil }
-        let (answers, next) = await service.store.answers(from: start, limit: limit) { name in
+        let (answers, next) = await service.store.walks.answers(from: start, limit: limit) { name in
             suffix.map { name.isWithin($0) } ?? true
         }
         return CacheReport(entries: answers.map { entry(of: $0, withRecords: withRecords) }, next: next?.description)
     }
 
     func cached(_ name: Name) async -> CacheReport {
-        let (answers, _) = await service.store.answers(from: .start, limit: .max) { $0 == name }
+        let (answers, _) = await service.store.walks.answers(from: .start, limit: .max) { $0 == name }
         let forged = composition.checks.journal.entries(of: name).prefix(ForgedAddress.limit)
         return CacheReport(
             entries: answers.map { entry(of: $0, withRecords: true) }, next: nil,

@@ -164,7 +164,7 @@ final class DNSService {
     /// Gives the cache the memory and the rules of the configuration in force.
     func rebuildCache() async {
         let cache = composition.settings.cache
-        await store.rebuild(memory: budget.cache(cache.memory), freshness: FreshnessPolicy(cache))
+        await store.walks.rebuild(memory: budget.cache(cache.memory), freshness: FreshnessPolicy(cache))
     }
 
     /// Decides again where the search list of the system has changed, which takes names away from the providers.

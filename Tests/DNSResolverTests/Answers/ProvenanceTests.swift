@@ -197,7 +197,7 @@ struct ProvenanceTests {
         let machine = ResolverTests.Machine(policy: RoutePolicy(mode: .localDNSFirst))
         _ = await machine.ask()
         func usable() async -> [Bool] {
-            await machine.store.answers(from: .start, limit: .max, where: { _ in true }).answers
+            await machine.store.walks.answers(from: .start, limit: .max, where: { _ in true }).answers
                 .filter { $0.type == .a }.map { machine.resolver.isUsable($0) }
         }
         #expect(await usable() == [true])
@@ -215,7 +215,7 @@ struct ProvenanceTests {
         presets.add(name, addresses: [.v4(1)])
         let machine = Machine(local: LocalAnswers(presets: presets))
         func usable() async -> [Bool] {
-            await machine.store.answers(from: .start, limit: .max, where: { _ in true }).answers
+            await machine.store.walks.answers(from: .start, limit: .max, where: { _ in true }).answers
                 .map { machine.resolver.isUsable($0) }
         }
         _ = await machine.ask("static.example")

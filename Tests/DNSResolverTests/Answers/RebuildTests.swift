@@ -14,7 +14,7 @@ struct RebuildTests {
         let before = machine.memory.statistics
         var isDone = false
         Loop.spawn {
-            await machine.store.rebuild(memory: 4 << 20, freshness: FreshnessPolicy())
+            await machine.store.walks.rebuild(memory: 4 << 20, freshness: FreshnessPolicy())
             isDone = true
         }
         for _ in 0...machine.memory.partCount where !isDone { await machine.clock.advance(by: .zero) }

@@ -14,7 +14,7 @@ struct RouteTests {
         ]
         let tags = routes.map(\.tag)
         #expect(tags.map { Route(tag: $0) } == routes)
-        let translated = ResolverTests.Machine().store.routeTag(of: .bypass, isTranslated: true)
+        let translated = ResolverTests.Machine().store.rules.routeTag(of: .bypass, isTranslated: true)
         #expect(Set(tags + [translated]).count == routes.count + 1)
     }
 }

@@ -134,7 +134,7 @@ struct ClientSubnetTests {
         let machine = machine()
         for client in [Self.first, Self.second, Self.local] { _ = await machine.ask(from: client) }
         #expect(machine.memory.statistics.entries == 6)
-        let removing = Task { @Loop in await machine.store.remove(.name(name("www.example.com"))) }
+        let removing = Task { @Loop in await machine.store.walks.remove(.name(name("www.example.com"))) }
         await machine.clock.advance(by: .seconds(1))
         #expect(await removing.value == 6)
         #expect(machine.memory.statistics.entries == 0)

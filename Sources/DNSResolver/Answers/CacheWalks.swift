@@ -1,10 +1,17 @@
 package import DNSCache
 package import DNSWire
-import Scheduling
+package import Scheduling
 
-// Walks over the whole cache, in steps between which the loop does its other work.
+/// Walks over the whole cache, in steps between which the loop does its other work.
+@Loop
+package struct CacheWalks {
+    /// Slots of the cache that one step visits: under a millisecond.
+    private static let slotsPerStep = 1_024
 
-extension AnswerStore {
+    let memory: MemoryCache
+    let archive: (any AnswerArchive)?
+    let clock: any LoopClock
+
     /// Removes answers of every type. Returns how many.
     package func remove(_ removal: AnswerRemoval) async -> Int {
         archive?.remove(removal)

@@ -1,0 +1,86 @@
+import DNSWire
+import Scheduling
+
+/// Looks names up without a waiting client, a few at a time, so that clients' queries come first.
+@Loop
+final class BackgroundLookups {
+    /// How many names are looked up at once.
+    static let atOnce = 4
+    /// How many names may wait; the rest is dropped, and looked up when a client asks.
+    static let capacity = 10_000
+
+    /// How many answers were prefetched before they expired.
+    private(set) var refreshes = 0
+    /// In the order in which they are looked up.
+    private var waiting: ArraySlice<Name> = []
+    private var underWay = 0
+
+    nonisolated init() {}
+
+    /// Looks up the names of `[preset] preresolve` that have no fresh answer, both families, instead of those that still
+    /// wait.
+    func preresolve(for resolver: Resolver) {
+        waiting = resolver.policy.preresolve.prefix(Self.capacity)
+        startNext(for: resolver)
+    }
+
+    private func startNext(for resolver: Resolver) {
+        while underWay < Self.atOnce, let name = waiting.popFirst() {
+            underWay += 1
+            Loop.spawn { [self] in
+                await lookUp(name, for: resolver)
+                underWay -= 1
+                startNext(for: resolver)
+            }
+        }
+    }
+
+    /// Returns when both families of a name have their answers, or will not get any.
+    private func lookUp(_ name: Name, for resolver: Resolver) async {
+        var open = openQuestions(name, for: resolver)
+        guard let (key, type) = open.popLast() else { return }
+        for (key, type) in open { ask(key, type, for: resolver) }
+        await withCheckedContinuation { continuation in
+            ask(key, type, for: resolver) { continuation.resume() }
+        }
+    }
+
+    /// The questions to ask for both families of a name: none that is answered by a preset or another local answer, or
+    /// is fresh.
+    private func openQuestions(_ name: Name, for resolver: Resolver) -> [(key: FlightKey, type: RecordType)] {
+        let policy = resolver.policy
+        return [RecordType.a, .aaaa].compactMap { type in
+            guard policy.localAnswers.reply(to: Question(name: name, type: type), policy: policy.routes) == nil,
+                policy.localAnswers.families.yielding != type
+            else { return nil }
+            let key = resolver.flightKey(name, type)
+            return resolver.store.cached(key, type)?.isFresh == true ? nil : (key: key, type: type)
+        }
+    }
+
+    /// Prefetches an answer that a client has just got from the cache and that expires soon.
+    func prefetch(_ key: FlightKey, _ type: RecordType, for resolver: Resolver) {
+        // What is made of A lives no longer than A.
+        if resolver.policy.translates(type, key) { ask(key, .a, for: resolver) }
+        if ask(key, type, for: resolver) { refreshes += 1 }
+    }
+
+    /// Asks, unless the question failed just now, or clients need the capacity.
+    ///
+    /// - Parameter done: called in any case, also before this returns.
+    /// - Returns: whether it asks.
+    @discardableResult
+    private func ask(
+        _ key: FlightKey, _ type: RecordType, for resolver: Resolver, done: @escaping @Loop () -> Void = {}
+    ) -> Bool {
+        let flights = resolver.flights
+        guard flights.coalescer.isQuiet, resolver.remembered(key, type, hasStale: true) == nil,
+            flights.ask(
+                key, type, by: resolver.policy, arrived: resolver.clock.now, isRefresh: true, done: { _ in done() })
+        else {
+            done()
+            return false
+        }
+        return true
+    }
+}
