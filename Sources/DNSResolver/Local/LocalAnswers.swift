@@ -85,12 +85,10 @@ package final class LocalAnswers: Sendable {
 
     /// HTTPS and SVCB records hold addresses too, so a preset name has none. Other types are asked for.
     private func preset(for question: Question) -> Answer? {
-        if question.type == .https || question.type == .svcb {
-            return presets.addresses(of: question.name).map { _ in
-                .negative(name: question.name, ttl: Self.configuredTTL)
-            }
+        guard question.type.isServiceBinding else { return presets.answer(to: question, ttl: Self.configuredTTL) }
+        return presets.addresses(of: question.name).map { _ in
+            .negative(name: question.name, ttl: Self.configuredTTL)
         }
-        return presets.answer(to: question, ttl: Self.configuredTTL)
     }
 
     private func chaos(_ question: Question) -> Reply {

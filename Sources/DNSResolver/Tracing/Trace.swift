@@ -116,14 +116,7 @@ extension AddressVerdict {
 extension Response {
     /// What the client gets.
     func traceText(for question: Question) -> String {
-        let records: String
-        switch content {
-        case .answer(let packed, let age):
-            records = packed.unpacked(for: question)?.aged(.fresh(age: age)).traceText(question.type) ?? ""
-        case .stale(let packed):
-            records = packed.unpacked(for: question)?.aged(.stale).traceText(question.type) ?? ""
-        case .failure: records = ""
-        }
+        let records = records(for: question)?.traceText(question.type) ?? ""
         let isAlone = records.isEmpty || records == "\(responseCode)"
         let text = isAlone ? "\(responseCode)" : "\(responseCode), \(records)"
         return extendedError.map { "\(text) (\($0.text))" } ?? text
