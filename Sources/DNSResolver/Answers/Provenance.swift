@@ -81,9 +81,10 @@ extension Resolver {
         return policy.sourceName(tag, by: .bypass)
     }
 
-    /// The origin of the cached answer for `key`; nil when there is none.
-    func provenance(of key: QueryKey, _ type: RecordType, route: Route) -> Provenance? {
-        guard let entry = store.memory.entry(for: key) else { return nil }
+    /// The origin of the cached answer to a type; nil when there is none.
+    func provenance(of key: FlightKey, _ type: RecordType) -> Provenance? {
+        guard let entry = store.memory.entry(for: key.cacheKey(type)) else { return nil }
+        let route = key.route
         let age = entry.age(at: clock.now)
         let state = state(of: entry, type, by: route)
         return Provenance(
@@ -131,28 +132,25 @@ extension Resolver {
     /// One line for what decides about `subject`, one for each cached answer, with the client's DO and CD bits, and for
     /// each type that failed since, else one that says that there is none; and one for each detected forgery.
     package func explanation(of subject: Name, for client: ClientQuestion) -> [String] {
-        let route = policy.routes.route(for: subject, .a)
-        var lines = Self.explainedTypes.compactMap { type in
-            let key = QueryKey(
-                Question(name: subject, type: type), dnssecOK: client.dnssecOK,
-                checkingDisabled: client.checkingDisabled,
-                scope: policy.lines.scope(of: client, name: subject, route: route))
-            return provenance(of: key, type, route: route)?.text
-        }
-        lines += Self.explainedTypes.compactMap { type in
+        let keys = Self.explainedTypes.map { type in
             let key = flightKey(
                 subject, type, dnssecOK: client.dnssecOK, checkingDisabled: client.checkingDisabled, for: client)
-            return flights.failures.last(key, type).map { failure in
+            return (type, key)
+        }
+        var lines = keys.compactMap { type, key in provenance(of: key, type)?.text }
+        lines += keys.compactMap { type, key in
+            flights.failures.last(key, type).map { failure in
                 let age = max(.zero, clock.now - failure.asked).components.seconds
                 return
-                    "type=\(type) route=\(route) \(SourceName(.failure).pairs) state=failed age=\(age) reason=\(failure.error.text)"
+                    "type=\(type) route=\(key.route) \(SourceName(.failure).pairs) state=failed age=\(age) reason=\(failure.error.text)"
             }
         }
         if lines.isEmpty {
             let question = Question(name: subject, type: .a)
             let local = policy.localAnswers.reply(to: question, policy: policy.routes)
             lines = [
-                local.map { "\(SourceName($0.kind).pairs) state=answered-here" } ?? "route=\(route) state=not-cached"
+                local.map { "\(SourceName($0.kind).pairs) state=answered-here" }
+                    ?? "route=\(route(of: subject)) state=not-cached"
             ]
         }
         lines.insert("decision=\(decision(on: Question(name: subject, type: .a)))", at: 0)

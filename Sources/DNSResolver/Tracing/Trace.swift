@@ -168,11 +168,7 @@ extension Resolver {
 
     /// Notes what the cache has for a question.
     func note(_ cached: AnswerStore.Cached?, _ type: RecordType, _ key: FlightKey, in trace: Trace) {
-        let cacheKey = QueryKey(
-            Question(name: key.name, type: type), dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
-            scope: key.scope)
-        let provenance = provenance(of: cacheKey, type, route: key.route)
-        guard let provenance else { return trace.add(.cache, "\(type) is not cached") }
+        guard let provenance = provenance(of: key, type) else { return trace.add(.cache, "\(type) is not cached") }
         let use =
             switch cached {
             case nil: "not used"

@@ -70,6 +70,16 @@ struct ProvenanceTests {
             ])
     }
 
+    @Test @Loop func `a type that goes another way than the name's addresses is shown by its own`() async throws {
+        let machine = Machine()
+        let type = try #require(RecordType("NS"))
+        let record = Record(name: try Name("com"), type: type, ttl: 60, rdata: try Name("ns.example").wire)
+        machine.localDNS.behaviour = .reply(after: .zero, [type: .answer(Answer(answers: [record]))])
+        _ = await machine.ask("com", type)
+        let line = try #require(await why("com", machine).first)
+        #expect(line.hasPrefix("type=NS route=protect") && line.contains("state=fresh"))
+    }
+
     @Test @Loop func `it shows why a question failed last, also once it may be asked again`() async {
         let machine = Machine()
         machine.vendor.behaviour = .failure(.network("refused"))
