@@ -4,8 +4,8 @@ package import Scheduling
 /// named here).
 ///
 /// A value: events and times in, effects out. It has no clock and does nothing by itself: what runs it asks the
-/// sources, keeps their records, and calls `apply` with `.time` when `wake(after:)` has come. Of what may come at the same
-/// time, `.time` is the last.
+/// sources, keeps their records, and calls `apply` with `.time` when `wake` has come. Of what may come at the same time,
+/// `.time` is the last. After a change (section 7) what runs it begins another one, which ends when this one would have.
 package struct Race: Hashable, Sendable {
     // Nanoseconds; sections 2 to 5.
     private static let step = milliseconds(300)
@@ -48,13 +48,13 @@ package struct Race: Hashable, Sendable {
     private struct Waiter: Hashable {
         let client: Int
         let part: Part
-        let arrived: Instant
     }
 
     private var line: [RaceRules.Source] { rules.line }
 
     private subscript(part: Part) -> RaceLane {
-        get { part == .a ? a : aaaa }
+        // A lane is long: a copy of it for each of its fields would be.
+        @inline(__always) get { part == .a ? a : aaaa }
         _modify { if part == .a { yield &a } else { yield &aaaa } }
     }
 
@@ -62,6 +62,9 @@ package struct Race: Hashable, Sendable {
 
     /// Whether clients wait, or a better answer may come.
     package private(set) var isRunning = false
+
+    /// When `.time` is due next; nil while nothing is awaited.
+    package private(set) var wake: Instant?
 
     /// The same of one type.
     package func isRunning(_ part: Part) -> Bool { began != nil && self[part].isWanted && !self[part].isOver }
@@ -73,7 +76,6 @@ package struct Race: Hashable, Sendable {
         switch event {
         case .joined(let client, let part): joined(client, part, isLate: false, now, &effects)
         case .joinedLate(let client, let part): joined(client, part, isLate: true, now, &effects)
-        case .left(let client): waiting.removeAll { $0.client == client }
         case .lost(let client): lost(client, now, &effects)
         case .replied(let place, let replies):
             for part in parts {
@@ -85,7 +87,6 @@ package struct Race: Hashable, Sendable {
         case .refused(let place, let types): failed(place, types, isWhole: true, now, &effects)
         case .busy(let place, let types): busy(place, types)
         case .probed(let place, let isUp): probed(place, isUp, now, &effects)
-        case .changed(let rules): changed(to: rules, now)
         case .time: break
         }
         guard began != nil else { return effects }
@@ -99,6 +100,7 @@ package struct Race: Hashable, Sendable {
         }
         for _ in parts { for part in parts { settle(part, now, &effects) } }
         isRunning = parts.contains { isRunning($0) }
+        wake = isRunning ? nextTime(after: now) : nil
         return effects
     }
 
@@ -108,17 +110,13 @@ package struct Race: Hashable, Sendable {
         if self[part].cached?.rank == .stale { self[part].cached = nil }
     }
 
-    /// Whether the cache had an answer within its TTL in the beginning.
-    package func hasFresh(_ part: Part) -> Bool { self[part].cached?.origin == .cache }
-
-    /// That is past its TTL now, or gone.
+    /// What the cache had within its TTL is past it now, or gone.
     package mutating func expire(_ part: Part, _ stale: RaceRules.Stale?) {
         (self[part].cached, self[part].stale) = (nil, stale)
     }
 
-    /// When `.time` is due next; nil while nothing is awaited.
-    package func wake(after now: Instant) -> Instant? {
-        guard let began, isRunning else { return nil }
+    private func nextTime(after now: Instant) -> Instant? {
+        guard let began else { return nil }
         var next: Int64?
         func add(_ time: Int64) { if time > now.nanoseconds { next = min(next ?? time, time) } }
         for wait in [rules.staleWait, Self.reserve, Self.lastAsk + Self.milliseconds(1)] {
@@ -150,7 +148,7 @@ package struct Race: Hashable, Sendable {
         } else if self[part].isOver || began != nil && !isLate && isTooOldToJoin(now) {
             return effects.append(.again(client, part))
         } else {
-            waiting.append(Waiter(client: client, part: part, arrived: now))
+            waiting.append(Waiter(client: client, part: part))
         }
         self[part].isWanted = true
         if began == nil { (began, ends) = (now, min(ends, Instant(nanoseconds: now.nanoseconds + Self.end))) }
@@ -170,19 +168,6 @@ package struct Race: Hashable, Sendable {
         waiting.removeAll { $0.client == client }
         guard waiting.isEmpty else { return }
         for part in parts { self[part].isOver = true }
-    }
-
-    /// 7: what was in flight is dropped; a client that waits still has its answer by 2.3 s.
-    private mutating func changed(to rules: RaceRules, _ now: Instant) {
-        let waiting = waiting
-        self = Race(rules)
-        self.waiting = waiting
-        for part in parts {
-            self[part].isWanted = waiting.contains { $0.part == part }
-            self[part].isOver = waiting.isEmpty
-        }
-        guard let oldest = waiting.map(\.arrived).min() else { return }
-        (began, ends) = (now, Instant(nanoseconds: oldest.nanoseconds + Self.end))
     }
 
     // MARK: What sources say

@@ -74,7 +74,6 @@ extension Race {
         case joined(Int, Part)
         /// The same of a client that must have its answer by the end of the race, however soon that is.
         case joinedLate(Int, Part)
-        case left(Int)
         /// The client lost at a door (section 8).
         case lost(Int)
         case replied(Int, Replies)
@@ -87,8 +86,6 @@ extension Race {
         case busy(Int, Parts)
         /// A probe of the source has ended; whether it was answered.
         case probed(Int, isUp: Bool)
-        /// Another policy, or another network (section 7): what is known, and which sources may be asked, from now on.
-        case changed(RaceRules)
         case time
     }
 

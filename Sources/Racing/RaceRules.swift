@@ -125,14 +125,15 @@ package struct RaceRules: Hashable, Sendable {
     ///   - isListed: section 1.
     ///   - isUnverified: whether the name is below `localdns.unverified`.
     package init(
-        _ mode: Mode, _ providers: [Source], localDNS: Source? = Source(provider: nil, answersBoth: true),
+        _ mode: Mode, _ providers: consuming [Source], localDNS: Source? = Source(provider: nil, answersBoth: true),
         check: CertificateCheck = .auto, isListed: Bool = false, isUnverified: Bool = false
     ) {
         self.mode = mode
         isUnlisted = isUnverified || check == .lenient || check == .off || check == .auto && !isListed
         isVerifiedUnchecked = mode == .localDNSFirst && isUnverified
         checksAddresses = check != .off && !isVerifiedUnchecked
-        var line = mode == .localDNSOnly ? [] : providers
+        var line = providers
+        if mode == .localDNSOnly { line = [] }
         if line.count == 1, line[0].addresses > 1 {
             line.append(line[0])
             (line[0].addresses, line[1].firstAddress, line[1].addresses) = (1, 1, line[1].addresses - 1)

@@ -115,7 +115,6 @@ struct Oracle {
         (lost, isAlone, risen) = (nil, false, [])
         switch event {
         case .joined(let client, let part), .joinedLate(let client, let part): joined(client, part, now)
-        case .left(let client): for part in Self.parts { self[part].waiting.removeAll { $0.number == client } }
         case .lost(let client):
             lost = client
             isAlone = Self.parts.allSatisfy { self[$0].waiting.allSatisfy { $0.number == client } }
@@ -133,7 +132,7 @@ struct Oracle {
         case .busy(let place, let types):
             for part in asked(place, types) { self[part].sources[place] = .busy }
         case .probed(let place, let isUp): probed(place, isUp, now)
-        case .changed, .time: break
+        case .time: break
         }
         resolveEmpty(now)
     }
@@ -152,12 +151,15 @@ struct Oracle {
     }
 
     private mutating func joined(_ client: Int, _ part: Race.Part, _ now: Int) {
-        self[part].waiting.append(Seen.Client(number: client, arrived: now))
+        // After a change those that wait come again.
+        if !self[part].waiting.contains(where: { $0.number == client }) {
+            self[part].waiting.append(Seen.Client(number: client, arrived: now))
+        }
         let isEnding = part == .a && world.cached?.isEnding ?? false
         let isLate = began.map { now - $0 > 1_900 || end - now < 400 } ?? false
         guard !isLate, !self[part].isOver, self[part].cache.rank > 2 || isEnding && began == nil else { return }
         self[part].isOpen = true
-        if began == nil { (began, end) = (now, now + 2_300) }
+        if began == nil { (began, end) = (now, min(end, now + 2_300)) }
     }
 
     private mutating func replied(_ place: Int, _ part: Race.Part, _ reply: Race.Reply, _ now: Int) {
@@ -224,21 +226,22 @@ struct Oracle {
     }
 
     /// After another policy, or on another network; with what is known from now on.
-    mutating func change(_ rules: RaceRules, at now: Int) {
+    ///
+    /// - Returns: those that wait, the oldest first.
+    mutating func change(_ rules: RaceRules) -> [(client: Int, part: Race.Part)] {
         hasChanged = true
-        let arrivals = Self.parts.flatMap { self[$0].waiting.map(\.arrived) }
+        let clients = Self.parts.flatMap { part in self[part].waiting.map { ($0.number, part, $0.arrived) } }
+            .sorted { $0.2 < $1.2 }
         for part in Self.parts {
             let known = part == .a ? rules.a : rules.aaaa
             let cache = known.cached.map { Seen.Entry(rank: Int($0.rank.rawValue), kind: $0.kind) } ?? .none
             var seen = Seen(sources: line.count, stale: known.stale, cache: cache)
             seen.waiting = self[part].waiting
-            seen.isOpen = !seen.waiting.isEmpty
-            seen.isOver = arrivals.isEmpty
             self[part] = seen
         }
         health = line.map(\.health)
-        guard let oldest = arrivals.min() else { return began = nil }
-        (began, end) = (now, oldest + 2_300)
+        (began, end) = (nil, clients.first.map { $0.2 + 2_300 } ?? .max)
+        return clients.map { ($0.0, $0.1) }
     }
 
     private mutating func resolveEmpty(_ now: Int) {

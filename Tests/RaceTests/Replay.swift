@@ -19,6 +19,9 @@ struct Replay {
     private var cached: [String: Text] = [:]
     private var entries: [String: RaceAnswer] = [:]
     private var clients: [String] = []
+    /// Those that wait, the oldest first, and those that have left.
+    private var waiting: [(client: Int, part: Race.Part, arrived: Int)] = []
+    private var gone: Set<Int> = []
     private var asked: [String] = []
     private var checks: [String] = []
     private var replies: [String] = []
@@ -62,11 +65,15 @@ struct Replay {
         var todo = events[...]
         var now = -1
         while true {
-            let due = race.wake(after: Self.instant(now)).map { Int($0.nanoseconds / 1_000_000) }
+            let due = race.wake.map { Int($0.nanoseconds / 1_000_000) }
             if let next = todo.first, due.map({ next.at <= $0 }) ?? true {
                 todo.removeFirst()
                 now = next.at
-                apply(event(next.event), at: now)
+                if next.event[0].text == "change" {
+                    change(next.event[1].text, at: now)
+                } else {
+                    apply(event(next.event, at: now), at: now)
+                }
             } else if let due {
                 now = due
                 apply(.time, at: now)
@@ -91,6 +98,8 @@ struct Replay {
             case .check(let part, let addresses):
                 checks.append("\(now) check \(Self.type(part)) \(self.addresses(addresses, Self.type(part)))")
             case .reply(let client, let part, let answer):
+                waiting.removeAll { $0.client == client }
+                guard !gone.contains(client) else { continue }
                 let type = Self.type(part)
                 given["\(clients[client]) \(type)"] = (answer.rank, now)
                 replies.append("\(now) give \(clients[client]) \(type) \(text(answer, type))")
@@ -105,13 +114,17 @@ struct Replay {
 
     // MARK: The vector's words
 
-    private mutating func event(_ event: [JSON]) -> Race.Event {
+    private mutating func event(_ event: [JSON], at now: Int) -> Race.Event {
         func place() -> Int { names.firstIndex(of: event[1].text) ?? 0 }
         switch event[0].text {
         case "join":
             clients.append(event[1].text)
+            waiting.append((clients.count - 1, Self.part(event[2].text), now))
             return .joined(clients.count - 1, Self.part(event[2].text))
-        case "leave": return .left(clients.lastIndex(of: event[1].text) ?? 0)
+        case "leave":
+            // A race is not told: nobody hears what it gives.
+            gone.insert(clients.lastIndex(of: event[1].text) ?? 0)
+            return .time
         case "door": return .lost(clients.lastIndex(of: event[1].text) ?? 0)
         case "reply":
             var replies: [String: Race.Reply] = [:]
@@ -138,12 +151,12 @@ struct Replay {
             return broken.insert([event[1].text] + event[2].texts).inserted
                 ? .time : .failed(place(), Self.parts(event[2].texts))
         case "probe": return .probed(place(), isUp: event[2].isTrue)
-        default: return change(event[1].text)
+        default: return .time
         }
     }
 
     /// Section 7: what the cache has after another policy, or on another network.
-    private mutating func change(_ what: String) -> Race.Event {
+    private mutating func change(_ what: String, at now: Int) {
         var stale = Self.stale(world)
         var fresh: [String: RaceRules.Cached] = [:]
         for (type, entry) in entries {
@@ -156,7 +169,10 @@ struct Replay {
             }
             entries[type] = nil
         }
-        return .changed(Self.rules(world, stale: stale, cached: fresh))
+        let clients = waiting
+        let end = Self.instant((clients.first?.arrived ?? now) + 2_300)
+        race = Race(Self.rules(world, stale: stale, cached: fresh), ends: end)
+        for (client, part, _) in clients { apply(.joinedLate(client, part), at: now) }
     }
 
     private func text(_ answer: RaceAnswer, _ type: String) -> String {

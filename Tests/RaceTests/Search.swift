@@ -99,7 +99,7 @@ struct Search {
         let now = world.times[entry.state.time]
         pass(entry, &queue)
         var starts = [(entry.state, entry.step)]
-        if entry.state.race.wake(after: instant(now - 1)) == instant(now) {
+        if entry.state.race.wake == instant(now) {
             var ticked = entry.state
             let step = play(.time, at: now, &ticked, events: entry.events, after: entry.step)
             if let step { starts.append((ticked, step)) }
@@ -112,11 +112,16 @@ struct Search {
                     if let place = next.later.firstIndex(of: part) { next.later.remove(at: place) }
                 }
                 guard let step = play(event, at: now, &next, events: entry.events + 1, after: step) else { continue }
-                if seen.insert(next.mark).inserted {
-                    waiting.append(Entry(state: next, events: entry.events + 1, step: step))
-                }
+                keep(next, entry.events + 1, step)
             }
+            guard world.change != nil, !start.oracle.hasChanged, start.oracle.began != nil else { continue }
+            var next = start
+            if let step = change(at: now, &next, entry.events + 1, after: step) { keep(next, entry.events + 1, step) }
         }
+    }
+
+    private mutating func keep(_ state: State, _ events: Int, _ step: Step) {
+        if seen.insert(state.mark).inserted { waiting.append(Entry(state: state, events: events, step: step)) }
     }
 
     /// Lets time pass to the next of the world's times.
@@ -130,7 +135,7 @@ struct Search {
                 return
             }
             step = next
-            due = state.race.wake(after: now)
+            due = state.race.wake
         }
         if isLast {
             report(state.oracle.atEnd(), events: entry.events, step)
@@ -145,13 +150,29 @@ struct Search {
         _ event: Race.Event, at now: Int, _ state: inout State, events: Int, after step: Step?
     ) -> Step? {
         steps += 1
-        if case .changed(let rules) = event {
-            state.oracle.change(rules, at: now)
-            state.stored = state.stored.filter { world.change == .policy && $0.value.rank == .provider }
-        } else {
-            state.oracle.note(event, at: now)
+        state.oracle.note(event, at: now)
+        return judge(state.race.apply(event, at: instant(now)), of: event, at: now, &state, events, after: step)
+    }
+
+    /// Section 7: the race ends, and those that wait begin another one, as what runs it has them do.
+    private mutating func change(at now: Int, _ state: inout State, _ events: Int, after step: Step?) -> Step? {
+        steps += 1
+        let rules = rules(after: world.change, state)
+        let clients = state.oracle.change(rules)
+        state.stored = state.stored.filter { world.change == .policy && $0.value.rank == .provider }
+        state.race = Race(rules, ends: clients.isEmpty ? Instant(nanoseconds: .max) : instant(state.oracle.end))
+        var effects: [Race.Effect] = []
+        for (client, part) in clients {
+            state.oracle.note(.joinedLate(client, part), at: now)
+            effects += state.race.apply(.joinedLate(client, part), at: instant(now))
         }
-        let effects = state.race.apply(event, at: instant(now))
+        return judge(effects, of: .time, at: now, &state, events, after: step)
+    }
+
+    private mutating func judge(
+        _ effects: [Race.Effect], of event: Race.Event, at now: Int, _ state: inout State, _ events: Int,
+        after step: Step?
+    ) -> Step? {
         for case .store(let part, let answer) in effects where world.change != nil { state.stored[part] = answer }
         for case .drop(let part) in effects { state.stored[part] = nil }
         let broken = state.oracle.judge(effects, at: now)
@@ -178,9 +199,6 @@ struct Search {
     private func events(in state: State) -> [Race.Event] {
         let oracle = state.oracle
         var events: [Race.Event] = state.later.map { .joined(state.clients, $0) }
-        if let change = world.change, !oracle.hasChanged, oracle.began != nil {
-            events.append(.changed(rules(after: change, state)))
-        }
         for place in oracle.line.indices {
             if oracle.health[place] == .probed {
                 events += [.probed(place, isUp: true), .probed(place, isUp: false)]
@@ -193,7 +211,6 @@ struct Search {
                 events += verdicts.map { .checked(part, address, $0) }
             }
             for client in oracle[part].waiting {
-                if world.clientsLeave { events.append(.left(client.number)) }
                 if world.clientsLose { events.append(.lost(client.number)) }
             }
         }
@@ -239,7 +256,7 @@ struct Search {
     }
 
     /// Section 7: what is known after a change.
-    private func rules(after change: World.Change, _ state: State) -> RaceRules {
+    private func rules(after change: World.Change?, _ state: State) -> RaceRules {
         var stale: [Race.Part: RaceRules.Stale] = world.stale.map { [.a: $0] } ?? [:]
         var cached: [Race.Part: RaceRules.Cached] = [:]
         for (part, answer) in state.stored {

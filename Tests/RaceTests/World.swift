@@ -36,7 +36,6 @@ struct World {
     /// What LocalDNS may say; nil: it fails.
     var localReplies: [Race.Reply?] = [.records(1), .noData, .nxDomain, nil]
     var verdicts: [Verdict] = [.verified, .anothers, .unproved]
-    var clientsLeave = false
     var clientsLose = false
     var change: Change?
 

@@ -46,7 +46,7 @@ enum Worlds {
                         world("two providers, \(name)", [p1, p2], set),
                         world("one provider, two clients, \(name)", [p1]) {
                             set(&$0)
-                            ($0.later, $0.clientsLeave) = ([.a], stale == nil)
+                            $0.later = [.a]
                         },
                     ]
                 }

@@ -35,7 +35,9 @@ package final class Flight {
     let isLate: Bool
     /// The family that clients get only where the other one has no addresses.
     let yielding: Race.Part?
-    var line: SourceLine
+    let line: SourceLine
+    /// The providers of the line, with their addresses that can be asked.
+    private(set) var members: [SourceLine.Member]
     /// What is known of each type.
     private let a: FlightLane
     /// Where one type alone is asked for, the same.
@@ -88,7 +90,8 @@ package final class Flight {
         self.environment = environment
         types = policy.types(for: type, key)
         let hasFamilies = types.count > 1
-        line = policy.lines.line(for: key, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
+        (line, members) = policy.lines.line(
+            for: key, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
         a = FlightLane(types[0], key, policy, environment)
         aaaa = hasFamilies ? FlightLane(types[1], key, policy, environment) : a
         var rules = line.rules
@@ -153,7 +156,7 @@ package final class Flight {
         else { return false }
         // One that has its whole time shares no race that another's has shortened.
         guard !isLate || deadline <= ends || ends - clock.now >= Budget.lastStart else { return false }
-        if !isRefresh, race.hasFresh(part) {
+        if !isRefresh, self[part].hasFresh {
             self[part].recall(key, environment.store)
             race.expire(part, self[part].known(isRefresh: false, key.route).stale)
         }
@@ -207,8 +210,8 @@ package final class Flight {
             {
                 return done(.cached(cached))
             }
-            if let given = self[part].given, given.answer == answer { return done(given.outcome) }
-            done(FlightAnswers(flight: self).outcome(answer, part))
+            let given = self[part].given?.answer == answer ? self[part].given?.outcome : nil
+            done(given ?? FlightAnswers(flight: self).outcome(answer, part))
         case .again(let client, _):
             _ = clients.take(client)
             refused = client
@@ -241,11 +244,11 @@ package final class Flight {
         probeWait = policy.lines.providers.probes.wait(until: ends) { [self] in
             probeWait = nil
             for (place, source) in line.rules.line.enumerated() where source.health == .probed {
-                guard let number = source.provider, line.members[number].endpoints.isEmpty else { continue }
-                line.members[number].refresh()
-                if !line.members[number].endpoints.isEmpty {
+                guard let number = source.provider, members[number].endpoints.isEmpty else { continue }
+                members[number].refresh()
+                if !members[number].endpoints.isEmpty {
                     run(.probed(place, isUp: true))
-                } else if !line.members[number].inBackoff.contains(where: \.backoff.isProbing) {
+                } else if !members[number].inBackoff.contains(where: \.backoff.isProbing) {
                     run(.probed(place, isUp: false))
                 }
             }
@@ -254,8 +257,7 @@ package final class Flight {
     }
 
     private func setTimer() {
-        let now = clock.now
-        var next = race.wake(after: now)
+        var next = race.wake
         if let first = clients.firstDeadline { next = min(next ?? first, first) }
         attempts.forEach { if let due = $0.silenceDue { next = min(next ?? due, due) } }
         guard next != alarm || timer == nil else { return }

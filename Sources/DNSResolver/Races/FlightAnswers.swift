@@ -24,10 +24,12 @@ struct FlightAnswers {
         let type = flight.type(of: part)
         let outcome = outcome(answer, part, isStored: true)
         switch outcome {
-        case .answer(let packed, let source):
+        case .answer(_, let source):
             flight.environment.failures.answered(key, type, isMadeHere: source == nil || source == SourceTags.rule)
             // One call, for both families or for one.
-            if let brake = flight.environment.brake, type == flight.types[0], key.isBraked, packed.denies(type) {
+            if let brake = flight.environment.brake, type == flight.types[0], key.isBraked,
+                case .answer(let packed, _) = outcome, packed.denies(type)
+            {
                 brake.denied(key.name, to: key.holder, at: flight.clock.now)
             }
         case .cached: break
@@ -165,7 +167,7 @@ struct FlightAnswers {
 
     /// Why none of the providers was asked; nil where one was.
     private var reasonAgainstProviders: UpstreamFailure? {
-        guard !flight.line.rules.trustsLocalDNS, flight.line.members.allSatisfy(\.endpoints.isEmpty) else { return nil }
+        guard !flight.line.rules.trustsLocalDNS, flight.members.allSatisfy(\.endpoints.isEmpty) else { return nil }
         return flight.line.eligible.isEmpty
             ? .unusable("no provider for this name and type")
             : .network(policy.lines.providers.reasonAgainst(flight.line.eligible))

@@ -73,6 +73,9 @@ final class FlightLane {
     /// Looks into the cache again.
     func recall(_ key: FlightKey, _ store: AnswerStore) { cached = store.cached(key, type) }
 
+    /// Whether the cache had an answer within its TTL in the beginning, and nothing was stored since.
+    var hasFresh: Bool { given == nil && cached?.isFresh == true }
+
     /// Whether the cache had an answer of a source in the beginning, fresh or stale.
     var hasAnswer: Bool { cached?.isFromSource ?? false }
 

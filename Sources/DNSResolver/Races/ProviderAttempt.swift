@@ -35,7 +35,7 @@ final class ProviderAttempt {
     ///   - place: the source's place in the line.
     ///   - address: the place of the address in the provider's order.
     static func begin(for flight: Flight, _ number: Int, at place: Int, _ parts: Race.Parts, address: Int) {
-        let member = flight.line.members[number]
+        let member = flight.members[number]
         guard member.endpoints.indices.contains(address) else { return flight.run(.failed(place, parts)) }
         let candidate = Candidate(index: member.index, provider: member.provider, endpoint: member.endpoints[address])
         let attempt = ProviderAttempt(candidate, for: flight, at: place, parts)
@@ -54,7 +54,8 @@ final class ProviderAttempt {
                 .reply, "\(candidate.text) after \((flight.clock.now - began).traceText): \(reply.traceText(types))")
             flight.policy.lines.providers.probes.note(reply, from: candidate, began: began)
             flight.attempts.remove(where: { $0 === self })
-            received(reply)
+            let filter = flight.policy.lines.providers.filter
+            if filter.isEmpty { received(reply) } else { received(filter.admitted(reply, to: flight.key.name)) }
         }
     }
 
@@ -77,8 +78,6 @@ final class ProviderAttempt {
     // MARK: The reply
 
     private func received(_ reply: UpstreamReply) {
-        let filter = flight.policy.lines.providers.filter
-        let reply = filter.isEmpty ? reply : filter.admitted(reply, to: flight.key.name)
         var (failed, refused) = (Race.Parts(), Race.Parts())
         var said = Race.Replies()
         reply.results.forEach { type, result in

@@ -107,10 +107,10 @@ package final class SourceLines {
     /// The line of a name's sources. Begins the probes that are due.
     ///
     /// - Parameter isInSearchDomain: whether the name is within a search domain of the network.
-    func line(for key: FlightKey, isInSearchDomain: Bool) -> SourceLine {
+    func line(for key: FlightKey, isInSearchDomain: Bool) -> (SourceLine, members: [SourceLine.Member]) {
         switch key.route {
-        case .bypass: return SourceLine(Self.alone, [], localDNS, .localDNS)
-        case .forward(let index): return SourceLine(Self.alone, [], forwarders[index], .forward(index: index))
+        case .bypass: return (SourceLine(Self.alone, localDNS, .localDNS), [])
+        case .forward(let index): return (SourceLine(Self.alone, forwarders[index], .forward(index: index)), [])
         case .portal, .protect: break
         }
         let isGuarded = isGuarded(key)
@@ -118,10 +118,11 @@ package final class SourceLines {
         let mayUseLocalDNS = mode != .httpdnsOnly && !isGuarded
         // 1: what no provider may answer is LocalDNS's.
         if eligible.isEmpty, mayUseLocalDNS {
-            return SourceLine(Self.alone, [], localDNS, .localDNS)
+            return (SourceLine(Self.alone, localDNS, .localDNS), [])
         }
         let members = members(eligible)
         var sources: [RaceRules.Source] = []
+        sources.reserveCapacity(members.count + 2)
         for (number, member) in members.enumerated() { sources.append(RaceRules.Source(number: number, member)) }
         let isUnverified = checks != nil && certificates.unverified.contains { key.name.isWithin($0) }
         var rules = RaceRules(
@@ -133,7 +134,7 @@ package final class SourceLines {
         rules.isClockWrong = checks?.isClockDoubtful ?? false
         rules.isInSearchDomain = isInSearchDomain
         rules.isGuarded = isGuarded
-        return SourceLine(rules, members, localDNS, .localDNS, eligible: eligible)
+        return (SourceLine(rules, localDNS, .localDNS, eligible: eligible), members)
     }
 
     /// LocalDNS, or the servers of a `forward` entry, alone: asked for what clients want.
@@ -173,51 +174,45 @@ struct SourceLine {
     struct Member {
         let index: Int
         let provider: any Provider
-        /// All of its addresses, in order.
-        private let ordered: [any Endpoint]
-        private(set) var endpoints: [any Endpoint]
+        private(set) var endpoints: [any Endpoint] = []
+        /// Whether that is all of them.
+        private var isWhole = true
 
         @Loop
         init(index: Int, provider: any Provider) {
             self.index = index
             self.provider = provider
-            ordered = provider.orderedEndpoints
-            endpoints = []
             refresh()
         }
 
         /// Looks for the addresses that can be asked once more.
         @Loop
         mutating func refresh() {
+            endpoints = provider.orderedEndpoints
+            isWhole = !provider.access.isActive && endpoints.allSatisfy(\.health.isUsable)
             // Mostly all of them: then no list is made.
-            endpoints =
-                provider.access.isActive
-                ? [] : ordered.allSatisfy(\.health.isUsable) ? ordered : ordered.filter(\.health.isUsable)
+            if !isWhole { endpoints = provider.access.isActive ? [] : endpoints.filter(\.health.isUsable) }
         }
 
         /// The addresses that cannot be asked before a probe has been answered.
         @Loop
         var inBackoff: [Candidate] {
-            guard endpoints.count < ordered.count else { return [] }
-            return ordered.map { Candidate(index: index, provider: provider, endpoint: $0) }.filter(\.isInBackoff)
+            guard !isWhole else { return [] }
+            return provider.orderedEndpoints.map { Candidate(index: index, provider: provider, endpoint: $0) }
+                .filter(\.isInBackoff)
         }
     }
 
     let rules: RaceRules
-    var members: [Member]
     /// LocalDNS, or the servers of a `forward` entry.
     let upstream: any Upstream
     let upstreamSource: Source
     /// The indices of the providers that may be asked, whether they can be or not.
     let eligible: [Int]
 
-    init(
-        _ rules: RaceRules, _ members: [Member], _ upstream: any Upstream, _ upstreamSource: Source,
-        eligible: [Int] = []
-    ) {
+    init(_ rules: RaceRules, _ upstream: any Upstream, _ upstreamSource: Source, eligible: [Int] = []) {
         self.rules = rules
         self.eligible = eligible
-        self.members = members
         self.upstream = upstream
         self.upstreamSource = upstreamSource
     }

@@ -39,7 +39,7 @@ struct ScriptedRace {
         var left = events[...]
         var now = -1
         while true {
-            let due = race.wake(after: Self.instant(now)).map { Int($0.nanoseconds / 1_000_000) }
+            let due = race.wake.map { Int($0.nanoseconds / 1_000_000) }
             // Of what comes at the same time, the tick is the last.
             if let next = left.first, due.map({ next.at <= $0 }) ?? true {
                 left.removeFirst()
