@@ -22,6 +22,8 @@ package final class FlightKey: Sendable {
     private let isTraced: Bool
     /// The key of its answers in the cache, but for the type.
     private let cacheKey: QueryKey
+    /// Of the name, which is long.
+    private let nameHash: Int
 
     /// Whether it asks for signatures, or for a client that validates them.
     var isSigned: Bool { dnssecOK || checkingDisabled }
@@ -41,6 +43,7 @@ package final class FlightKey: Sendable {
         self.checkingDisabled = checkingDisabled
         self.scope = scope
         self.generation = generation
+        nameHash = name.hashValue
         cacheKey = QueryKey(
             Question(name: name, type: type), dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, scope: scope)
     }
@@ -71,7 +74,7 @@ extension FlightKey: Hashable {
 
     /// The remaining fields distinguish only what few names have at the same time.
     package func hash(into hasher: inout Hasher) {
-        hasher.combine(name)
+        hasher.combine(nameHash)
         hasher.combine(type)
         if let scope { hasher.combine(scope) }
     }

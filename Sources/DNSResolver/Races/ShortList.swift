@@ -7,7 +7,7 @@ struct ShortList<Element> {
 
     var last: Element? { others.last ?? first }
 
-    mutating func append(_ element: Element) {
+    mutating func append(_ element: consuming Element) {
         if first == nil { first = element } else { others.append(element) }
     }
 
