@@ -122,7 +122,7 @@ struct Replay {
             waiting.append((clients.count - 1, Self.part(event[2].text), now))
             return .joined(clients.count - 1, Self.part(event[2].text))
         case "leave":
-            // A race is not told: nobody hears what it gives.
+            // Leaving is no event of a race: what such a client is given is not recorded.
             gone.insert(clients.lastIndex(of: event[1].text) ?? 0)
             return .time
         case "door": return .lost(clients.lastIndex(of: event[1].text) ?? 0)
