@@ -102,16 +102,16 @@ struct AnswerArchiveTests {
         async throws
     {
         let (name, suffix) = (try Name("www.example.com"), try Name("example.com"))
-        #expect(await names { await $0.remove(.name(name)) } == ["other.example.net"])
-        #expect(await names { await $0.remove(.suffix(suffix)) } == ["other.example.net"])
-        #expect(await names { await $0.remove(.all) } == [])
+        #expect(await names { await $0.walks.remove(.name(name)) } == ["other.example.net"])
+        #expect(await names { await $0.walks.remove(.suffix(suffix)) } == ["other.example.net"])
+        #expect(await names { await $0.walks.remove(.all) } == [])
     }
 
     @Test @Loop func `what memory had of a bad address is not on disk, though the disk came back at that moment`()
         async throws
     {
         let address = try #require(IPAddress("192.0.2.1"))
-        #expect(await names { await $0.remove(holding: address) } == ["other.example.net"])
+        #expect(await names { await $0.walks.remove(holding: address) } == ["other.example.net"])
     }
 
     /// A disk on which there is an answer, or none.

@@ -15,7 +15,6 @@ enum LimboDifferences {
             "webpki::forbidden-p192-root", "webpki::forbidden-weak-rsa-key-in-root",
             "webpki::forbidden-weak-rsa-in-leaf",
         ],
-        "the check alone: libcurl wants an issuer with a name": ["rfc5280::ca-empty-subject"],
     ]
 
     /// What the channel refuses and x509-limbo accepts.
