@@ -7,8 +7,7 @@ import Scheduling
 
 /// Measures the cache on disk: `DiskFigures [NAMES] [DIRECTORY]`. Defaults: 1,000,000 names in /var/tmp.
 ///
-/// `DiskFigures fill FILE NAMES SOURCE POLICY` only writes a file with A records, as if that source had answered them
-/// under that policy.
+/// `DiskFigures fill FILE NAMES` only writes a file with A records.
 @main
 struct DiskFigures {
     private let names: Int
@@ -17,18 +16,17 @@ struct DiskFigures {
     /// A prime that divides no number of names, so that its multiples are all numbers below.
     private static let step = 2_654_435_761
 
-    init(names: Int, path: String, source: String = "vendor", policy: String = "figures") {
+    init(names: Int, path: String) {
         self.names = names
         self.path = path
         identity = PolicyIdentity(
-            sources: [0x8001: source], standIns: [], rules: [], digest: policy, generation: 1, route: { _ in 1 })
+            sources: [0x8001: "vendor"], standIns: [], digest: "figures", generation: 1, route: { _, _ in 1 })
     }
 
     static func main() async throws {
         let arguments = CommandLine.arguments
-        if arguments.count == 6, arguments[1] == "fill", let names = Int(arguments[3]) {
-            try DiskFigures(names: names, path: arguments[2], source: arguments[4], policy: arguments[5])
-                .write(pattern: ("host", ".bench.example"), types: [.a])
+        if arguments.count == 4, arguments[1] == "fill", let names = Int(arguments[3]) {
+            try DiskFigures(names: names, path: arguments[2]).write(pattern: ("host", ".bench.example"), types: [.a])
             return
         }
         let names = arguments.count > 1 ? Int(arguments[1]) ?? 0 : 1_000_000
@@ -36,7 +34,7 @@ struct DiskFigures {
         let figures = DiskFigures(names: max(names, 1), path: directory + "/cache.sqlite")
         try figures.write()
         try await figures.load()
-        for end in ["", "-wal", "-shm", ".lock"] { unlink(figures.path + end) }
+        for end in ["", "-wal"] { unlink(figures.path + end) }
         rmdir(directory)
     }
 

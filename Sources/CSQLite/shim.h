@@ -13,11 +13,7 @@ static inline int csqlite_bind_blob(sqlite3_stmt *statement, int index, const vo
     return sqlite3_bind_blob(statement, index, bytes, count, SQLITE_TRANSIENT);
 }
 
-// Bind the bytes themselves, which stay where they are until the statement has run.
-static inline int csqlite_bind_text_in_place(sqlite3_stmt *statement, int index, const void *bytes, int count) {
-    return sqlite3_bind_text(statement, index, bytes, count, SQLITE_STATIC);
-}
-
+// Binds the bytes themselves, which stay where they are until the statement has run.
 static inline int csqlite_bind_blob_in_place(sqlite3_stmt *statement, int index, const void *bytes, int count) {
     return sqlite3_bind_blob(statement, index, bytes, count, SQLITE_STATIC);
 }

@@ -14,7 +14,39 @@ package final class DiskCache: Sendable {
     /// The longest wait for something to be written, which may be thousands of answers.
     package static let settlingPatience: Duration = .seconds(2)
 
-    let shared: DiskShared
+    /// What is shared with the disk's thread, and changes.
+    struct State {
+        var pending = PendingChanges()
+        /// Callers that wait until the answer under a key was looked up.
+        var recalls: [(key: [UInt8], caller: Waiter<Void>)] = []
+        /// The caller that waits until so many answers are loaded.
+        var warming: (enough: Int, caller: Waiter<Void>)?
+        /// Callers that wait until what changed before is written.
+        var settlements: [Waiter<Bool>] = []
+        var stateReaders: [Waiter<[StateRecord]>] = []
+        /// Nil until a policy is in force: until then nothing is read into memory, nor written.
+        var identity: PolicyIdentity?
+        /// Whether the answers of the file may be read into memory before they are queried.
+        var mayLoad = false
+        var freshness: FreshnessPolicy
+        var flushInterval: Duration
+        var status = DiskStatus()
+        /// When the oldest pending change was added, on the boot clock.
+        var changedAt: Instant?
+        /// Whether changes were taken that are not written yet.
+        var isWriting = false
+        var isStopping = false
+        var hasEnded = false
+    }
+
+    let state: Mutex<State>
+    let settings: DiskSettings
+    let memory: MemoryCache
+    let clock: WallClock
+    let report: @Sendable (DiskEvent) -> Void
+    let wake: EventCounter
+    /// Whether the file may have answers that memory does not.
+    let hasMore = Atomic<Bool>(true)
     private let ended: EventCounter
     private let thread = Mutex<NamedThread?>(nil)
 
@@ -27,8 +59,12 @@ package final class DiskCache: Sendable {
         _ settings: DiskSettings, memory: MemoryCache, clock: WallClock, identity: PolicyIdentity? = nil,
         freshness: FreshnessPolicy, report: @escaping @Sendable (DiskEvent) -> Void
     ) throws(SystemError) {
-        shared = try DiskShared(
-            settings, memory: memory, clock: clock, identity: identity, freshness: freshness, report: report)
+        self.settings = settings
+        self.memory = memory
+        self.clock = clock
+        self.report = report
+        state = Mutex(State(identity: identity, freshness: freshness, flushInterval: settings.flushInterval))
+        wake = try EventCounter()
         ended = try EventCounter()
     }
 
@@ -37,8 +73,8 @@ package final class DiskCache: Sendable {
     /// - Throws: when no thread can be created.
     package func start() throws(SystemError) {
         let started = try NamedThread("disk") { [self] in
-            DiskThread(shared).run()
-            shared.state.withLock { $0.hasEnded = true }
+            DiskThread(self).run()
+            state.withLock { $0.hasEnded = true }
             ended.post()
         }
         thread.withLock { $0 = started }
@@ -47,8 +83,8 @@ package final class DiskCache: Sendable {
     /// Begins to read the file's answers into memory, the most recently used first. Called once the server answers:
     /// earlier the reading would take CPU time from the start-up.
     package func load() {
-        shared.state.withLock { $0.mayLoad = true }
-        shared.wake.post()
+        state.withLock { $0.mayLoad = true }
+        wake.post()
     }
 
     /// Begins the same before the server answers. Returns when all answers are in memory, or those used last, or none can
@@ -60,11 +96,9 @@ package final class DiskCache: Sendable {
     /// - Parameter enough: as many as are read in a quarter of a second where nothing else runs.
     @Loop
     package func warm(enough: Int = 100_000, clock: any LoopClock) async {
-        await withCheckedContinuation { continuation in
-            let caller = Recall(key: [], continuation)
-            shared.state.withLock { $0.warming = (enough, caller) }
-            _ = clock.schedule(after: .seconds(1)) { caller.finish() }
-            load()
+        await wait(atMost: .seconds(1), clock, else: ()) { state, caller in
+            (state.mayLoad, state.warming) = (true, (enough, caller))
+            return true
         }
     }
 
@@ -73,22 +107,22 @@ package final class DiskCache: Sendable {
     /// - Parameter limit: the longest wait: a disk may hang for ever.
     package func stop(within limit: Duration = .seconds(2)) {
         guard thread.withLock({ $0.take() }) != nil else { return }
-        shared.state.withLock { $0.isStopping = true }
-        shared.wake.post()
+        state.withLock { $0.isStopping = true }
+        wake.post()
         let deadline = Instant.bootTime + limit
-        while !shared.state.withLock({ $0.hasEnded }), Instant.bootTime < deadline {
+        while !state.withLock({ $0.hasEnded }), Instant.bootTime < deadline {
             ended.wait(atMost: Int32(clamping: (deadline - .bootTime).nanoseconds / 1_000_000 + 1))
         }
     }
 
-    package var status: DiskStatus { shared.state.withLock { $0.status } }
+    package var status: DiskStatus { state.withLock { $0.status } }
 
     /// The path of the file.
-    package var path: String { shared.settings.path }
+    package var path: String { settings.path }
 
     // MARK: Answers
 
-    /// Adds an answer that was just stored in memory.
+    /// Adds an answer that was just stored in memory, under the key of a question without a scope.
     package func store(_ entry: CacheEntry, for key: borrowing QueryKey) {
         let key = copy key
         change { $0.store(entry, for: key) }
@@ -106,18 +140,18 @@ package final class DiskCache: Sendable {
     package func remove(_ removal: DiskRemoval) { change { $0.remove(removal) } }
 
     private func change(_ body: (inout PendingChanges) -> Void) {
-        let isFirst = shared.state.withLock { state in
+        let isFirst = state.withLock { state in
             let wasLarge = state.pending.isLarge
             body(&state.pending)
             guard state.changedAt == nil else { return !wasLarge && state.pending.isLarge }
             state.changedAt = .bootTime
             return true
         }
-        if isFirst { shared.wake.post() }
+        if isFirst { wake.post() }
     }
 
     /// Whether the file may answer a query that memory cannot. One atomic load; may be called from any thread.
-    package var mayRecall: Bool { shared.hasMore.load(ordering: .acquiring) }
+    package var mayRecall: Bool { hasMore.load(ordering: .acquiring) }
 
     /// Reads the answer under a key into memory, if the file has it.
     ///
@@ -125,31 +159,41 @@ package final class DiskCache: Sendable {
     @Loop
     package func recall(_ key: QueryKey, clock: any LoopClock) async {
         guard mayRecall else { return }
-        await withCheckedContinuation { continuation in
-            let recall = Recall(key: key.array, continuation)
-            let isTaken = shared.state.withLock { state in
-                guard state.recalls.count < PendingChanges.limit, !state.isStopping else { return false }
-                state.recalls.append(recall)
-                return true
-            }
-            guard isTaken else { return recall.finish() }
-            _ = clock.schedule(after: Self.patience) { recall.finish() }
-            shared.wake.post()
+        await wait(atMost: Self.patience, clock, else: ()) { state, caller in
+            guard state.recalls.count < PendingChanges.limit else { return false }
+            state.recalls.append((key.array, caller))
+            return true
         }
     }
 
-    // MARK: Policy
+    /// Waits for the disk's thread.
+    ///
+    /// - Parameters:
+    ///   - value: returned after this time, or at once when `enter` refuses, or the cache has stopped.
+    ///   - enter: puts the caller where the thread finds it.
+    @Loop
+    private func wait<Value: Sendable>(
+        atMost patience: Duration, _ clock: any LoopClock, else value: Value,
+        _ enter: (inout State, Waiter<Value>) -> Bool
+    ) async -> Value {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Value, Never>) in
+            let caller = Waiter(continuation)
+            guard state.withLock({ !$0.isStopping && enter(&$0, caller) }) else { return caller.finish(value) }
+            _ = clock.schedule(after: patience) { caller.finish(value) }
+            wake.post()
+        }
+    }
 
     /// Adopts another policy: from now on the file's answers are judged by it.
     package func adopt(_ identity: PolicyIdentity, _ freshness: FreshnessPolicy, flushInterval: Duration) {
-        shared.state.withLock { state in
+        state.withLock { state in
             state.identity = identity
             state.freshness = freshness
             state.flushInterval = flushInterval
         }
         // Answers that were unusable under the old policy may be usable now.
-        shared.hasMore.store(true, ordering: .releasing)
-        shared.wake.post()
+        hasMore.store(true, ordering: .releasing)
+        wake.post()
     }
 
     // MARK: State
@@ -161,24 +205,15 @@ package final class DiskCache: Sendable {
     ///   used, or the disk is too slow.
     @Loop
     package func settle(clock: any LoopClock) async -> Bool {
-        await withCheckedContinuation { continuation in
-            let settlement = Settlement(continuation)
-            let isTaken = shared.state.withLock { state in
-                guard state.settlements.count < PendingChanges.limit, !state.isStopping else { return false }
-                state.settlements.append(settlement)
-                return true
-            }
-            guard isTaken else { return settlement.finish(isWritten: false) }
-            _ = clock.schedule(after: Self.settlingPatience) { settlement.finish(isWritten: false) }
-            shared.wake.post()
+        await wait(atMost: Self.settlingPatience, clock, else: false) { state, caller in
+            guard state.settlements.count < PendingChanges.limit else { return false }
+            state.settlements.append(caller)
+            return true
         }
     }
 
-    /// Stores a record; replaces an older one of its kind and name. Ignores one that is too long.
-    package func keep(_ record: StateRecord) {
-        guard record.fits else { return }
-        change { $0.keep(record) }
-    }
+    /// Stores a record; replaces an older one of its kind and name. One that is too long is not written.
+    package func keep(_ record: StateRecord) { change { $0.keep(record) } }
 
     package func forget(_ kind: StateRecord.Kind, _ name: String) {
         change { $0.forget(StateRecord.Key(kind: kind, name: name)) }
@@ -190,12 +225,21 @@ package final class DiskCache: Sendable {
     /// All records of the previous run, once the file is open; none where it never can be opened, when the cache stops.
     package func states() async -> [StateRecord] {
         await withCheckedContinuation { continuation in
-            let isTaken = shared.state.withLock { state in
-                guard !state.isStopping else { return false }
-                state.stateReaders.append(continuation)
-                return true
+            let caller = Waiter(continuation)
+            let isTaken = state.withLock { state in
+                if !state.isStopping { state.stateReaders.append(caller) }
+                return !state.isStopping
             }
-            if isTaken { shared.wake.post() } else { continuation.resume(returning: []) }
+            if isTaken { wake.post() } else { caller.finish([]) }
         }
     }
+}
+
+/// A caller that waits for the disk's thread; resumed once, from any thread.
+final class Waiter<Value: Sendable>: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Value, Never>?>
+
+    init(_ continuation: CheckedContinuation<Value, Never>) { self.continuation = Mutex(continuation) }
+
+    func finish(_ value: Value) { continuation.withLock { $0.take() }?.resume(returning: value) }
 }

@@ -1,43 +1,141 @@
 package import DNSWire
+import Glibc
+import Platform
 
-/// Read-only access to a file of answers: needs no running server, and does not disturb one.
+/// The reason why a file cannot be read, in one line.
+package struct DiskReaderError: Error, Hashable, Sendable {
+    package let text: String
+}
+
+/// Read-only access to a file of answers, also to one that a server uses: it reads a copy.
 package final class DiskReader {
     private let file: AnswerFile
+    private let path: String
+    private let sources: [UInt64: String]
     private static let page = 1_024
 
-    /// - Throws: for a file that is not a cache of this program.
-    package init(_ path: String) throws(DiskReaderError) { file = try AnswerFile(reading: path) }
+    /// - Throws: for a file that is not a cache of this program, and where there is no room for a copy.
+    package init(_ path: String) throws(DiskReaderError) {
+        self.path = path
+        let copy: StoreCopy
+        do throws(SystemError) { copy = try StoreCopy(of: path) } catch { throw DiskReaderError(text: "\(error)") }
+        (file, sources) = try Self.reading(path) { () throws(SQLiteError) in
+            let file = try withExtendedLifetime(copy) { () throws(SQLiteError) in
+                try AnswerFile(SQLiteConnection(copy.path))
+            }
+            let sources = try file.connection.records().filter { $0.kind == .source }
+            let pairs = sources.compactMap { record in UInt64(record.name, radix: 16).map { ($0, record.value) } }
+            return (file, Dictionary(pairs) { $1 })
+        }
+    }
 
     /// Calls `body` with the answers of the names below `suffix`, or with all, the newest first, until it returns
     /// false.
     ///
     /// - Returns: whether `body` was called for all.
     /// - Throws: at the end, if there were damaged answers, which are left out.
-    package func forEach(below suffix: Name?, _ body: (StoredAnswer) -> Bool) throws(DiskReaderError) -> Bool {
-        do throws(SQLiteError) {
+    package func forEach(
+        below suffix: Name?, _ body: (StoredAnswer) -> Bool
+    ) throws(DiskReaderError) -> Bool {
+        try Self.reading(path) { () throws(SQLiteError) in
             var next: Int64? = .max
-            var hasDamage = false
+            var count = 0
             while let position = next {
-                let (rows, following, isDamaged) = try file.page(from: position, limit: Self.page)
-                hasDamage = hasDamage || isDamaged
-                for answer in rows.flatMap(\.answers) where suffix.map({ answer.name.isWithin($0) }) ?? true {
+                let (rows, following, damaged) = try file.page(from: position, limit: Self.page)
+                count += damaged
+                for answer in rows.flatMap(\.answers)
+                where suffix.map({ answer.question.name.isWithin($0) }) ?? true {
                     guard body(answer) else { return false }
                 }
                 next = following
             }
-            if hasDamage { throw SQLiteError(damaged: "some answers are damaged, and left out") }
+            guard count == 0 else { throw SQLiteError(damaged: "some answers are damaged, and left out") }
             return true
-        } catch {
-            throw DiskReaderError(text: "\(error)")
         }
     }
 
     /// The answers of one name.
     package func answers(of name: Name) throws(DiskReaderError) -> [StoredAnswer] {
+        try Self.reading(path) { () throws(SQLiteError) in try file.answers(of: name) }
+    }
+
+    /// The text of an answer's source, as `PolicyIdentity` has it; empty where the file does not have it.
+    package func source(of answer: StoredAnswer) -> String { sources[answer.source] ?? "" }
+
+    private static func reading<Value>(
+        _ path: String, _ body: () throws(SQLiteError) -> Value
+    ) throws(DiskReaderError) -> Value {
         do throws(SQLiteError) {
-            return try file.answers(of: name)
+            return try body()
         } catch {
-            throw DiskReaderError(text: "\(error)")
+            throw DiskReaderError(text: "\(path): \(error)")
+        }
+    }
+}
+
+/// A copy of the database and its write-ahead log, in a temporary folder, which goes with its owner; a connection that has
+/// it open can continue.
+///
+/// A server's lock excludes other connections, and of a server that was killed SQLite would put the log into the file. The
+/// log is copied after the database, and its header must be the same afterwards as before: then all that a checkpoint wrote
+/// into the database meanwhile is in the copied log, too, and a record that was being appended is ignored by its checksum.
+private final class StoreCopy {
+    private let folder: String
+    var path: String { folder + "/cache.sqlite" }
+
+    private static let log = "-wal"
+    /// Bytes of the log's header; it changes whenever the log restarts (SQLite's file format, section 4.1).
+    private static let headerLength = 32
+    /// The most restarts of the log during the copy: a server writes some megabytes before it restarts it.
+    private static let attempts = 8
+
+    /// Creates the copy in the folder for temporary files, `TMPDIR` or `/tmp`.
+    init(of path: String) throws(SystemError) {
+        let parent = processEnvironment()["TMPDIR"] ?? ""
+        var template = Array(((parent.isEmpty ? "/tmp" : parent) + "/httpdnsd-copy-XXXXXX").utf8CString)
+        let isMade = unsafe template.withUnsafeMutableBufferPointer {
+            unsafe $0.baseAddress.flatMap { unsafe mkdtemp($0) } != nil
+        }
+        folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard isMade else { throw .last("make \(folder)") }
+        for _ in 0..<Self.attempts {
+            let before = try Self.header(of: path)
+            try Self.copy(path, to: self.path)
+            try Self.copy(path + Self.log, to: self.path + Self.log, isOptional: true)
+            if before == (try Self.header(of: path)) { return }
+        }
+        throw SystemError(code: EAGAIN, operation: "copy \(path)")
+    }
+
+    deinit {
+        for end in ["", Self.log] { unsafe unlink(path + end) }
+        unsafe rmdir(folder)
+    }
+
+    /// The first bytes of the log; empty where there is no log.
+    private static func header(of path: String) throws(SystemError) -> [UInt8] {
+        do throws(SystemError) {
+            return try readFile(path + log, limit: headerLength)
+        } catch {
+            guard error.code == ENOENT else { throw error }
+            return []
+        }
+    }
+
+    /// - Parameter isOptional: whether an empty file is the copy of none.
+    private static func copy(_ path: String, to target: String, isOptional: Bool = false) throws(SystemError) {
+        let output = unsafe Descriptor(
+            owning: open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600))
+        guard output.number >= 0 else { throw .last("make \(target)") }
+        let input = unsafe Descriptor(owning: open(path, O_RDONLY | O_CLOEXEC))
+        guard input.number >= 0 else {
+            guard isOptional, errno == ENOENT else { throw .last("open \(path)") }
+            return
+        }
+        while true {
+            let count = sendfile(output.number, input.number, nil, 1 << 30)
+            if count == 0 { return }
+            guard count > 0 || errno == EINTR else { throw .last("copy \(path) to \(target)") }
         }
     }
 }

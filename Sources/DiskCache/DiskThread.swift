@@ -6,7 +6,7 @@ import Synchronization
 
 /// The work of the disk's thread: opens, loads, looks up, writes, checks; and retries after a fault.
 final class DiskThread {
-    private let shared: DiskShared
+    private let cache: DiskCache
     private let folder: StoreFolder
     private var open: OpenStore?
     /// When a file that could not be used is tried again.
@@ -24,10 +24,10 @@ final class DiskThread {
     /// Slots of the memory cache that are walked in one go when all entries are written.
     private static let slotsPerStep = 1_024
 
-    init(_ shared: DiskShared) {
-        self.shared = shared
-        folder = StoreFolder(path: shared.settings.path)
-        backoff = Backoff(shared.settings.retry)
+    init(_ cache: DiskCache) {
+        self.cache = cache
+        folder = StoreFolder(path: cache.settings.path)
+        backoff = Backoff(cache.settings.retry)
     }
 
     /// Real time: the thread's waits do not depend on the clock of the answers.
@@ -36,21 +36,17 @@ final class DiskThread {
     /// Runs until the cache is stopped.
     func run() {
         while true {
-            let isStopping = shared.state.withLock { $0.isStopping }
+            let isStopping = cache.state.withLock { $0.isStopping }
             if open == nil, !isStopping || !isReportedUnavailable, retryAt.map({ $0 <= now }) ?? true { openFile() }
             if isStopping { return finish() }
             // A file that cannot be opened yet is tried again, and what was learned is of use then, too.
             if open != nil { answerStateReaders() } else { settle(isWritten: false) }
             answerWarming()
-            guard shared.state.withLock({ $0.identity != nil }) else {
+            guard cache.state.withLock({ $0.identity != nil }) else {
                 wait()
                 continue
             }
             answerRecalls()
-            if let damage = shared.state.withLock({ $0.damage.take() }), open != nil {
-                replaceFile(because: damage)
-                continue
-            }
             if flushIfDue() || load() { continue }
             wait()
         }
@@ -58,20 +54,20 @@ final class DiskThread {
 
     /// Writes the remaining changes, and resumes all waiting callers.
     private func finish() {
-        if open != nil, shared.state.withLock({ !$0.pending.isEmpty }) { flush() }
+        if open != nil, cache.state.withLock({ !$0.pending.isEmpty }) { flush() }
         close()
         answerRecalls()
-        answerStateReaders()
+        for reader in take(\.stateReaders) { reader.finish(open?.learned ?? []) }
         settle(isWritten: false)
     }
 
     /// Waits until there is work.
     private func wait() {
         let due = [open == nil ? retryAt : nil, flushAt].compactMap { $0 }.min()
-        guard let due else { return shared.wake.wait() }
+        guard let due else { return cache.wake.wait() }
         let left = (due - now).nanoseconds
         guard left > 0 else { return }
-        shared.wake.wait(atMost: Int32(clamping: left / 1_000_000 + 1))
+        cache.wake.wait(atMost: Int32(clamping: left / 1_000_000 + 1))
     }
 
     // MARK: Opening
@@ -79,41 +75,40 @@ final class DiskThread {
     private func openFile() {
         retryAt = nil
         do throws(OpenFailure) {
-            open = try OpenStore(folder, shared.settings, shared.clock)
+            open = try OpenStore(folder, cache.settings, cache.clock)
         } catch {
             switch error {
-            case .inUse: fail("another process uses \(folder.path)")
             case .notOurs: failNotOurs()
             case .system(let error): fail("\(error)")
-            case .database(let error) where error.remedy == .replaceFile: replaceFile(because: "\(error)")
-            case .database(let error): fail("\(folder.path): \(error)")
+            case .database(let error) where error.isBusy: fail("another process uses \(folder.path)")
+            case .database(let error): fail(error)
             }
             return
         }
-        shared.hasMore.store(true, ordering: .releasing)
+        cache.hasMore.store(true, ordering: .releasing)
         // After a fault only a write shows whether the file is usable again.
-        if shared.state.withLock({ $0.pending.needsAll }), !flush() { return }
+        if cache.state.withLock({ $0.pending.needsAll }), !flush() { return }
         backoff.succeeded()
-        shared.state.withLock { state in
+        cache.state.withLock { state in
             state.status.reason = ""
             state.status.state = .loading
         }
-        if isReportedUnavailable { shared.report(.back) }
+        if isReportedUnavailable { cache.report(.back) }
         isReportedUnavailable = false
     }
 
     /// Continues in memory only, and schedules a retry.
     private func fail(_ reason: String) {
         close()
-        shared.hasMore.store(false, ordering: .releasing)
-        shared.state.withLock { state in
+        cache.hasMore.store(false, ordering: .releasing)
+        cache.state.withLock { state in
             state.pending.needsAll = true
             state.status.state = .memoryOnly
             state.status.reason = reason
         }
         let now = now
         retryAt = now + backoff.failed(at: now)
-        if !isReportedUnavailable { shared.report(.unavailable(reason: reason)) }
+        if !isReportedUnavailable { cache.report(.unavailable(reason: reason)) }
         isReportedUnavailable = true
     }
 
@@ -131,104 +126,84 @@ final class DiskThread {
         // A file that was opened is ours, whatever its header is now; but it may have been replaced.
         let isOpened = open.map { $0.identity == folder.identity } ?? false
         if !isOpened, (try? FileOwner(of: folder.path)) != .us { return failNotOurs() }
-        if let replacedAt, now - replacedAt < shared.settings.retry.upperBound {
+        if let replacedAt, now - replacedAt < cache.settings.retry.upperBound {
             return fail("\(folder.path): \(reason)")
         }
         replacedAt = now
         close()
-        let target = folder.quarantine(at: shared.clock.reading.secondsSince1970)
-        shared.report(.quarantined(path: target, reason: reason))
-        shared.state.withLock { $0.pending.needsAll = true }
+        let target = folder.quarantine()
+        cache.report(.quarantined(path: target, reason: reason))
+        cache.state.withLock { $0.pending.needsAll = true }
         retryAt = now
     }
 
     private func close() {
-        open?.check?.stop()
         open = nil
         flushAt = nil
-        // The damage reported is of the file that is closed now.
-        shared.state.withLock { $0.damage = nil }
     }
 
     // MARK: Reading
 
-    private func answerRecalls() {
-        let recalls = shared.state.withLock { state in
-            let recalls = state.recalls
-            state.recalls = []
-            return recalls
+    /// Takes the callers that wait.
+    private func take<Caller: Sendable>(_ callers: WritableKeyPath<DiskCache.State, [Caller]>) -> [Caller] {
+        cache.state.withLock { state in
+            defer { state[keyPath: callers] = [] }
+            return state[keyPath: callers]
         }
-        for recall in recalls {
+    }
+
+    private func answerRecalls() {
+        for recall in take(\.recalls) {
             if let open {
                 do throws(SQLiteError) {
-                    if let row = try open.file.find(recall.key), shared.remember(row, from: open) > 0 {
-                        shared.state.withLock { $0.status.recalled += 1 }
-                    }
+                    let count = try open.file.find(recall.key).map { open.remember($0, in: cache) } ?? 0
+                    cache.state.withLock { $0.status.loaded += count }
                 } catch {
                     fail(error)
                 }
             }
-            recall.finish()
+            recall.caller.finish(())
         }
     }
 
     private func answerWarming() {
-        let caller = shared.state.withLock { state -> Recall? in
+        let caller = cache.state.withLock { state -> Waiter<Void>? in
             guard let warming = state.warming, !state.status.isBehind(warming.enough) else { return nil }
             state.warming = nil
             return warming.caller
         }
-        caller?.finish()
+        caller?.finish(())
     }
 
     private func answerStateReaders() {
-        let readers = shared.state.withLock { state in
-            let readers = state.stateReaders
-            state.stateReaders = []
-            return readers
-        }
-        for reader in readers { reader.resume(returning: open?.states ?? []) }
+        for reader in take(\.stateReaders) { reader.finish(open?.learned ?? []) }
     }
 
     /// Reads the next answers into memory, until there are no more or no room.
     ///
     /// - Returns: whether there was anything to do.
     private func load() -> Bool {
-        guard let open, let position = open.loadPosition, shared.state.withLock({ $0.mayLoad }) else { return false }
+        guard let open, let position = open.loadPosition, cache.state.withLock({ $0.mayLoad }) else { return false }
         do throws(SQLiteError) {
-            let (rows, next, isDamaged) = try open.file.page(from: position, limit: Self.page)
-            open.isDamaged = open.isDamaged || isDamaged
-            open.read += rows.reduce(0) { $0 + $1.answers.count }
+            let (rows, next, _) = try open.file.page(from: position, limit: Self.page)
+            open.hasRead = open.hasRead || !rows.isEmpty
             open.loadPosition = next
-            let before = shared.memory.statistics.entries
-            let cached = rows.reduce(0) { $0 + shared.remember($1, from: open) }
-            let grown = shared.memory.statistics.entries - before
+            let before = cache.memory.statistics.entries
+            let cached = rows.reduce(0) { $0 + open.remember($1, in: cache) }
+            let grown = cache.memory.statistics.entries - before
             open.loaded += cached
-            shared.state.withLock { $0.status.loaded += cached }
+            cache.state.withLock { $0.status.loaded += cached }
             // Further answers would evict those read before, and are used less.
             let isFull = grown < cached - cached / 8
             if isFull { open.loadPosition = nil }
-            if open.loadPosition == nil { finishLoading(isComplete: !isFull) }
+            guard open.loadPosition == nil else { return true }
+            if !isFull { cache.hasMore.store(false, ordering: .releasing) }
+            if open.hasRead { cache.report(.loaded(count: open.loaded, isComplete: !isFull)) }
+            cache.state.withLock { $0.status.state = .used }
         } catch {
             fail(error)
         }
         return true
-    }
-
-    private func finishLoading(isComplete: Bool) {
-        guard let open else { return }
-        if isComplete, !open.isDamaged { shared.hasMore.store(false, ordering: .releasing) }
-        if open.read > 0 { shared.report(.loaded(count: open.loaded, isComplete: isComplete)) }
-        guard !open.isDamaged else { return replaceFile(because: "answers are not as they were written") }
-        shared.state.withLock { $0.status.state = .used }
-        guard !open.file.isNew else { return }
-        do throws(SQLiteError) { try open.file.beginStillness() } catch { return fail(error) }
-        // Where no thread can be created there is no check: damage is detected when it is read.
-        open.check = try? SoundnessCheck(folder.path, system: shared.settings.system) { [shared] in
-            shared.state.withLock { $0.damage = "SQLite finds it damaged" }
-            shared.wake.post()
-        }
-        if open.check == nil { try? open.file.endStillness() }
     }
 
     // MARK: Writing
@@ -236,7 +211,7 @@ final class DiskThread {
     /// - Returns: whether something was written.
     private func flushIfDue() -> Bool {
         guard let open else { return false }
-        let (changedAt, interval, isUrgent) = shared.state.withLock {
+        let (changedAt, interval, isUrgent) = cache.state.withLock {
             ($0.changedAt, $0.flushInterval, $0.pending.isLarge || !$0.settlements.isEmpty)
         }
         guard let changedAt else {
@@ -264,7 +239,7 @@ final class DiskThread {
     @discardableResult
     private func flush() -> Bool {
         guard let open else { return false }
-        let due = shared.state.withLock { state -> (PendingChanges, PolicyIdentity, FreshnessPolicy, [Settlement])? in
+        let due = cache.state.withLock { state -> (PendingChanges, PolicyIdentity, FreshnessPolicy, [Waiter<Bool>])? in
             guard let identity = state.identity else { return nil }
             state.changedAt = nil
             state.isWriting = true
@@ -274,28 +249,29 @@ final class DiskThread {
         }
         guard let (taken, identity, freshness, settlements) = due else { return true }
         var changes = taken
-        defer { shared.state.withLock { $0.isWriting = false } }
+        defer { cache.state.withLock { $0.isWriting = false } }
         do throws(SQLiteError) {
-            if open.check?.hasEnded ?? false {
-                open.check = nil
-                try open.file.endStillness()
-            }
             if !settlements.isEmpty { try open.file.sync(true) }
             let written = try open.write(changes, identity, freshness)
             if !settlements.isEmpty { try open.file.sync(false) }
-            shared.state.withLock { $0.status.written += written }
+            cache.state.withLock { $0.status.written += written }
             changes.giveBack(&room)
-            try takeOtherTime(of: open, identity, freshness)
+            if open.hasOtherTime {
+                // What was stored by the wrong time is written again by the right one, and what seemed too old may be read.
+                open.hasOtherTime = false
+                try writeAll(to: open, since: open.opened, identity, freshness)
+                cache.hasMore.store(true, ordering: .releasing)
+            }
             if changes.needsAll { try writeAll(to: open, identity, freshness) }
             try open.file.shrink()
-            let memory = shared.memory.statistics
+            let memory = cache.memory.statistics
             // Memory has begun to evict answers, which the file still has.
-            if memory.bytes > memory.limit / 16 * 15 { shared.hasMore.store(true, ordering: .releasing) }
-            for settlement in settlements { settlement.finish(isWritten: true) }
+            if memory.bytes > memory.limit / 16 * 15 { cache.hasMore.store(true, ordering: .releasing) }
+            for settlement in settlements { settlement.finish(true) }
             return true
         } catch {
-            for settlement in settlements { settlement.finish(isWritten: false) }
-            shared.state.withLock { $0.pending.putBack(changes) }
+            for settlement in settlements { settlement.finish(false) }
+            cache.state.withLock { $0.pending.putBack(changes) }
             fail(error)
             return false
         }
@@ -303,23 +279,7 @@ final class DiskThread {
 
     /// Resumes the callers that wait until what they changed is written.
     private func settle(isWritten: Bool) {
-        let settlements = shared.state.withLock { state in
-            let settlements = state.settlements
-            state.settlements = []
-            return settlements
-        }
-        for settlement in settlements { settlement.finish(isWritten: isWritten) }
-    }
-
-    /// After the clock was set: writes answers stored by the wrong time again, by the right one, and allows answers to
-    /// be read that seemed too old.
-    private func takeOtherTime(
-        of open: OpenStore, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy
-    ) throws(SQLiteError) {
-        guard open.hasOtherTime else { return }
-        open.hasOtherTime = false
-        try writeAll(to: open, since: open.opened, identity, freshness)
-        if open.loaded < open.read { shared.hasMore.store(true, ordering: .releasing) }
+        for settlement in take(\.settlements) { settlement.finish(isWritten) }
     }
 
     /// Writes all entries in memory.
@@ -331,14 +291,14 @@ final class DiskThread {
     ) throws(SQLiteError) {
         var cursor: CacheCursor? = .start
         while let place = cursor {
-            let step = shared.memory.walk(from: place, slots: Self.slotsPerStep) { _ in true }
+            let step = cache.memory.walk(from: place, slots: Self.slotsPerStep) { _ in true }
             cursor = step.next
             let answers = step.answers.filter { $0.entry.storedAt >= start }
             guard !answers.isEmpty else { continue }
             var changes = PendingChanges()
-            for answer in answers { changes.store(answer.entry, for: answer.key()) }
+            for answer in answers where answer.scope == nil { changes.store(answer.entry, for: answer.key()) }
             let written = try open.write(changes, identity, freshness)
-            shared.state.withLock { $0.status.written += written }
+            cache.state.withLock { $0.status.written += written }
         }
     }
 }

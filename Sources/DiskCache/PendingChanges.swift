@@ -1,5 +1,25 @@
 import DNSCache
-import DNSWire
+package import DNSWire
+
+/// A set of answers to be removed, whether loaded into memory or not.
+package enum DiskRemoval: Sendable, Hashable {
+    case all
+    case name(Name)
+    /// The name and all names below it.
+    case suffix(Name)
+    /// Answers that contain this address.
+    case holding(IPAddress)
+
+    /// Whether it covers this answer.
+    func covers(_ name: Name, _ addresses: @autoclosure () -> [IPAddress]) -> Bool {
+        switch self {
+        case .all: true
+        case .name(let other): name == other
+        case .suffix(let suffix): name.isWithin(suffix)
+        case .holding(let address): addresses().contains(address)
+        }
+    }
+}
 
 /// The changes that wait to be written; bounded, so that they do not grow while the disk is slow or unavailable.
 struct PendingChanges {
@@ -57,19 +77,19 @@ struct PendingChanges {
         // Removed instead of left out: the older answer in the file, which it was to replace, is no longer valid
         // either.
         for index in answers.indices {
-            let change = answers[index]
-            guard let entry = change.entry, let name = StoredAnswer.name(inKey: change.keyBytes),
-                removal.covers(name, entry.answer.addresses)
-            else { continue }
+            guard let subject = answers.subject(at: index), removal.covers(subject.name, subject.addresses) else {
+                continue
+            }
             answers.makeRemoval(at: index)
         }
     }
 
     /// Whether an answer that was read from the file may still be used.
     mutating func allows(_ key: [UInt8], _ answer: StoredAnswer) -> Bool {
-        let changed = keys ?? Set(answers.lazy.map(\.key))
+        var changed = keys ?? []
+        if keys == nil { for index in answers.indices { changed.insert(answers.key(at: index)) } }
         keys = changed
-        return !changed.contains(key) && !removals.contains { $0.covers(answer.name, answer.answer.addresses) }
+        return !changed.contains(key) && !removals.contains { $0.covers(answer.question.name, answer.answer.addresses) }
     }
 
     mutating func keep(_ record: StateRecord) {
@@ -105,7 +125,7 @@ struct PendingChanges {
         merged.states = older.states.filter { !forgottenKinds.contains($0.key.kind) }.merging(states) { $1 }
         merged.forgottenKinds = older.forgottenKinds.union(forgottenKinds)
         for changes in [older.answers, answers] {
-            for change in changes where change.entry == nil { merged.remove(change.key) }
+            for index in changes.indices where changes.isRemoval(at: index) { merged.remove(changes.key(at: index)) }
         }
         for removal in removals { merged.remove(removal) }
         merged.needsAll = true

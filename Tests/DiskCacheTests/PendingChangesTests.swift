@@ -14,13 +14,19 @@ import Testing
 
     /// The keys that these changes add to a file without them.
     private func added(by changes: PendingChanges) -> Set<[UInt8]> {
-        changes.answers.reduce(into: []) { keys, change in
-            if change.entry == nil { keys.remove(change.key) } else { keys.insert(change.key) }
+        let answers = changes.answers
+        return answers.indices.reduce(into: []) { keys, index in
+            if answers.isRemoval(at: index) {
+                keys.remove(answers.key(at: index))
+            } else {
+                keys.insert(answers.key(at: index))
+            }
         }
     }
 
     private func removed(by changes: PendingChanges) -> [[UInt8]] {
-        changes.answers.filter { $0.entry == nil }.map(\.key)
+        let answers = changes.answers
+        return answers.indices.filter { answers.isRemoval(at: $0) }.map { answers.key(at: $0) }
     }
 
     private func record(_ name: String, _ value: String = "1") -> StateRecord {

@@ -42,7 +42,7 @@ import Testing
         let machine = try Machine(path, clock: clock, loads: false)
         await machine.disk.recall(key("www.example.com", .aaaa), clock: ManualClock())
         #expect(machine.has("www.example.com", .aaaa) && machine.has("www.example.com"))
-        #expect(machine.disk.status.recalled == 1)
+        #expect(machine.disk.status.loaded == 2)
         machine.disk.stop()
     }
 
@@ -59,7 +59,7 @@ import Testing
         try machine.put("www.example.com")
         #expect(machine.flush())
         machine.memory.remove(key("www.example.com", .aaaa))
-        machine.disk.shared.hasMore.store(true, ordering: .releasing)
+        machine.disk.hasMore.store(true, ordering: .releasing)
         await machine.disk.recall(key("www.example.com", .aaaa), clock: ManualClock())
         #expect(machine.has("www.example.com") && !machine.has("www.example.com", .aaaa))
         machine.disk.stop()
@@ -174,7 +174,7 @@ import Testing
         }
         ask()
         await clock.advance(by: .zero)
-        disk.shared.state.withLock { $0.recalls += Array(repeating: $0.recalls[0], count: PendingChanges.limit - 2) }
+        disk.state.withLock { $0.recalls += Array(repeating: $0.recalls[0], count: PendingChanges.limit - 2) }
         ask()
         await clock.advance(by: .zero)
         #expect(over == 0)
@@ -251,7 +251,7 @@ import Testing
         disk.stop()
         let store = try OpenStore(StoreFolder(path: path), DiskSettings(path: path), clock.wall)
         let row = try #require(try store.file.find(key("www.example.com").array))
-        #expect(disk.shared.remember(row, from: store) == 0)
+        #expect(store.remember(row, in: disk) == 0)
         #expect(memory.entry(for: key("www.example.com"))?.lifetime == 77)
     }
 

@@ -129,9 +129,8 @@ import Testing
         clock.set(noon)
         let machine: Machine
         do {
-            let lock = try FileLock.take(path + ".lock")
-            let isTaken = lock != nil
-            #expect(isTaken)
+            let other = try SQLiteConnection(path)
+            try other.execute("BEGIN IMMEDIATE")
             machine = try Machine(path, clock: clock)
             #expect(machine.wait { machine.disk.status.state == .memoryOnly })
         }
@@ -272,19 +271,6 @@ import Testing
         next.disk.stop()
     }
 
-    @Test func `a mark of the clock is read as it was written, and one that makes no sense is damage`() throws {
-        let file = try AnswerFile(path)
-        for setBack in [nil, AnswerFile.SetBack(from: noon, after: 7), .init(from: noon, after: 0, end: 9)] {
-            let mark = AnswerFile.ClockMark(latest: noon - 5, distrusted: 7, setBack: setBack)
-            try file.write(mark)
-            #expect(try file.clockMark() == mark)
-        }
-        for text in ["", "7 ", "7 8", "7 8 9", "7 -8 9 10", "7 9223372036854775807 9 10", "1 2 3 4 5", "x"] {
-            try file.connection.prepare("UPDATE state SET value = ? WHERE kind = 'clock'").run([.text(text)])
-            #expect(throws: SQLiteError.self, "\(text)") { try file.clockMark() }
-        }
-    }
-
     @Test func `an answer of a source that is gone is not used`() throws {
         let clock = TestClock()
         try write(["www.example.com"], clock: clock)
@@ -414,7 +400,7 @@ import Testing
         }
         let six = key("six.example.com", .aaaa)
         machine.memory.store(try entry("six.example.com", .aaaa, at: machine.clock.now), for: six)
-        machine.disk.shared.state.withLock { $0.pending.needsAll = true }
+        machine.disk.state.withLock { $0.pending.needsAll = true }
         try machine.put("four.example.com")
         #expect(machine.flush())
         machine.disk.stop()
@@ -439,23 +425,6 @@ import Testing
         third.disk.stop()
     }
 
-    @Test func `an answer past its staleness goes when that of the other address family changes`() throws {
-        let clock = TestClock()
-        let machine = try Machine(path, clock: clock)
-        #expect(machine.load())
-        for type in [RecordType.a, .aaaa] { try machine.put("www.example.com", type, ttl: 1) }
-        #expect(machine.flush())
-        clock.pass(3_000)
-        try machine.put("www.example.com", ttl: 1)
-        #expect(machine.flush())
-        #expect(machine.disk.status.written == 3)
-        clock.pass(1_000)
-        try machine.put("www.example.com", ttl: 1)
-        machine.disk.stop()
-        let row = try AnswerFile(path).find(key("www.example.com").array)
-        #expect(row?.answers.map(\.type) == [.a])
-    }
-
     @Test func `an answer that came in the meantime is not replaced by an older one of the file`() throws {
         let clock = TestClock()
         try write(["www.example.com"], clock: clock, ttl: 100)
@@ -463,7 +432,7 @@ import Testing
         let memory = MemoryCache(memory: 8 << 20)
         memory.store(try entry("www.example.com", at: clock.now, ttl: 77), for: key("www.example.com"))
         let row = try AnswerFile(path).answer(key("www.example.com"))
-        let restored = row?.entry(identity(), clock.wall.reading, isClockSound: true)
+        let restored = row?.entry(identity(), clock.wall.reading, isAgeKnown: true)
         #expect(restored.map { memory.storeIfAbsent($0, for: key("www.example.com")) } == false)
         #expect(memory.entry(for: key("www.example.com"))?.lifetime == 77)
     }
@@ -528,14 +497,14 @@ import Testing
         let text = String(repeating: "x", count: 4_000)
         try file.transaction { () throws(SQLiteError) in
             for index in 0..<1_500 {
-                try file.write(StateRecord(.journal, "n\(index)", value: text, storedAt: noon))
+                try file.connection.write(StateRecord(.journal, "n\(index)", value: text, storedAt: noon))
             }
         }
-        let full = try #require(try file.connection.integer("PRAGMA page_count", in: StoredRange.pages))
-        try file.removeStates(.journal)
-        #expect(try file.connection.integer("PRAGMA page_count", in: StoredRange.pages) == full)
+        let full = try #require(try file.connection.integer("PRAGMA page_count"))
+        try file.connection.removeRecords(.journal)
+        #expect(try file.connection.integer("PRAGMA page_count") == full)
         try file.shrink()
-        #expect(try file.connection.integer("PRAGMA page_count", in: StoredRange.pages) ?? full <= full - 1_000)
+        #expect(try file.connection.integer("PRAGMA page_count") ?? full <= full - 1_000)
     }
 
     @Test func `many changes do not wait until the interval is over`() throws {
@@ -557,7 +526,7 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test(arguments: ["PRAGMA user_version = 2", "PRAGMA user_version = 5", "PRAGMA application_id = 1"])
+    @Test(arguments: ["PRAGMA user_version = 2", "PRAGMA application_id = 1"])
     func `a file of another version, or of another program, is not read without the server`(change: String) throws {
         try write(["www.example.com"], clock: TestClock())
         _ = try DiskReader(path)
@@ -582,7 +551,9 @@ import Testing
     @Test func `records of state come back, and removed ones do not`() async throws {
         let clock = TestClock()
         let first = try Machine(path, clock: clock)
-        let records = StateRecord.Kind.allCases.map { StateRecord($0, "vendor", value: "192.0.2.1", storedAt: noon) }
+        let records = StateRecord.Kind.allCases.filter(\.isLearned).map {
+            StateRecord($0, "vendor", value: "192.0.2.1", storedAt: noon)
+        }
         for record in records { first.disk.keep(record) }
         first.disk.keep(StateRecord(.calls, "gone", value: "1", storedAt: noon))
         #expect(first.flush())
@@ -655,16 +626,16 @@ import Testing
         let names = (0..<300).map { "n\($0).example.com" }
         try write(names, clock: TestClock())
         do {
-            try SQLiteConnection(path, .readWrite).execute(
-                "UPDATE answer SET stored = stored + 1 WHERE name = 'n7.example.com'")
+            try SQLiteConnection(path).execute(
+                "UPDATE answer SET value = zeroblob(60) WHERE id = 8")
         }
         var found: [String] = []
         #expect(throws: DiskReaderError.self) {
             _ = try DiskReader(path).forEach(below: nil) { answer in
-                found.append(answer.name.description)
+                found.append(answer.question.name.description)
                 return true
             }
         }
-        #expect(Set(found) == Set(names).subtracting(["n7.example.com"]))
+        #expect(found.count == 299 && Set(found).isSubset(of: names))
     }
 }

@@ -6,6 +6,7 @@ import Platform
 import Scheduling
 import Synchronization
 import TestSupport
+import Testing
 
 @testable import DiskCache
 
@@ -96,25 +97,36 @@ func entry(
 /// The part of a database's header that marks it as ours.
 var header: Data { Data("SQLite format 3\0".utf8) + Data(count: 52) + Data("hdns".utf8) }
 
-/// A row as written for a name.
+/// A row as written for a name, in epoch 0.
 func stored(_ text: String, at seconds: Int64 = noon, ttl: UInt32 = 300, source: String = "vendor one") throws
     -> StoredAnswer
 {
     guard let packed = answer(text, ttl: ttl) else { throw TestFailure("an answer that cannot be packed") }
     return StoredAnswer(
-        name: name(text), type: .a, class: .internet, dnssecOK: false, checkingDisabled: false, answer: packed,
-        isNegative: false, storedAt: seconds, lifetime: ttl, source: source, route: .protect, policy: "policy one")
+        question: Question(name: name(text), type: .a), dnssecOK: false, checkingDisabled: false, answer: packed,
+        isNegative: false, storedAt: seconds, epoch: 0, lifetime: ttl, route: .protect,
+        source: Checksum.number(of: source), policy: Checksum.number(of: "policy one"))
+}
+
+/// A mark of the clock in epoch 0.
+func mark(at seconds: Int64 = noon, epoch: UInt16 = 0) throws -> ClockMark {
+    try #require(ClockMark("\(epoch) 0", latest: seconds))
 }
 
 extension AnswerFile {
     /// Writes one row of one answer, or of one of each address family, whatever they have.
     func write(_ answers: StoredAnswer...) throws(SQLiteError) {
+        var writer = try RowWriter(connection)
         for (index, stored) in answers.enumerated() {
-            if index == 0 { try writer.beginRow(stored.key.array.span) }
-            try writer.add(
-                stored.facts, stored.type, body: stored.answer.body.span, ttlOffsets: stored.answer.ttlOffsets.span,
-                &identities)
+            let (question, _) = [UInt8].rowQuestion(of: stored.key.array)
+            if index == 0 { writer.begin(question.span) }
+            let head = AnswerHead(
+                isSix: stored.question.type == .aaaa, isNegative: stored.isNegative, route: stored.route,
+                responseCode: stored.answer.responseCode, epoch: stored.epoch, storedAt: stored.storedAt,
+                lifetime: stored.lifetime, source: stored.source, policy: stored.policy, counts: stored.answer.counts)
+            writer.add(head, stored.answer.body.span)
         }
+        try writer.end(until: 0)
         try writer.finish()
     }
 
@@ -122,6 +134,15 @@ extension AnswerFile {
     func answer(_ key: QueryKey) throws(SQLiteError) -> StoredAnswer? {
         try find(key.array)?.answers.first { $0.key.array == key.array }
     }
+}
+
+/// Overwrites all but the first page of a file: what reads them next finds it damaged.
+func spoil(_ path: String) throws {
+    let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+    let size = try file.seekToEnd()
+    try file.seek(toOffset: 4_096)
+    try file.write(contentsOf: Data(repeating: 0xff, count: max(0, Int(size) - 4_096)))
+    try file.close()
 }
 
 /// A disk cache in a folder of its own, with an empty memory, as after a restart.
@@ -186,7 +207,7 @@ final class Machine: Sendable {
     func flush() -> Bool {
         wait {
             disk.status.state != .memoryOnly
-                && disk.shared.state.withLock { $0.pending.isEmpty && $0.changedAt == nil && !$0.isWriting }
+                && disk.state.withLock { $0.pending.isEmpty && $0.changedAt == nil && !$0.isWriting }
         }
     }
 

@@ -36,7 +36,7 @@ struct CacheFileReader {
         do {
             let isAll = try file.forEach(below: suffix.flatMap { try? Name($0) }) { stored in
                 guard report.entries.count < limit else { return false }
-                report.entries.append(CacheReport.Entry(stored, at: now, withRecords: false))
+                report.entries.append(CacheReport.Entry(stored, of: file, at: now, withRecords: false))
                 return true
             }
             if !isAll { report.next = "" }
@@ -52,7 +52,7 @@ struct CacheFileReader {
     func report(of name: String) throws -> CacheReport {
         try reading { () throws(DiskReaderError) in
             guard let name = try? Name(name) else { return CacheReport() }
-            let entries = try file.answers(of: name).map { CacheReport.Entry($0, at: now, withRecords: true) }
+            let entries = try file.answers(of: name).map { CacheReport.Entry($0, of: file, at: now, withRecords: true) }
             return CacheReport(entries: entries, next: nil)
         }
     }
@@ -62,7 +62,7 @@ struct CacheFileReader {
     func forEach(below suffix: String?, withRecords: Bool, _ body: (CacheReport.Entry) -> Bool) throws -> Bool {
         try reading { () throws(DiskReaderError) in
             try file.forEach(below: suffix.flatMap { try? Name($0) }) { stored in
-                body(CacheReport.Entry(stored, at: now, withRecords: withRecords))
+                body(CacheReport.Entry(stored, of: file, at: now, withRecords: withRecords))
             }
         }
     }
@@ -81,20 +81,20 @@ extension CacheReport.Entry {
     /// An answer of a file.
     ///
     /// - Parameter now: seconds since 1970.
-    fileprivate init(_ stored: StoredAnswer, at now: Int64, withRecords: Bool) {
+    fileprivate init(_ stored: StoredAnswer, of file: DiskReader, at now: Int64, withRecords: Bool) {
         self.init(
             stored.question, stored.answer, isSigned: stored.dnssecOK || stored.checkingDisabled,
             isNegative: stored.isNegative, age: stored.age(at: now), lifetime: Int(stored.lifetime),
-            source: SourceName(stored), withRecords: withRecords)
+            source: SourceName(file.source(of: stored), stored.route), withRecords: withRecords)
     }
 }
 
 extension SourceName {
     /// The source of an answer of a file: a word, perhaps a provider's name, and a digest.
-    fileprivate init(_ stored: StoredAnswer) {
-        let words = stored.source.split(separator: " ").dropLast()
+    fileprivate init(_ text: String, _ route: StoredRoute) {
+        let words = text.split(separator: " ").dropLast()
         let named = AnswerKind.allCases.first { words.first?.elementsEqual($0.word) == true } ?? .provider
-        let isProtected = [.protect, .protectListed].contains(stored.route)
+        let isProtected = [.protect, .protectListed].contains(route)
         self.init(
             named == .localDNS && isProtected ? .unverifiedLocalDNS : named,
             provider: words.dropFirst().joined(separator: " "))

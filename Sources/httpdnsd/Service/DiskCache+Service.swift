@@ -66,8 +66,9 @@ extension DiskEvent {
             "the cache on disk cannot be used, answers are cached in memory alone: \(reason); cache.disk.path names another file"
         case .back: "the cache on disk is used again"
         case .quarantined(let path?, let reason):
-            "the cache on disk is damaged (\(reason)): it is now \(path), and a new one is started"
-        case .quarantined(nil, let reason): "the cache on disk is damaged (\(reason)), and a new one is started"
+            "the cache on disk is damaged, or of another version (\(reason)): it is now \(path), and a new one is started"
+        case .quarantined(nil, let reason):
+            "the cache on disk is damaged, or of another version (\(reason)), and a new one is started"
         case .loaded(let count, true): "loaded \(counted(count, "answer")) of the last time from disk"
         case .loaded(let count, false):
             "loaded \(counted(count, "answer")) of the last time from disk; memory has no room for the others, which are read as they are asked for"

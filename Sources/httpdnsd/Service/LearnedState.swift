@@ -77,6 +77,7 @@ final class LearnedState {
             // The file may have been opened only after the switch was used.
             case .switchedOff: if !isSwitchUsed { service.turn(on: false) }
             case .journal: if let entry = HijackedAddress(record) { forged.append(entry) }
+            case .clock, .source: break
             }
         }
         composition.checks.journal.restore(forged.sorted { $0.last > $1.last })
@@ -195,7 +196,8 @@ extension HTTPDNSProvider.Learned {
             guard record.name == entry.addressesText else { return nil }
             let texts = record.value.split(separator: " ").map(String.init)
             self = .addresses(texts.compactMap { SocketAddress($0, defaultPort: entry.url.port) })
-        case .accountCalls, .localDNSServers, .badAddress, .checkVerdict, .journal, .switchedOff: return nil
+        case .accountCalls, .localDNSServers, .badAddress, .checkVerdict, .journal, .switchedOff, .clock, .source:
+            return nil
         }
     }
 }
@@ -244,14 +246,13 @@ extension HijackedAddress {
         let subject = record.name.split(separator: " ")
         let lines = record.value.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         guard subject.count == 2, let name = try? Name(String(subject[0])), let address = IPAddress(subject[1]),
-            [7, 8].contains(lines.count), let port = UInt16(lines[0]),
+            lines.count == 8, let port = UInt16(lines[0]),
             let first = OutsideNumber(digits: lines[1])?.within(Self.years),
             let count = OutsideNumber(digits: lines[2])?.within(1...Int(Int32.max)),
             Self.years.contains(record.storedAt)
         else { return nil }
         self.init(
-            // Earlier releases did not store the server.
-            name: name, address: address, server: lines.count > 7 ? lines[7] : "", port: port,
+            name: name, address: address, server: lines[7], port: port,
             evidence: CertificateEvidence(
                 reason: lines[3], subject: lines[4], issuer: lines[5], fingerprint: lines[6]),
             first: first, last: record.storedAt, count: count)

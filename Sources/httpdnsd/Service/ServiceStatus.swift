@@ -123,7 +123,7 @@ struct ServiceStatus {
             cache.file = disk.path
             cache.fileState = status.state.rawValue
             cache.fileError = status.reason
-            cache.loaded = status.loaded + status.recalled
+            cache.loaded = status.loaded
             cache.written = status.written
         }
         return cache

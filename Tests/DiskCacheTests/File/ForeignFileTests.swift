@@ -82,16 +82,6 @@ import Testing
         }
     }
 
-    @Test func `a file of ours says so from its first page on, before anything is in it`() throws {
-        do { try SQLiteConnection(path, .readWrite).execute(StoreSchema.begin) }
-        #expect(try FileOwner(of: path) == .us)
-        let machine = try Machine(path)
-        #expect(machine.load() && machine.events.all.isEmpty)
-        try machine.put("www.example.com")
-        #expect(machine.flush())
-        machine.disk.stop()
-    }
-
     @Test func `a file of ours that was never closed says so, too`() throws {
         let file = try AnswerFile(path)
         try file.write(try stored("www.example.com"))
@@ -120,7 +110,6 @@ import Testing
         let other = path + "-other"
         try Data("some notes".utf8).write(to: URL(fileURLWithPath: other))
         #expect(rename(other, path) == 0)
-        machine.disk.shared.state.withLock { $0.damage = "SQLite finds it damaged" }
         try machine.put("www.example.com")
         #expect(machine.wait { machine.disk.status.state == .memoryOnly })
         machine.disk.stop()

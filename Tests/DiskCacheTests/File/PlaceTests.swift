@@ -50,7 +50,7 @@ import Testing
         async let found = second.disk.states()
         // Without blocking a thread, of which the reader needs one.
         let end = ContinuousClock.now + .patience
-        while second.disk.shared.state.withLock({ $0.stateReaders.isEmpty }), ContinuousClock.now < end {
+        while second.disk.state.withLock({ $0.stateReaders.isEmpty }), ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(1))
         }
         first.disk.stop()
@@ -74,30 +74,6 @@ import Testing
         let last = try Machine(path, clock: clock)
         #expect(await last.disk.states().contains { $0.kind == .switchedOff })
         last.disk.stop()
-    }
-
-    @Test func `the lock is released although a child that is just being started has a copy of it`() throws {
-        let path = directory.path + "/lock"
-        let copy: Int32
-        do {
-            let lock = try FileLock.take(path)
-            let isTaken = lock != nil
-            #expect(isTaken)
-            copy = try #require(Self.descriptor(of: path).map { dup($0) })
-        }
-        defer { close(copy) }
-        let next = try FileLock.take(path)
-        let isFree = next != nil
-        #expect(isFree)
-    }
-
-    /// The descriptor that has a file open.
-    private static func descriptor(of path: String) -> Int32? {
-        var (wanted, status) = (stat(), stat())
-        guard stat(path, &wanted) == 0 else { return nil }
-        return (0..<4_096).first {
-            fstat($0, &status) == 0 && status.st_ino == wanted.st_ino && status.st_dev == wanted.st_dev
-        }
     }
 
     @Test func `a folder that vanishes is noticed, and everything is written again`() throws {
@@ -127,7 +103,7 @@ import Testing
         do { _ = try AnswerFile(path) }
         let machine: Machine
         do {
-            let other = try SQLiteConnection(path, .readWrite)
+            let other = try SQLiteConnection(path)
             try other.execute("BEGIN IMMEDIATE")
             machine = try Machine(path)
             try machine.put("www.example.com")
@@ -153,7 +129,7 @@ import Testing
             _ = truncate(path + end, 0)
             try machine.put("after\(end).example.com")
             machine.disk.remove(key("n1.example.com"))
-            #expect(machine.wait { machine.disk.shared.state.withLock { $0.pending.isEmpty && !$0.isWriting } })
+            #expect(machine.wait { machine.disk.state.withLock { $0.pending.isEmpty && !$0.isWriting } })
         }
         #expect(machine.has("www.example.com") && machine.has("after.example.com"))
         machine.disk.stop()
@@ -182,7 +158,7 @@ import Testing
             while (counts.last ?? 0) < 5_000, counts.count < 2_000 {
                 var count = 0
                 _ = try DiskReader(path).forEach(below: nil) { answer in
-                    count += answer.answer.addresses == [address(of: answer.name.description)] ? 1 : -1_000_000
+                    count += answer.answer.addresses == [address(of: answer.question.name.description)] ? 1 : -1_000_000
                     return true
                 }
                 counts.append(count)
@@ -206,7 +182,7 @@ import Testing
             for end in ["", "-wal"] { try FileManager.default.copyItem(atPath: path + end, toPath: killed + end) }
         }
         let before = try ["", "-wal"].map { try Data(contentsOf: URL(fileURLWithPath: killed + $0)) }
-        #expect(before[0].count == 4_096)
+        #expect(before[1].count > 4_096)
         #expect(try DiskReader(killed).answers(of: name("www.example.com")).count == 1)
         #expect(try ["", "-wal"].map { try Data(contentsOf: URL(fileURLWithPath: killed + $0)) } == before)
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.path + "/state")
@@ -226,7 +202,7 @@ import Testing
         next.disk.stop()
     }
 
-    @Test func `a cache that has stopped has nothing open any more, not even for SQLite's check`() throws {
+    @Test func `a cache that has stopped has nothing open any more`() throws {
         let first = try Machine(path)
         for index in 0..<2_000 { try first.put("n\(index).example.com") }
         first.disk.stop()

@@ -28,60 +28,32 @@ import Testing
 
     @Test func `with the database goes what belongs to it: none of it is played into the next one`() throws {
         try write("one")
-        #expect(folder.quarantine(at: 100) == path + ".damaged-100")
-        #expect(
-            try names == [
-                "cache.sqlite.damaged-100", "cache.sqlite.damaged-100-wal", "cache.sqlite.damaged-100-shm",
-            ])
-        #expect(FileManager.default.contents(atPath: path + ".damaged-100-wal") == Data("one-wal".utf8))
+        #expect(folder.quarantine() == path + ".damaged")
+        #expect(try names == ["cache.sqlite.damaged", "cache.sqlite.damaged-wal", "cache.sqlite.damaged-shm"])
+        #expect(FileManager.default.contents(atPath: path + ".damaged-wal") == Data("one-wal".utf8))
     }
 
-    @Test func `two of one second are both retained`() throws {
-        try write("one", [""])
-        _ = folder.quarantine(at: 100)
-        try write("two", [""])
-        #expect(folder.quarantine(at: 100) == path + ".damaged-100-2")
-        #expect(FileManager.default.contents(atPath: path + ".damaged-100") == ours("one"))
-        #expect(FileManager.default.contents(atPath: path + ".damaged-100-2") == ours("two"))
-    }
-
-    @Test func `the last three are retained, and of the others nothing`() throws {
-        for second in 98..<106 {
-            try write("\(second)")
-            _ = folder.quarantine(at: Int64(second))
-        }
-        let retained = (103..<106).flatMap { second in
-            ["", "-wal", "-shm"].map { "cache.sqlite.damaged-\(second)\($0)" }
-        }
-        #expect(try names == Set(retained))
-    }
-
-    @Test func `what bears such a name and is not ours is never deleted, and there are still no more than three`()
-        throws
-    {
-        let others = [".damaged-1", ".damaged-2", ".damaged-notes", ".damaged-3-old", ".damaged-", ".damaged-03"]
-        for end in others { try Data("notes".utf8).write(to: URL(fileURLWithPath: path + end)) }
-        try Data("notes".utf8).write(to: URL(fileURLWithPath: path + ".damaged-1-wal"))
-        for second in 100..<106 {
-            try write("\(second)")
-            #expect(folder.quarantine(at: Int64(second)) == path + ".damaged-\(second)")
-        }
-        let foreign = others.map { "cache.sqlite" + $0 } + ["cache.sqlite.damaged-1-wal"]
-        #expect(try names == Set(foreign + ["", "-wal", "-shm"].map { "cache.sqlite.damaged-105\($0)" }))
-        for end in others { #expect(FileManager.default.contents(atPath: path + end) == Data("notes".utf8)) }
-    }
-
-    @Test func `where three are there that are not ours, the damaged file is deleted instead of renamed`() throws {
-        for second in 1...3 { try Data("notes".utf8).write(to: URL(fileURLWithPath: path + ".damaged-\(second)")) }
+    @Test func `the last one is retained, and of those before nothing`() throws {
         try write("one")
-        #expect(folder.quarantine(at: 100) == nil)
-        #expect(try names == Set((1...3).map { "cache.sqlite.damaged-\($0)" }))
+        _ = folder.quarantine()
+        try write("two", [""])
+        #expect(folder.quarantine() == path + ".damaged")
+        #expect(try names == ["cache.sqlite.damaged"])
+        #expect(FileManager.default.contents(atPath: path + ".damaged") == ours("two"))
+    }
+
+    @Test func `what bears such a name and is not ours is never deleted, but the damaged file`() throws {
+        try Data("notes".utf8).write(to: URL(fileURLWithPath: path + ".damaged"))
+        try write("one")
+        #expect(folder.quarantine() == nil)
+        #expect(try names == ["cache.sqlite.damaged"])
+        #expect(FileManager.default.contents(atPath: path + ".damaged") == Data("notes".utf8))
     }
 
     @Test func `a file whose name leaves no room for another one is removed, and its log with it`() throws {
-        let long = directory.path + "/" + String(repeating: "c", count: 245)
+        let long = directory.path + "/" + String(repeating: "c", count: 248)
         try write("one", ["", "-wal"], to: long)
-        #expect(StoreFolder(path: long).quarantine(at: noon) == nil)
+        #expect(StoreFolder(path: long).quarantine() == nil)
         #expect(try names.isEmpty)
     }
 }

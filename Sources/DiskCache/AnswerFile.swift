@@ -1,0 +1,278 @@
+import DNSCache
+import DNSWire
+
+/// The open file: answers and records, read and written by one thread. Its format is documented in Documentation/Disk.md.
+final class AnswerFile {
+    /// A row: the answers to one question, of a name's addresses A and AAAA.
+    struct Row: Equatable {
+        /// Its number in the order of writing.
+        let id: Int64
+        let answers: [StoredAnswer]
+    }
+
+    /// The identifier of our files in SQLite's header ("hdns").
+    static let applicationID: Int64 = 0x6864_6e73
+    /// The version of the format.
+    static let version: Int64 = 1
+    /// In one transaction: so every header says which program owns the file. `auto_vacuum`, by which unused pages can be
+    /// returned, can be set only before any write.
+    private static let schema: StaticString = """
+        BEGIN DEFERRED;
+        PRAGMA auto_vacuum = INCREMENTAL;
+        PRAGMA application_id = 0x68646e73;
+        PRAGMA user_version = 1;
+        CREATE TABLE answer (
+            id INTEGER PRIMARY KEY, question BLOB NOT NULL UNIQUE, until INTEGER NOT NULL, value BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+        COMMIT;
+        """
+
+    /// What follows a name in a row's question comes before this.
+    private static let behindTails = [UInt8](repeating: 0xff, count: 6)
+
+    let connection: SQLiteConnection
+    private let find: SQLiteStatement
+    private let page: SQLiteStatement
+    private let erase: SQLiteStatement
+    private var writer: RowWriter
+
+    /// Opens the file for writing, and creates it if there is none.
+    ///
+    /// - Parameter system: the name of a registered VFS; nil: SQLite's default.
+    convenience init(_ path: String, system: String? = nil) throws(SQLiteError) {
+        let connection = try SQLiteConnection(path, system: system)
+        if try connection.integer("PRAGMA page_count") == 0 { try connection.execute(Self.schema) }
+        // WAL: a commit is an append. Without a sync for each: a crash of the process loses nothing, one of the machine
+        // loses the last commits, and neither damages the file.
+        try connection.execute(
+            """
+            PRAGMA journal_mode = WAL;
+            PRAGMA synchronous = NORMAL;
+            PRAGMA journal_size_limit = 8388608;
+            PRAGMA temp_store = MEMORY;
+            PRAGMA cell_size_check = ON;
+            """)
+        try self.init(connection)
+    }
+
+    /// - Throws: for a file of another program or another version.
+    init(_ connection: consuming SQLiteConnection) throws(SQLiteError) {
+        guard try connection.integer("PRAGMA application_id") == Self.applicationID else {
+            throw SQLiteError(damaged: "it is not a cache of this program")
+        }
+        let version = try connection.integer("PRAGMA user_version") ?? 0
+        guard version == Self.version else {
+            throw SQLiteError(damaged: "it has format \(version), and this program's is \(Self.version)")
+        }
+        find = try connection.prepare("SELECT id, question, value, until FROM answer WHERE question = ?")
+        page = try connection.prepare(
+            "SELECT id, question, value FROM answer WHERE id <= ? ORDER BY id DESC LIMIT ?")
+        erase = try connection.prepare("DELETE FROM answer WHERE question = ?")
+        writer = try RowWriter(connection)
+        self.connection = connection
+    }
+
+    /// Runs several operations in one transaction.
+    func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
+        try connection.transaction(body)
+    }
+
+    /// Whether each commit is synced to the disk, so that it outlasts a crash of the machine too. Outside of transactions.
+    func sync(_ isOn: Bool) throws(SQLiteError) {
+        try connection.execute(isOn ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
+    }
+
+    // MARK: Writing
+
+    /// The last change of one answer of a row.
+    private struct Update {
+        var index = 0
+        var head: AnswerHead?
+        /// Whether any change was a removal: then the answer of the file is no longer valid, whatever followed.
+        var isRemoved = false
+
+        /// Whether the file's answer stays as it is.
+        var isNone: Bool { head == nil && !isRemoved }
+    }
+
+    /// Writes changes of answers, each row as the newest. Inside a transaction; after an error the file must be closed.
+    ///
+    /// - Returns: how many changed answers, and how many rows, were written.
+    func write(
+        _ changes: AnswerChanges, _ identity: PolicyIdentity, _ mark: ClockMark, _ reading: WallClock.Reading,
+        _ freshness: FreshnessPolicy
+    ) throws(SQLiteError) -> (answers: Int, rows: Int) {
+        var written = (answers: 0, rows: 0)
+        try changes.forEachRow { row throws(SQLiteError) in
+            var (six, other) = (Update(), Update())
+            for index in row {
+                let head = changes.head(at: index, identity, reading, epoch: mark.epoch)
+                let isRemoved = changes.isRemoval(at: index)
+                if changes.isSix(at: index) {
+                    six = Update(index: index, head: head, isRemoved: isRemoved || six.isRemoved)
+                } else {
+                    other = Update(index: index, head: head, isRemoved: isRemoved || other.isRemoved)
+                }
+            }
+            guard let first = row.first, !six.isNone || !other.isNone else { return }
+            // Mostly both address families change at once, and nothing has to be read.
+            let old = six.isNone || other.isNone ? try self.value(of: changes.question(at: first)) : nil
+            try changes.withBytes(at: first) { question, _ in writer.begin(question) }
+            var until = old?.until
+            func add(_ update: Update, instead part: ArraySlice<UInt8>?) throws(SQLiteError) {
+                guard let head = update.head else {
+                    if update.isNone, let part { writer.add(part) }
+                    return
+                }
+                try changes.withBytes(at: update.index) { _, records in writer.add(head, records) }
+                let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, freshness)
+                let end = reading.isPlausible ? mark.beginning(of: head.storedAt) + usefulness : 0
+                until = until.map { min($0, end) == 0 ? 0 : max($0, end) } ?? end
+                written.answers += 1
+            }
+            try add(other, instead: old?.value.other)
+            try add(six, instead: old?.value.six)
+            if writer.isEmpty {
+                writer.cancel()
+                try erase.run([.blob(changes.question(at: first))])
+            } else {
+                try writer.end(until: until ?? 0)
+                written.rows += 1
+            }
+        }
+        try writer.finish()
+        return written
+    }
+
+    /// Removes the answers that `removal` covers.
+    func remove(_ removal: DiskRemoval) throws(SQLiteError) {
+        switch removal {
+        case .all: try connection.execute("DELETE FROM answer")
+        case .name(let name):
+            let wire = name.lowercased.wire
+            // A name ends in a zero: no other one begins with it.
+            try connection.run(
+                "DELETE FROM answer WHERE question BETWEEN ? AND ?", .blob(wire), .blob(wire + Self.behindTails))
+        case .suffix(let suffix):
+            let wire = suffix.lowercased.wire
+            try connection.run(
+                "DELETE FROM answer WHERE substr(question, -(?2 + 5), ?2) = ?1", .blob(wire),
+                .integer(Int64(wire.count)))
+        case .holding(let address):
+            var ids: [Int64] = []
+            let candidates = try connection.prepare("SELECT id, question, value FROM answer WHERE instr(value, ?) > 0")
+            try candidates.bind([.blob(address.bytes)])
+            while try candidates.step() {
+                let answers = row(candidates)?.answers
+                if answers?.contains(where: { $0.answer.addresses.contains(address) }) ?? true {
+                    ids.append(candidates.integer(0))
+                }
+            }
+            let removal = try connection.prepare("DELETE FROM answer WHERE id = ?")
+            for id in ids { try removal.run([.integer(id)]) }
+        }
+    }
+
+    // MARK: Reading
+
+    /// The row that has the answer under one key, with that of the other address family; nil where it has none that is as
+    /// it was written.
+    ///
+    /// - Parameter key: the bytes of a `QueryKey` without a scope.
+    func find(_ key: [UInt8]) throws(SQLiteError) -> Row? {
+        let (question, isSix) = [UInt8].rowQuestion(of: key)
+        guard let found = try value(of: question), let answers = found.value.answers(to: question),
+            answers.contains(where: { ($0.question.type == .aaaa) == isSix })
+        else { return nil }
+        return Row(id: found.id, answers: answers)
+    }
+
+    private func value(of question: [UInt8]) throws(SQLiteError) -> (id: Int64, value: RowValue, until: Int64)? {
+        try find.bind([.blob(question)])
+        defer { find.reset() }
+        // Where the index is damaged, it may lead to the row of another question.
+        guard try find.step(), find.bytes(1) == question, let value = RowValue(find.bytes(2), of: question) else {
+            return nil
+        }
+        return (find.integer(0), value, find.integer(3))
+    }
+
+    /// The answers of one name, by type.
+    func answers(of name: Name) throws(SQLiteError) -> [StoredAnswer] {
+        let wire = name.lowercased.wire
+        let rows = try connection.prepare("SELECT id, question, value FROM answer WHERE question BETWEEN ? AND ?")
+        try rows.bind([.blob(wire), .blob(wire + Self.behindTails)])
+        var answers: [StoredAnswer] = []
+        while try rows.step() { answers += row(rows)?.answers ?? [] }
+        return answers.sorted { $0.question.type.rawValue < $1.question.type.rawValue }
+    }
+
+    /// The newest rows up to number `id`, the newest first.
+    ///
+    /// - Returns: those that are as they were written, the row number to continue from, nil at the end, and how many others
+    ///   there were.
+    func page(from id: Int64, limit: Int) throws(SQLiteError) -> (rows: [Row], next: Int64?, damaged: Int) {
+        try page.bind([.integer(id), .integer(Int64(limit))])
+        defer { page.reset() }
+        var rows: [Row] = []
+        var (count, last) = (0, id)
+        while try page.step() {
+            let found = page.integer(0)
+            // SQLite assumes that a page has its rows in order; where the order is damaged, no look-up succeeds.
+            guard found < last || count == 0, found <= last else {
+                throw SQLiteError(damaged: "rows are out of order")
+            }
+            (count, last) = (count + 1, found)
+            if let row = row(page) { rows.append(row) }
+        }
+        return (rows, count == limit && last > .min ? last - 1 : nil, count - rows.count)
+    }
+
+    /// The current row of a statement; nil where it is not as it was written.
+    private func row(_ statement: borrowing SQLiteStatement) -> Row? {
+        let question = statement.bytes(1)
+        return RowValue(statement.bytes(2), of: question)?.answers(to: question).map {
+            Row(id: statement.integer(0), answers: $0)
+        }
+    }
+
+    // MARK: Bounds
+
+    /// Pages of the file, and those of them that are not in use.
+    private func pages() throws(SQLiteError) -> (all: Int64, free: Int64) {
+        (try connection.integer("PRAGMA page_count") ?? 0, try connection.integer("PRAGMA freelist_count") ?? 0)
+    }
+
+    /// Bytes of pages in use.
+    func size() throws(SQLiteError) -> Int64 {
+        let pages = try pages()
+        return (pages.all - pages.free) * (try connection.integer("PRAGMA page_size") ?? 0)
+    }
+
+    /// Returns some unused pages to the file system when there are many. Called outside a transaction.
+    func shrink() throws(SQLiteError) {
+        let pages = try pages()
+        if pages.free > max(1_024, pages.all / 4) { try connection.execute("PRAGMA incremental_vacuum(1024)") }
+    }
+
+    /// Removes those of `count` rows, from row number `id` on, whose answers are of no use any more.
+    ///
+    /// - Parameter now: seconds since 1970.
+    /// - Returns: the row number to continue from; the lowest one after the last row.
+    func sweep(from id: Int64, count: Int64, now: Int64) throws(SQLiteError) -> Int64 {
+        let next = try connection.prepare("SELECT id FROM answer WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?")
+        try next.bind([.integer(id), .integer(count)])
+        let end = try next.step() ? next.integer(0) : .max
+        try connection.run(
+            "DELETE FROM answer WHERE id >= ? AND id < ? AND until > 0 AND until < ?", .integer(id), .integer(end),
+            .integer(now))
+        return end == .max ? .min : end
+    }
+
+    /// Removes the `count` rows that were written first.
+    func removeOldest(_ count: Int) throws(SQLiteError) {
+        try connection.run(
+            "DELETE FROM answer WHERE id IN (SELECT id FROM answer ORDER BY id LIMIT ?)", .integer(Int64(count)))
+    }
+}

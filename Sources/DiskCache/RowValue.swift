@@ -1,0 +1,242 @@
+import DNSCache
+import DNSWire
+
+/// What is known of one stored answer beside its records; stands before them in a row's value.
+struct AnswerHead: Equatable {
+    let isSix: Bool
+    let isNegative: Bool
+    let route: StoredRoute
+    let responseCode: ResponseCode
+    let epoch: UInt16
+    /// In seconds since 1970.
+    let storedAt: Int64
+    let lifetime: UInt32
+    let source: UInt64
+    let policy: UInt64
+    let counts: PackedAnswer.SectionCounts
+
+    /// Bytes of it, of which the last two are the length of the records.
+    static let size = 35
+    /// TTLs in seconds: up to the maximum of `cache.max_ttl`.
+    static let lifetimes: ClosedRange<UInt32> = 1...7 * 86_400
+    /// Times of storing are written as seconds since this one: as long before 1970 as the greatest age of an answer in
+    /// memory.
+    static let earliest = -(Int64(1) << 31)
+
+    /// Appends it, and then the records that it speaks of.
+    func append(to bytes: inout [UInt8], _ body: Span<UInt8>) {
+        bytes.append(addingCapacity: Self.size + body.count) { output in
+            func append(_ number: some FixedWidthInteger, _ count: Int) {
+                for shift in stride(from: (count - 1) * 8, through: 0, by: -8) {
+                    output.append(UInt8(truncatingIfNeeded: number >> shift))
+                }
+            }
+            let kind = (isSix ? 1 : 0) | (isNegative ? 2 : 0) | route.rawValue << 2 | responseCode.rawValue << 4
+            append(kind, 1)
+            append(epoch, 2)
+            append(max(storedAt, Self.earliest) - Self.earliest, 5)
+            append(lifetime, 3)
+            append(source, 8)
+            append(policy, 8)
+            append(counts.answer, 2)
+            append(counts.authority, 2)
+            append(counts.additional, 2)
+            append(body.count, 2)
+            for index in body.indices { output.append(body[index]) }
+        }
+    }
+}
+
+extension AnswerHead {
+    /// Reads the bytes of one, which are as many as `size`.
+    init(_ bytes: ArraySlice<UInt8>) {
+        var rest = bytes
+        func next(_ count: Int) -> UInt64 {
+            defer { rest = rest.dropFirst(count) }
+            return rest.prefix(count).reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        let kind = UInt16(next(1))
+        (isSix, isNegative) = (kind & 1 != 0, kind & 2 != 0)
+        route = StoredRoute(rawValue: kind >> 2 & 3) ?? .forward
+        responseCode = ResponseCode(rawValue: kind >> 4)
+        epoch = UInt16(next(2))
+        storedAt = Int64(next(5)) + Self.earliest
+        lifetime = UInt32(next(3))
+        (source, policy) = (next(8), next(8))
+        counts = PackedAnswer.SectionCounts(
+            answer: UInt16(next(2)), authority: UInt16(next(2)), additional: UInt16(next(2)))
+    }
+}
+
+/// The value of a row, which checks: the answers to its question, each a head and records, and a checksum of all.
+///
+/// Of a name's addresses A and AAAA are one row, since most services are asked for both at once; its question has the
+/// type A.
+struct RowValue {
+    /// The answer of type AAAA, and any other one: head and records.
+    private(set) var six: ArraySlice<UInt8>?
+    private(set) var other: ArraySlice<UInt8>?
+
+    /// - Returns: nil for a value that is not as it was written.
+    init?(_ value: [UInt8], of question: [UInt8]) {
+        let end = value.count - Checksum.size
+        guard end > 0 else { return nil }
+        var checksum = Checksum()
+        checksum.add(question.span)
+        checksum.add(value.span.extracting(..<end))
+        guard value[end...].reduce(0, { $0 << 8 | UInt64($1) }) == checksum.value else { return nil }
+        var start = 0
+        while start < end {
+            let records = start + AnswerHead.size
+            guard records <= end else { return nil }
+            let next = records + (Int(value[records - 2]) << 8 | Int(value[records - 1]))
+            guard next <= end else { return nil }
+            if value[start] & 1 != 0 { six = value[start..<next] } else { other = value[start..<next] }
+            start = next
+        }
+    }
+
+    /// Its answers; every value is checked as if it had come from the network.
+    ///
+    /// - Returns: nil where one of them is not valid.
+    func answers(to question: [UInt8]) -> [StoredAnswer]? {
+        guard let (name, kind) = Self.parts(of: question) else { return nil }
+        var answers: [StoredAnswer] = []
+        for part in [other, six] {
+            guard let part else { continue }
+            let head = AnswerHead(part.prefix(AnswerHead.size))
+            guard !head.isSix || kind.type == .a, AnswerHead.lifetimes.contains(head.lifetime),
+                WallClock.times.contains(head.storedAt)
+            else { return nil }
+            let question = Question(name: name, type: head.isSix ? .aaaa : kind.type, class: kind.class)
+            guard
+                let (answer, isNegative) = PackedAnswer.checked(
+                    Array(part.dropFirst(AnswerHead.size)), responseCode: head.responseCode, counts: head.counts,
+                    for: question),
+                answer.longestTTL <= AnswerHead.lifetimes.upperBound, isNegative == head.isNegative
+            else { return nil }
+            answers.append(
+                StoredAnswer(
+                    question: question, dnssecOK: kind.flags & 1 != 0, checkingDisabled: kind.flags & 2 != 0,
+                    answer: answer, isNegative: isNegative, storedAt: head.storedAt, epoch: head.epoch,
+                    lifetime: head.lifetime, route: head.route, source: head.source, policy: head.policy))
+        }
+        return answers.isEmpty ? nil : answers
+    }
+
+    /// The question of a row as a message has it: name in lower case, type, class, and a byte of flags, as in a `QueryKey`.
+    private static func parts(of question: [UInt8]) -> (
+        Name, kind: (type: RecordType, class: RecordClass, flags: UInt8)
+    )? {
+        guard question.count > 5, let name = try? Name(wire: Array(question.dropLast(5))) else { return nil }
+        let tail = Array(question.suffix(5))
+        let type = RecordType(rawValue: UInt16(tail[0]) << 8 | UInt16(tail[1]))
+        guard type != .aaaa, tail[4] < 4 else { return nil }
+        return (name, (type, RecordClass(rawValue: UInt16(tail[2]) << 8 | UInt16(tail[3])), tail[4]))
+    }
+}
+
+extension [UInt8] {
+    /// The question of the row of a key, and whether the key's answer is the one of type AAAA there.
+    ///
+    /// - Parameter key: the bytes of a `QueryKey` without a scope.
+    static func rowQuestion(of key: [UInt8]) -> (question: [UInt8], isSix: Bool) {
+        var question = key
+        guard key.count > 5, key[key.count - 5] == 0, key[key.count - 4] == UInt8(RecordType.aaaa.rawValue) else {
+            return (question, false)
+        }
+        question[key.count - 4] = UInt8(RecordType.a.rawValue)
+        return (question, true)
+    }
+}
+
+/// FNV-1a with 64 bits: detects changes of a row by a failing disk. It is no protection against deliberate changes.
+struct Checksum {
+    private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    /// Bytes of it in a value.
+    static let size = 8
+
+    mutating func add(_ bytes: Span<UInt8>) {
+        for index in bytes.indices { value = (value ^ UInt64(bytes[index])) &* 0x0000_0100_0000_01b3 }
+    }
+
+    /// Of a text alone; of no text, 0.
+    static func number(of text: String) -> UInt64 {
+        var checksum = Checksum()
+        checksum.add(text.utf8Span.span)
+        return text.isEmpty ? 0 : checksum.value
+    }
+}
+
+/// Writes rows, many with one statement, since what SQLite does once for a statement is a part of a row's cost.
+///
+/// Rows that were ended wait for `finish`; all of it inside one transaction.
+struct RowWriter: ~Copyable {
+    /// The rows of one statement.
+    private static let batch = 16
+    /// The most bytes that wait, but for the last row's: an answer may have 64 KiB.
+    private static let room = 64 << 10
+
+    private let one: SQLiteStatement
+    private let many: SQLiteStatement
+    private var rows: [SQLiteStatement.Placed] = []
+    private var bytes: [UInt8] = []
+    /// Where the question and the value of the row that was begun stand.
+    private var question = 0..<0
+
+    init(_ connection: borrowing SQLiteConnection) throws(SQLiteError) {
+        let insert: StaticString = "INSERT OR REPLACE INTO answer (until, question, value) VALUES "
+        let one = try connection.prepare(insert, "(?, ?, ?)")
+        many = try connection.prepare(insert, "(?, ?, ?)", rows: Self.batch)
+        self.one = one
+    }
+
+    /// Begins a row, as the newest one; it replaces an older one of the same question. Its answers are added next.
+    mutating func begin(_ question: Span<UInt8>) {
+        let start = bytes.count
+        append(question)
+        self.question = start..<bytes.count
+    }
+
+    mutating func add(_ head: AnswerHead, _ body: Span<UInt8>) { head.append(to: &bytes, body) }
+
+    /// Adds an answer as another row has it.
+    mutating func add(_ part: ArraySlice<UInt8>) { bytes += part }
+
+    /// Whether the row that was begun has no answer.
+    var isEmpty: Bool { bytes.count == question.upperBound }
+
+    /// Ends the row.
+    ///
+    /// - Parameter until: after this time, in seconds since 1970, it may be removed; 0: it is not known.
+    mutating func end(until: Int64) throws(SQLiteError) {
+        var checksum = Checksum()
+        checksum.add(bytes.span.extracting(question.lowerBound...))
+        for shift in stride(from: 56, through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: checksum.value >> shift))
+        }
+        rows.append(.init(number: until, first: question, second: question.upperBound..<bytes.count))
+        if rows.count == Self.batch || bytes.count > Self.room { try finish() }
+    }
+
+    /// Drops the row that was begun.
+    mutating func cancel() { bytes.removeLast(bytes.count - question.lowerBound) }
+
+    /// Writes the rows that wait.
+    mutating func finish() throws(SQLiteError) {
+        if rows.count == Self.batch {
+            try many.run(rows[...], in: bytes)
+        } else {
+            for index in rows.indices { try one.run(rows[index...index], in: bytes) }
+        }
+        rows.removeAll(keepingCapacity: true)
+        if bytes.count > Self.room { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
+    }
+
+    private mutating func append(_ part: Span<UInt8>) {
+        bytes.append(addingCapacity: part.count) { output in
+            for index in part.indices { output.append(part[index]) }
+        }
+    }
+}

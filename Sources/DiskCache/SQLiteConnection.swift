@@ -1,0 +1,139 @@
+import CSQLite
+
+/// A failed call of SQLite.
+struct SQLiteError: Error, Hashable, Sendable {
+    /// The reaction to an error.
+    enum Remedy: Hashable, Sendable {
+        /// The file is damaged or invalid: it is renamed, and a new one started.
+        case replaceFile
+        /// The file may be good, but cannot be used now: it is tried again later.
+        case tryAgain
+    }
+
+    /// The extended result code, such as `SQLITE_IOERR_READ`.
+    let code: Int32
+    /// What was attempted: "open", "bind".
+    let operation: String
+    /// SQLite's error text.
+    let reason: String
+
+    /// The error that a connection has just reported; `connection` is nil when it could not be created.
+    init(_ code: Int32, _ operation: String, on connection: OpaquePointer?) {
+        self.code = code
+        self.operation = operation
+        let text = unsafe connection.map { unsafe sqlite3_errmsg($0) } ?? sqlite3_errstr(code)
+        reason = unsafe text.map { unsafe String(cString: $0) } ?? "error \(code)"
+    }
+
+    /// An error detected by this program: the file is readable, but its content is invalid.
+    init(damaged reason: String) {
+        code = SQLITE_CORRUPT
+        operation = "read"
+        self.reason = reason
+    }
+
+    /// Whether another process holds the file's lock.
+    var isBusy: Bool { code & 0xff == SQLITE_BUSY }
+
+    var remedy: Remedy {
+        switch code & 0xff {
+        // All statements are constants that fit the schema: where one itself fails, the schema differs.
+        case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT, SQLITE_ERROR, SQLITE_CONSTRAINT, SQLITE_MISMATCH,
+            SQLITE_TOOBIG, SQLITE_RANGE, SQLITE_SCHEMA:
+            .replaceFile
+        default: .tryAgain
+        }
+    }
+}
+
+extension SQLiteError: CustomStringConvertible {
+    var description: String { "\(operation): \(reason)" }
+}
+
+/// The owner of a connection to one database file; for one thread.
+@safe struct SQLiteConnection: ~Copyable {
+    private let handle: OpaquePointer
+
+    /// The longest value in bytes: an answer of each address family, of 64 KiB at most.
+    private static let longestValue: Int32 = 1 << 18
+    /// Run once, before the first connection is opened.
+    private static let configuration: Void = csqlite_configure()
+    /// The longest wait for another process's lock, in milliseconds: longer than a short query by the `sqlite3` tool.
+    private static let lockPatience: Int32 = 250
+
+    /// Opens a file, without reading it yet, and creates it if there is none.
+    ///
+    /// - Parameter system: the name of a registered VFS; nil: SQLite's default.
+    init(_ path: String, system: String? = nil) throws(SQLiteError) {
+        Self.configuration
+        var opened: OpaquePointer?
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let code = unsafe sqlite3_open_v2(path, &opened, flags, system)
+        // The file is not memory-mapped: when it was truncated, a read fails, and the process continues. The index of
+        // the write-ahead log would be mapped if the file were shared with other processes.
+        let choice = "PRAGMA mmap_size = 0; PRAGMA locking_mode = EXCLUSIVE"
+        let outcome = unsafe code == SQLITE_OK ? sqlite3_exec(opened, choice, nil, nil, nil) : code
+        guard outcome == SQLITE_OK, let opened = unsafe opened else {
+            let error = unsafe SQLiteError(outcome, "open", on: opened)
+            unsafe sqlite3_close_v2(opened)
+            throw error
+        }
+        unsafe handle = unsafe opened
+        unsafe csqlite_harden(handle, Self.longestValue)
+        unsafe sqlite3_busy_timeout(handle, Self.lockPatience)
+    }
+
+    // Deferred by SQLite until the last open statement is finalized.
+    deinit { unsafe sqlite3_close_v2(handle) }
+
+    /// Runs constant statements that return nothing.
+    func execute(_ sql: StaticString) throws(SQLiteError) {
+        let code = unsafe sqlite3_exec(
+            handle, UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self), nil, nil, nil)
+        guard code == SQLITE_OK else { throw unsafe SQLiteError(code, "\(sql)".firstWords, on: unsafe handle) }
+    }
+
+    /// Compiles one constant statement, to be run many times.
+    ///
+    /// - Parameter rows: how many values, each as written, stand at its end instead of one.
+    func prepare(_ sql: StaticString, _ values: StaticString = "", rows: Int = 1) throws(SQLiteError) -> SQLiteStatement
+    {
+        let text = "\(sql)" + [String](repeating: "\(values)", count: rows).joined(separator: ", ")
+        var statement: OpaquePointer?
+        let code = unsafe sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement = unsafe statement else {
+            throw unsafe SQLiteError(code, text.firstWords, on: handle)
+        }
+        return unsafe SQLiteStatement(owning: statement)
+    }
+
+    /// Runs one constant statement that returns nothing.
+    func run(_ sql: StaticString, _ values: SQLiteStatement.Value...) throws(SQLiteError) {
+        try prepare(sql).run(values)
+    }
+
+    /// The first column of the first row; nil when there is no row.
+    func integer(_ sql: StaticString) throws(SQLiteError) -> Int64? {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.integer(0) : nil
+    }
+
+    /// Runs `body` in one transaction, which is rolled back when it throws.
+    func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
+        try execute("BEGIN IMMEDIATE")
+        do throws(SQLiteError) {
+            let value = try body()
+            try execute("COMMIT")
+            return value
+        } catch {
+            // After some errors SQLite has rolled back already, and this fails.
+            try? execute("ROLLBACK")
+            throw error
+        }
+    }
+}
+
+extension String {
+    /// The beginning of a statement, for error texts.
+    fileprivate var firstWords: String { String(prefix(40)) }
+}

@@ -1,0 +1,172 @@
+/// A learned fact that is stored over a restart, beside answers.
+package struct StateRecord: Equatable, Sendable {
+    /// The kinds of records; the names do not change between versions.
+    package enum Kind: String, CaseIterable, Sendable {
+        /// Addresses of a service's host, by provider.
+        case serviceAddresses = "service_addresses"
+        /// The network's resolvers found last.
+        case localDNSServers = "localdns_servers"
+        /// Seconds by which a service's clock is ahead of ours, by provider.
+        case clockOffset = "clock_offset"
+        /// Billable calls, by provider and day.
+        case calls = "calls"
+        /// Calls claimed in a count that several servers share, by provider.
+        case fleetCalls = "fleet_calls"
+        /// Names resolved for an account of the service offered here, by account.
+        case accountCalls = "account_calls"
+        /// Addresses reported as bad.
+        case badAddress = "bad_address"
+        /// The result of a certificate check of an address, by name and address.
+        case checkVerdict = "check_verdict"
+        /// Evidence of forged responses, by name and address.
+        case journal = "journal"
+
+        /// HTTPDNS is switched off; without this record it is on.
+        case switchedOff = "switched_off"
+
+        /// The file's own: settings of the clock (`ClockMark`).
+        case clock = "clock"
+        /// The file's own: the text of a source, by its number.
+        case source = "source"
+
+        /// Whether it is learned by the server, and not the file's own.
+        var isLearned: Bool { self != .clock && self != .source }
+
+        /// Seconds after which a record expires.
+        package var lifetime: Int64 {
+            switch self {
+            case .checkVerdict: 3_600
+            case .calls, .fleetCalls, .accountCalls: 3 * 86_400
+            case .clockOffset: 7 * 86_400
+            case .serviceAddresses, .localDNSServers, .badAddress, .journal: 90 * 86_400
+            // Until it is switched on, also where the clock was not set when it was switched off.
+            case .switchedOff, .clock, .source: .max
+            }
+        }
+
+        /// The most records that are stored; the newest are retained.
+        var limit: Int64 {
+            switch self {
+            case .checkVerdict: 4_096
+            case .badAddress, .accountCalls: 1_024
+            case .serviceAddresses, .localDNSServers, .clockOffset, .calls, .fleetCalls, .journal, .switchedOff, .clock,
+                .source:
+                256
+            }
+        }
+    }
+
+    package let kind: Kind
+    /// The subject: at most 512 bytes.
+    package let name: String
+    /// Seconds since 1970.
+    package let storedAt: Int64
+    private let make: @Sendable () -> String
+
+    package init(_ kind: Kind, _ name: String, value: String, storedAt: Int64) {
+        self.init(kind, name, storedAt: storedAt) { value }
+    }
+
+    /// - Parameter value: called when the record is written: for one that is replaced before, never.
+    package init(_ kind: Kind, _ name: String, storedAt: Int64, value: @escaping @Sendable () -> String) {
+        self.kind = kind
+        self.name = name
+        self.storedAt = storedAt
+        make = value
+    }
+
+    /// At most 4,096 bytes, in a format specific to the kind. A longer one is not stored.
+    package var value: String { make() }
+
+    package static func == (left: Self, right: Self) -> Bool {
+        left.key == right.key && left.storedAt == right.storedAt && left.value == right.value
+    }
+
+    /// The key of a record.
+    struct Key: Hashable, Sendable {
+        var kind: Kind
+        var name: String
+    }
+
+    var key: Key { Key(kind: kind, name: name) }
+
+    /// The most records that are read, or that wait to be written.
+    static let limit = 10_000
+    static let longestName = 512
+    static let longestValue = 4_096
+}
+
+extension StateRecord {
+    /// The row of a record: "KIND NAME", and "CHECKSUM STORED VALUE", of which the checksum is of all but itself.
+    fileprivate func row(of value: String) -> (key: String, value: String) {
+        let (key, value) = (key.text, "\(storedAt) \(value)")
+        return (key, "\(Self.checksum(key, value)) \(value)")
+    }
+
+    /// - Returns: nil for a row that is not as it was written, or of an unknown kind.
+    fileprivate init?(key: String, value: String) {
+        let subject = key.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+        let fields = value.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+        guard subject.count == 2, let kind = Kind(rawValue: String(subject[0])), fields.count == 3,
+            let storedAt = Int64(fields[1]), WallClock.times.contains(storedAt),
+            fields[0] == Self.checksum(key, "\(fields[1]) \(fields[2])")
+        else { return nil }
+        self.init(kind, String(subject[1]), value: String(fields[2]), storedAt: storedAt)
+        guard name.utf8.count <= Self.longestName, fields[2].utf8.count <= Self.longestValue else { return nil }
+    }
+
+    private static func checksum(_ key: String, _ value: String) -> String {
+        String(Checksum.number(of: key + "\0" + value), radix: 16)
+    }
+}
+
+extension StateRecord.Key {
+    fileprivate var text: String { "\(kind.rawValue) \(name)" }
+}
+
+// The records in the file, beside the answers.
+extension SQLiteConnection {
+    /// Writes a record, unless it is too long; replaces an older one with the same key.
+    func write(_ record: StateRecord) throws(SQLiteError) {
+        let value = record.value
+        guard record.name.utf8.count <= StateRecord.longestName, value.utf8.count <= StateRecord.longestValue else {
+            return
+        }
+        let row = record.row(of: value)
+        try run("INSERT OR REPLACE INTO state (key, value) VALUES (?, ?)", .text(row.key), .text(row.value))
+    }
+
+    func remove(_ key: StateRecord.Key) throws(SQLiteError) {
+        try run("DELETE FROM state WHERE key = ?", .text(key.text))
+    }
+
+    func removeRecords(_ kind: StateRecord.Kind) throws(SQLiteError) {
+        try run(
+            "DELETE FROM state WHERE substr(key, 1, ?2) = ?1", .text("\(kind.rawValue) "),
+            .integer(Int64(kind.rawValue.utf8.count + 1)))
+    }
+
+    /// All records of the kinds that this version supports, without those that are not as they were written.
+    func records() throws(SQLiteError) -> [StateRecord] {
+        let statement = try prepare("SELECT key, value FROM state LIMIT ?")
+        try statement.bind([.integer(Int64(StateRecord.limit))])
+        var records: [StateRecord] = []
+        while try statement.step() {
+            if let record = StateRecord(key: statement.text(0), value: statement.text(1)) { records.append(record) }
+        }
+        return records
+    }
+
+    /// Removes records that are too old or too many.
+    ///
+    /// - Parameter now: seconds since 1970.
+    func tidyRecords(now: Int64) throws(SQLiteError) {
+        for (kind, records) in Dictionary(grouping: try records(), by: \.kind) {
+            let newest = records.sorted { $0.storedAt > $1.storedAt }
+            for (index, record) in newest.enumerated()
+            where index >= kind.limit || record.storedAt < now - min(kind.lifetime, now) {
+                try remove(record.key)
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Glibc
+import Platform
+
+/// The place of the database, and its companion files.
+struct StoreFolder {
+    let path: String
+
+    /// The suffixes of the files that SQLite stores beside the database.
+    private static let companions = ["-wal", "-shm"]
+    /// The suffix of the damaged file that was moved away last.
+    private static let damaged = ".damaged"
+
+    /// Creates the folder if only it is missing, and the file, readable by its owner only: it shows which names were
+    /// queried.
+    func prepare() throws(SystemError) {
+        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        if !directory.isEmpty, unsafe mkdir(directory, 0o700) != 0, errno != EEXIST { throw .last("make \(directory)") }
+        let number = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard number < 0 else { return _ = Descriptor(owning: number) }
+        guard errno == EEXIST else { throw .last("make \(path)") }
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { throw .last("stat \(path)") }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw SystemError(code: EINVAL, operation: "open \(path)", advice: "it is not a regular file")
+        }
+    }
+
+    /// The identity of the file at the path; nil when there is none.
+    var identity: Identity? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+    }
+
+    struct Identity: Equatable {
+        let device: UInt64
+        let inode: UInt64
+    }
+
+    /// Renames the database, which must be ours, and its log, so that a new one can be started. Replaces the one that was
+    /// renamed before.
+    ///
+    /// - Returns: its new path; nil when it cannot be renamed, or where a file that is not ours has that name: then this one
+    ///   is removed.
+    func quarantine() -> String? {
+        let target = path + Self.damaged
+        // What cannot be opened may be another program's.
+        let isFree = unsafe access(target, F_OK) != 0 || (try? FileOwner(of: target)) == .us
+        let isRenamed = unsafe isFree && rename(path, target) == 0
+        if !isRenamed { unsafe unlink(path) }
+        for companion in Self.companions {
+            if isRenamed { unsafe unlink(target + companion) }
+            // A write-ahead log without its database would be applied to the next one.
+            if unsafe !isRenamed || rename(path + companion, target + companion) != 0 {
+                unsafe unlink(path + companion)
+            }
+        }
+        return isRenamed ? target : nil
+    }
+}
+
+/// The program to which a file belongs, by its first bytes: only a file of ours may be written, renamed or deleted.
+enum FileOwner: Equatable {
+    /// A database with our `application_id`, damaged or not; or an empty file, which has no data of another program.
+    case us
+    /// Anything else, also a file of ours whose header is damaged, since nothing in it identifies it.
+    case another
+
+    /// The first bytes of a database, and the offset of its application_id, big-endian (SQLite's file format, section
+    /// 1.3).
+    private static let magic = Array("SQLite format 3\0".utf8)
+    private static let place = 68..<72
+
+    /// Reads the header of a file. Called while this process has no connection to it: closing any descriptor of a file
+    /// releases SQLite's locks on it.
+    init(of path: String) throws(SystemError) {
+        let number = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard number >= 0 else { throw .last("open \(path)") }
+        let descriptor = Descriptor(owning: number)
+        var header = [UInt8](repeating: 0, count: Self.place.upperBound)
+        let count = unsafe header.withUnsafeMutableBytes {
+            unsafe pread(descriptor.number, $0.baseAddress, $0.count, 0)
+        }
+        guard count >= 0 else { throw .last("read \(path)") }
+        let isDatabase = count == header.count && header.starts(with: Self.magic)
+        let id = header[Self.place].reduce(0) { $0 << 8 | Int64($1) }
+        self = count == 0 || (isDatabase && id == AnswerFile.applicationID) ? .us : .another
+    }
+}

@@ -1,0 +1,81 @@
+package import DNSCache
+package import DNSWire
+import Scheduling
+
+/// An answer as stored in the file; independent of the process that wrote it.
+package struct StoredAnswer: Equatable, Sendable {
+    /// With its name in lower case.
+    package var question: Question
+    package var dnssecOK: Bool
+    package var checkingDisabled: Bool
+    package var answer: PackedAnswer
+    package var isNegative: Bool
+    /// When it was stored, in seconds since 1970, and by which setting of the clock (`ClockMark.epoch`).
+    package var storedAt: Int64
+    var epoch: UInt16
+    /// Its original TTL, in seconds.
+    package var lifetime: UInt32
+    package var route: StoredRoute
+    /// The source that gave the answer, and the policy under which it was stored, as `PolicyIdentity` numbers them.
+    var source: UInt64
+    var policy: UInt64
+
+    /// The key of the answer in the cache.
+    package var key: QueryKey { QueryKey(question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled) }
+
+    /// Seconds since it was stored; its whole lifetime where the clock was set back since.
+    ///
+    /// - Parameter now: seconds since 1970.
+    package func age(at now: Int64) -> Int {
+        now < storedAt ? Int(lifetime) : Int(min(now, WallClock.range.upperBound) - storedAt)
+    }
+
+    /// Seconds after its storing for which it may be served, fresh or stale.
+    static func usefulness(lifetime: UInt32, _ policy: FreshnessPolicy) -> Int64 {
+        Int64(lifetime) + Int64(policy.staleWindow(lifetime: lifetime))
+    }
+
+    /// The entry for a row; nil when the current policy does not let this source answer this name.
+    ///
+    /// - Parameter isAgeKnown: if not, the entry is not fresh.
+    func entry(_ identity: PolicyIdentity, _ reading: WallClock.Reading, isAgeKnown: Bool) -> CacheEntry? {
+        guard let tag = identity.tags[source],
+            let routeTag = identity.route(question, dnssecOK || checkingDisabled), StoredRoute(tag: routeTag) == route
+        else { return nil }
+        let isSamePolicy = policy == identity.number
+        if identity.standIns.contains(tag), route != .bypass, !isSamePolicy { return nil }
+        let storedAt = reading.now - .seconds(age(reading, isKnown: isAgeKnown))
+        // A generation other than the current one: the loop decides again before a thread serves it.
+        let generation =
+            storedAt <= identity.networkBegan
+            ? identity.earlierNetwork : isSamePolicy ? identity.generation : identity.generation &- 1
+        return CacheEntry(
+            answer: answer, storedAt: storedAt, lifetime: lifetime, generation: generation, route: routeTag,
+            source: tag, isNegative: isNegative)
+    }
+
+    /// Seconds since it was stored. An unknown age makes the answer stale, and not only by a little: a client waits
+    /// longer for a better answer.
+    private func age(_ reading: WallClock.Reading, isKnown: Bool) -> Int64 {
+        let age = reading.secondsSince1970 - storedAt
+        guard isKnown, storedAt >= WallClock.earliest, age >= 0 else { return 2 * Int64(lifetime) + 1 }
+        // Far beyond any use, and far below the overflow of 32 bits of seconds.
+        return min(age, Int64(Int32.max / 2))
+    }
+}
+
+/// The route of a stored answer. The servers of a `[[forward]]` entry are identified by the source.
+package enum StoredRoute: UInt16, Hashable, Sendable {
+    case protect = 0
+    case protectListed = 1
+    case bypass = 2
+    case forward = 3
+
+    /// Converts the number of a route in the memory cache: all `[[forward]]` entries are one. Nil for the highest
+    /// numbers, which mean that the configuration itself, or perhaps a portal, gave the answer, or
+    /// that its addresses stand for others.
+    init?(tag: UInt16) {
+        guard tag < .max - 2 else { return nil }
+        self = StoredRoute(rawValue: min(tag, 3)) ?? .forward
+    }
+}

@@ -1,0 +1,95 @@
+package import Scheduling
+
+/// The two clocks of answers' ages: the boot clock, used while the process runs, and the time of day, used across
+/// restarts.
+package struct WallClock: Sendable {
+    /// The boot clock.
+    package var now: @Sendable () -> Instant
+    /// Seconds since 1970, by the system clock.
+    package var secondsSince1970: @Sendable () -> Int64
+
+    package init(now: @escaping @Sendable () -> Instant, secondsSince1970: @escaping @Sendable () -> Int64) {
+        self.now = now
+        self.secondsSince1970 = secondsSince1970
+    }
+
+    /// 2025-01-01, before any answer was ever stored: a machine without a battery starts in 1970.
+    static let earliest: Int64 = 1_735_689_600
+    /// Seconds since 1970 that a clock of Linux can show: it ends after 2^63 nanoseconds, in 2262.
+    static let range: ClosedRange<Int64> = 0...9_223_372_036
+    /// Times of storing, in seconds since 1970; any other one in a file is damage.
+    static let times: ClosedRange<Int64> = AnswerHead.earliest...range.upperBound
+
+    /// A reading of both clocks.
+    struct Reading: Equatable, Sendable {
+        let now: Instant
+        /// Limited to `WallClock.range`, so that the age of an answer can be computed from it.
+        let secondsSince1970: Int64
+
+        /// Whether the time of day is plausible.
+        var isPlausible: Bool { secondsSince1970 >= WallClock.earliest }
+
+        /// Whole seconds since an earlier reading, by the boot clock.
+        func seconds(since earlier: Reading) -> Int64 { (now - earlier.now).components.seconds }
+    }
+
+    var reading: Reading {
+        Reading(
+            now: now(), secondsSince1970: min(max(secondsSince1970(), Self.range.lowerBound), Self.range.upperBound))
+    }
+}
+
+/// What the file knows about the settings of the clock.
+///
+/// Whenever the clock is found behind a time at which something was written, a new epoch begins. Of an answer of an earlier
+/// one the age is not known: nothing says which of the times was wrong.
+struct ClockMark: Equatable {
+    /// The time of day of the last writing, in seconds since 1970; 0: none.
+    private(set) var latest: Int64 = 0
+    private(set) var epoch: UInt16
+    /// The latest time of day before the clock was set back, in seconds since 1970; 0: it never was.
+    private(set) var former: Int64 = 0
+
+    /// The mark of a file that has none: whatever answers it has are of another epoch.
+    init() { epoch = .random(in: .min ... .max) }
+
+    /// Notes a plausible time of day at which something is written.
+    mutating func follow(_ seconds: Int64) {
+        noteSetting(seconds)
+        latest = seconds
+    }
+
+    /// Begins a new epoch if the clock is behind.
+    mutating func noteSetting(_ seconds: Int64) {
+        guard seconds < latest else { return }
+        former = max(former, latest)
+        epoch &+= 1
+        latest = seconds
+    }
+
+    /// Whether the time since an answer was written is known.
+    func knowsAge(of answer: StoredAnswer, at reading: WallClock.Reading) -> Bool {
+        answer.epoch == epoch && reading.secondsSince1970 >= latest
+    }
+
+    /// The time, in seconds since 1970, at which an answer was stored at the latest: where the clock has come to its former
+    /// time again since the answer was stored, that time was right as it seems, and the clock behind in between.
+    func latestStoring(of answer: StoredAnswer, at reading: WallClock.Reading) -> Int64 {
+        answer.epoch == epoch && former <= reading.secondsSince1970 ? max(answer.storedAt, former) : answer.storedAt
+    }
+
+    /// The seconds since 1970 from which on the usefulness of an answer counts.
+    func beginning(of storedAt: Int64) -> Int64 { max(storedAt, former) }
+
+    /// As the text of a record, whose time is `latest`.
+    var text: String { "\(epoch) \(former)" }
+
+    /// - Returns: nil for what is never written.
+    init?(_ text: String, latest: Int64) {
+        let fields = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard fields.count == 2, let epoch = UInt16(fields[0]), let former = Int64(fields[1]),
+            WallClock.range.contains(former), WallClock.range.contains(latest)
+        else { return nil }
+        (self.latest, self.epoch, self.former) = (latest, epoch, former)
+    }
+}
