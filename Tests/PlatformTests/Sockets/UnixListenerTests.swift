@@ -72,6 +72,15 @@ struct UnixListenerTests {
         #expect(mode(path) == nil)
     }
 
+    @Test func `a group that the process is a member of gets the file, with the mode for it`() throws {
+        let directory = try TemporaryDirectory()
+        let name = String(cString: try #require(getgrgid(getegid())).pointee.gr_name)
+        let listener = try UnixListener(directory.path + "/a.sock", group: name, mode: 0o660)
+        var status = stat()
+        #expect(lstat(listener.path, &status) == 0 && status.st_gid == getegid())
+        #expect(mode(listener.path) == 0o660)
+    }
+
     @Test func `a group that the process is no member of is an error that says so, and leaves no file`() async {
         await #expect(processExitsWith: .success) {
             guard getuid() == 0 else { return }
