@@ -45,6 +45,16 @@ import Testing
         }
     }
 
+    @Test func `a server that has left accepts no connection of the next one's`() async throws {
+        let sockets = try bind()
+        let first = try await TestServer.start(sockets, responder: .address())
+        let passed = try await succeed(first, sockets: sockets)
+        let client = try TestTCPClient(first.address)
+        await first.turn()
+        #expect(await first.server.load.connections == 0)
+        withExtendedLifetime((client, passed)) {}
+    }
+
     @Test func `what waited for the resolver is asked again by the next one`() async throws {
         let sockets = try bind()
         let first = try await TestServer.start(sockets, responder: FakeResponder())
