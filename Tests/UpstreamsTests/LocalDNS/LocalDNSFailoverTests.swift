@@ -146,6 +146,14 @@ struct LocalDNSFailoverTests {
             ])
     }
 
+    @Test @Loop func `an answer is one, though its server says neither that it recurses nor that it decides`()
+        async throws
+    {
+        let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)], flags: 0x8100)] }
+        let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("a.example"))
+        #expect(addresses(reply) == ["192.0.2.1"])
+    }
+
     @Test @Loop func `a cancelled task ends at once and leaves no descriptor`() async throws {
         let server = try LocalDNSRawServer()
         let limit = LocalDNSLimit()

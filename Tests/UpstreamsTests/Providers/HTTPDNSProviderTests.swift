@@ -339,6 +339,18 @@ struct HTTPDNSProviderTests {
         #expect(await nextDay.callsToday.calls == 0)
     }
 
+    @Test @Loop func `what is known of a fleet outlasts a change of the Redis that counts its calls`() async throws {
+        let provider = await provider(limit: 1_000)
+        let record = try #require(FleetRecord(storedText: "daily_limit 19675 7 0 4"))
+        for isFirst in [true, false] {
+            // Another Redis, which nobody asks here.
+            let store = try SharedStore.test(at: "/nonexistent/\(isFirst)")
+            provider.countCalls(in: store, as: "plain 1")
+            if isFirst { provider.restore(.fleet(record), at: 1_700_000_000) }
+            #expect(provider.fleet?.servers == 4)
+        }
+    }
+
     @Test func `a clock that stays wrong is refused after one more attempt`() async throws {
         server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
         server.misbehave(.status(403))

@@ -88,10 +88,11 @@ struct RedisLinkTests {
     }
 
     @Test @Loop func `who needs a connection waits for the look-up of the host, and leaves no timer`() async {
+        redis.bootstrap.behaviour = .addresses("192.0.2.1", after: .milliseconds(20))
         let link = redis.link("redis.example.com")
         let deadline = redis.clock.now + .seconds(1)
         let waiting = Task { @Loop in await link.reached(until: deadline) != nil }
-        await redis.clock.advance(by: .zero)
+        await redis.clock.advance(by: .milliseconds(20))
         #expect(await waiting.value)
         #expect(redis.last?.address == SocketAddress("192.0.2.1:6379", defaultPort: 0))
         #expect(redis.clock.nextDue == nil)
