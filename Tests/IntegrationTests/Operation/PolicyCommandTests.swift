@@ -158,6 +158,12 @@ extension Integration {
             return try Daemon.run(["policy", "sign", text, "--key", signer.keyFile] + options)
         }
 
+        @Test func `a place where a signed policy cannot be written is named`() throws {
+            let place = signer.directory.path + "/missing/signed"
+            let outcome = try sign("--output", place)
+            #expect(outcome.status == 1 && outcome.errors.contains(place), "\(outcome.errors)")
+        }
+
         @Test func `a link to which a policy is signed stays, and the file behind it is replaced`() throws {
             let (file, link) = (signer.directory.path + "/behind", signer.directory.path + "/link")
             _ = try signer.directory.write("old", to: "behind")
