@@ -343,7 +343,7 @@ struct HTTPDNSProviderTests {
         let provider = await provider(limit: 1_000)
         let record = try #require(FleetRecord(storedText: "daily_limit 19675 7 0 4"))
         for isFirst in [true, false] {
-            // Another Redis, which nobody asks here.
+            // Another Redis, which is not asked here.
             let store = try SharedStore.test(at: "/nonexistent/\(isFirst)")
             provider.countCalls(in: store, as: "plain 1")
             if isFirst { provider.restore(.fleet(record), at: 1_700_000_000) }

@@ -10,7 +10,7 @@ import TestUpstreams
 import Testing
 import Upstreams
 
-/// A Redis on a Unix socket that has no value: whoever asks first gets the lease.
+/// A Redis on a Unix socket that has no value: the first that asks gets the lease.
 @Loop
 private final class EmptyRedis {
     let directory: TemporaryDirectory
