@@ -50,12 +50,10 @@ extension Provider {
     /// first one's last. Vendors want their IPv6 addresses to be used only where there is no IPv4.
     package var orderedEndpoints: [any Endpoint] {
         let endpoints = endpoints
-        guard let family = endpoints.first?.family else { return [] }
-        // A loop: each question comes here, and a closure would be checked for being on it.
-        for endpoint in endpoints where endpoint.family != family {
-            return endpoints.filter { $0.family == family } + endpoints.filter { $0.family != family }
+        guard let family = endpoints.first?.family, endpoints.contains(where: { $0.family != family }) else {
+            return endpoints
         }
-        return endpoints
+        return endpoints.filter { $0.family == family } + endpoints.filter { $0.family != family }
     }
 }
 

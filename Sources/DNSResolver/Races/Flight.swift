@@ -210,8 +210,8 @@ package final class Flight {
             {
                 return done(.cached(cached))
             }
-            let given = self[part].given?.answer == answer ? self[part].given?.outcome : nil
-            done(given ?? FlightAnswers(flight: self).outcome(answer, part))
+            if let given = self[part].given, given.answer == answer { return done(given.outcome) }
+            done(FlightAnswers(flight: self).outcome(answer, part))
         case .again(let client, _):
             _ = clients.take(client)
             refused = client

@@ -24,12 +24,10 @@ struct FlightAnswers {
         let type = flight.type(of: part)
         let outcome = outcome(answer, part, isStored: true)
         switch outcome {
-        case .answer(_, let source):
+        case .answer(let packed, let source):
             flight.environment.failures.answered(key, type, isMadeHere: source == nil || source == SourceTags.rule)
             // One call, for both families or for one.
-            if let brake = flight.environment.brake, type == flight.types[0], key.isBraked,
-                case .answer(let packed, _) = outcome, packed.denies(type)
-            {
+            if let brake = flight.environment.brake, type == flight.types[0], key.isBraked, packed.denies(type) {
                 brake.denied(key.name, to: key.holder, at: flight.clock.now)
             }
         case .cached: break

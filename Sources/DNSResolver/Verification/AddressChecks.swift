@@ -107,7 +107,6 @@ package final class AddressChecks {
     }
 
     /// At its deadline: another client's check may have reached a verdict.
-
     private func expire(_ waiter: CheckWaiter, _ subject: VerdictCache.Subject, until end: Instant) {
         let now = clock.now
         let isDiscredited = found.isDiscredited(subject, at: now)

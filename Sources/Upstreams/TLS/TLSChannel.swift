@@ -200,9 +200,9 @@ import Scheduling
         return "sha256//" + String(decoding: text.prefix(max(0, Int(count))), as: UTF8.self)
     }
 
-    /// Why the verified certificates are out of their time; nil: they are not.
+    /// Why the verified certificates are out of their time, or none were verified; nil: neither.
     var faultOfTime: String? {
-        guard let chain = unsafe SSL_get0_verified_chain(connection) else { return nil }
+        guard let chain = unsafe SSL_get0_verified_chain(connection) else { return "no certificate was verified" }
         let count = unsafe OPENSSL_sk_num(chain)
         for index in 0..<max(0, count) {
             guard let value = unsafe OPENSSL_sk_value(chain, index) else { continue }
