@@ -48,7 +48,8 @@ let package = Package(
 
         // The outside world.
         .target(
-            name: "Platform", dependencies: ["CLinux", "CSeccomp", "DNSWire", "Scheduling"], swiftSettings: strict),
+            name: "Platform", dependencies: ["CLinux", "CNghttp2", "CSeccomp", "DNSWire", "Scheduling"],
+            swiftSettings: strict),
         .target(
             name: "DiskCache", dependencies: ["CSQLite", "DNSCache", "DNSWire", "Platform", "Scheduling"],
             swiftSettings: strict),
@@ -59,15 +60,14 @@ let package = Package(
         .target(
             name: "Upstreams",
             dependencies: [
-                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CLinux", "CCurl", "CNghttp2",
-                "COpenSSL", "CHiredis",
+                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CLinux", "CCurl", "COpenSSL",
+                "CHiredis",
             ],
             swiftSettings: strict),
         .target(
             name: "DNSServer",
             dependencies: [
-                "CDnstap", "CLinux", "CNghttp2", "COpenSSL", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform",
-                "Scheduling",
+                "CDnstap", "CLinux", "COpenSSL", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform", "Scheduling",
             ],
             swiftSettings: strict),
         .target(

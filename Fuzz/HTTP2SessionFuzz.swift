@@ -4,6 +4,7 @@
 
 import DNSWire
 import HTTPDNS
+import Platform
 import Scheduling
 @testable import Upstreams
 
@@ -189,9 +190,9 @@ private final class Stage {
     private var cancelled: Set<Int32> = []
 
     /// Checks that a response is a complete one that the server sent.
-    private func check(_ stream: HTTP2Stream, _ code: UInt32) {
+    private func check(_ stream: HTTP2Stream, _ code: HTTP2Code) {
         precondition(stream.response.body.count <= HTTPLimits.body, "a body over its limit")
-        guard code == 0, stream.isComplete, stream.failure == nil else { return }
+        guard code == .none, stream.isComplete, stream.failure == nil else { return }
         let reply = reader.replies[stream.id]
         precondition(reply?.hasEnded == true, "a reply that is cut")
         precondition(reply?.body == stream.response.body, "a reply that is not what was sent")

@@ -278,7 +278,7 @@ extension HTTPServerResponse {
     }
 
     static func text(
-        _ status: Status, _ text: String, fields: [(name: StaticString, value: String)] = []
+        _ status: Status, _ text: String, fields: [(name: String, value: String)] = []
     ) -> HTTPServerResponse {
         HTTPServerResponse(status, contentType: "text/plain; charset=utf-8", body: Array(text.utf8), fields: fields)
     }

@@ -11,7 +11,7 @@ enum MetricsFormat: Sendable {
         self = ranges.contains { $0.hasPrefix("application/openmetrics-text") } ? .openMetrics : .prometheus
     }
 
-    var contentType: StaticString {
+    var contentType: String {
         switch self {
         case .prometheus: "text/plain; version=0.0.4; charset=utf-8"
         case .openMetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"

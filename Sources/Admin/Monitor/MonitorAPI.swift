@@ -48,7 +48,7 @@ package struct MonitorAPI: AdminService {
     ]
 
     /// Nothing runs but these files, and nothing is asked but this server. Sent without indents, comments and empty lines.
-    private static func file(_ bytes: [UInt8], _ type: StaticString) -> HTTPServerResponse {
+    private static func file(_ bytes: [UInt8], _ type: String) -> HTTPServerResponse {
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map { $0.drop { $0 == " " } }
         let body = lines.filter { !$0.hasPrefix("//") }.joined(separator: "\n") + "\n"
         return HTTPServerResponse(

@@ -10,7 +10,7 @@ enum DoHRequest {
     case other
 
     /// The media type of messages.
-    static let messageType: StaticString = "application/dns-message"
+    static let messageType = "application/dns-message"
 
     /// - Parameter path: as configured; a token follows it behind a slash.
     init(_ request: HTTPServerRequest, path: [UInt8]) {

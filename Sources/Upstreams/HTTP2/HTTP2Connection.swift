@@ -318,32 +318,31 @@ final class HTTP2Connection: HTTPCarrier {
             (transfer.slot, transfer.carrier) = (nil, nil)
             transfer.attemptEnded(end(of: stream, code, transfer))
         }
-        session?.giveBack(&ended)
         if isRetired { closeIfIdle() }
     }
 
     /// Refused requests are sent again before the requests that replace answered ones, and in their original order;
     /// otherwise some would be refused on one connection after another. nghttp2 reports streams in no order.
     private nonisolated static func isReportedFirst(_ left: HTTP2Session.Ended, _ right: HTTP2Session.Ended) -> Bool {
-        let wasLeftRefused = left.code == HTTP2Session.refusedStream
-        guard wasLeftRefused == (right.code == HTTP2Session.refusedStream) else { return wasLeftRefused }
+        let wasLeftRefused = left.code == .refusedStream
+        guard wasLeftRefused == (right.code == .refusedStream) else { return wasLeftRefused }
         return left.stream.id < right.stream.id
     }
 
-    private func end(of stream: HTTP2Stream, _ code: UInt32, _ transfer: HTTPTransfer) -> HTTPEnd {
+    private func end(of stream: HTTP2Stream, _ code: HTTP2Code, _ transfer: HTTPTransfer) -> HTTPEnd {
         if let failure = stream.failure { return .failed(failure) }
-        if code == 0, stream.isAnswered {
+        if code == .none, stream.isAnswered {
             hasServed = true
             return .reply(stream.response, isHTTP2: true)
         }
-        if code == HTTP2Session.downgradedStream {
+        if code == .downgraded {
             transfer.isPermitted = true
             // There may be several servers behind one address: another connection may lead to another one.
             isRetired = true
             return .lacksHTTP2(for: HTTPLimits.requestRefusal)
         }
-        let failure = UpstreamFailure.network(HTTP2Session.reason(code))
-        if code == HTTP2Session.refusedStream {
+        let failure = UpstreamFailure.network(HTTP2Engine.reason(code))
+        if code == .refusedStream {
             isRetired = true
             return .unprocessed(failure, tookOthers: hasServed || !exchanges.isEmpty)
         }

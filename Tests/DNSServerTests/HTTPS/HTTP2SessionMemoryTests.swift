@@ -1,4 +1,5 @@
 import CLinux
+import Platform
 import Testing
 
 @testable import DNSServer
@@ -21,7 +22,7 @@ import Testing
     @Test func `a session takes two pages, whatever it has answered`() throws {
         let memory = HTTP2SessionMemory()
         let dialogue = try HTTP2Dialogue(in: memory)
-        #expect(memory.resident == Self.session)
+        #expect(memory.slots.resident == Self.session)
         for (index, size) in [0, 60, 468, 1_024, 1_025, 4_096, 20_000, 65_535].enumerated() {
             dialogue.answer = { _ in
                 HTTPServerResponse(.ok, contentType: "a/b", body: [UInt8](repeating: 7, count: size))
@@ -31,7 +32,7 @@ import Testing
             #expect(dialogue.responses[stream]?.body == [UInt8](repeating: 7, count: size))
             #expect(dialogue.responses[stream]?.isComplete == true)
         }
-        #expect(memory.resident == Self.session)
+        #expect(memory.slots.resident == Self.session)
     }
 
     @Test(arguments: HTTP2ServerSessionTests.floods)
@@ -40,7 +41,7 @@ import Testing
         let dialogue = try HTTP2Dialogue(in: memory)
         dialogue.send(flood.opening)
         for index in 0..<2_000 where !dialogue.session.isOver { dialogue.send(flood.step(UInt32(2 * index + 3))) }
-        #expect(memory.resident <= Self.session)
+        #expect(memory.slots.resident <= Self.session)
     }
 
     @Test func `a long header goes through other memory, and comes back`() throws {
@@ -51,23 +52,23 @@ import Testing
             dialogue.send(Frames.headers(UInt32(2 * index + 1), Frames.request() + [("x", value)]))
         }
         #expect(dialogue.responses.values.count { $0.isComplete } == 100)
-        #expect(memory.resident == Self.session)
+        #expect(memory.slots.resident == Self.session)
     }
 
     @Test func `sessions that end give their pages back, in whatever order, and others have the room again`() throws {
         let memory = HTTP2SessionMemory()
         var dialogues: [Int: HTTP2Dialogue] = [:]
         for index in 0..<200 { dialogues[index] = try HTTP2Dialogue(in: memory) }
-        #expect(memory.resident == 200 * Self.session)
+        #expect(memory.slots.resident == 200 * Self.session)
         for index in 0..<200 where index % 3 != 1 { dialogues[(index * 77) % 200] = nil }
         let left = dialogues.count
-        #expect(memory.resident == left * Self.session)
+        #expect(memory.slots.resident == left * Self.session)
         for dialogue in dialogues.values { #expect(dialogue.serves(1)) }
         for index in 200..<(400 - left) { dialogues[index] = try HTTP2Dialogue(in: memory) }
         for (index, dialogue) in dialogues { #expect(dialogue.serves(index < 200 ? 3 : 1)) }
-        #expect(memory.resident == 200 * Self.session)
+        #expect(memory.slots.resident == 200 * Self.session)
         dialogues = [:]
-        #expect(memory.resident == 0)
+        #expect(memory.slots.resident == 0)
     }
 
     @Test func `a session outlives what made its memory`() throws {

@@ -65,7 +65,7 @@ struct HTTP2SessionTests {
         try stage.receive(
             HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream.id, payload: Array("\n".utf8)))
         let ended = try #require(stage.session.takeEnded().first)
-        #expect(ended.stream === stream && ended.code == 0)
+        #expect(ended.stream === stream && ended.code == .none)
         let response = stream.response
         #expect(response.status == 200 && response.contentType == "application/json" && response.age == 7)
         #expect(response.body == Array("{}\n".utf8))
@@ -86,7 +86,7 @@ struct HTTP2SessionTests {
         try stage.receive(.reply(stream.id))
         try stage.receive(HTTP2Frame(.data, stream: stream.id, payload: [1]))
         try stage.receive(.fields(stream.id, [("age", "9")], ends: true))
-        #expect(stage.session.takeEnded().map(\.code) == [0])
+        #expect(stage.session.takeEnded().map(\.code) == [.none])
         #expect(stream.response.age == nil && stream.response.body == [1])
     }
 
@@ -95,8 +95,8 @@ struct HTTP2SessionTests {
         let stream = try stage.open()
         // REFUSED_STREAM
         try stage.receive(HTTP2Frame(.reset, stream: stream.id, payload: [0, 0, 0, 7]))
-        #expect(stage.session.takeEnded().map(\.code) == [7])
-        #expect(HTTP2Session.reason(7) == "HTTP/2: the stream was reset (REFUSED_STREAM)")
+        #expect(stage.session.takeEnded().map(\.code) == [.refusedStream])
+        #expect(HTTP2Engine.reason(.refusedStream) == "HTTP/2: the stream was reset (REFUSED_STREAM)")
     }
 
     @Test @Loop func `when the server says goodbye, what it has not taken ends, and nothing more may be sent`() throws {
@@ -118,7 +118,7 @@ struct HTTP2SessionTests {
         try stage.receive(HTTP2Frame(.goAway, payload: [UInt8](repeating: 0, count: 8)))
         _ = try stage.frames()
         let ended = stage.session.takeEnded()
-        #expect(ended.map { $0.stream === stream && $0.code == HTTP2Session.refusedStream } == [true])
+        #expect(ended.map { $0.stream === stream && $0.code == HTTP2Code.refusedStream } == [true])
     }
 
     @Test @Loop func `frames of a stream that was reset by us are ignored`() throws {
@@ -146,7 +146,7 @@ struct HTTP2SessionTests {
         #expect(stage.session.takeEnded().map { $0.stream === large } == [true])
         #expect(large.failure == .unusable("the reply is larger than the limit"))
         try stage.receive(.reply(small.id, ends: true))
-        #expect(stage.session.takeEnded().map(\.code) == [0])
+        #expect(stage.session.takeEnded().map(\.code) == [.none])
     }
 
     @Test @Loop func `a header over its limit ends the stream, and the rest of it is not read`() throws {
@@ -187,9 +187,9 @@ struct HTTP2SessionTests {
         let (broken, good) = (try stage.open(), try stage.open())
         try stage.receive(.fields(broken.id, [("age", "9")]))
         _ = try stage.frames()
-        #expect(stage.session.takeEnded().map { $0.stream === broken && $0.code != 0 } == [true])
+        #expect(stage.session.takeEnded().map { $0.stream === broken && $0.code != .none } == [true])
         try stage.receive(.reply(good.id, ends: true))
-        #expect(stage.session.takeEnded().map(\.code) == [0])
+        #expect(stage.session.takeEnded().map(\.code) == [.none])
     }
 
     @Test @Loop func `a reply to what was never asked ends the connection`() throws {
@@ -213,7 +213,7 @@ struct HTTP2SessionTests {
                 .pushPromise, flags: HTTP2Frame.endHeaders, stream: stream.id, payload: [0, 0, 0, 2] + request.payload))
         #expect(try HTTP2Frame.parse(stage.frames()[...]).map(\.type) == [.reset])
         try stage.receive(HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream.id, payload: [1]))
-        #expect(stage.session.takeEnded().map(\.code) == [0])
+        #expect(stage.session.takeEnded().map(\.code) == [.none])
         let response = stream.response
         #expect(response.status == 200 && response.contentType == "text/a" && response.age == nil)
     }
@@ -289,7 +289,7 @@ struct HTTP2SessionTests {
             for _ in 0..<5 { try stage.receive(body) }
             try stage.receive(HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream.id))
             _ = try stage.frames()
-            #expect(stage.session.takeEnded().map(\.code) == [0])
+            #expect(stage.session.takeEnded().map(\.code) == [.none])
         }
     }
 
@@ -304,7 +304,7 @@ struct HTTP2SessionTests {
                 _ = try stage.frames()
             }
             try stage.receive(HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream.id))
-            #expect(stage.session.takeEnded().map(\.code) == [0])
+            #expect(stage.session.takeEnded().map(\.code) == [.none])
             #expect(stage.session.mayOpen)
         }
     }
@@ -368,7 +368,7 @@ struct HTTP2SessionTests {
             let ended = stage.session.takeEnded()
             #expect(ended.count <= 1)
             // A complete response has a status.
-            #expect(isRefused || ended.allSatisfy { $0.code != 0 || $0.stream.response.status >= 200 })
+            #expect(isRefused || ended.allSatisfy { $0.code != .none || $0.stream.response.status >= 200 })
         }
     }
 }

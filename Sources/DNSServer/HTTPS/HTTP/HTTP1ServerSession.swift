@@ -66,7 +66,7 @@ final class HTTP1ServerSession: HTTPServerSession {
         if let type = response.contentType { header += "content-type: \(type)\r\n" }
         if response.feed == nil { header += "content-length: \(response.body.count)\r\n" }
         header += "cache-control: \(response.cacheControl)\r\n"
-        if !date.text.isEmpty { header += "date: \(String(decoding: date.text, as: UTF8.self))\r\n" }
+        if !date.text.isEmpty { header += "date: \(date.text)\r\n" }
         for field in response.fields { header += "\(field.name): \(field.value)\r\n" }
         if isLast { header += "connection: close\r\n" }
         header += "\r\n"

@@ -55,19 +55,19 @@ package struct HTTPServerResponse: Sendable {
 
     package var status: Status
     /// Nil without a body.
-    package var contentType: StaticString?
+    package var contentType: String?
     /// For how many seconds a cache may use it; nil: not at all.
     package var maxAge: UInt32?
     /// Sent with every response, also when it is empty.
     package var body: [UInt8]
     /// Further fields, with names in lower case: a method's `allow`, for instance.
-    package var fields: [(name: StaticString, value: String)]
+    package var fields: [(name: String, value: String)]
     /// The body, if it has no end: `body` is empty then. Only over HTTP/1.1.
     package var feed: HTTPServerFeed?
 
     package init(
-        _ status: Status, contentType: StaticString? = nil, maxAge: UInt32? = nil, body: [UInt8] = [],
-        fields: [(name: StaticString, value: String)] = []
+        _ status: Status, contentType: String? = nil, maxAge: UInt32? = nil, body: [UInt8] = [],
+        fields: [(name: String, value: String)] = []
     ) {
         self.status = status
         self.contentType = contentType
