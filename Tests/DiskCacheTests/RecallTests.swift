@@ -14,8 +14,6 @@ import Testing
 
     init() throws {
         directory = try TemporaryDirectory()
-        // These tests block their thread, and wait for work on the loop's.
-        _ = LoopRunner.shared
     }
 
     @Test func `a name that is not loaded is asked of the file itself`() async throws {

@@ -14,8 +14,6 @@ import Testing
 
     init() throws {
         directory = try TemporaryDirectory()
-        // These tests block their thread, and wait for work on the loop's.
-        _ = LoopRunner.shared
     }
 
     /// What the next process would find if this one were killed now.

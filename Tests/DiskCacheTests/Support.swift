@@ -157,6 +157,8 @@ final class Machine: Sendable {
         limit: Int = 64 << 20, retry: ClosedRange<Duration> = .milliseconds(5) ... .milliseconds(20),
         flushInterval: Duration = .milliseconds(2), system: String? = nil, loads: Bool = true
     ) throws {
+        // Tests block their thread, and wait for work on the loop's.
+        _ = LoopRunner.shared
         let memory = MemoryCache(memory: bytes)
         (self.memory, self.clock) = (memory, clock)
         let events = Events()

@@ -18,8 +18,6 @@ struct FaultTests {
         directory = try TemporaryDirectory()
         try #require(csqlite_faults_register() == 0)
         csqlite_faults_plan(0, 0)
-        // These tests block their thread, and wait for work on the loop's.
-        _ = LoopRunner.shared
     }
 
     private var system: String { String(cString: csqlite_faults_name) }
