@@ -90,6 +90,7 @@ extension Configuration {
             return try wholeFile(path, limit: maximumFileSize, ifMissing: replacement)
         } catch {
             var diagnostic = Diagnostic(file: path, message: error.text)
+            diagnostic.isDenied = error.isDenied
             if error.isDenied, let copy = variables.credential(for: path),
                 let bytes = try? wholeFile(copy, limit: maximumFileSize)
             {

@@ -10,7 +10,7 @@ extension Configuration.ProviderEntry {
         }
         guard reading.written.contains(typePath), reading.isSound(typePath) else { return }
         if !reading.written.contains(path.appending(key: "hedge")) { hedge = !isMetered }
-        completeSecret(at: path, reading)
+        reading.complete(&secret, from: secretFile, in: path)
         checkAccount(at: path, reading)
         checkRegion(at: path, reading)
         if completeURL(at: path, reading) {
@@ -18,21 +18,6 @@ extension Configuration.ProviderEntry {
             completeAddresses(at: path, reading)
             completeCertificate(at: path, reading)
             completeEncryption(at: path, reading)
-        }
-    }
-
-    private mutating func completeSecret(at path: SettingPath, _ reading: Reading) {
-        let place = path.appending(key: "secret_file")
-        guard !secretFile.isEmpty else { return }
-        guard secret == nil else {
-            return reading.fail(place, "must not be written together with secret: leave out one of them")
-        }
-        do throws(FileProblem) {
-            secret = try Secret(file: secretFile)
-            reading.warnOfAccess(place, file: secretFile)
-        } catch {
-            // Without the path: it may come from the environment.
-            reading.fail(place, "the file \(error.text)")
         }
     }
 

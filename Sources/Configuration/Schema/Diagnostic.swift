@@ -12,6 +12,8 @@ package struct Diagnostic: Hashable, Sendable {
     package var message: String
     /// Whether the cause is what a process has from its start alone: another process of the service may have no such problem.
     package var isOfTheStart = false
+    /// Whether the cause is that this process may not read a file: one with the rights of root may.
+    package var isDenied = false
 
     package init(file: String, line: Int? = nil, column: Int? = nil, key: String? = nil, message: String) {
         self.file = file

@@ -50,10 +50,10 @@ final class Reading {
     /// Notes an entry of an array of tables in which every value was left out.
     func noteLeftOut(entry path: SettingPath) { leftOutEntries.append(path) }
 
-    func fail(_ path: SettingPath, _ message: String, isOfTheStart: Bool = false) {
+    func fail(_ path: SettingPath, _ message: String, isOfTheStart: Bool = false, isDenied: Bool = false) {
         refused.insert(path)
         var error = diagnostic(path, message)
-        error.isOfTheStart = isOfTheStart
+        (error.isOfTheStart, error.isDenied) = (isOfTheStart, isDenied)
         errors.append(error)
     }
 

@@ -29,6 +29,30 @@ extension Secret {
     }
 }
 
+extension Reading {
+    /// Takes a secret from its file.
+    ///
+    /// - Parameters:
+    ///   - secret: what its own key has; both are an error.
+    ///   - file: empty: none is written.
+    ///   - table: where both stand.
+    ///   - key: that of the secret; the file's is the same with `_file`.
+    func complete(_ secret: inout Secret?, from file: String, in table: SettingPath, key: String = "secret") {
+        let place = table.appending(key: "\(key)_file")
+        guard !file.isEmpty else { return }
+        guard secret == nil else {
+            return fail(place, "must not be written together with \(key): leave out one of them")
+        }
+        do throws(FileProblem) {
+            secret = try Secret(file: file)
+            warnOfAccess(place, file: file)
+        } catch {
+            // Without the path: it may come from the environment.
+            fail(place, "the file \(error.text)", isDenied: error.isDenied)
+        }
+    }
+}
+
 extension PublicAccess {
     /// What is wrong with a file that has secrets, as the end of a sentence; nil: nothing.
     var danger: String? {

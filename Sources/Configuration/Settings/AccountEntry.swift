@@ -63,23 +63,8 @@ extension Configuration {
             if id.isEmpty, reading.isSound(place), !reading.isMisspelt(place) {
                 reading.fail(place, "is missing; write one such as \"100001\"")
             }
-            completeSecret(at: path, reading)
+            reading.complete(&secret, from: secretFile, in: path)
             checkKey(at: path, reading)
-        }
-
-        private mutating func completeSecret(at path: SettingPath, _ reading: Reading) {
-            let place = path.appending(key: "secret_file")
-            guard !secretFile.isEmpty else { return }
-            guard secret == nil else {
-                return reading.fail(place, "must not be written together with secret: leave out one of them")
-            }
-            do throws(FileProblem) {
-                secret = try Secret(file: secretFile)
-                reading.warnOfAccess(place, file: secretFile)
-            } catch {
-                // Without the path: it may come from the environment.
-                reading.fail(place, "the file \(error.text)")
-            }
         }
 
         private func checkKey(at path: SettingPath, _ reading: Reading) {

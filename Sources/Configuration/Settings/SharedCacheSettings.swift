@@ -75,17 +75,7 @@ extension Configuration {
 
         private mutating func readKey(at path: SettingPath, _ reading: Reading) {
             let (place, file) = (path.appending(key: "key"), path.appending(key: "key_file"))
-            if !keyFile.isEmpty {
-                guard key == nil else {
-                    return reading.fail(file, "must not be written together with key: leave out one of them")
-                }
-                do throws(FileProblem) {
-                    key = try Secret(file: keyFile)
-                    reading.warnOfAccess(file, file: keyFile)
-                } catch {
-                    return reading.fail(file, "the file \(error.text)")
-                }
-            }
+            reading.complete(&key, from: keyFile, in: path, key: "key")
             guard reading.isSound(place), reading.isSound(file) else { return }
             guard let key else {
                 return reading.fail(

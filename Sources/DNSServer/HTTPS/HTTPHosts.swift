@@ -10,15 +10,13 @@ package struct HTTPHosts: Sendable {
     private let names: Set<String>
 
     /// - Parameters:
-    ///   - machine: this machine's own name, short or full.
-    ///   - domains: what completes its short name.
+    ///   - machine: this machine's own name, short or full. Search domains make no full name of it: they are the network's
+    ///     choice, and one that is hostile would choose its own domain.
     ///   - names: further ones.
-    package init(machine: String, domains: [Name] = [], names: [Name] = []) {
+    package init(machine: String, names: [Name] = []) {
         let machine = Self.normal(machine[...])
-        let short = machine.prefix { $0 != "." }
-        var all: Set = ["localhost", machine, String(short)]
-        all.formUnion((names.map(\.description) + domains.map { "\(short).\($0)" }).map { Self.normal($0[...]) })
-        self.names = all.subtracting([""])
+        let all = ["localhost", machine, String(machine.prefix { $0 != "." })]
+        self.names = Set(all + names.map { Self.normal($0.description[...]) }).subtracting([""])
     }
 
     /// Whether a request may be answered.

@@ -65,7 +65,8 @@ struct QueryCommand: ParsableCommand {
     func run() throws {
         if via == "cache" { return try askCache() }
         if trace { return try traceAnswers() }
-        let settings = try control.file.load().configuration
+        let written = try control.file.load().configuration
+        let settings = ExaminedPolicy(written).inForce?.applied(to: written) ?? written
         guard let name = try? Name(subject) else { throw ExitStatus.usage.exitCode }
         let questions = recordTypes.map { Question(name: name, type: $0) }
         let loop = try EventLoop()

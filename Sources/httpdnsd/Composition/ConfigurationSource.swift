@@ -8,6 +8,8 @@ struct ConfigurationSource: Sendable {
     let variables: Variables
     /// What the command line has in place of `listen.addresses`; empty: nothing.
     let listen: [AddressAndPort]
+    /// Whether the process gave up root after its start: the next start reads with rights that it has no more.
+    var startsAsRoot = false
 
     /// Reads and checks the file.
     ///
@@ -30,7 +32,7 @@ struct ConfigurationSource: Sendable {
         } catch {
             throw ConfigurationRefusal(
                 lines: error.diagnostics.map(\.description), warnings: [],
-                isMendedByRestart: error.diagnostics.allSatisfy(\.isOfTheStart))
+                isMendedByRestart: error.diagnostics.allSatisfy { $0.isOfTheStart || startsAsRoot && $0.isDenied })
         }
         let settings = loaded.configuration
         let problems = settings.loopProblems + (isRunning ? [] : settings.certificateProblems + settings.startProblems)

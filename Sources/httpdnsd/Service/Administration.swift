@@ -166,7 +166,7 @@ extension Administration: ControlTarget {
 // MARK: - Monitors
 
 extension Administration: MonitorTarget {
-    var hosts: HTTPHosts { HTTPHosts(composition.settings, names: composition.settings.control.httpNames) }
+    var hosts: HTTPHosts { HTTPHosts(machine: hostName(), names: composition.settings.control.httpNames) }
 
     var traffic: TrafficReport {
         var report = TrafficReport()
@@ -256,12 +256,5 @@ extension HistogramReport {
         self.init(
             bounds: LatencyHistogram.bounds.map { $0 / .seconds(1) }, counts: total.counts,
             sum: total.sum / .seconds(1))
-    }
-}
-
-extension HTTPHosts {
-    /// - Parameter names: beside this machine's own.
-    init(_ settings: Configuration, names: [Name]) {
-        self.init(machine: hostName(), domains: Composition.searchDomains(settings), names: names)
     }
 }

@@ -12,7 +12,7 @@ final class Daemon {
     private static let (patience, pause): (Duration, UInt32) = (.seconds(3), 10_000)
 
     private let settings: Configuration
-    private let source: ConfigurationSource
+    private var source: ConfigurationSource
     private let log: LogOutput
     private let handover: Handover
     /// Whether another server that runs is replaced.
@@ -36,6 +36,7 @@ final class Daemon {
         self.source = source
         self.log = log
         user = settings.listen.user.isEmpty ? settings.userInstead(of: source.path, log) : settings.listen.user
+        self.source.startsAsRoot = geteuid() == 0 && !user.isEmpty
         handover = Handover(manager: ServiceManager(path: source.variables.process["NOTIFY_SOCKET"]), log: log)
     }
 

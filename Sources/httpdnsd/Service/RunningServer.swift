@@ -187,7 +187,8 @@ final class RunningServer {
                 "control.http", on: ListeningSocket(address), service: monitors, loop: loop, events: events)
         } catch {
             if isFirstTry { log.logger.log(.startMonitor, "control.http: \(error); serving without metrics") }
-            guard error.code == EADDRINUSE else { return }
+            // The port is another server's, or the interface is not there yet.
+            guard [EADDRINUSE, ENODEV].contains(error.code) else { return }
             _ = loop.schedule(after: Self.monitorPause) { [weak self] in
                 self?.startMonitor(at: endpoint, by: administration, events, isFirstTry: false)
             }

@@ -102,8 +102,7 @@ final class ServiceChanges {
             return (report, (settings, stored))
         } catch let refusal as ConfigurationRefusal {
             report.errors = refusal.lines
-            // Where root was given up, a start reads with the rights of root.
-            report.isMendedByRestart = refusal.isMendedByRestart || !service.composition.settings.listen.user.isEmpty
+            report.isMendedByRestart = refusal.isMendedByRestart
         } catch {
             report.errors = ["\(source.path): \(error)"]
         }
@@ -164,7 +163,7 @@ extension Configuration {
         // In the sandbox no such socket can be made.
         if connectsToUnixSockets, !old.connectsToUnixSockets {
             cache.shared = old.cache.shared
-            changed.append("cache.shared.url")
+            changed.append("cache.shared")
         }
         return changed
     }

@@ -54,7 +54,7 @@ final class VendorAccounts {
         self.isPublic = isPublic
         self.events = events
         service = VendorService(settings)
-        hosts = HTTPHosts(settings, names: settings.listen.plainNames)
+        hosts = HTTPHosts(machine: hostName(), names: settings.listen.plainNames)
         quotas = quotas(settings)
     }
 
@@ -69,7 +69,7 @@ final class VendorAccounts {
     /// Takes the accounts of another configuration; what is used up of a quota stays so.
     func take(_ settings: Configuration) {
         service = VendorService(settings)
-        hosts = HTTPHosts(settings, names: settings.listen.plainNames)
+        hosts = HTTPHosts(machine: hostName(), names: settings.listen.plainNames)
         quotas = quotas(settings)
     }
 
@@ -109,10 +109,11 @@ final class VendorAccounts {
     /// - Returns: whether the account may have them resolved.
     func take(_ count: Int, of account: String?, at time: Int64) -> Bool {
         guard let account, var quota = quotas[account] else { return true }
-        let isWithin = (0..<count).allSatisfy { _ in quota.take(at: time) }
+        // All or none: a call that is refused uses up nothing.
+        guard (0..<count).allSatisfy({ _ in quota.take(at: time) }) else { return false }
         quotas[account] = quota
         onCall?(account, quota.record(at: time))
-        return isWithin
+        return true
     }
 
     /// Called with an account of limited calls and its count, to be stored, after each call.

@@ -67,6 +67,13 @@ extension Integration {
             try Daemon.run(["policy", "show", "--socket", "\(directory.path)/\(disk).sock"]).output
         }
 
+        @Test func `query asks what the server would ask, by the policy in force`() throws {
+            try publish(serial: 1, Self.bypass, to: file)
+            let written = try directory.write(configuration("file://\(file)", isStored: false), to: "httpdnsd.toml")
+            let outcome = try Daemon.run(["query", "--config", written, "www.example.com"])
+            #expect(outcome.output.contains(Self.ofLocalDNS[0]), "\(outcome)")
+        }
+
         @Test(arguments: [true, false])
         func `a policy over https is in force, and an unchanged one is not sent again`(http2: Bool) throws {
             let certificates = try TestCertificates()

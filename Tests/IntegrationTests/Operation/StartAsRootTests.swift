@@ -85,6 +85,26 @@ extension Integration {
             )
         }
 
+        @Test(.requires(.otherUser)) func `check tells a file that its next start reads from a mistake`() throws {
+            let directory = try TemporaryDirectory()
+            #expect(chmod(directory.path, 0o755) == 0)
+            let secret = try directory.write("0123456789abcdef\n", to: "secret")
+            #expect(chmod(secret, 0o600) == 0)
+            let provider = DaemonConfiguration.aliyun("https://192.0.2.1", "secret_file = \"\(secret)\"")
+            let daemon = try daemon(
+                provider + configuration(in: directory), with: Self.account, in: directory)
+            func check() throws -> ChildProcess.Outcome {
+                try Daemon.run(["check", "--config", daemon.configurationFile])
+            }
+            #expect(try users(of: daemon).first == "\(Self.user)")
+            #expect(chmod(daemon.configurationFile, 0o644) == 0)
+            #expect(try check().status == 0)
+            let text = try String(contentsOfFile: daemon.configurationFile, encoding: .utf8)
+            try (text + "\n[limits]\nmemry = \"1 GiB\"\n").write(
+                toFile: daemon.configurationFile, atomically: false, encoding: .utf8)
+            #expect(try check().status == 78)
+        }
+
         @Test(.requires(.otherUser)) func `where root is meant, nothing is said of it`() throws {
             let directory = try TemporaryDirectory()
             let daemon = try daemon(

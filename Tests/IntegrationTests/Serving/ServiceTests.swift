@@ -246,6 +246,13 @@ extension Integration {
             #expect(try central.get("/2/d?host=www.example.com").status == "200")
         }
 
+        @Test func `a call that is refused uses up nothing of a quota`() throws {
+            let central = try Central("[[account]]\nid = \"1\"\ndaily_limit = 2\n")
+            #expect(try central.get("/1/d?host=www.example.com").status == "200")
+            #expect(try central.get("/1/d?host=www.example.com&query=4,6").status == "429")
+            #expect(try central.get("/1/d?host=www.example.com").status == "200")
+        }
+
         @Test func `status and metrics show who asks, and what of it was refused`() throws {
             let (port, http) = (try FreePort.next(), try FreePort.next())
             let stage = try ControlStage(
