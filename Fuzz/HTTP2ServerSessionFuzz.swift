@@ -3,6 +3,7 @@
 // held is counted, what is sent are whole frames, and a session touches two pages of its memory.
 
 @testable import DNSServer
+import Platform
 
 // One session has it at a time.
 nonisolated(unsafe) private let memory = HTTP2SessionMemory()
@@ -11,7 +12,7 @@ func fuzzHTTP2ServerSession(_ input: [UInt8]) {
     guard let session = HTTP2ServerSession(in: memory) else { preconditionFailure("no session") }
     let client = Client(session, Script(input))
     client.play()
-    precondition(memory.resident <= 2 * 4_096, "a page is touched that a frame should not reach")
+    precondition(memory.slots.resident <= 2 * 4_096, "a page is touched that a frame should not reach")
 }
 
 /// The client, and what answers its requests.
