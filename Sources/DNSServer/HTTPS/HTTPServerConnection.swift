@@ -104,7 +104,7 @@ final class HTTPServerConnection: ServedConnection {
         if isReading { interest.formUnion(readNeeds) }
         if session.hasRequest && isWithinLimits || isReading && stream.hasUnread { continueLater() }
         if !outbound.isEmpty { interest.formUnion(writeNeeds) }
-        life.watch?.update(interest)
+        if life.watch?.update(interest) == false { close() }
     }
 
     /// Has what the stream holds back read, and further requests handled, after the other work of this turn.

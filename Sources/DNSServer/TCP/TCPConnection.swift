@@ -91,7 +91,7 @@ final class TCPConnection: ServedConnection, ReplySink {
             continueReading()
         }
         if !outbound.isEmpty { interest.formUnion(writeNeeds) }
-        life.watch?.update(interest)
+        if life.watch?.update(interest) == false { close() }
     }
 
     /// Has what the stream holds back read after the other work of this turn.

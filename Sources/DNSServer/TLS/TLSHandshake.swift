@@ -108,7 +108,7 @@ final class TLSHandshake: ServedConnection {
         guard !isClosed, let stream = stream ?? makeStream() else { return fail() }
         switch stream.shakeHands() {
         case .isDone: becomeConnection(stream)
-        case .waits(let interest): watch?.update(interest)
+        case .waits(let interest): if watch?.update(interest) == false { fail() }
         case .failed: fail()
         }
     }

@@ -1,5 +1,6 @@
 import DNSWire
 import Dispatch
+import Glibc
 import Platform
 import Scheduling
 import TestServers
@@ -277,6 +278,34 @@ import Testing
         async
     {
         await #expect(processExitsWith: .success) { try await descriptorsRunOut() }
+    }
+
+    @Test func `a listener that the loop cannot watch again after a pause tries it once more`() async throws {
+        let log = LogRecorder()
+        try await TestServer.run(logger: log.logger) { server in
+            let other = try ListeningSocket(try #require(SocketAddress("127.0.0.1:0")))
+            let number = try await server.pauseListener()
+            await awaited { log.lines.contains { $0.contains("no connection can be taken") } }
+            // A file cannot be waited for.
+            let file = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
+            defer { close(file) }
+            _ = dup2(file, number)
+            // One that closes ends the pause.
+            #expect(try await server.networks(admitting: ["127.0.0.1:1"]).count == 1)
+            _ = dup2(other.descriptor.number, number)
+            let client = try TestTCPClient(TestAddress("127.0.0.1", port: other.address.port))
+            #expect(try client.ask(.query("www.example")).rcode == 0)
+        }
+    }
+}
+
+extension TestServer {
+    /// Makes accepting fail as without memory. Returns the number of the listening socket.
+    @Loop
+    fileprivate func pauseListener() throws -> Int32 {
+        let number = try #require(server.descriptors.first { $0.kind == .tcp }?.numbers.first)
+        shutdown(number, Int32(SHUT_RDWR))
+        return number
     }
 }
 
