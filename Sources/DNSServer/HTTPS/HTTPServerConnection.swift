@@ -9,7 +9,7 @@ final class HTTPServerConnection: ServedConnection {
     let client: ConnectionClient
     var ticket: FairShare.Ticket?
     private let stream: any ByteStream
-    private let owner: any ConnectionOwner
+    private let owner: Connections
     private let site: HTTPSite
     private let session: any HTTPServerSession
     private var life: ConnectionLife
@@ -32,7 +32,7 @@ final class HTTPServerConnection: ServedConnection {
     ///   - site: what is served.
     init(
         _ stream: any ByteStream, client: ConnectionClient, alpn: String?, at site: HTTPSite,
-        in owner: any ConnectionOwner
+        in owner: Connections
     ) {
         self.site = site
         self.stream = stream

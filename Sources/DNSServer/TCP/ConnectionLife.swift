@@ -32,7 +32,7 @@ struct ConnectionLife {
     mutating func noteProgress(at now: Instant) { lastProgress = now }
 
     /// When a connection is closed that stays in its phase.
-    func due(in phase: Phase, _ owner: any ConnectionOwner) -> Instant {
+    func due(in phase: Phase, _ owner: Connections) -> Instant {
         switch phase {
         case .reading: lastProgress + owner.limits.stall
         case .answering: owner.loop.now + owner.limits.idle
@@ -41,7 +41,7 @@ struct ConnectionLife {
     }
 
     /// Has `check` called when the connection may be due.
-    mutating func setTimer(at due: Instant, _ owner: any ConnectionOwner, _ check: @escaping @Loop () -> Void) {
+    mutating func setTimer(at due: Instant, _ owner: Connections, _ check: @escaping @Loop () -> Void) {
         // One timer that checks again costs less than one rescheduled by every query. It fires no later than the end of
         // a stall that begins now.
         timer = owner.loop.schedule(at: min(due, owner.loop.now + owner.limits.stall), check)
@@ -50,7 +50,7 @@ struct ConnectionLife {
     /// Counts the bytes that the connection holds now.
     ///
     /// - Returns: false when it holds more than before and all connections together hold too much.
-    mutating func book(_ held: Int, _ owner: any ConnectionOwner) -> Bool {
+    mutating func book(_ held: Int, _ owner: Connections) -> Bool {
         let change = held - booked
         booked = held
         return owner.book(change) || change <= 0
@@ -59,7 +59,7 @@ struct ConnectionLife {
     /// Ends watch, stream, timer and booking.
     ///
     /// - Returns: whether they had not ended before.
-    mutating func end(_ stream: any ByteStream, _ owner: any ConnectionOwner) -> Bool {
+    mutating func end(_ stream: any ByteStream, _ owner: Connections) -> Bool {
         guard !isClosed else { return false }
         isClosed = true
         watch?.cancel()

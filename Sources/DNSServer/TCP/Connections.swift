@@ -6,7 +6,7 @@ import Scheduling
 
 /// The open connections of one kind, such as plain or encrypted, of all its listeners, and their shared state.
 @Loop
-final class Connections: ConnectionOwner {
+final class Connections {
     /// Bytes read from a connection by one system call.
     private nonisolated static let readSize = TLSStream.plaintext
     /// The most connections that are looked at for an idle one.
@@ -133,6 +133,7 @@ final class Connections: ConnectionOwner {
         order.remove(ticket)
     }
 
+    /// Puts a connection in the place of one whose handshake is done, and starts it.
     func replace(_ connection: any ServedConnection, by next: any ServedConnection) {
         guard let ticket = connection.ticket.take() else { return next.close() }
         next.ticket = ticket
@@ -199,6 +200,7 @@ final class Connections: ConnectionOwner {
         return nil
     }
 
+    /// Notes that the client of a connection is another one: its proxy has reported it.
     func identified(_ connection: any ServedConnection) {
         guard let ticket = connection.ticket else { return }
         leave(ticket)
@@ -206,6 +208,7 @@ final class Connections: ConnectionOwner {
         enter(connection)
     }
 
+    /// Notes that a query arrived by the connection, or that a response to one is ready.
     func used(_ connection: any ServedConnection) {
         // The one used last of all is also the last of its network.
         guard let ticket = connection.ticket, order.last != ticket else { return }
@@ -213,6 +216,7 @@ final class Connections: ConnectionOwner {
         order.renew(ticket)
     }
 
+    /// Removes a connection that has closed.
     func remove(_ connection: any ServedConnection) {
         guard let ticket = connection.ticket.take(), open.removeValue(forKey: ticket) != nil else { return }
         leave(ticket)
@@ -232,6 +236,7 @@ final class Connections: ConnectionOwner {
         return bytes.count <= limits.buffered
     }
 
+    /// Reads from a connection; the slice has the bytes read.
     func read(_ stream: any ByteStream) -> (StreamOutcome, ArraySlice<UInt8>) {
         let outcome = stream.read(into: &scratch)
         guard case .moved(let count) = outcome else { return (outcome, []) }

@@ -7,7 +7,7 @@ import Scheduling
 final class TCPConnection: ServedConnection, ReplySink {
     nonisolated let client: ConnectionClient
     var ticket: FairShare.Ticket?
-    private let owner: any ConnectionOwner
+    private let owner: Connections
     private let queries: ConnectionQueries
     private let stream: any ByteStream
     private var life: ConnectionLife
@@ -25,7 +25,7 @@ final class TCPConnection: ServedConnection, ReplySink {
     private var isHandling = false
 
     init(
-        _ stream: any ByteStream, client: ConnectionClient, _ queries: ConnectionQueries, in owner: any ConnectionOwner
+        _ stream: any ByteStream, client: ConnectionClient, _ queries: ConnectionQueries, in owner: Connections
     ) {
         self.queries = queries
         self.stream = stream
