@@ -82,7 +82,7 @@ package final class Server: Sendable {
         refusals = RefusalLimit(limits.refusals)
         misses = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)
         intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits)
-        let bytes = BufferedBytes()
+        let bytes = BufferedBytes(limit: limits.buffered)
         let queries = ConnectionQueries(
             handler, misses: misses, refusals: refusals, feed: feed, counters: counters, times: times, loop: loop)
         self.queries = queries

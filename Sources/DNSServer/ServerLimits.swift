@@ -40,8 +40,8 @@ package struct ServerLimits: Sendable {
     package var pendingPerConnection = 128
     /// Bytes of responses that a TCP client has not received yet, above which its connection is not read further.
     package var queuedReplies = 256 << 10
-    /// Bytes of unfinished queries and unsent responses that all connections hold together; the connection that
-    /// exceeds it is closed. A lower value also lowers `queuedReplies`.
+    /// Bytes of unfinished queries and unsent responses that all connections hold together, shared by client network. A
+    /// lower value also lowers `queuedReplies`.
     package var buffered = MemoryBudget.buffered {
         didSet { queuedReplies = max(Self.oneReply, min(queuedReplies, buffered / 64)) }
     }

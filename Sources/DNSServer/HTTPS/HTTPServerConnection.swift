@@ -50,6 +50,7 @@ final class HTTPServerConnection: ServedConnection {
 
     var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !session.hasRequest && session.unsent == 0 }
     var lastActivity: Instant { life.lastActivity }
+    var held: Int { life.held }
 
     /// Whether more requests of the client are handled for now.
     private var isWithinLimits: Bool {
@@ -97,7 +98,7 @@ final class HTTPServerConnection: ServedConnection {
             flush()
         } while !isClosed && session.hasRequest && room > 0 && isWithinLimits
         guard !isClosed else { return }
-        guard life.book(session.held + outbound.count, owner) else { return close() }
+        guard owner.book(life.hold(session.held + outbound.count), of: self) else { return close() }
         if outbound.isEmpty, session.isOver || isReadingOver && isIdle { return close() }
         var interest: Interest = []
         let isReading = isReading

@@ -22,8 +22,8 @@ struct ConnectionLife {
     private(set) var lastActivity: Instant
     /// When the client last received part of its responses.
     private var lastProgress: Instant
-    /// Bytes added to the total of all connections.
-    private var booked = 0
+    /// Bytes added to those of all connections.
+    private(set) var held = 0
 
     init(at now: Instant) { (lastActivity, lastProgress) = (now, now) }
 
@@ -47,13 +47,10 @@ struct ConnectionLife {
         timer = owner.loop.schedule(at: min(due, owner.loop.now + owner.limits.stall), check)
     }
 
-    /// Counts the bytes that the connection holds now.
-    ///
-    /// - Returns: false when it holds more than before and all connections together hold too much.
-    mutating func book(_ held: Int, _ owner: Connections) -> Bool {
-        let change = held - booked
-        booked = held
-        return owner.book(change) || change <= 0
+    /// Notes the bytes that the connection holds now. Returns how many more than before, which are to be booked.
+    mutating func hold(_ bytes: Int) -> Int {
+        defer { held = bytes }
+        return bytes - held
     }
 
     /// Ends watch, stream, timer and booking.
@@ -67,8 +64,8 @@ struct ConnectionLife {
         stream.close()
         timer?.cancel()
         timer = nil
-        _ = owner.book(-booked)
-        booked = 0
+        owner.release(held)
+        held = 0
         return true
     }
 }

@@ -49,6 +49,7 @@ final class Connections {
         self.memory = memory
         self.network = network
         holdings = FairShare(capacity: capacity)
+        bytes.add(self)
     }
 
     /// Bytes buffered for all connections of the server.
@@ -231,9 +232,17 @@ final class Connections {
     /// Registers `body` to be called whenever a connection has closed.
     func onClose(_ body: @escaping @Loop () -> Void) { closed.append(body) }
 
-    func book(_ change: Int) -> Bool {
-        bytes.count += change
-        return bytes.count <= limits.buffered
+    /// Adds a change in the bytes that a connection holds (`BufferedBytes`).
+    ///
+    /// - Returns: false when it is the one that is to be closed.
+    func book(_ change: Int, of connection: any ServedConnection) -> Bool { bytes.book(change, of: connection) }
+
+    /// Counts bytes no more that a connection held, which has closed.
+    func release(_ held: Int) { bytes.release(held) }
+
+    /// The connections, each with the client network in whose share it is.
+    var holders: [(network: ClientNetwork, connection: any ServedConnection)] {
+        open.compactMap { ticket, connection in holdings.holder(of: ticket).map { ($0, connection) } }
     }
 
     /// Reads from a connection; the slice has the bytes read.
@@ -255,10 +264,4 @@ final class Connections {
 
     /// Closes all connections at once.
     func closeAll() { for connection in Array(open.values) { connection.close() } }
-}
-
-/// The bytes that the connections of a server hold together.
-@Loop
-final class BufferedBytes: Sendable {
-    var count = 0
 }

@@ -22,6 +22,8 @@ protocol ServedConnection: AnyObject, Sendable {
     var isIdle: Bool { get }
     /// When its last query arrived or its last response became ready; before the first, when it began.
     var lastActivity: Instant { get }
+    /// Bytes of unfinished queries and unsent responses that it holds, as it has booked them.
+    var held: Int { get }
 
     /// Begins to read. Returns false when the event loop accepts no more descriptors; the connection is closed then.
     func start() -> Bool

@@ -41,6 +41,7 @@ final class TCPConnection: ServedConnection, ReplySink {
 
     var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !frames.hasMessage }
     var lastActivity: Instant { life.lastActivity }
+    var held: Int { life.held }
 
     /// Whether more queries of the client are handled for now.
     private var isWithinLimits: Bool {
@@ -83,7 +84,7 @@ final class TCPConnection: ServedConnection, ReplySink {
         } while !isClosed && isWithinLimits && frames.hasMessage
         guard !isClosed else { return }
         frames.trim()
-        guard life.book(frames.count + outbound.count, owner) else { return close() }
+        guard owner.book(life.hold(frames.count + outbound.count), of: self) else { return close() }
         if isReadingOver, outstanding == 0, outbound.isEmpty, !frames.hasMessage { return close() }
         var interest: Interest = []
         if !isReadingOver, isWithinLimits {

@@ -45,6 +45,7 @@ final class TLSHandshake: ServedConnection {
 
     var isIdle: Bool { true }
     let lastActivity: Instant
+    var held: Int { 0 }
 
     func start() -> Bool {
         watch = try? owner.loop.watch(number, for: .readable) { [self] _ in ready() }

@@ -219,18 +219,66 @@ import Testing
         return client
     }
 
-    @Test func `what all connections hold together is bounded`() async throws {
+    /// Clients of one network which hold 30,002 bytes each of queries that they do not end.
+    private func hold(_ count: Int, from source: String, of server: TestServer) async throws -> [TestTCPClient] {
+        let clients = try (0..<count).map { _ in try TestTCPClient(server.address, from: source) }
+        for client in clients { try client.send([0xff, 0xff] + [UInt8](repeating: 0, count: 30_000)) }
+        await server.until { $0.buffered == count * 30_002 }
+        return clients
+    }
+
+    @Test func `a network alone may hold all bytes, and for more loses the connection that holds most`() async throws {
         var limits = TestServer.limits
-        limits.buffered = 50_000
+        limits.buffered = 90_010
         try await TestServer.run(limits: limits) { server in
-            let long = [UInt8](repeating: 0, count: 30_000)
-            let first = try TestTCPClient(server.address)
-            try first.send([0xff, 0xff] + long)
-            await server.until { $0.buffered >= long.count }
-            let second = try TestTCPClient(server.address)
-            try second.send([0xff, 0xff] + long)
-            #expect(second.isClosed(within: .patience))
-            #expect(!first.isClosed(within: .zero))
+            let clients = try await hold(3, from: "127.0.0.2", of: server)
+            for client in clients { #expect(!client.isClosed(within: .zero)) }
+            let next = try TestTCPClient(server.address, from: "127.0.0.2")
+            try next.send([0xff, 0xff] + [UInt8](repeating: 0, count: 20_000))
+            await server.until { $0.buffered == 80_006 && $0.count == 3 }
+            #expect(clients.count { $0.isClosed(within: .zero) } == 1)
+            #expect(!next.isClosed(within: .zero))
+        }
+    }
+
+    @Test func `a network that holds all bytes loses a connection for a query of another that comes in two parts`()
+        async throws
+    {
+        var limits = TestServer.limits
+        limits.buffered = 90_010
+        try await TestServer.run(limits: limits) { server in
+            let holders = try await hold(3, from: "127.0.0.2", of: server)
+            let query = TestMessage.query("www.example")
+            let other = try TestTCPClient(server.address)
+            try other.send(Array(query.framed.prefix(20)))
+            await server.until { $0.buffered == 2 * 30_002 + 20 }
+            try other.send(Array(query.framed.dropFirst(20)))
+            #expect(try other.receive()?.rcode == 0)
+            #expect(holders.count { $0.isClosed(within: .zero) } == 1)
+        }
+    }
+
+    @Test(arguments: [nil, "h2"])
+    func `a network that holds all bytes over TCP takes none from a client of DNS over HTTPS`(alpn: String?)
+        async throws
+    {
+        var limits = TestServer.limits
+        limits.buffered = 90_010
+        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+            let holders = try await hold(3, from: "127.0.0.2", of: server)
+            let client = try await HTTPSClient(server, alpn: alpn)
+            let target = TestMessage.query("www.example").target()
+            if alpn == nil {
+                client.send("GET \(target) HTTP/1.1\r\nhost: a\r\n\r\n")
+            } else {
+                client.send(
+                    Frames.preface + Frames.frame(.settings) + Frames.headers(1, Frames.request("GET", target)))
+            }
+            await server.responder.asked(1)
+            await server.turn()
+            #expect(await server.server.encrypted.count == 1)
+            #expect(holders.count { $0.isClosed(within: .zero) } == 1)
+            await server.responder.release()
         }
     }
 
