@@ -51,6 +51,8 @@ package struct ServerLimits: Sendable {
     package var idle: Duration = .seconds(10)
     /// How long a connection must have been idle to give its place to a client network that has none.
     package var rest: Duration = .seconds(2)
+    /// How long a client may go on sending after its last response, before its connection is closed.
+    package var linger: Duration = .seconds(1)
     /// How long a TCP client may receive nothing of the responses queued for it before its connection is closed.
     package var stall: Duration = .seconds(10)
     /// When a query is answered with SERVFAIL although the resolver has not answered, counted from its arrival.

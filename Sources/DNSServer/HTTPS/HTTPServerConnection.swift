@@ -18,6 +18,8 @@ final class HTTPServerConnection: ServedConnection {
     private var outstanding = 0
     /// Whether the client has ended its side.
     private var isReadingOver = false
+    /// Whether the server ends the connection, and not what the client has sent.
+    private var isStopping = false
     /// What the socket must be ready for before more can be read, or written.
     private var (readNeeds, writeNeeds) = (Interest.readable, Interest.writable)
     /// Whether reading and handling go on at the end of a turn.
@@ -99,7 +101,9 @@ final class HTTPServerConnection: ServedConnection {
         } while !isClosed && session.hasRequest && room > 0 && isWithinLimits
         guard !isClosed else { return }
         guard owner.book(life.hold(session.held + outbound.count), of: self) else { return close() }
-        if outbound.isEmpty, session.isOver || isReadingOver && isIdle { return close() }
+        if outbound.isEmpty, session.isOver || isReadingOver && isIdle {
+            return close(lingers: !isReadingOver && !isStopping)
+        }
         var interest: Interest = []
         let isReading = isReading
         if isReading { interest.formUnion(readNeeds) }
@@ -227,16 +231,21 @@ final class HTTPServerConnection: ServedConnection {
     func finish() {
         // It would never end.
         guard session.feed == nil else { return close() }
+        isStopping = true
         session.finish()
         settle()
     }
 
-    func close() {
+    func close() { close(lingers: false) }
+
+    /// - Parameter lingers: whether the client may still be sending, and is to receive its response all the same.
+    private func close(lingers: Bool) {
+        let socket = lingers ? stream.endOutput() : nil
         guard life.end(stream, owner) else { return }
         outbound = OutboundBuffer()
         feedTimer?.cancel()
         session.continueFeed(nil)
-        owner.remove(self)
+        owner.remove(self, leaving: socket)
     }
 
     // MARK: Time-outs

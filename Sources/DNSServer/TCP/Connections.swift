@@ -134,7 +134,7 @@ final class Connections {
         order.remove(ticket)
     }
 
-    /// Puts a connection in the place of one whose handshake is done, and starts it.
+    /// Puts a connection in the place of another, such as one whose handshake is done, and starts it.
     func replace(_ connection: any ServedConnection, by next: any ServedConnection) {
         guard let ticket = connection.ticket.take() else { return next.close() }
         next.ticket = ticket
@@ -218,7 +218,12 @@ final class Connections {
     }
 
     /// Removes a connection that has closed.
-    func remove(_ connection: any ServedConnection) {
+    ///
+    /// - Parameter socket: what is left of it, by which its client may still be sending.
+    func remove(_ connection: any ServedConnection, leaving socket: StreamSocket? = nil) {
+        if let socket {
+            return replace(connection, by: EndingConnection(socket, client: connection.client, in: self))
+        }
         guard let ticket = connection.ticket.take(), open.removeValue(forKey: ticket) != nil else { return }
         leave(ticket)
         for body in closed { body() }

@@ -17,6 +17,8 @@ final class TCPConnection: ServedConnection, ReplySink {
     private var outstanding = 0
     /// Whether no more is read: the client has ended its side, or the server stops.
     private var isReadingOver = false
+    /// Whether no more is read although the client may be sending.
+    private var isAbandoned = false
     /// What the socket must be ready for before more can be read, or written.
     private var (readNeeds, writeNeeds) = (Interest.readable, Interest.writable)
     /// Whether reading goes on at the end of a turn.
@@ -85,7 +87,7 @@ final class TCPConnection: ServedConnection, ReplySink {
         guard !isClosed else { return }
         frames.trim()
         guard owner.book(life.hold(frames.count + outbound.count), of: self) else { return close() }
-        if isReadingOver, outstanding == 0, outbound.isEmpty, !frames.hasMessage { return close() }
+        if isReadingOver, outstanding == 0, outbound.isEmpty, !frames.hasMessage { return close(lingers: isAbandoned) }
         var interest: Interest = []
         if !isReadingOver, isWithinLimits {
             interest.formUnion(readNeeds)
@@ -121,7 +123,7 @@ final class TCPConnection: ServedConnection, ReplySink {
     /// Stops reading a stream that cannot be parsed; queries received before are still answered.
     private func abandonInput() {
         frames = FrameBuffer()
-        isReadingOver = true
+        (isReadingOver, isAbandoned) = (true, true)
     }
 
     private func handle(_ message: [UInt8]) {
@@ -193,11 +195,14 @@ final class TCPConnection: ServedConnection, ReplySink {
             input: Array(input.unwritten) + frames.rest, output: Array(outbound.unwritten))
     }
 
-    func close() {
+    func close() { close(lingers: false) }
+
+    private func close(lingers: Bool) {
+        let socket = lingers ? stream.endOutput() : nil
         guard life.end(stream, owner) else { return }
         frames = FrameBuffer()
         outbound = OutboundBuffer()
-        owner.remove(self)
+        owner.remove(self, leaving: socket)
     }
 
     // MARK: Time-outs
