@@ -83,7 +83,7 @@ final class PendingQueries: PendingQueryOwner {
             message: message, query: query, question: asked, client: client, path: path, arrived: arrived, of: self)
         if query.hasCookie { pending.cookie = rules?.cookie(of: query, in: message.span, from: client.ip)?.cookie }
         if case .datagram(let datagram) = path {
-            let identity = DatagramIdentity(query, message, from: client, to: datagram)
+            let identity = DatagramIdentity(query, message, retained: pending.message, from: client, to: datagram)
             guard datagrams.insert(identity).inserted else { return }
             pending.identity = identity
         }

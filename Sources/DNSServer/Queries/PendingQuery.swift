@@ -18,7 +18,7 @@ final class PendingQuery: Sendable {
     private nonisolated static let longestRetained = 512
 
     /// The query, or its header and question.
-    private let message: [UInt8]
+    let message: [UInt8]
     private let query: Query
     private let question: Question
     let arrived: Instant

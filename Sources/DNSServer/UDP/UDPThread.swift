@@ -16,9 +16,8 @@ import Synchronization
 final class UDPThread: Sendable {
     /// Datagrams received by one system call.
     fileprivate static let batchSize: Int32 = 64
-    /// Length in bytes of the longest query received whole; a longer one is answered FORMERR, since no query that we
-    /// can answer is so long.
-    static let longestQuery = 4_096
+    /// Length in bytes of the longest query received whole, which is advertised; a longer one is answered FORMERR.
+    static let longestQuery = EDNS.defaultPayloadSize
 
     /// What the thread does, or is to do next.
     private enum Stage: Int, AtomicRepresentable {
