@@ -8,7 +8,7 @@ import Scheduling
 @Loop
 final class PendingQuery: Sendable {
     /// The longest query that is retained whole. Of others, which may have 64 KiB of padding, header and question are.
-    private nonisolated static let longestRetained = 512
+    nonisolated static let longestRetained = 512
 
     /// The query, or its header and question.
     let message: [UInt8]

@@ -162,6 +162,25 @@ import Testing
         }
     }
 
+    @Test func `a long query over TCP finds no room behind many others, and a short one does`() async throws {
+        try await TestServer.run { server in
+            try server.store("hit.example")
+            let (client, flood) = (try TestTCPClient(server.address), try TestDNSClient(server.address))
+            #expect(try client.ask(.query("hit.example")).rcode == 0)
+            let gate = LoopGate()
+            gate.close()
+            for number in 0..<200 { try flood.send(.query("name\(number).example")) }
+            // The thread has handled those before.
+            #expect(try flood.ask("hit.example").rcode == 0)
+            let padding = TestEDNS(options: [.init(12, [UInt8](repeating: 0, count: 500))])
+            try client.send([.query("long.example", edns: padding), .query("short.example")])
+            gate.open()
+            let replies = try (0..<2).map { _ in try #require(try client.receive()) }
+            #expect(replies.map(\.rcode) == [2, 0])
+            #expect(replies[0].questions == [.init("long.example")])
+        }
+    }
+
     @Test func `a client that takes no replies is read no further`() async throws {
         var limits = TestServer.limits
         limits.queuedReplies = 64 << 10
