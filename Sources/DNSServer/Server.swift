@@ -82,7 +82,7 @@ package final class Server: Sendable {
         refusals = RefusalLimit(limits.refusals)
         misses = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)
         intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits)
-        let bytes = BufferedBytes()
+        let bytes = BufferedBytes(limit: limits.buffered)
         let queries = ConnectionQueries(
             handler, misses: misses, refusals: refusals, feed: feed, counters: counters, times: times, loop: loop)
         self.queries = queries
@@ -299,7 +299,10 @@ package final class Server: Sendable {
         let now = loop.now
         for query in unanswered {
             guard case .datagram(let path) = query.path else { continue }
-            work.datagrams.append(.init(path, query.message, waited: now - query.arrived))
+            work.datagrams.append(
+                .init(
+                    server: path.socket.address, origin: path.origin, waited: now - query.arrived,
+                    message: query.message))
         }
         return work
     }
@@ -325,12 +328,6 @@ package final class Server: Sendable {
             guard let descriptor = connection.socket.take() else { continue }
             admit(descriptor, from: connection.peer)?.resume(input: connection.input, output: connection.output)
         }
-    }
-}
-
-extension UnfinishedWork.Datagram {
-    fileprivate init(_ path: DatagramPath, _ message: [UInt8], waited: Duration) {
-        self.init(server: path.socket.address, origin: path.origin, waited: waited, message: message)
     }
 }
 

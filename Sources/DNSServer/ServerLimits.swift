@@ -40,8 +40,8 @@ package struct ServerLimits: Sendable {
     package var pendingPerConnection = 128
     /// Bytes of responses that a TCP client has not received yet, above which its connection is not read further.
     package var queuedReplies = 256 << 10
-    /// Bytes of unfinished queries and unsent responses that all connections hold together; the connection that
-    /// exceeds it is closed. A lower value also lowers `queuedReplies`.
+    /// Bytes of unfinished queries and unsent responses that all connections hold together, shared by client network. A
+    /// lower value also lowers `queuedReplies`.
     package var buffered = MemoryBudget.buffered {
         didSet { queuedReplies = max(Self.oneReply, min(queuedReplies, buffered / 64)) }
     }
@@ -51,6 +51,8 @@ package struct ServerLimits: Sendable {
     package var idle: Duration = .seconds(10)
     /// How long a connection must have been idle to give its place to a client network that has none.
     package var rest: Duration = .seconds(2)
+    /// How long a client may go on sending after its last response, before its connection is closed.
+    package var linger: Duration = .seconds(1)
     /// How long a TCP client may receive nothing of the responses queued for it before its connection is closed.
     package var stall: Duration = .seconds(10)
     /// When a query is answered with SERVFAIL although the resolver has not answered, counted from its arrival.

@@ -61,7 +61,8 @@ import Testing
         let loop = TestServer.loop
         let events = EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: loop)
         return Connections(
-            "TCP", capacity: 100, loop: loop, limits: TestServer.limits, bytes: BufferedBytes(), events: events,
+            "TCP", capacity: 100, loop: loop, limits: TestServer.limits, bytes: BufferedBytes(limit: .max),
+            events: events,
             memory: memory)
     }
 

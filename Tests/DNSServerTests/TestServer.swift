@@ -33,7 +33,7 @@ struct TestServer: Sendable {
         var limits = ServerLimits()
         (limits.answer, limits.drain) = (.patience, .patience)
         let never = Duration.patience * 2
-        (limits.handshake, limits.idle, limits.stall) = (never, never, never)
+        (limits.handshake, limits.idle, limits.stall, limits.linger) = (never, never, never, never)
         return limits
     }()
 

@@ -21,9 +21,10 @@ package final class HTTPServer {
     package init(
         _ kind: String, on socket: ListeningSocket, service: any HTTPService, loop: EventLoop, events: EventLog
     ) throws(SystemError) {
+        let limits = ServerLimits()
         let connections = Connections(
-            kind, capacity: Self.connections, loop: loop, limits: ServerLimits(), bytes: BufferedBytes(),
-            events: events, memory: MemoryReturn(clock: loop))
+            kind, capacity: Self.connections, loop: loop, limits: limits,
+            bytes: BufferedBytes(limit: limits.buffered), events: events, memory: MemoryReturn(clock: loop))
         let site = HTTPSite(nil, header: Self.header, events: events, clock: loop)
         site.service = service
         self.connections = connections

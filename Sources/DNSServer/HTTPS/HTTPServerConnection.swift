@@ -9,7 +9,7 @@ final class HTTPServerConnection: ServedConnection {
     let client: ConnectionClient
     var ticket: FairShare.Ticket?
     private let stream: any ByteStream
-    private let owner: any ConnectionOwner
+    private let owner: Connections
     private let site: HTTPSite
     private let session: any HTTPServerSession
     private var life: ConnectionLife
@@ -18,6 +18,8 @@ final class HTTPServerConnection: ServedConnection {
     private var outstanding = 0
     /// Whether the client has ended its side.
     private var isReadingOver = false
+    /// Whether the server ends the connection, and not what the client has sent.
+    private var isStopping = false
     /// What the socket must be ready for before more can be read, or written.
     private var (readNeeds, writeNeeds) = (Interest.readable, Interest.writable)
     /// Whether reading and handling go on at the end of a turn.
@@ -32,7 +34,7 @@ final class HTTPServerConnection: ServedConnection {
     ///   - site: what is served.
     init(
         _ stream: any ByteStream, client: ConnectionClient, alpn: String?, at site: HTTPSite,
-        in owner: any ConnectionOwner
+        in owner: Connections
     ) {
         self.site = site
         self.stream = stream
@@ -50,6 +52,7 @@ final class HTTPServerConnection: ServedConnection {
 
     var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !session.hasRequest && session.unsent == 0 }
     var lastActivity: Instant { life.lastActivity }
+    var held: Int { life.held }
 
     /// Whether more requests of the client are handled for now.
     private var isWithinLimits: Bool {
@@ -97,14 +100,16 @@ final class HTTPServerConnection: ServedConnection {
             flush()
         } while !isClosed && session.hasRequest && room > 0 && isWithinLimits
         guard !isClosed else { return }
-        guard life.book(session.held + outbound.count, owner) else { return close() }
-        if outbound.isEmpty, session.isOver || isReadingOver && isIdle { return close() }
+        guard owner.book(life.hold(session.held + outbound.count), of: self) else { return close() }
+        if outbound.isEmpty, session.isOver || isReadingOver && isIdle {
+            return close(lingers: !isReadingOver && !isStopping)
+        }
         var interest: Interest = []
         let isReading = isReading
         if isReading { interest.formUnion(readNeeds) }
         if session.hasRequest && isWithinLimits || isReading && stream.hasUnread { continueLater() }
         if !outbound.isEmpty { interest.formUnion(writeNeeds) }
-        life.watch?.update(interest)
+        if life.watch?.update(interest) == false { close() }
     }
 
     /// Has what the stream holds back read, and further requests handled, after the other work of this turn.
@@ -226,16 +231,21 @@ final class HTTPServerConnection: ServedConnection {
     func finish() {
         // It would never end.
         guard session.feed == nil else { return close() }
+        isStopping = true
         session.finish()
         settle()
     }
 
-    func close() {
+    func close() { close(lingers: false) }
+
+    /// - Parameter lingers: whether the client may still be sending, and is to receive its response all the same.
+    private func close(lingers: Bool) {
+        let socket = lingers ? stream.endOutput() : nil
         guard life.end(stream, owner) else { return }
         outbound = OutboundBuffer()
         feedTimer?.cancel()
         session.continueFeed(nil)
-        owner.remove(self)
+        owner.remove(self, leaving: socket)
     }
 
     // MARK: Time-outs

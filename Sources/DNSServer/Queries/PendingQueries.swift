@@ -7,7 +7,7 @@ import Scheduling
 
 /// The queries that wait for the resolver: each gets exactly one response, in time.
 @Loop
-final class PendingQueries: PendingQueryOwner {
+final class PendingQueries {
     /// Returned with SERVFAIL when the resolver does not answer in time.
     private nonisolated static let late = ExtendedError(.noReachableAuthority, "no answer in time")
 
@@ -83,7 +83,7 @@ final class PendingQueries: PendingQueryOwner {
             message: message, query: query, question: asked, client: client, path: path, arrived: arrived, of: self)
         if query.hasCookie { pending.cookie = rules?.cookie(of: query, in: message.span, from: client.ip)?.cookie }
         if case .datagram(let datagram) = path {
-            let identity = DatagramIdentity(query, message, from: client, to: datagram)
+            let identity = DatagramIdentity(query, message, retained: pending.message, from: client, to: datagram)
             guard datagrams.insert(identity).inserted else { return }
             pending.identity = identity
         }
@@ -152,6 +152,7 @@ final class PendingQueries: PendingQueryOwner {
         responder.respond(to: question) { pending.owner.finish(pending, $0) }
     }
 
+    /// Sends the response, unless one has been sent.
     func finish(_ pending: PendingQuery, _ response: Response) {
         guard !pending.isFinished else { return }
         pending.isFinished = true
@@ -159,7 +160,10 @@ final class PendingQueries: PendingQueryOwner {
         remove(pending)
         if let identity = pending.identity { datagrams.remove(identity) }
         send(response, to: pending)
-        if count == 0 { for waiter in drained.take() { waiter.resume() } }
+        guard count == 0 else { return }
+        let waiters = drained
+        drained = []
+        for waiter in waiters { waiter.resume() }
     }
 
     /// Takes out all waiting queries without a response: another process will answer them.
@@ -180,14 +184,5 @@ final class PendingQueries: PendingQueryOwner {
         await withCheckedContinuation { continuation in
             if count == 0 { continuation.resume() } else { drained.append(continuation) }
         }
-    }
-}
-
-extension Array {
-    /// Removes and returns all elements.
-    fileprivate mutating func take() -> Self {
-        let elements = self
-        self = []
-        return elements
     }
 }

@@ -4,28 +4,21 @@ import DNSWire
 import Platform
 import Scheduling
 
-/// Where pending queries end.
-@Loop
-protocol PendingQueryOwner: AnyObject, Sendable {
-    /// Sends the response, unless one has been sent.
-    func finish(_ pending: PendingQuery, _ response: Response)
-}
-
 /// One query that waits for the resolver.
 @Loop
 final class PendingQuery: Sendable {
     /// The longest query that is retained whole. Of others, which may have 64 KiB of padding, header and question are.
-    private nonisolated static let longestRetained = 512
+    nonisolated static let longestRetained = 512
 
     /// The query, or its header and question.
-    private let message: [UInt8]
+    let message: [UInt8]
     private let query: Query
     private let question: Question
     let arrived: Instant
     let client: SocketAddress
     let path: ReplyPath
     /// The set of waiting queries to which it belongs.
-    let owner: any PendingQueryOwner
+    let owner: PendingQueries
     /// In whose share it waits; nil until that is decided.
     var network: ClientNetwork?
     /// Identifies a retransmitted datagram; nil over TCP, where nothing is retransmitted by the client.
@@ -43,7 +36,7 @@ final class PendingQuery: Sendable {
 
     init(
         message: [UInt8], query: Query, question: Question, client: SocketAddress, path: ReplyPath, arrived: Instant,
-        of owner: any PendingQueryOwner
+        of owner: PendingQueries
     ) {
         self.message =
             message.count <= Self.longestRetained

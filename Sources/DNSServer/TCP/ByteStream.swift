@@ -20,6 +20,10 @@ protocol ByteStream: AnyObject, Sendable {
 
     /// Closes the connection at once, after a farewell where the protocol has one. A second call does nothing.
     func close()
+
+    /// Sends no more, after a farewell where the protocol has one, and counts as closed. Returns the socket, which is open,
+    /// for what the peer still sends; nil for a connection that is broken or closed.
+    func endOutput() -> StreamSocket?
 }
 
 /// The result of a read or write.
@@ -51,6 +55,12 @@ final class StreamSocket: ByteStream {
     var hasUnread: Bool { false }
 
     func close() { descriptor = nil }
+
+    func endOutput() -> StreamSocket? {
+        guard let descriptor = release() else { return nil }
+        shutdown(descriptor.number, Int32(SHUT_WR))
+        return StreamSocket(descriptor)
+    }
 
     /// Transfers ownership of the descriptor; the socket counts as closed then.
     func release() -> Descriptor? { descriptor.take() }

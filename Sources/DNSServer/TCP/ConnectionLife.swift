@@ -22,8 +22,8 @@ struct ConnectionLife {
     private(set) var lastActivity: Instant
     /// When the client last received part of its responses.
     private var lastProgress: Instant
-    /// Bytes added to the total of all connections.
-    private var booked = 0
+    /// Bytes added to those of all connections.
+    private(set) var held = 0
 
     init(at now: Instant) { (lastActivity, lastProgress) = (now, now) }
 
@@ -32,7 +32,7 @@ struct ConnectionLife {
     mutating func noteProgress(at now: Instant) { lastProgress = now }
 
     /// When a connection is closed that stays in its phase.
-    func due(in phase: Phase, _ owner: any ConnectionOwner) -> Instant {
+    func due(in phase: Phase, _ owner: Connections) -> Instant {
         switch phase {
         case .reading: lastProgress + owner.limits.stall
         case .answering: owner.loop.now + owner.limits.idle
@@ -41,25 +41,22 @@ struct ConnectionLife {
     }
 
     /// Has `check` called when the connection may be due.
-    mutating func setTimer(at due: Instant, _ owner: any ConnectionOwner, _ check: @escaping @Loop () -> Void) {
+    mutating func setTimer(at due: Instant, _ owner: Connections, _ check: @escaping @Loop () -> Void) {
         // One timer that checks again costs less than one rescheduled by every query. It fires no later than the end of
         // a stall that begins now.
         timer = owner.loop.schedule(at: min(due, owner.loop.now + owner.limits.stall), check)
     }
 
-    /// Counts the bytes that the connection holds now.
-    ///
-    /// - Returns: false when it holds more than before and all connections together hold too much.
-    mutating func book(_ held: Int, _ owner: any ConnectionOwner) -> Bool {
-        let change = held - booked
-        booked = held
-        return owner.book(change) || change <= 0
+    /// Notes the bytes that the connection holds now. Returns how many more than before, which are to be booked.
+    mutating func hold(_ bytes: Int) -> Int {
+        defer { held = bytes }
+        return bytes - held
     }
 
     /// Ends watch, stream, timer and booking.
     ///
     /// - Returns: whether they had not ended before.
-    mutating func end(_ stream: any ByteStream, _ owner: any ConnectionOwner) -> Bool {
+    mutating func end(_ stream: any ByteStream, _ owner: Connections) -> Bool {
         guard !isClosed else { return false }
         isClosed = true
         watch?.cancel()
@@ -67,8 +64,8 @@ struct ConnectionLife {
         stream.close()
         timer?.cancel()
         timer = nil
-        _ = owner.book(-booked)
-        booked = 0
+        owner.release(held)
+        held = 0
         return true
     }
 }

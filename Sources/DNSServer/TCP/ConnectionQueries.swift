@@ -6,6 +6,10 @@ import Scheduling
 /// Answers the queries that come over connections, whatever these speak.
 @Loop
 final class ConnectionQueries {
+    /// Behind how many queries that wait for the loop none is added that is longer than what is retained of it afterwards:
+    /// together they might take 64 KiB each. Hardly a client sends one.
+    private nonisolated static let longQueries = 128
+
     private let loop: EventLoop
     private var handler: QueryHandler
     private let misses: Mailbox<MissedQuery>
@@ -79,7 +83,8 @@ final class ConnectionQueries {
     func ask(_ message: [UInt8], of client: ConnectionClient, for sink: any ReplySink) {
         let query = MissedQuery(
             message: message, client: client.address, path: .connection(sink), arrived: loop.now)
-        guard !misses.post(query) else { return }
+        let isLong = message.count > PendingQuery.longestRetained
+        guard isLong && misses.count >= Self.longQueries || !misses.post(query) else { return }
         refusals.refuseOverTCP()
         let reply = ReplyBuffer.compose(isPadded: false) { output in
             _ = handler.reject(

@@ -6,7 +6,7 @@ import Scheduling
 
 /// The open connections of one kind, such as plain or encrypted, of all its listeners, and their shared state.
 @Loop
-final class Connections: ConnectionOwner {
+final class Connections {
     /// Bytes read from a connection by one system call.
     private nonisolated static let readSize = TLSStream.plaintext
     /// The most connections that are looked at for an idle one.
@@ -49,6 +49,7 @@ final class Connections: ConnectionOwner {
         self.memory = memory
         self.network = network
         holdings = FairShare(capacity: capacity)
+        bytes.add(self)
     }
 
     /// Bytes buffered for all connections of the server.
@@ -133,6 +134,7 @@ final class Connections: ConnectionOwner {
         order.remove(ticket)
     }
 
+    /// Puts a connection in the place of another, such as one whose handshake is done, and starts it.
     func replace(_ connection: any ServedConnection, by next: any ServedConnection) {
         guard let ticket = connection.ticket.take() else { return next.close() }
         next.ticket = ticket
@@ -199,6 +201,7 @@ final class Connections: ConnectionOwner {
         return nil
     }
 
+    /// Notes that the client of a connection is another one: its proxy has reported it.
     func identified(_ connection: any ServedConnection) {
         guard let ticket = connection.ticket else { return }
         leave(ticket)
@@ -206,6 +209,7 @@ final class Connections: ConnectionOwner {
         enter(connection)
     }
 
+    /// Notes that a query arrived by the connection, or that a response to one is ready.
     func used(_ connection: any ServedConnection) {
         // The one used last of all is also the last of its network.
         guard let ticket = connection.ticket, order.last != ticket else { return }
@@ -213,7 +217,13 @@ final class Connections: ConnectionOwner {
         order.renew(ticket)
     }
 
-    func remove(_ connection: any ServedConnection) {
+    /// Removes a connection that has closed.
+    ///
+    /// - Parameter socket: what is left of it, by which its client may still be sending.
+    func remove(_ connection: any ServedConnection, leaving socket: StreamSocket? = nil) {
+        if let socket {
+            return replace(connection, by: EndingConnection(socket, client: connection.client, in: self))
+        }
         guard let ticket = connection.ticket.take(), open.removeValue(forKey: ticket) != nil else { return }
         leave(ticket)
         for body in closed { body() }
@@ -227,11 +237,20 @@ final class Connections: ConnectionOwner {
     /// Registers `body` to be called whenever a connection has closed.
     func onClose(_ body: @escaping @Loop () -> Void) { closed.append(body) }
 
-    func book(_ change: Int) -> Bool {
-        bytes.count += change
-        return bytes.count <= limits.buffered
+    /// Adds a change in the bytes that a connection holds (`BufferedBytes`).
+    ///
+    /// - Returns: false when it is the one that is to be closed.
+    func book(_ change: Int, of connection: any ServedConnection) -> Bool { bytes.book(change, of: connection) }
+
+    /// Counts bytes no more that a connection held, which has closed.
+    func release(_ held: Int) { bytes.release(held) }
+
+    /// The connections, each with the client network in whose share it is.
+    var holders: [(network: ClientNetwork, connection: any ServedConnection)] {
+        open.compactMap { ticket, connection in holdings.holder(of: ticket).map { ($0, connection) } }
     }
 
+    /// Reads from a connection; the slice has the bytes read.
     func read(_ stream: any ByteStream) -> (StreamOutcome, ArraySlice<UInt8>) {
         let outcome = stream.read(into: &scratch)
         guard case .moved(let count) = outcome else { return (outcome, []) }
@@ -250,10 +269,4 @@ final class Connections: ConnectionOwner {
 
     /// Closes all connections at once.
     func closeAll() { for connection in Array(open.values) { connection.close() } }
-}
-
-/// The bytes that the connections of a server hold together.
-@Loop
-final class BufferedBytes: Sendable {
-    var count = 0
 }

@@ -52,14 +52,14 @@ final class Listener: Sendable {
             case .connection(let descriptor, let peer): admit(descriptor, peer)
             case .wouldBlock: return
             case .retry: continue
-            case .exhausted(let error): return pause(error)
+            case .exhausted(let error): return pause("\(error)")
             }
         }
     }
 
     /// Pauses accepting: the socket with its waiting connections stays readable, and the loop would spin.
-    private func pause(_ error: SystemError) {
-        events.report(LogMessage(.limitConnections, about: "", "no connection can be taken: \(error)"))
+    private func pause(_ why: String) {
+        events.report(LogMessage(.limitConnections, about: "", "no connection can be taken: \(why)"))
         watch?.update([])
         retry?.cancel()
         retry = connections.loop.schedule(after: Self.pause) { [weak self] in self?.resume() }
@@ -69,6 +69,8 @@ final class Listener: Sendable {
         guard retry != nil else { return }
         retry?.cancel()
         retry = nil
-        watch?.update(.readable)
+        if watch?.update(.readable) == false {
+            pause("the kernel watches no more descriptors (fs.epoll.max_user_watches)")
+        }
     }
 }

@@ -7,7 +7,7 @@ import Scheduling
 final class TCPConnection: ServedConnection, ReplySink {
     nonisolated let client: ConnectionClient
     var ticket: FairShare.Ticket?
-    private let owner: any ConnectionOwner
+    private let owner: Connections
     private let queries: ConnectionQueries
     private let stream: any ByteStream
     private var life: ConnectionLife
@@ -17,6 +17,8 @@ final class TCPConnection: ServedConnection, ReplySink {
     private var outstanding = 0
     /// Whether no more is read: the client has ended its side, or the server stops.
     private var isReadingOver = false
+    /// Whether no more is read although the client may be sending.
+    private var isAbandoned = false
     /// What the socket must be ready for before more can be read, or written.
     private var (readNeeds, writeNeeds) = (Interest.readable, Interest.writable)
     /// Whether reading goes on at the end of a turn.
@@ -25,7 +27,7 @@ final class TCPConnection: ServedConnection, ReplySink {
     private var isHandling = false
 
     init(
-        _ stream: any ByteStream, client: ConnectionClient, _ queries: ConnectionQueries, in owner: any ConnectionOwner
+        _ stream: any ByteStream, client: ConnectionClient, _ queries: ConnectionQueries, in owner: Connections
     ) {
         self.queries = queries
         self.stream = stream
@@ -41,6 +43,7 @@ final class TCPConnection: ServedConnection, ReplySink {
 
     var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !frames.hasMessage }
     var lastActivity: Instant { life.lastActivity }
+    var held: Int { life.held }
 
     /// Whether more queries of the client are handled for now.
     private var isWithinLimits: Bool {
@@ -83,15 +86,15 @@ final class TCPConnection: ServedConnection, ReplySink {
         } while !isClosed && isWithinLimits && frames.hasMessage
         guard !isClosed else { return }
         frames.trim()
-        guard life.book(frames.count + outbound.count, owner) else { return close() }
-        if isReadingOver, outstanding == 0, outbound.isEmpty, !frames.hasMessage { return close() }
+        guard owner.book(life.hold(frames.count + outbound.count), of: self) else { return close() }
+        if isReadingOver, outstanding == 0, outbound.isEmpty, !frames.hasMessage { return close(lingers: isAbandoned) }
         var interest: Interest = []
         if !isReadingOver, isWithinLimits {
             interest.formUnion(readNeeds)
             continueReading()
         }
         if !outbound.isEmpty { interest.formUnion(writeNeeds) }
-        life.watch?.update(interest)
+        if life.watch?.update(interest) == false { close() }
     }
 
     /// Has what the stream holds back read after the other work of this turn.
@@ -120,7 +123,7 @@ final class TCPConnection: ServedConnection, ReplySink {
     /// Stops reading a stream that cannot be parsed; queries received before are still answered.
     private func abandonInput() {
         frames = FrameBuffer()
-        isReadingOver = true
+        (isReadingOver, isAbandoned) = (true, true)
     }
 
     private func handle(_ message: [UInt8]) {
@@ -192,11 +195,14 @@ final class TCPConnection: ServedConnection, ReplySink {
             input: Array(input.unwritten) + frames.rest, output: Array(outbound.unwritten))
     }
 
-    func close() {
+    func close() { close(lingers: false) }
+
+    private func close(lingers: Bool) {
+        let socket = lingers ? stream.endOutput() : nil
         guard life.end(stream, owner) else { return }
         frames = FrameBuffer()
         outbound = OutboundBuffer()
-        owner.remove(self)
+        owner.remove(self, leaving: socket)
     }
 
     // MARK: Time-outs

@@ -9,7 +9,7 @@ import Scheduling
 final class TLSHandshake: ServedConnection {
     private(set) var client: ConnectionClient
     var ticket: FairShare.Ticket?
-    private let owner: any ConnectionOwner
+    private let owner: Connections
     private let terms: TLSTerms
     private let queue: HandshakeQueue
     /// Makes what takes its place.
@@ -30,7 +30,7 @@ final class TLSHandshake: ServedConnection {
 
     init(
         _ descriptor: consuming Descriptor, client: ConnectionClient, terms: TLSTerms, queue: HandshakeQueue,
-        in owner: any ConnectionOwner, then next: @escaping @Loop (TLSStream, ConnectionClient) -> any ServedConnection
+        in owner: Connections, then next: @escaping @Loop (TLSStream, ConnectionClient) -> any ServedConnection
     ) {
         self.client = client
         self.next = next
@@ -45,6 +45,7 @@ final class TLSHandshake: ServedConnection {
 
     var isIdle: Bool { true }
     let lastActivity: Instant
+    var held: Int { 0 }
 
     func start() -> Bool {
         watch = try? owner.loop.watch(number, for: .readable) { [self] _ in ready() }
@@ -108,7 +109,7 @@ final class TLSHandshake: ServedConnection {
         guard !isClosed, let stream = stream ?? makeStream() else { return fail() }
         switch stream.shakeHands() {
         case .isDone: becomeConnection(stream)
-        case .waits(let interest): watch?.update(interest)
+        case .waits(let interest): if watch?.update(interest) == false { fail() }
         case .failed: fail()
         }
     }

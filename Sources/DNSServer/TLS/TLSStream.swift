@@ -226,9 +226,17 @@ import Scheduling
         }
     }
 
-    /// Says that no more is sent (close_notify), as far as the socket takes it.
-    func close() {
-        guard let connection = unsafe connection else { return }
+    func close() { _ = end() }
+
+    func endOutput() -> StreamSocket? {
+        let isWhole = !isBroken
+        guard let descriptor = end(), isWhole else { return nil }
+        return StreamSocket(descriptor).endOutput()
+    }
+
+    /// Says that no more is sent (close_notify), as far as the socket takes it. Returns the socket.
+    private func end() -> Descriptor? {
+        guard let connection = unsafe connection else { return nil }
         if isShaken, !isBroken {
             unsafe Self.wire.wire.pointee = unsafe copenssl_wire(
                 descriptor: number, send: clinux_send, next: nil, left: 0)
@@ -238,6 +246,6 @@ import Scheduling
         unsafe SSL_free(connection)
         unsafe self.connection = nil
         held = []
-        descriptor = nil
+        return descriptor.take()
     }
 }

@@ -28,8 +28,9 @@ struct DatagramPath: Sendable {
     }
 }
 
-/// What identifies a retransmitted datagram: client address and port, server address, and all of its bytes. With the same ID
-/// and question a client may ask for another response: without EDNS, say, or with CD.
+/// What identifies a retransmitted datagram: client address and port, server address, and all of its bytes, though of a long
+/// one a hash stands for what is not retained. With the same ID and question a client may ask for another response: without
+/// EDNS, say, or with CD.
 struct DatagramIdentity: Hashable {
     private let client: SocketAddress
     private let server: SocketAddress
@@ -37,6 +38,8 @@ struct DatagramIdentity: Hashable {
     private let localEnd: UInt64
     private let id: UInt16
     private let message: [UInt8]
+    /// Of the bytes that are not retained, with a key of this process; 0: all are.
+    private let rest: Int
     private let questionLength: Int
 
     /// The question's bytes, with the client's letter case.
@@ -58,12 +61,16 @@ struct DatagramIdentity: Hashable {
         hasher.combine(word)
     }
 
-    init(_ query: Query, _ message: [UInt8], from client: SocketAddress, to path: DatagramPath) {
+    /// - Parameter retained: the beginning of the message, with its question at least, or all of it.
+    init(
+        _ query: Query, _ message: [UInt8], retained: [UInt8], from client: SocketAddress, to path: DatagramPath
+    ) {
         self.client = client
         server = path.socket.address
         (local, localEnd) = path.local
         id = query.id
-        self.message = message
+        self.message = retained
+        rest = message.count > retained.count ? message[retained.count...].hashValue : 0
         questionLength = query.questionLength
     }
 }

@@ -16,9 +16,8 @@ import Synchronization
 final class UDPThread: Sendable {
     /// Datagrams received by one system call.
     fileprivate static let batchSize: Int32 = 64
-    /// Length in bytes of the longest query received whole; a longer one is answered FORMERR, since no query that we
-    /// can answer is so long.
-    static let longestQuery = 4_096
+    /// Length in bytes of the longest query received whole, which is advertised; a longer one is answered FORMERR.
+    static let longestQuery = EDNS.defaultPayloadSize
 
     /// What the thread does, or is to do next.
     private enum Stage: Int, AtomicRepresentable {
@@ -78,7 +77,8 @@ final class UDPThread: Sendable {
                     socket: socket, lateReplies: lateReplies, batch: buffers, handler: handler, misses: misses,
                     refusals: refusals, feed: feed, producer: producer, counters: counters, hitTimes: hitTimes,
                     row: .init(.udp, isIPv6: socket.address.family == .ipv6), prepared: prepared)
-                service.serveEarly()
+                // What came before the kernel's filter was set; the socket that receives has none of it.
+                if lateReplies !== socket { service.takeRest(of: lateReplies) }
                 repeat {
                     while stage.load(ordering: .relaxed) == .serving {
                         let count = service.receive()
@@ -88,14 +88,14 @@ final class UDPThread: Sendable {
                     }
                 } while change(.probed, to: .serving)
                 let leaves = stage.load(ordering: .relaxed) == .leaving
-                if !leaves { service.takeRest() }
+                if !leaves { service.takeRest(of: socket) }
                 drained()
                 service.takesMisses = false
                 while stage.load(ordering: .relaxed) == .draining {
                     if service.handler.isOutdated { service = service.updated }
                     if !service.serveQueued(of: socket) { Self.pause() }
                 }
-                if !leaves { service.takeRest() }
+                if !leaves { service.takeRest(of: socket) }
                 unsafe clinux_batch_free(buffers)
             }
             thread.withLock { $0 = started }
@@ -154,7 +154,7 @@ final class UDPThread: Sendable {
     let socket: UDPSocket
     let lateReplies: UDPSocket
     let batch: OpaquePointer
-    let handler: QueryHandler
+    var handler: QueryHandler
     let misses: Mailbox<MissedQuery>
     let refusals: RefusalLimit
     let feed: QueryFeed
@@ -169,23 +169,16 @@ final class UDPThread: Sendable {
 
     /// The same service with the policy in force now.
     var updated: UDPService {
-        unsafe UDPService(
-            socket: socket, lateReplies: lateReplies, batch: batch, handler: handler.updated, misses: misses,
-            refusals: refusals, feed: feed, producer: producer, counters: counters, hitTimes: hitTimes, row: row,
-            prepared: prepared, takesMisses: takesMisses)
+        var copy = self
+        copy.handler = handler.updated
+        return copy
     }
 
     /// Waits for datagrams. Returns how many were received, or a negated error number.
     func receive() -> Int32 { unsafe clinux_batch_receive(batch, socket.descriptor.number, 1) }
 
-    /// Answers the datagrams that the socket for late responses received before the kernel's filter excluded them. Where
-    /// it is the one that receives, there are none.
-    func serveEarly() { if lateReplies !== socket { takeRest(of: lateReplies) } }
-
     /// Answers, or passes to the loop, what the kernel has queued.
-    func takeRest() { takeRest(of: socket) }
-
-    private func takeRest(of socket: UDPSocket) {
+    func takeRest(of socket: UDPSocket) {
         for _ in 0..<UDPThread.lastBatches where !serveQueued(of: socket) { return }
     }
 
@@ -349,6 +342,13 @@ final class UDPThread: Sendable {
         guard code != EINTR else { return }
         var entry = pollfd(fd: code == EAGAIN ? socket.descriptor.number : -1, events: Int16(POLLIN), revents: 0)
         _ = unsafe poll(&entry, 1, code == EAGAIN ? -1 : 1)
+    }
+}
+
+extension SocketAddress {
+    /// The sender of the datagram in a slot of a batch; `nil` for a slot without one.
+    fileprivate init?(_ slot: UnsafePointer<clinux_slot>) {
+        unsafe self.init(UnsafePointer(clinux_slot_peer(slot)), length: slot.pointee.peer_length)
     }
 }
 

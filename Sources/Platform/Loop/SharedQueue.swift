@@ -14,8 +14,8 @@ package struct SharedQueue<Element> {
     /// Up to this number there is no round-robin, and nothing is counted by network: it costs what an array does.
     private static var few: Int { 64 }
 
-    /// How many values may wait, at least 1; waiting values stay.
-    var capacity: Int { didSet { capacity = max(1, capacity) } }
+    /// How many values may wait, at least 1.
+    private let capacity: Int
     package private(set) var count = 0
     /// How long the first element of a network may have waited before further ones of the network are refused; nil: for
     /// any time. Does not apply while few wait.

@@ -55,10 +55,13 @@ package final class Watch: Sendable {
     package var isActive: Bool { handler != nil }
 
     /// Changes the interests. With an empty set nothing is delivered, not even errors; does nothing once cancelled.
-    package func update(_ interest: Interest) {
-        guard isActive, interest != self.interest else { return }
-        // Fails only when the descriptor was closed meanwhile; its owner is about to cancel.
-        try? apply(interest)
+    ///
+    /// - Returns: false when the kernel refused, for want of memory or since too many descriptors are watched: the interests
+    ///   are as before then, and another call tries again.
+    @discardableResult
+    package func update(_ interest: Interest) -> Bool {
+        guard isActive, interest != self.interest else { return true }
+        return (try? apply(interest)) != nil
     }
 
     /// Ends the watch: no event is delivered after this returns, not even one already fetched.
@@ -77,7 +80,7 @@ package final class Watch: Sendable {
 
     func deliver(_ ready: Interest) { handler?(ready) }
 
-    /// Sets the interests in epoll.
+    /// Sets the interests in epoll; leaves them when that fails.
     func apply(_ wanted: Interest) throws(SystemError) {
         guard let loop else { return }
         let before = interest
@@ -85,7 +88,12 @@ package final class Watch: Sendable {
         if wanted.isEmpty {
             loop.disarm(descriptor)
         } else {
-            try loop.arm(self, wasArmed: !before.isEmpty)
+            do {
+                try loop.arm(self, wasArmed: !before.isEmpty)
+            } catch {
+                interest = before
+                throw error
+            }
         }
     }
 }

@@ -11,13 +11,6 @@ package struct Descriptor: ~Copyable, Sendable {
 
     deinit { _ = close(number) }
 
-    /// Another descriptor of the same file or socket, closed on exec.
-    package func duplicate() throws(SystemError) -> Descriptor {
-        let copy = fcntl(number, F_DUPFD_CLOEXEC, 0)
-        guard copy >= 0 else { throw .last("duplicate a descriptor") }
-        return Descriptor(owning: copy)
-    }
-
     /// Gives up ownership without closing.
     package consuming func release() -> Int32 {
         let number = number

@@ -1,6 +1,5 @@
-package import CLinux
 package import DNSWire
-import Glibc
+package import Glibc
 
 /// An IPv4 or IPv6 address with a port: a value of 24 bytes, equal and hashed by all fields.
 @frozen
@@ -38,15 +37,7 @@ package struct SocketAddress: Hashable, Sendable {
 
     /// Converts a C address; `nil` unless it is a complete IPv4 or IPv6 one.
     package init?(_ pointer: UnsafePointer<sockaddr>, length: socklen_t) {
-        unsafe self.init(raw: UnsafeRawPointer(pointer), length: Int(length))
-    }
-
-    /// The sender of the datagram in a slot of a batch; `nil` for a slot without one.
-    package init?(_ slot: UnsafePointer<clinux_slot>) {
-        unsafe self.init(UnsafePointer(clinux_slot_peer(slot)), length: slot.pointee.peer_length)
-    }
-
-    private init?(raw: UnsafeRawPointer, length: Int) {
+        let raw = unsafe UnsafeRawPointer(pointer)
         guard length >= MemoryLayout<sockaddr_in>.size else { return nil }
         switch unsafe Int32(raw.loadUnaligned(as: sa_family_t.self)) {
         case AF_INET:

@@ -93,6 +93,7 @@ final class DNSService {
         limits.connections = descriptors.connections
         limits.encryptedConnections = min(descriptors.encrypted, budget.encrypted)
         limits.pending = budget.queries
+        limits.mailbox = min(limits.mailbox, budget.queries)
         limits.crowd = max(1, min(limits.crowd, descriptors.queries / 2, budget.flights / 2))
         limits.buffered = budget.buffered
         dnstap = DnstapWatch(settings, producers: sockets.dnstapProducers, clock: loop, events: events)

@@ -62,6 +62,14 @@ final class HTTPSClient: Sendable {
         return false
     }
 
+    /// Whether the server has ended the connection without an error, after whatever else it sent.
+    func endsProperly() -> Bool {
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        var count = 1
+        while count > 0 { count = recv(descriptor, &bytes, bytes.count, 0) }
+        return count == 0
+    }
+
     /// Sends a request over HTTP/1.1, and returns its response.
     func ask(_ method: String = "GET", _ target: String, type: String? = nil, body: [UInt8] = []) throws -> Response {
         let field = type.map { "content-type: \($0)\r\n" } ?? ""

@@ -141,4 +141,6 @@ private final class HoldingStream: ByteStream {
     func write(_ bytes: ArraySlice<UInt8>) -> StreamOutcome { isFull ? .waits(.writable) : .moved(bytes.count) }
 
     func close() { descriptor = nil }
+
+    func endOutput() -> StreamSocket? { nil }
 }

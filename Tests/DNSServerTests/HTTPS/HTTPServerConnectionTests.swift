@@ -125,6 +125,48 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("POST /dns-query HTTP/1.1\r\nhost: a\r\ncontent-length: 200000\r\n\r\n", 413),
+        ("POST /dns-query HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n", 411),
+        ("GET / HTTP/1.1\r\nhost: a\r\ncookie: ", 431),
+    ])
+    func `a client that goes on sending after a refusal receives it, and the end, and no reset`(
+        head: String, status: Int
+    ) async throws {
+        try await TestServer.run { server in
+            let client = try await HTTPSClient(server)
+            client.send(Array(head.utf8) + [UInt8](repeating: 0x61, count: 100_000))
+            #expect(try client.next().status == status)
+            client.send([UInt8](repeating: 0x61, count: 100_000))
+            client.finishSending()
+            #expect(client.endsProperly())
+            await server.until({ $0.count == 0 }, of: server.server.encrypted)
+        }
+    }
+
+    @Test func `a client that reads the refusal, and sends without an end, is closed`() async throws {
+        try await TestServer.run { server in
+            let client = try await HTTPSClient(server)
+            client.send("POST /dns-query HTTP/1.1\r\nhost: a\r\ncontent-length: 100000000\r\n\r\n")
+            #expect(try client.next().status == 413)
+            for _ in 0..<50 { client.send([UInt8](repeating: 0x61, count: 65_536)) }
+            await server.until({ $0.count == 0 }, of: server.server.encrypted)
+            #expect(client.isClosed())
+        }
+    }
+
+    @Test func `a client that does not end its side after a refusal is closed a second later`() async throws {
+        #expect(ServerLimits().linger == .seconds(1))
+        var limits = TestServer.limits
+        limits.linger = .milliseconds(50)
+        try await TestServer.run(limits: limits) { server in
+            let client = try await HTTPSClient(server)
+            client.send("GET  / HTTP/1.1\r\nhost: a\r\n\r\n")
+            #expect(try client.next().status == 400)
+            await server.until({ $0.count == 0 }, of: server.server.encrypted)
+        }
+    }
+
     @Test func `queries over HTTP2 are answered in the order in which answers arrive`() async throws {
         try await TestServer.run(responder: FakeResponder()) { server in
             try server.store("cached.example")

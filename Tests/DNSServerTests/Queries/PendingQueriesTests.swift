@@ -236,6 +236,27 @@ import Testing
         await fixture.queries.drain()
     }
 
+    /// A query with so many bytes of padding, of which the last is given.
+    private func padded(_ count: Int, last: UInt8) -> TestMessage {
+        let option = TestEDNS.Option(12, [UInt8](repeating: 0, count: count - 1) + [last])
+        return .query("same.example", id: 1, edns: TestEDNS(options: [option]))
+    }
+
+    @Test @Loop func `of a long datagram only the beginning is held, and yet all of it tells a retransmission`()
+        async throws
+    {
+        let fixture = try Fixture()
+        for last: UInt8 in [1, 2, 1, 2] { try fixture.add(padded(1_000, last: last)) }
+        #expect(fixture.queries.count == 2)
+        let identities = Mirror(reflecting: fixture.queries).descendant("datagrams") as? Set<DatagramIdentity>
+        let held = try #require(identities).map { identity in
+            Mirror(reflecting: identity).children.reduce(0) { $0 + (($1.value as? [UInt8])?.count ?? 0) }
+        }
+        #expect(held.count == 2 && held.allSatisfy { $0 < 100 })
+        fixture.responder.releaseForEver()
+        await fixture.queries.drain()
+    }
+
     @Test @Loop func `the same datagram to another address of the server is another waiter`() async throws {
         let fixture = try Fixture()
         let addresses: [[UInt8]] = (UInt8(1)...2).flatMap { end in

@@ -1,5 +1,6 @@
 import DNSWire
 import Dispatch
+import Glibc
 import Platform
 import Scheduling
 import TestServers
@@ -161,6 +162,25 @@ import Testing
         }
     }
 
+    @Test func `a long query over TCP finds no room behind many others, and a short one does`() async throws {
+        try await TestServer.run { server in
+            try server.store("hit.example")
+            let (client, flood) = (try TestTCPClient(server.address), try TestDNSClient(server.address))
+            #expect(try client.ask(.query("hit.example")).rcode == 0)
+            let gate = LoopGate()
+            gate.close()
+            for number in 0..<200 { try flood.send(.query("name\(number).example")) }
+            // The thread has handled those before.
+            #expect(try flood.ask("hit.example").rcode == 0)
+            let padding = TestEDNS(options: [.init(12, [UInt8](repeating: 0, count: 500))])
+            try client.send([.query("long.example", edns: padding), .query("short.example")])
+            gate.open()
+            let replies = try (0..<2).map { _ in try #require(try client.receive()) }
+            #expect(replies.map(\.rcode) == [2, 0])
+            #expect(replies[0].questions == [.init("long.example")])
+        }
+    }
+
     @Test func `a client that takes no replies is read no further`() async throws {
         var limits = TestServer.limits
         limits.queuedReplies = 64 << 10
@@ -218,18 +238,66 @@ import Testing
         return client
     }
 
-    @Test func `what all connections hold together is bounded`() async throws {
+    /// Clients of one network which hold 30,002 bytes each of queries that they do not end.
+    private func hold(_ count: Int, from source: String, of server: TestServer) async throws -> [TestTCPClient] {
+        let clients = try (0..<count).map { _ in try TestTCPClient(server.address, from: source) }
+        for client in clients { try client.send([0xff, 0xff] + [UInt8](repeating: 0, count: 30_000)) }
+        await server.until { $0.buffered == count * 30_002 }
+        return clients
+    }
+
+    @Test func `a network alone may hold all bytes, and for more loses the connection that holds most`() async throws {
         var limits = TestServer.limits
-        limits.buffered = 50_000
+        limits.buffered = 90_010
         try await TestServer.run(limits: limits) { server in
-            let long = [UInt8](repeating: 0, count: 30_000)
-            let first = try TestTCPClient(server.address)
-            try first.send([0xff, 0xff] + long)
-            await server.until { $0.buffered >= long.count }
-            let second = try TestTCPClient(server.address)
-            try second.send([0xff, 0xff] + long)
-            #expect(second.isClosed(within: .patience))
-            #expect(!first.isClosed(within: .zero))
+            let clients = try await hold(3, from: "127.0.0.2", of: server)
+            for client in clients { #expect(!client.isClosed(within: .zero)) }
+            let next = try TestTCPClient(server.address, from: "127.0.0.2")
+            try next.send([0xff, 0xff] + [UInt8](repeating: 0, count: 20_000))
+            await server.until { $0.buffered == 80_006 && $0.count == 3 }
+            #expect(clients.count { $0.isClosed(within: .zero) } == 1)
+            #expect(!next.isClosed(within: .zero))
+        }
+    }
+
+    @Test func `a network that holds all bytes loses a connection for a query of another that comes in two parts`()
+        async throws
+    {
+        var limits = TestServer.limits
+        limits.buffered = 90_010
+        try await TestServer.run(limits: limits) { server in
+            let holders = try await hold(3, from: "127.0.0.2", of: server)
+            let query = TestMessage.query("www.example")
+            let other = try TestTCPClient(server.address)
+            try other.send(Array(query.framed.prefix(20)))
+            await server.until { $0.buffered == 2 * 30_002 + 20 }
+            try other.send(Array(query.framed.dropFirst(20)))
+            #expect(try other.receive()?.rcode == 0)
+            #expect(holders.count { $0.isClosed(within: .zero) } == 1)
+        }
+    }
+
+    @Test(arguments: [nil, "h2"])
+    func `a network that holds all bytes over TCP takes none from a client of DNS over HTTPS`(alpn: String?)
+        async throws
+    {
+        var limits = TestServer.limits
+        limits.buffered = 90_010
+        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+            let holders = try await hold(3, from: "127.0.0.2", of: server)
+            let client = try await HTTPSClient(server, alpn: alpn)
+            let target = TestMessage.query("www.example").target()
+            if alpn == nil {
+                client.send("GET \(target) HTTP/1.1\r\nhost: a\r\n\r\n")
+            } else {
+                client.send(
+                    Frames.preface + Frames.frame(.settings) + Frames.headers(1, Frames.request("GET", target)))
+            }
+            await server.responder.asked(1)
+            await server.turn()
+            #expect(await server.server.encrypted.count == 1)
+            #expect(holders.count { $0.isClosed(within: .zero) } == 1)
+            await server.responder.release()
         }
     }
 
@@ -277,6 +345,34 @@ import Testing
         async
     {
         await #expect(processExitsWith: .success) { try await descriptorsRunOut() }
+    }
+
+    @Test func `a listener that the loop cannot watch again after a pause tries it once more`() async throws {
+        let log = LogRecorder()
+        try await TestServer.run(logger: log.logger) { server in
+            let other = try ListeningSocket(try #require(SocketAddress("127.0.0.1:0")))
+            let number = try await server.pauseListener()
+            await awaited { log.lines.contains { $0.contains("no connection can be taken") } }
+            // A file cannot be waited for.
+            let file = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
+            defer { close(file) }
+            _ = dup2(file, number)
+            // One that closes ends the pause.
+            #expect(try await server.networks(admitting: ["127.0.0.1:1"]).count == 1)
+            _ = dup2(other.descriptor.number, number)
+            let client = try TestTCPClient(TestAddress("127.0.0.1", port: other.address.port))
+            #expect(try client.ask(.query("www.example")).rcode == 0)
+        }
+    }
+}
+
+extension TestServer {
+    /// Makes accepting fail as without memory. Returns the number of the listening socket.
+    @Loop
+    fileprivate func pauseListener() throws -> Int32 {
+        let number = try #require(server.descriptors.first { $0.kind == .tcp }?.numbers.first)
+        shutdown(number, Int32(SHUT_RDWR))
+        return number
     }
 }
 

@@ -88,6 +88,19 @@ import Testing
         }
     }
 
+    @Test func `what came before a bad length is answered, and not lost by a reset, whatever comes after it`()
+        async throws
+    {
+        try await TestServer.run(responder: FakeResponder()) { server in
+            let client = try TestTCPClient(server.address)
+            try client.send(TestMessage.query("one.example").framed + [0, 0] + [UInt8](repeating: 0, count: 100_000))
+            await server.responder.asked(1)
+            await server.responder.release()
+            #expect(try client.receive()?.rcode == 0)
+            #expect(client.receiveSegment() == [])
+        }
+    }
+
     @Test func `a client that has ended its side still gets its answers`() async throws {
         try await TestServer.run(responder: FakeResponder()) { server in
             let client = try TestTCPClient(server.address)

@@ -172,6 +172,21 @@ import Testing
         }
     }
 
+    @Test func `what came before a bad length is answered, and the end is said, whatever comes after it`() async throws
+    {
+        try await EncryptedServer.run(responder: FakeResponder()) { server in
+            let client = try TestTLSClient(server.address)
+            try client.write(TestMessage.query("one.example").framed + [0, 0] + [UInt8](repeating: 0, count: 100_000))
+            await server.test.responder.asked(1)
+            await server.test.responder.release()
+            #expect(try client.receive()?.rcode == 0)
+            try client.write([UInt8](repeating: 0, count: 100_000))
+            #expect(client.endsProperly())
+            client.finishSending()
+            await server.until { $0.count == 0 }
+        }
+    }
+
     @Test func `a stop ends connections by close_notify`() async throws {
         try await EncryptedServer.run { server in
             let client = try TestTLSClient(server.address)

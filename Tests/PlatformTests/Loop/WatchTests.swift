@@ -161,6 +161,25 @@ private struct Pipe {
         #expect(!watch.isActive)
     }
 
+    @Test @Loop func `a watch that could not be armed again is armed by the next update`() async throws {
+        let pipe = Pipe()
+        defer { pipe.close() }
+        let inbox = Inbox<Interest>()
+        let watch = try loop.watch(pipe.reader, for: .readable) { inbox.add($0) }
+        defer { watch.cancel() }
+        watch.update([])
+        // Meanwhile its number is that of a file, which cannot be waited for.
+        let (reader, file) = (dup(pipe.reader), open("/proc/self/status", O_RDONLY | O_CLOEXEC))
+        defer { for number in [reader, file] { close(number) } }
+        _ = dup2(file, pipe.reader)
+        #expect(!watch.update(.readable))
+        _ = dup2(reader, pipe.reader)
+        pipe.write()
+        #expect(watch.update(.readable))
+        await loop.nextTurn()
+        #expect(inbox.elements.first == .readable)
+    }
+
     @Test @Loop func `a descriptor that cannot be waited for is refused`() {
         let file = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
         defer { close(file) }

@@ -4,11 +4,9 @@ package struct HTTPServerResponse: Sendable {
     package enum Status: Int, Sendable {
         case ok = 200
         case badRequest = 400
-        case unauthorized = 401
         case forbidden = 403
         case notFound = 404
         case methodNotAllowed = 405
-        case requestTimeout = 408
         case lengthRequired = 411
         case contentTooLarge = 413
         case targetTooLong = 414
@@ -30,11 +28,9 @@ package struct HTTPServerResponse: Sendable {
             switch self {
             case .ok: "OK"
             case .badRequest: "Bad Request"
-            case .unauthorized: "Unauthorized"
             case .forbidden: "Forbidden"
             case .notFound: "Not Found"
             case .methodNotAllowed: "Method Not Allowed"
-            case .requestTimeout: "Request Timeout"
             case .lengthRequired: "Length Required"
             case .contentTooLarge: "Content Too Large"
             case .targetTooLong: "URI Too Long"
