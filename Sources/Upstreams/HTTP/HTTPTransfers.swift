@@ -10,7 +10,7 @@ package import Scheduling
 /// Requests above that capacity are queued. One whose connection broke is sent again, on a connection that it shares with no other:
 /// what a service does at one name says nothing about the names that were on the same connection.
 @Loop
-package final class HTTPTransfers: HTTPTransferOwner {
+package final class HTTPTransfers {
     /// The least time between two scans of all transfers for due ones.
     private static let clockInterval: Duration = .milliseconds(1)
     /// The time that a turn mostly takes at most.
@@ -308,7 +308,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     // MARK: Ends from our side
 
-    /// Withdraws the transfer, and dispatches the next one.
+    /// Withdraws a transfer that its caller has cancelled, and dispatches the next one.
     func cancelled(_ transfer: HTTPTransfer) {
         withdraw(transfer)
         fill()
@@ -385,6 +385,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     // MARK: Ends from the connection's side
 
+    /// Called when an attempt has ended.
     func attemptEnded(_ end: HTTPEnd, of transfer: HTTPTransfer) {
         let carrier = transfer.carrier
         release(transfer)
