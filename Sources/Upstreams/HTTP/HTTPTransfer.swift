@@ -125,7 +125,8 @@ final class HTTPTransfer: Cancellable {
 enum HTTPEnd: Error {
     case reply(HTTPResponse, isHTTP2: Bool)
     /// The connection's certificate is not valid for the name; nothing was sent.
-    case refusedName(UpstreamFailure)
+    /// - Parameter isTimeAlone: whether it is all right but for its time, and the server has its key.
+    case refusedName(UpstreamFailure, isTimeAlone: Bool = false)
     /// The connection could not be made.
     case unmade(UpstreamFailure)
     /// The connection or the stream on which the request was sent failed. That may be another request's fault: alone on a new

@@ -42,6 +42,8 @@ package final class HTTPTransfers {
     private(set) var pace = ServicePace()
     /// Called when that has got a limit, or has none any more.
     var onPace: (@Loop (Int?) -> Void)?
+    /// Called when the service has shown a certificate that is wrong in its time alone.
+    package var onWrongTime: (@Loop () -> Void)?
     /// The most active transfers, by the service's pace.
     private var capacity: Int { min(transportCapacity, pace.limit ?? .max) }
     private var transportCapacity: Int { usesHTTP2 ? http2.capacity : HTTPLimits.unsharedRequests }
@@ -397,7 +399,9 @@ package final class HTTPTransfers {
             if origin.scheme == .https { preferredHost = transfer.host }
             if !transfer.isRenewing, waits(transfer, response) { break }
             transfer.finish(Self.readable(response))
-        case .refusedName(let failure): refuseHost(of: transfer, failure)
+        case .refusedName(let failure, let isTimeAlone):
+            if isTimeAlone { onWrongTime?() }
+            refuseHost(of: transfer, failure)
         case .unmade where active.contains { $0.slot != nil } && transfer.refusals < HTTPLimits.refusals:
             // The service takes no further connection now.
             transfer.refusals += 1
