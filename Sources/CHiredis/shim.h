@@ -5,8 +5,9 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
-// The most elements of an array in a reply: what is published comes in three. The library allocates an array as long as
-// its header says, before the first element has come.
+// The most elements of an array in a reply: what is published comes in three, of which none is an array. The library
+// allocates an array as long as its header says, before the first element has come, and with arrays in arrays as many
+// elements as the other end likes for four bytes each, of which none counts as unread.
 enum { chiredis_longest_array = 8 };
 
 // A reader, with the library's functions that make objects, of which the one for arrays is replaced.
@@ -19,7 +20,7 @@ struct chiredis_reader {
 // The task's `privdata` is the reader's.
 static inline void *chiredis_make_array(const redisReadTask *task, int count) {
     struct chiredis_reader *owner = (struct chiredis_reader *)task->privdata;
-    if (count > chiredis_longest_array) return NULL;
+    if (count > chiredis_longest_array || task->parent) return NULL;
     return owner->original->createArray(task, count);
 }
 

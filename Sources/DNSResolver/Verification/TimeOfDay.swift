@@ -5,9 +5,20 @@ package import Scheduling
 ///
 /// It cannot be before this version was released, nor differ by more than a day from the times of all services that have
 /// answered over HTTPS in the last hour, two at least: the time of one alone may be wrong itself. A time given over plain
-/// HTTP may be forged by anything on the path, and is ignored here.
+/// HTTP may be forged by anything on the path, and is ignored here. Nor can it be right when none has answered in that hour
+/// and one has shown a certificate that is wrong only in its time: no time is given without a certificate. Whoever feigns
+/// that needs an old certificate of a service with its key, as the handshake has come to its end, and has to keep all other
+/// services silent; he gains no more than on a machine whose clock was never set.
 @Loop
 package final class TimeOfDay {
+    /// What a service shows over HTTPS.
+    package enum Sign: Hashable, Sendable {
+        /// A reply, with the time in it, in seconds since 1970; nil: none that counts.
+        case reply(Int64?)
+        /// A certificate that is wrong only in its time.
+        case wrongTime
+    }
+
     /// Seconds by which a service's time may differ.
     package nonisolated static let tolerance: Int64 = 86_400
     /// How long a service's time counts.
@@ -22,6 +33,9 @@ package final class TimeOfDay {
     private let report: @Loop (ResolverEvent) -> Void
     /// The time that each service gave last, and when.
     private var learned: [String: (time: Int64, at: Instant)] = [:]
+    /// When a service last answered; and which showed a certificate of another time last, and when.
+    private var answered: Instant?
+    private var refused: (provider: String, at: Instant)?
     private var isReported = false
 
     /// - Parameters:
@@ -38,9 +52,14 @@ package final class TimeOfDay {
         self.report = report
     }
 
-    /// Records the time that a service gave over HTTPS, in seconds since 1970.
-    package func learn(_ time: Int64, from provider: String) {
-        learned[provider] = (time, clock.now)
+    /// Records what a service has shown over HTTPS.
+    package func learn(_ sign: Sign, from provider: String) {
+        switch sign {
+        case .reply(let time):
+            answered = clock.now
+            if let time { learned[provider] = (time, clock.now) }
+        case .wrongTime: refused = (provider, clock.now)
+        }
         _ = doubt
     }
 
@@ -57,7 +76,10 @@ package final class TimeOfDay {
     private var presentDoubt: ClockDoubt? {
         let own = secondsSince1970()
         if own < released { return .beforeRelease }
-        let recent = learned.filter { clock.now - $0.value.at <= Self.memory }
+        if let refused, isRecent(refused.at), !(answered.map { isRecent($0) } ?? false) {
+            return .certificate(refused.provider)
+        }
+        let recent = learned.filter { isRecent($0.value.at) }
         guard recent.count >= Self.witnesses else { return nil }
         var nearest: (provider: String, ahead: Int64)?
         for (provider, said) in recent {
@@ -70,6 +92,8 @@ package final class TimeOfDay {
         }
         return nearest.map { .service($0.provider, ahead: $0.ahead) }
     }
+
+    private func isRecent(_ time: Instant) -> Bool { clock.now - time <= Self.memory }
 }
 
 /// Why the clock cannot be right.
@@ -78,6 +102,8 @@ package enum ClockDoubt: Hashable, Sendable {
     case beforeRelease
     /// A service's time differs by this many seconds; more than 0: it is ahead of this host's.
     case service(String, ahead: Int64)
+    /// A service's certificate is wrong only in its time, and none answers.
+    case certificate(String)
 }
 
 extension ClockDoubt: CustomStringConvertible {
@@ -87,6 +113,8 @@ extension ClockDoubt: CustomStringConvertible {
         case .beforeRelease: "is before this version was released"
         case .service(let provider, let ahead):
             "is \(ahead.magnitude) s \(ahead < 0 ? "ahead of" : "behind") that of \(provider)"
+        case .certificate(let provider):
+            "is outside the time of \(provider)'s certificate, and no service answers over https"
         }
     }
 }

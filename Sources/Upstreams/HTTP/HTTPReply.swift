@@ -34,15 +34,6 @@ final class HTTPReply {
         beginHeader()
     }
 
-    private func forgetFields() {
-        contentType = nil
-        age = nil
-        date = nil
-        retryAfter = nil
-        entityTag = nil
-        compression = nil
-    }
-
     /// - Returns: whether the body is still within its limit.
     func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool {
         guard body.count + part.count <= (isDocument ? HTTPLimits.document : HTTPLimits.body) else { return false }
@@ -67,7 +58,7 @@ final class HTTPReply {
 
     /// Starts a header: an earlier one was informational (RFC 9110 section 15.2).
     func beginHeader() {
-        forgetFields()
+        (contentType, age, date, retryAfter, entityTag, compression) = (nil, nil, nil, nil, nil, nil)
         isHeaderComplete = false
     }
 

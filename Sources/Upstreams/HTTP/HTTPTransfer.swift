@@ -3,16 +3,6 @@ import DNSWire
 import HTTPDNS
 import Scheduling
 
-/// What transfers are begun by, and report to.
-@Loop
-protocol HTTPTransferOwner: AnyObject {
-    /// Called when an attempt has ended.
-    func attemptEnded(_ end: HTTPEnd, of transfer: HTTPTransfer)
-
-    /// Called when the caller of a transfer has cancelled it.
-    func cancelled(_ transfer: HTTPTransfer)
-}
-
 /// What carries transfers to a service: an HTTP/2 connection, or the HTTP/1.1 connections to an address.
 @Loop
 protocol HTTPCarrier: AnyObject {
@@ -88,7 +78,7 @@ final class HTTPTransfer: Cancellable {
     /// Whether a connection broke under it: it is sent again on one of its own, once.
     var hasBroken = false
     /// Retained, and the connections with it, until the end.
-    private var owner: (any HTTPTransferOwner)?
+    private var owner: HTTPTransfers?
     private var done: Completion?
 
     enum Stage {
@@ -100,7 +90,7 @@ final class HTTPTransfer: Cancellable {
 
     init(
         _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork = .daemon,
-        permit: Permit?, delayed: (@Loop () -> Void)? = nil, isRenewing: Bool = false, of owner: any HTTPTransferOwner,
+        permit: Permit?, delayed: (@Loop () -> Void)? = nil, isRenewing: Bool = false, of owner: HTTPTransfers,
         done: @escaping Completion
     ) {
         self.request = request
@@ -135,7 +125,8 @@ final class HTTPTransfer: Cancellable {
 enum HTTPEnd: Error {
     case reply(HTTPResponse, isHTTP2: Bool)
     /// The connection's certificate is not valid for the name; nothing was sent.
-    case refusedName(UpstreamFailure)
+    /// - Parameter isTimeAlone: whether it is all right but for its time, and the server has its key.
+    case refusedName(UpstreamFailure, isTimeAlone: Bool = false)
     /// The connection could not be made.
     case unmade(UpstreamFailure)
     /// The connection or the stream on which the request was sent failed. That may be another request's fault: alone on a new

@@ -10,7 +10,7 @@ package import Scheduling
 /// Requests above that capacity are queued. One whose connection broke is sent again, on a connection that it shares with no other:
 /// what a service does at one name says nothing about the names that were on the same connection.
 @Loop
-package final class HTTPTransfers: HTTPTransferOwner {
+package final class HTTPTransfers {
     /// The least time between two scans of all transfers for due ones.
     private static let clockInterval: Duration = .milliseconds(1)
     /// The time that a turn mostly takes at most.
@@ -42,6 +42,8 @@ package final class HTTPTransfers: HTTPTransferOwner {
     private(set) var pace = ServicePace()
     /// Called when that has got a limit, or has none any more.
     var onPace: (@Loop (Int?) -> Void)?
+    /// Called when the service has shown a certificate that is wrong in its time alone.
+    package var onWrongTime: (@Loop () -> Void)?
     /// The most active transfers, by the service's pace.
     private var capacity: Int { min(transportCapacity, pace.limit ?? .max) }
     private var transportCapacity: Int { usesHTTP2 ? http2.capacity : HTTPLimits.unsharedRequests }
@@ -308,7 +310,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     // MARK: Ends from our side
 
-    /// Withdraws the transfer, and dispatches the next one.
+    /// Withdraws a transfer that its caller has cancelled, and dispatches the next one.
     func cancelled(_ transfer: HTTPTransfer) {
         withdraw(transfer)
         fill()
@@ -385,6 +387,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     // MARK: Ends from the connection's side
 
+    /// Called when an attempt has ended.
     func attemptEnded(_ end: HTTPEnd, of transfer: HTTPTransfer) {
         let carrier = transfer.carrier
         release(transfer)
@@ -396,7 +399,9 @@ package final class HTTPTransfers: HTTPTransferOwner {
             if origin.scheme == .https { preferredHost = transfer.host }
             if !transfer.isRenewing, waits(transfer, response) { break }
             transfer.finish(Self.readable(response))
-        case .refusedName(let failure): refuseHost(of: transfer, failure)
+        case .refusedName(let failure, let isTimeAlone):
+            if isTimeAlone { onWrongTime?() }
+            refuseHost(of: transfer, failure)
         case .unmade where active.contains { $0.slot != nil } && transfer.refusals < HTTPLimits.refusals:
             // The service takes no further connection now.
             transfer.refusals += 1

@@ -14,7 +14,7 @@ import Scheduling
         guard curlIsReady, let pointer = unsafe curl_multi_init() else { throw CurlError(CURLE_FAILED_INIT) }
         do {
             unsafe try Self.setCallbacks(pointer, sockets)
-            unsafe try Self.setLimits(pointer, connections)
+            unsafe try checked(ccurl_multi_set_long(pointer, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections))
         } catch {
             unsafe curl_multi_cleanup(pointer)
             throw error
@@ -29,12 +29,6 @@ import Scheduling
         unsafe try checked(ccurl_multi_set_pointer(pointer, CURLMOPT_SOCKETDATA, userData))
         unsafe try checked(ccurl_multi_set_on_timer(pointer, curlTimerChanged))
         unsafe try checked(ccurl_multi_set_pointer(pointer, CURLMOPT_TIMERDATA, userData))
-    }
-
-    private static func setLimits(
-        _ pointer: UnsafeMutableRawPointer, _ connections: Int
-    ) throws(CurlError) {
-        unsafe try checked(ccurl_multi_set_long(pointer, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections))
     }
 
     /// Sets how many connections stay open: with more, libcurl closes an idle one when a transfer ends.

@@ -266,6 +266,7 @@ final class HTTPDNSEndpoint: Endpoint {
         if let transfers { return transfers }
         let made = try HTTPTransfers(origin, loop: loop)
         made.onPace = { [account, name] in account.paced(name, $0) }
+        made.onWrongTime = { [account] in account.onSign?(.wrongTime) }
         transfers = made
         return made
     }

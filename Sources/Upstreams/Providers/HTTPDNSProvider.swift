@@ -212,10 +212,10 @@ package final class HTTPDNSProvider: Provider {
     /// Called with new state to be stored.
     package var onLearned: (@Loop (Learned) -> Void)?
 
-    /// Called with the time of day in each reply over https, in seconds since 1970.
-    package var onDate: (@Loop (Int64) -> Void)? {
-        get { account.onDate }
-        set { account.onDate = newValue }
+    /// Called with what it shows over https of this machine's clock.
+    package var onSign: (@Loop (TimeOfDay.Sign) -> Void)? {
+        get { account.onSign }
+        set { account.onSign = newValue }
     }
 
     /// Restores what an earlier process had learned, unless this process has learned newer values.

@@ -33,10 +33,10 @@ final class HostAddresses {
     private var due: Instant
     private var lastLookup: Instant?
     private var isLookingUp = false
-    /// Whether every source is asked: an address of the better ones has not answered.
+    /// Whether the next look-up asks every source: an address of the better ones has not answered.
     private var asksAll = false
-    /// Whether the last look-up has asked every source.
-    private var hasAskedAll = false
+    /// Whether the last look-up has asked every source; and whether since an address had not answered.
+    private var (hasAskedAll, wasDoubted) = (false, false)
     /// Whether the network has changed since the current look-up began.
     private var isOutdated = false
     private var waiters: [LookupWaiter] = []
@@ -69,10 +69,12 @@ final class HostAddresses {
     }
 
     /// Called when an address does not answer: it may be forged, or not be the service's any more. The next look-up asks
-    /// every source, and is due at once unless the last one has.
+    /// every source, and is due at once unless the last one has. Nothing follows from one among others that such a look-up
+    /// found: of every source's addresses some may be forged at any time.
     ///
     /// - Parameter isLast: whether no other one may be asked: then it is begun as soon as it is due.
     func addressFailed(isLast: Bool = true) {
+        guard isLast || !wasDoubted else { return }
         asksAll = true
         guard let lastLookup else { return }
         due = min(due, hasAskedAll ? lastLookup + Self.failureInterval : clock.now)
@@ -113,7 +115,7 @@ final class HostAddresses {
         let (replies, areAll) = await sources.replies(
             about: host, asksAll: asksAll, until: clock.now + timeout, at: clock.now)
         isLookingUp = false
-        hasAskedAll = areAll
+        (hasAskedAll, wasDoubted) = (areAll, asksAll && areAll)
         lastLookup = clock.now
         let answers = replies.map { reply in [RecordType.a, .aaaa].compactMap { Self.answer(reply.results[$0]) } }
         // When only one family failed, its known addresses are retained.
@@ -123,6 +125,7 @@ final class HostAddresses {
                 clock.now + (addresses.isEmpty ? Self.retryInterval.withoutAddresses : Self.retryInterval.withAddresses)
             return
         }
+        if areAll { asksAll = false }
         for type in [RecordType.a, .aaaa] where replies.allSatisfy({ Self.answer($0.results[type]) == nil }) {
             found += addresses.filter { $0.recordType == type }
         }

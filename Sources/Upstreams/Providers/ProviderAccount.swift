@@ -90,14 +90,14 @@ final class ProviderAccount {
     /// Called when the service's time was learned.
     var onClockChange: (@Loop () -> Void)?
 
-    /// Called with the service's time of day in a reply over https, in seconds since 1970.
-    var onDate: (@Loop (Int64) -> Void)?
+    /// Called with what the service shows over https of this machine's clock.
+    var onSign: (@Loop (TimeOfDay.Sign) -> Void)?
 
-    /// Passes the time of day in a reply to `onDate`. One from an HTTP cache has the time of its first use, and which
-    /// reply is long in a cache can be chosen by a client.
+    /// Passes a reply, and the time of day in it, to `onSign`. One from an HTTP cache has the time of its first use, and
+    /// which reply is long in a cache can be chosen by a client.
     func noteTime(of response: HTTPResponse) {
-        guard clock.isAuthenticated, response.age ?? 0 == 0, let date = response.date else { return }
-        onDate?(date)
+        guard clock.isAuthenticated else { return }
+        onSign?(.reply(response.age ?? 0 == 0 ? response.date : nil))
     }
 
     /// Corrects the clock by the service's time.

@@ -207,7 +207,7 @@ final class RedisConnection: RedisChannel {
 
     private static func reason(of end: HTTPEnd) -> String {
         switch end {
-        case .unmade(let failure), .broken(let failure), .refusedName(let failure), .failed(let failure),
+        case .unmade(let failure), .broken(let failure), .refusedName(let failure, _), .failed(let failure),
             .evicted(let failure),
             .unprocessed(let failure, _):
             "\(failure)"

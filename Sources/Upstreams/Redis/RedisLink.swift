@@ -36,6 +36,8 @@ final class RedisLink {
     private var connection: (any RedisChannel)?
     /// Where it leads; nil: to no address.
     private var place: SocketAddress?
+    /// The address that failed last; nil once the server at another one may not be the master any more.
+    private var failedPlace: SocketAddress?
     private(set) var backoff = Backoff(RedisLink.pauses)
     private var probes = 0
     private var probeTimer: LoopTimer?
@@ -80,11 +82,11 @@ final class RedisLink {
     }
 
     /// The host has other addresses: a connection to one that is not among them ends, since another server may be the
-    /// master now.
+    /// master now; but not for the address that failed before it, which is all that the best source may know.
     private func take(_ found: [SocketAddress]) {
         addresses = paths.routedFirst(found)
         next = 0
-        if let place, !found.contains(place) { close() }
+        if let place, !found.contains(place), found.contains(where: { $0 != failedPlace }) { close() }
         if isStarted, !isShut, connection == nil, !backoff.isActive { _ = connect() }
     }
 
@@ -127,13 +129,14 @@ final class RedisLink {
             guard !addresses.isEmpty else { return nil }
             address = addresses[next % addresses.count]
         }
+        place = address
         do throws(UpstreamFailure) {
             let made = try makeChannel(
                 address,
                 RedisChannelEvents(
                     publish: { [weak self] in self?.onPublished?($0) },
                     end: { [weak self] in self?.ended($0, hasFailed: $1) }))
-            (connection, place) = (made, address)
+            connection = made
             return made
         } catch {
             failed("\(error)")
@@ -177,6 +180,7 @@ final class RedisLink {
         endProbe()
         close()
         next &+= 1
+        failedPlace = place
         lookup?.addressFailed()
         backoff.failed(at: clock.now)
         lastFailure = reason
@@ -185,6 +189,8 @@ final class RedisLink {
 
     /// Looks up the host again soon: the server at this address may not be the master any more.
     func doubtAddress() {
+        failedPlace = nil
+        if let place, !addresses.contains(place) { close() }
         lookup?.addressFailed()
         lookup?.refreshIfDue()
     }

@@ -3,7 +3,7 @@ import CHiredis
 /// The replies in the bytes that Redis sends, taken apart by hiredis. What can write to the server, or stands between,
 /// chooses the bytes: what is held of them is bounded.
 @safe struct RedisReader: ~Copyable {
-    /// The most bytes of one reply. A sealed answer is shorter (`SealedAnswer.longest`).
+    /// The most bytes of a value: a reply, or one of the few of an array. A sealed answer is shorter (`SealedAnswer.longest`).
     static let longestReply = 16_384
     /// The most bytes of the text of a status or an error.
     fileprivate static let longestText = 120
@@ -46,7 +46,7 @@ import CHiredis
 }
 
 extension RedisReply {
-    /// A copy of hiredis's object; the reader bounds how deep it is.
+    /// A copy of hiredis's object; the reader has no array in an array.
     fileprivate init(_ reply: redisReply) {
         switch unsafe reply.type {
         case REDIS_REPLY_STATUS: self = unsafe .status(Self.text(reply))

@@ -36,7 +36,7 @@ package final class CertificateCheck: Handshake {
         let handshake: CertificateHandshake
         do throws(UpstreamFailure) {
             let tls = try TLSChannel(
-                TLSAuthorities.read(authorities, at: loop.now), host: host, session: nil, ignoresTime: true)
+                TLSAuthorities.read(authorities, at: loop.now), host: host, session: nil)
             handshake = CertificateHandshake(SocketAddress(address, port: port), tls, for: self)
         } catch {
             return .unclear("\(error)")
@@ -148,12 +148,12 @@ private final class CertificateHandshake {
     private func advance() {
         do throws(UpstreamFailure) {
             guard case .isDone = try tls.shakeHands() else { return }
-            end(tls.faultOfTime.map(HandshakeOutcome.wrongTime) ?? .verified)
+            end(.verified)
         } catch {
             guard case .certificate(let reason) = error, let evidence = tls.evidence(reason) else {
                 return end(.unclear("\(error)"))
             }
-            end(.wrongCertificate(evidence))
+            end(tls.isWrongInTimeAlone ? .wrongTime(reason) : .wrongCertificate(evidence))
         }
     }
 

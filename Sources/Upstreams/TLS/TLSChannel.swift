@@ -41,24 +41,24 @@ import Scheduling
     /// The bytes received from the network, and those to be sent there.
     private let input: OpaquePointer
     private let output: OpaquePointer
+    /// Whether the handshake failed for the certificate's time alone: the other end has its key.
+    private(set) var isWrongInTimeAlone = false
 
     /// - Parameters:
     ///   - host: a name, or an address as text, for which no SNI is sent (RFC 6066 section 3).
     ///   - session: of an earlier connection to the same host. Ignored if made under other trust anchors: a resumption
     ///     presents no certificate.
     ///   - offersHTTP: whether HTTP/2 and HTTP/1.1 are offered by ALPN; else nothing is.
-    ///   - ignoresTime: whether a certificate may be out of its time: `faultOfTime` says so.
     /// - Throws: `UpstreamFailure.network` without memory, `UpstreamFailure.unusable` for a host that is no name.
     init(
-        _ authorities: TLSAuthorities, host: String, session: TLSSession?, offersHTTP: Bool = true,
-        ignoresTime: Bool = false
+        _ authorities: TLSAuthorities, host: String, session: TLSSession?, offersHTTP: Bool = true
     ) throws(UpstreamFailure) {
         defer { ERR_clear_error() }
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { throw .network("no memory for TLS") }
         // Each connection holds its own reference.
         defer { unsafe SSL_CTX_free(context) }
         unsafe SSL_CTX_set1_cert_store(context, authorities.store)
-        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        unsafe copenssl_verify_but_time(context)
         unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_SEND_FRAGMENT, Self.sentRecordSize, nil)
         guard unsafe copenssl_set_versions(context) == 1, unsafe copenssl_limit_cost(context) == 1,
             unsafe !offersHTTP
@@ -75,9 +75,6 @@ import Scheduling
             connection, input, output, authorities.reading
         )
         guard expect(host) else { throw .unusable("\(host) is no name that a certificate can be for") }
-        if ignoresTime {
-            unsafe X509_VERIFY_PARAM_set_flags(SSL_get0_param(connection), UInt(X509_V_FLAG_NO_CHECK_TIME))
-        }
         if let session, session.authorities == authorities.reading {
             unsafe SSL_set_session(connection, session.pointer)
         }
@@ -133,12 +130,21 @@ import Scheduling
     func shakeHands() throws(UpstreamFailure) -> Handshake {
         ERR_clear_error()
         let result = unsafe SSL_do_handshake(connection)
-        if result == 1 { return .isDone(isHTTP2: hasChosenHTTP2) }
-        if unsafe SSL_get_error(connection, result) == SSL_ERROR_WANT_READ { return .isUnderWay }
+        if result != 1, unsafe SSL_get_error(connection, result) == SSL_ERROR_WANT_READ { return .isUnderWay }
         let verification = unsafe SSL_get_verify_result(connection)
         let reason = lastReason
-        if verification != Int(X509_V_OK) { throw .certificate(UpstreamFailure.certificateText(verification)) }
-        throw .network("TLS: \(reason)")
+        let isOutOfTime = [X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED].contains(
+            Int32(clamping: verification))
+        // A certificate that is out of its time ends no handshake: if it has not come to its end, something else did that.
+        guard verification == Int(X509_V_OK) || isOutOfTime && result != 1 else {
+            isWrongInTimeAlone = isOutOfTime
+            throw .certificate(UpstreamFailure.certificateText(verification))
+        }
+        guard result == 1 else { throw .network("TLS: \(reason)") }
+        guard unsafe isResumed || SSL_get0_verified_chain(connection) != nil else {
+            throw .certificate("no certificate was verified")
+        }
+        return .isDone(isHTTP2: hasChosenHTTP2)
     }
 
     private var hasChosenHTTP2: Bool {
@@ -198,23 +204,6 @@ import Scheduling
         var text = [UInt8](repeating: 0, count: (digest.count + 2) / 3 * 4 + 1)
         let count = unsafe EVP_EncodeBlock(&text, digest, Int32(digest.count))
         return "sha256//" + String(decoding: text.prefix(max(0, Int(count))), as: UTF8.self)
-    }
-
-    /// Why the verified certificates are out of their time, or none were verified; nil: neither.
-    var faultOfTime: String? {
-        guard let chain = unsafe SSL_get0_verified_chain(connection) else { return "no certificate was verified" }
-        let count = unsafe OPENSSL_sk_num(chain)
-        for index in 0..<max(0, count) {
-            guard let value = unsafe OPENSSL_sk_value(chain, index) else { continue }
-            let certificate = OpaquePointer(value)
-            if unsafe X509_cmp_current_time(X509_get0_notBefore(certificate)) >= 0 {
-                return UpstreamFailure.certificateText(Int(X509_V_ERR_CERT_NOT_YET_VALID))
-            }
-            if unsafe X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0 {
-                return UpstreamFailure.certificateText(Int(X509_V_ERR_CERT_HAS_EXPIRED))
-            }
-        }
-        return nil
     }
 
     /// What is recorded of the presented certificate, valid or not; nil: there was none.

@@ -143,7 +143,7 @@ final class TLSSocket {
         do {
             handshake = try tls.shakeHands()
         } catch {
-            if case .certificate = error { throw .refusedName(error) }
+            if case .certificate = error { throw .refusedName(error, isTimeAlone: tls.isWrongInTimeAlone) }
             throw .broken(error)
         }
         guard case .isDone(let isHTTP2) = handshake else { return }

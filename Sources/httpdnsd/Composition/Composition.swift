@@ -98,7 +98,7 @@ struct Composition {
                     mark: settings.listen.servesHTTP ? LoopMark.ofProcess : nil), loop: loop,
                 bootstrap: hosts, paths: paths,
                 timeOfDay: { Int64(time(nil)) }, report: report)
-            upstream.onDate = { timeOfDay.learn($0, from: entry.name) }
+            upstream.onSign = { timeOfDay.learn($0, from: entry.name) }
             if let record { upstream.restoreCalls(record) }
             return ConfiguredProvider(entry, upstream)
         }

@@ -33,11 +33,11 @@ struct TimeOfDayTests {
     @Test(arguments: [86_400, -86_400]) @Loop
     func `a clock that is further than a day from two services' is doubted until it is set`(limit: Int64) async {
         let watched = Watched()
-        for vendor in ["vendor", "other"] { watched.timeOfDay.learn(watched.day.seconds + limit, from: vendor) }
+        for vendor in ["vendor", "other"] { watched.timeOfDay.learn(.reply(watched.day.seconds + limit), from: vendor) }
         #expect(watched.timeOfDay.doubt == nil)
         let ahead = limit + limit.signum()
-        watched.timeOfDay.learn(watched.day.seconds + ahead, from: "vendor")
-        watched.timeOfDay.learn(watched.day.seconds + 2 * ahead, from: "other")
+        watched.timeOfDay.learn(.reply(watched.day.seconds + ahead), from: "vendor")
+        watched.timeOfDay.learn(.reply(watched.day.seconds + 2 * ahead), from: "other")
         #expect(watched.timeOfDay.doubt == .service("vendor", ahead: ahead))
         // Time goes on at the services as well.
         await watched.clock.advance(by: .seconds(3_000))
@@ -51,29 +51,54 @@ struct TimeOfDayTests {
     @Test(arguments: [3 * 86_400, -3 * 86_400, 10 * 365 * 86_400]) @Loop
     func `the time of one service alone says nothing`(ahead: Int64) {
         let watched = Watched()
-        watched.timeOfDay.learn(watched.day.seconds + ahead, from: "vendor")
+        watched.timeOfDay.learn(.reply(watched.day.seconds + ahead), from: "vendor")
         #expect(watched.timeOfDay.doubt == nil)
         // Nor where another one agrees with this machine.
-        watched.timeOfDay.learn(watched.day.seconds + 5, from: "other")
+        watched.timeOfDay.learn(.reply(watched.day.seconds + 5), from: "other")
         #expect(watched.timeOfDay.doubt == nil && watched.events.isEmpty)
     }
 
     @Test @Loop func `what a service said more than an hour ago counts no longer`() async {
         let watched = Watched()
-        for vendor in ["vendor", "other"] { watched.timeOfDay.learn(watched.day.seconds + 200_000, from: vendor) }
+        for vendor in ["vendor", "other"] {
+            watched.timeOfDay.learn(.reply(watched.day.seconds + 200_000), from: vendor)
+        }
         #expect(watched.timeOfDay.doubt != nil)
         await watched.clock.advance(by: .seconds(3_601))
         watched.day.seconds += 3_601
-        watched.timeOfDay.learn(watched.day.seconds + 200_000, from: "vendor")
+        watched.timeOfDay.learn(.reply(watched.day.seconds + 200_000), from: "vendor")
         #expect(watched.timeOfDay.doubt == nil)
     }
 
     @Test(arguments: [Int64.max, .min]) @Loop func `no time that services say breaks anything`(time: Int64) async {
         let watched = Watched()
-        for vendor in ["vendor", "other"] { watched.timeOfDay.learn(time, from: vendor) }
+        for vendor in ["vendor", "other"] { watched.timeOfDay.learn(.reply(time), from: vendor) }
         await watched.clock.advance(by: .seconds(1))
         _ = watched.timeOfDay.doubt
-        watched.timeOfDay.learn(watched.day.seconds, from: "vendor")
+        watched.timeOfDay.learn(.reply(watched.day.seconds), from: "vendor")
+        #expect(watched.timeOfDay.doubt == nil)
+    }
+
+    @Test @Loop func `a certificate wrong in its time speaks against the clock until a service answers`() {
+        let watched = Watched()
+        watched.timeOfDay.learn(.wrongTime, from: "vendor")
+        #expect(watched.timeOfDay.doubt == .certificate("vendor"))
+        // Whatever it says: its certificate is in its time.
+        watched.timeOfDay.learn(.reply(nil), from: "vendor")
+        #expect(watched.timeOfDay.doubt == nil)
+        #expect(watched.events == [.clockDoubted(.certificate("vendor")), .clockTrusted])
+    }
+
+    @Test @Loop func `a certificate that has expired says nothing while another service answers, for an hour`() async {
+        let watched = Watched()
+        watched.timeOfDay.learn(.reply(watched.day.seconds), from: "other")
+        watched.timeOfDay.learn(.wrongTime, from: "vendor")
+        await watched.clock.advance(by: .seconds(3_600))
+        #expect(watched.timeOfDay.doubt == nil && watched.events.isEmpty)
+        await watched.clock.advance(by: .seconds(1))
+        watched.timeOfDay.learn(.wrongTime, from: "vendor")
+        #expect(watched.timeOfDay.doubt == .certificate("vendor"))
+        await watched.clock.advance(by: .seconds(3_601))
         #expect(watched.timeOfDay.doubt == nil)
     }
 

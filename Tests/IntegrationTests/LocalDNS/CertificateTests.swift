@@ -23,17 +23,20 @@ extension Integration {
             static let right = "192.0.2.1"
 
             init(
-                _ kinds: [Kind], check: String = "auto", mode: String? = nil, listed: Bool = false,
+                _ kinds: [Kind], vendor kind: Kind? = nil, check: String = "auto", mode: String? = nil,
+                listed: Bool = false,
                 subject: String = "leaf", clock: WrongClock? = nil
             ) throws {
                 servers = try CertificateServers(subject: subject)
+                let port = servers.port
                 vendor = try FakeHTTPDNS(FakeZone(Self.name, a: [Self.right], ttl: 600))
                 localDNS = try FakeLocalDNS()
                 localDNS.behave(.lie(kinds.map(\.address)))
                 directory = try TemporaryDirectory()
                 let mount = "mount --bind \"$1\" /etc/ssl/certs/ca-certificates.crt && shift && exec \"$@\""
                 daemon = try Daemon(
-                    DaemonConfiguration.aliyun(vendor.url)
+                    DaemonConfiguration.aliyun(
+                        kind.map { "https://\($0.address):\(port)" } ?? vendor.url, "tls_names = [\"\(Self.name)\"]")
                         + DaemonConfiguration.route(mode: mode, protect: listed ? ["example.com"] : nil)
                         + DaemonConfiguration.rest(
                             localDNS: localDNS.address, check: check, ports: [servers.port],
@@ -91,6 +94,15 @@ extension Integration {
             #expect(status.contains("\"clock\":\"\""))
             #expect(try stage.daemon.stop() == 0)
             #expect(stage.daemon.errors.split(separator: "\n").count { $0.contains("this machine's clock is") } == 1)
+        }
+
+        @Test func `under a clock beyond the time of all certificates LocalDNS answers, also a listed name`() throws {
+            let clock = try WrongClock(ahead: 40 * 365 * 86_400)
+            let stage = try CertificateStage([.honest], vendor: .honest, listed: true, clock: clock)
+            // This one finds the vendor's certificate, and the next one goes by it.
+            _ = try stage.daemon.client().ask("first.example.com")
+            #expect(stage.daemon.waitForLog { $0.contains("outside the time of vendor's certificate") })
+            #expect(try stage.ask().addresses == [Kind.honest.address])
         }
 
         @Test func `HTTPDNS fails under a clock that was never set: a wrong name refutes nothing, and is not recorded`()

@@ -125,6 +125,35 @@ struct HTTPSecureTests {
         #expect(await transfers.get("a.example").failure == .certificate("the certificate has expired"))
     }
 
+    /// The forged one is below an expired authority whose key nobody needs for it.
+    @Test func `only a certificate that is all right but for its time speaks against the clock`() async throws {
+        for (leaf, isTimeAlone) in [
+            (try certificates.expiredLeaf(names: ["right.example"]), true),
+            (try certificates.earlyLeaf(names: ["right.example"]), true),
+            (try certificates.expiredLeaf(names: ["wrong.example"]), false),
+            (try certificates.forgedLeaf(names: ["right.example"]), false),
+            (try TestCertificates().expiredLeaf(names: ["right.example"]), false),
+        ] {
+            let server = try Nginx(leaf)
+            let transfers = try await transfers(port: server.address.port)
+            let signs = await Signs(of: transfers)
+            guard case .certificate? = await transfers.get("a.example").failure else {
+                Issue.record("not refused")
+                continue
+            }
+            #expect(await (signs.count > 0) == isTimeAlone)
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    /// How often a service has shown a certificate that is wrong in its time alone.
+    @Loop
+    private final class Signs {
+        private(set) var count = 0
+
+        init(of transfers: HTTPTransfers) { transfers.onWrongTime = { [unowned self] in count += 1 } }
+    }
+
     @Test func `a self-signed certificate is refused`() async throws {
         let server = try Nginx(certificates.selfSignedLeaf(names: ["right.example"]))
         let transfers = try await transfers(port: server.address.port)

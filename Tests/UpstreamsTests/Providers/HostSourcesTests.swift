@@ -34,7 +34,7 @@ struct HostSourcesTests {
     private static let right = IPAddress.v4(0xc000_0207)
     private static let local = IPAddress.v4(0xcb00_7142)
 
-    private let clock = ManualClock()
+    private let clock = ManualClock(now: .bootTime)
     private let server: FakeHTTPDNS
     private let localDNS = OneAnswer(Self.local)
     private let host: Name
@@ -133,6 +133,30 @@ struct HostSourcesTests {
         // Not again and again.
         addresses.addressFailed()
         await addresses.lookedUp(until: .bootTime + .patience)
+        #expect(localDNS.asked == 1)
+    }
+
+    @Test @Loop func `after an address that did not answer one look-up asks every source, and the next does not`() async
+    {
+        let sources = HostSources(localDNS: localDNS)
+        sources.use([provider()])
+        let addresses = HostAddresses(host: host, sources: sources, clock: clock, timeout: .patience)
+        let seen = SeenAddresses()
+        addresses.onChange = { seen.all.append($0) }
+        @Loop func lookUp(after duration: Duration) async {
+            await clock.advance(by: duration)
+            addresses.refreshIfDue()
+            await addresses.lookedUp(until: clock.now + .patience)
+        }
+        await lookUp(after: .zero)
+        addresses.addressFailed()
+        await lookUp(after: .zero)
+        // Another source's, which may be forged, beside one that works.
+        addresses.addressFailed(isLast: false)
+        await lookUp(after: .seconds(11))
+        #expect(seen.all == [[Self.right], [Self.right, Self.local]])
+        await lookUp(after: .seconds(86_400))
+        #expect(seen.all == [[Self.right], [Self.right, Self.local], [Self.right]])
         #expect(localDNS.asked == 1)
     }
 

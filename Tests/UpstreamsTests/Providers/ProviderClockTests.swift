@@ -42,22 +42,22 @@ struct ProviderClockTests {
         let account = ProviderAccount(
             provider: "vendor", clock: clock(isAuthenticated: isHTTPS), calls: CallQuota(dailyLimit: 0),
             report: { _ in })
-        var dates: [Int64] = []
-        account.onDate = { dates.append($0) }
+        var signs: [TimeOfDay.Sign] = []
+        account.onSign = { signs.append($0) }
         account.noteTime(of: HTTPResponse(status: 200, date: Self.today))
-        #expect(dates == (isHTTPS ? [Self.today] : []))
+        #expect(signs == (isHTTPS ? [.reply(Self.today)] : []))
     }
 
     @Test @Loop
     func `a reply that was in an HTTP cache is no evidence against this machine's clock, and one of age 0 is`() {
         let account = ProviderAccount(
             provider: "vendor", clock: clock(isAuthenticated: true), calls: CallQuota(dailyLimit: 0), report: { _ in })
-        var dates: [Int64] = []
-        account.onDate = { dates.append($0) }
+        var signs: [TimeOfDay.Sign] = []
+        account.onSign = { signs.append($0) }
         account.noteTime(of: HTTPResponse(status: 200, age: 100_000, date: Self.today - 100_000))
-        #expect(dates.isEmpty)
+        #expect(signs == [.reply(nil)])
         account.noteTime(of: HTTPResponse(status: 200, age: 0, date: Self.today))
-        #expect(dates == [Self.today])
+        #expect(signs == [.reply(nil), .reply(Self.today)])
     }
 
     @Test @Loop

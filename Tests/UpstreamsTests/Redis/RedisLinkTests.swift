@@ -87,6 +87,41 @@ struct RedisLinkTests {
         #expect(redis.events.isEmpty)
     }
 
+    @Test @Loop func `a connection that works is not left for the address that failed before it`() async {
+        let link = redis.link("redis.example.com")
+        _ = link.usable()
+        await redis.clock.advance(by: .zero)
+        _ = link.usable()
+        // Its failure has every source asked, of which one has another address.
+        redis.bootstrap.behaviour = .addresses("192.0.2.1", "192.0.2.2")
+        await redis.clock.advance(by: .seconds(11))
+        redis.last?.events.end("gone", true)
+        await redis.clock.advance(by: .zero)
+        // In backoff: a probe at the first address, and one at the second.
+        for _ in 0..<2 {
+            await redis.clock.advance(by: .seconds(3))
+            _ = link.usable()
+            if redis.last?.address == SocketAddress("192.0.2.2:6379", defaultPort: 0) {
+                redis.last?.reply(.status("PONG"))
+            } else {
+                redis.last?.events.end("refused", true)
+            }
+        }
+        let working = redis.last
+        #expect(working?.address == SocketAddress("192.0.2.2:6379", defaultPort: 0))
+        redis.bootstrap.behaviour = .addresses("192.0.2.1")
+        await redis.clock.advance(by: .seconds(61))
+        _ = link.usable()
+        await redis.clock.advance(by: .zero)
+        #expect(link.usable() === working && working?.isClosed == false)
+        // Unless the one that works is not the master any more.
+        link.doubtAddress()
+        await redis.clock.advance(by: .seconds(11))
+        _ = link.usable()
+        await redis.clock.advance(by: .zero)
+        #expect(link.usable() === redis.last && redis.last !== working)
+    }
+
     @Test @Loop func `who needs a connection waits for the look-up of the host, and leaves no timer`() async {
         redis.bootstrap.behaviour = .addresses("192.0.2.1", after: .milliseconds(20))
         let link = redis.link("redis.example.com")
