@@ -6,9 +6,9 @@ package import Scheduling
 /// It cannot be before this version was released, nor differ by more than a day from the times of all services that have
 /// answered over HTTPS in the last hour, two at least: the time of one alone may be wrong itself. A time given over plain
 /// HTTP may be forged by anything on the path, and is ignored here. Nor can it be right when none has answered in that hour
-/// and one has shown a certificate that is wrong only in its time: no time is given without a certificate. Whoever feigns
-/// that needs an old certificate of a service with its key, as the handshake has come to its end, and has to keep all other
-/// services silent; he gains no more than on a machine whose clock was never set.
+/// and one has shown a certificate that is wrong only in its time: no time is given without a certificate. To feign
+/// that takes an old certificate of a service with its key, as the handshake has come to its end, and the silence of all other
+/// services; it gains no more than on a machine whose clock was never set.
 @Loop
 package final class TimeOfDay {
     /// What a service shows over HTTPS.

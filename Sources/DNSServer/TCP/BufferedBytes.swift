@@ -5,7 +5,7 @@ import Scheduling
 /// ones, shared by client network.
 ///
 /// A network alone may hold all of them. When they exceed the limit, the network that holds most loses the connection that
-/// holds most of it; so nobody loses one because of others who hold more.
+/// holds most of it; so none loses one because of others that hold more.
 @Loop
 final class BufferedBytes {
     private(set) var count = 0

@@ -125,7 +125,7 @@ struct HTTPSecureTests {
         #expect(await transfers.get("a.example").failure == .certificate("the certificate has expired"))
     }
 
-    /// The forged one is below an expired authority whose key nobody needs for it.
+    /// The forged one is below an expired authority whose key it was made without.
     @Test func `only a certificate that is all right but for its time speaks against the clock`() async throws {
         for (leaf, isTimeAlone) in [
             (try certificates.expiredLeaf(names: ["right.example"]), true),
