@@ -115,7 +115,7 @@ private final class Certificates {
             close(file)
         }
         do {
-            let name = String(decoding: path.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            let name = String(decoding: path.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
             authorities = try TLSAuthorities.read(name, at: Instant(nanoseconds: 0))
         } catch {
             preconditionFailure("\(error)")

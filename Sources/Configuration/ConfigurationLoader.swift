@@ -135,7 +135,8 @@ extension Configuration {
         let reading = Reading(file: file, document: document, environment: environment)
         for problem in keys?.problems ?? [] { reading.fail(.root, problem) }
         let configuration = Configuration.read(document, .root, reading)
-        for message in UnreadVariables(document, environment: environment).messages { reading.fail(.root, message) }
+        let all = read.union(UnreadVariables.read(by: document))
+        for message in UnreadVariables(read: all, environment: environment).messages { reading.fail(.root, message) }
         guard var configuration, reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
         }

@@ -96,7 +96,7 @@ private final class StoreCopy {
         let isMade = unsafe template.withUnsafeMutableBufferPointer {
             unsafe $0.baseAddress.flatMap { unsafe mkdtemp($0) } != nil
         }
-        folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        folder = String(decoding: template.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
         guard isMade else { throw .last("make \(folder)") }
         for _ in 0..<Self.attempts {
             let before = try Self.header(of: path)

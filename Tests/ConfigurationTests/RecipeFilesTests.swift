@@ -167,6 +167,16 @@ import Testing
         #expect(all.contains { $0.contains(text) }, "\(all)")
     }
 
+    @Test func `of two variables for one key neither is said to be read by nothing`() throws {
+        let all = try errors(
+            Self.text("container.toml"),
+            environment: [
+                "HTTPDNSD_PROVIDER": "doh", "HTTPDNSD_URL": "https://192.0.2.1/", "HTTPDNSD_LISTEN": "127.0.0.1:53",
+                "HTTPDNSD_LISTEN_ADDRESSES": "127.0.0.1:54",
+            ])
+        #expect(all.count == 1 && all.allSatisfy { $0.contains("HTTPDNSD_LISTEN are for one key") }, "\(all)")
+    }
+
     @Test func `a file that reads no such variable is changed by none`() throws {
         let configuration = try accepted(minimal, environment: ["HTTPDNSD_CACHE_DISK_PATH": "/a"]).configuration
         #expect(try configuration == accepted(minimal).configuration)

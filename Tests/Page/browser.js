@@ -124,6 +124,13 @@ const flaws = `(() => {
     if (text(each) && !each.closest("svg") && each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== "inline") {
       found.push("is wider than its place: " + named(each));
     }
+    if (box.right > (each.closest(".panel")?.getBoundingClientRect().right ?? width) + 0.5) found.push("is wider than its panel: " + named(each));
+    for (const node of each.childNodes) {
+      if (node.nodeType !== 3 || node.data.length > 18 || /[^!-,.-~]/.test(node.data)) continue;
+      const range = document.createRange();
+      range.selectNode(node);
+      if (range.getClientRects().length > 1) found.push("a short word is broken in two: " + node.data);
+    }
     if (each.tagName === "text") {
       const plot = each.closest("svg").getBoundingClientRect();
       if (box.left < plot.left - 1 || box.right > plot.right + 1 || box.bottom > plot.bottom + 1 || box.top < plot.top - 1) found.push("is outside of its chart: " + named(each));

@@ -47,17 +47,17 @@ const chart = (state, seconds, daily) => {
 
 const cause = (level, key, sentence, remedy) => ({ level, key, severity: "error", sentence, remedy });
 const verdicts = {
-  well: { level: "green", queries: 6312, failed: 0, stale: 4, causes: [] },
+  well: { level: "green", queries: 6928, failed: 0, stale: 0, causes: [] },
   limits: {
-    level: "amber", queries: 5980, failed: 24, stale: 209, causes: [
-      cause("amber", "answers.stale", "3.5 % (209 of 5980) of the queries of the last 5 minutes got an answer past its TTL", "`httpdnsd doctor` says which source is slow or away"),
+    level: "amber", queries: 6774, failed: 27, stale: 216, causes: [
+      cause("amber", "answers.stale", "3.2 % (216 of 6774) of the queries of the last 5 minutes got an answer past its TTL", "`httpdnsd doctor` says which source is slow or away"),
       cause("amber", "provider.exhausted", "provider tencent: its limit of calls is reached, and it is not asked until 00:00 UTC", "a higher daily_limit or monthly_limit, or fewer names in its `names`"),
     ],
   },
   broken: {
-    level: "red", queries: 4123, failed: 1731, stale: 824, causes: [
+    level: "red", queries: 6531, failed: 2792, stale: 1229, causes: [
       cause("red", "providers.none", "no provider can be reached: protected names have what is cached, or LocalDNS", "`httpdnsd doctor` says what is in the way of each"),
-      cause("red", "answers.failed", "42.0 % (1731 of 4123) of the queries of the last 5 minutes got SERVFAIL or nothing", "`httpdnsd query NAME --trace` says why; `journalctl -u httpdnsd -p warning`"),
+      cause("red", "answers.failed", "42.7 % (2792 of 6531) of the queries of the last 5 minutes got SERVFAIL or nothing", "`httpdnsd query NAME --trace` says why; `journalctl -u httpdnsd -p warning`"),
       cause("amber", "provider.unreachable", "provider alidns cannot be reached at 223.5.5.5:443, [2400:3200::1]:443: Failed to connect to 223.5.5.5 port 443 after 2 ms: Connection refused", "`curl -v https://223.5.5.5/dns-query` from this machine; a firewall must let it out, or http.proxy names a proxy"),
     ],
   },
@@ -93,7 +93,7 @@ const feed = (state) => {
       forged_checks: state === "new" ? 0 : 318,
       forged: state === "new" ? [] : [
         { name: "www.example.org", address: "203.0.113.66", server: "192.168.1.1:53", reason: "certificate of another name", subject: "CN=block.isp.example", last: "2030-05-14T06:21:40Z", count: 310 },
-        { name: "a-very-long-name-of-a-content-network.region-7.edge.example.net", address: "2001:db8:66::1", server: "192.168.1.1:53", reason: "self-signed certificate", subject: "", last: "2030-05-13T22:02:09Z", count: 8 },
+        { name: "a-very-long-name-of-a-content-network.region-7.edge.example.net", address: "2001:db8:66::1", server: "192.168.100.254:53", reason: "self-signed certificate", subject: "", last: "2030-05-13T22:02:09Z", count: 8 },
       ],
       ...(state === "well" ? { encrypted: { name: "dns.example.com", tls_port: 853, url: "https://dns.example.com/dns-query", template: "https://dns.example.com/dns-query{?dns}", https: ["192.0.2.53:443"], addresses: ["192.0.2.53", "2001:db8::53"] } } : {}),
       ...(state === "new" ? {} : { apps: {

@@ -10,7 +10,7 @@
   ];
   const slots = 120;
   const gutter = 46;
-  const none = "\u2013";
+  const none = "–";
   const spans = { hour: [], day: [] };
   const hidden = new Set();
   let span = "hour";
@@ -37,10 +37,7 @@
   // Makes what is there like what was made, and leaves alone what is: focus and selection stay.
   const patch = (old, made) => {
     if (old.isEqualNode(made)) return;
-    if (old.nodeName !== made.nodeName || old.nodeType === 3) {
-      old.replaceWith(made);
-      return;
-    }
+    if (old.nodeName !== made.nodeName || old.nodeType === 3) return old.replaceWith(made);
     for (const { name } of [...old.attributes]) if (!made.hasAttribute(name)) old.removeAttribute(name);
     for (const { name, value } of made.attributes) old.setAttribute(name, value);
     const children = [...made.childNodes];
@@ -58,11 +55,11 @@
   const table = (id, heads, rows, empty) => {
     const kind = (head) => (head.startsWith("#") ? "number" : undefined);
     const title = (head) => t(head.replace("#", ""));
-    show(id, rows.length === 0 ? make("tr", {}, make("td", {}, empty)) : [
+    show(id, rows.length ? [
       make("tr", {}, heads.map((head) => make("th", { scope: "col", class: kind(head) }, title(head)))),
       rows.map((cells) => make("tr", {}, cells.map((cell, index) => make(
         "td", { class: kind(heads[index]), "data-head": title(heads[index]) }, make("div", {}, cell))))),
-    ]);
+    ] : make("tr", {}, make("td", {}, empty)));
   };
 
   const number = (value) => value.toLocaleString(language, { maximumFractionDigits: value < 1 ? 2 : value < 10 ? 1 : 0 });
@@ -71,10 +68,11 @@
   const least = (values) => Number(values.toPrecision(2));
   const time = (seconds) => {
     if (seconds === null) return none;
-    if (seconds < 0.001) return `${least(seconds * 1e6)} \u00b5s`;
+    if (seconds < 0.001) return `${least(seconds * 1e6)} µs`;
     return seconds < 1 ? `${least(seconds * 1000)} ms` : `${least(seconds)} s`;
   };
-  const clock = (date) => date.toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  const minute = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  const clock = (date) => date.toLocaleTimeString(language, minute);
 
   // The value that a share of all does not exceed, as far as the bounds of a histogram tell; null where there is none.
   const quantile = (counts, share) => {
@@ -96,7 +94,7 @@
 
   // Text with `commands` in it.
   const commands = (text) => text.split("`").map((part, index) => (index % 2 ? make("code", {}, part) : part));
-  const mark = (level) => ({ green: "\u2713 ", amber: "! ", red: "\u2717 " })[level];
+  const mark = (level) => ({ green: "✓ ", amber: "! ", red: "✗ " })[level];
   const state = (word, isGood, ...more) => make(
     "span", { class: isGood ? "green" : "red" }, make("b", {}, mark(isGood ? "green" : "red")), t(word), more);
 
@@ -111,7 +109,7 @@
       "li", {},
       make("p", { class: cause.level }, make("b", { "aria-hidden": "true" }, mark(cause.level)),
         isChinese && words[cause.key] ? [words[cause.key], make("small", { lang: "en" }, cause.sentence)] : cause.sentence[0].toUpperCase() + cause.sentence.slice(1)),
-      make("small", { lang: "en" }, "\u2192 ", commands(cause.remedy)))));
+      make("small", { lang: "en" }, "→ ", commands(cause.remedy)))));
   };
 
   // Steps: the answers of each source, the same by bucket of their time, the calls. The first seconds of a step are no rate yet.
@@ -188,8 +186,8 @@
     }
     const seconds = report[span].step_seconds * slots;
     const every = [300, 900, 1800, 3600, 10800, 14400, 21600].find((each) => (each / seconds) * right > 60);
-    const offset = instant(0).getTimezoneOffset() * 60000;
-    const begin = instant(0).getTime();
+    const begin = instant(0);
+    const offset = begin.getTimezoneOffset() * 60000;
     for (let at = Math.ceil((begin - offset) / every / 1000) * every * 1000 + offset; at < Date.now(); at += every * 1000) {
       const place = gutter + ((at - begin) / 1000 / seconds) * right;
       if (place > width - 18) break;
@@ -223,7 +221,7 @@
     const steps = spans[span];
     const all = together(steps);
     const here = cursor === null ? all : steps[cursor - slots + steps.length] ?? together([read(report[span].current.map(() => 0), 1)]);
-    const when = cursor === null ? "" : `${clock(instant(cursor))} \u00b7 `;
+    const when = cursor === null ? "" : `${clock(instant(cursor))} · `;
     const visible = sources.map((_, index) => index).filter((index) => !hidden.has(index));
     const rate = (step) => sum(visible.map((index) => step.answers[index])) / step.seconds;
     const top = round(Math.max(0.1, ...steps.map(rate)));
@@ -250,8 +248,8 @@
     ]);
     show("answers-now", when, number(rate(here)));
     show("cached-now", when, percent(here.answers[0], total(here)));
-    show("latency-now", when, make("i", { class: "median" }, t("median {}", time(quantile(here.latencies, 0.5)))), ` \u00b7 ${t("95th percentile {}", time(quantile(here.latencies, 0.95)))}`);
-    show("calls-now", when, number(perMinute(here)), budget ? ` \u00b7 ${t("budget {}", number(budget))}` : "");
+    show("latency-now", when, make("i", { class: "median" }, t("median {}", time(quantile(here.latencies, 0.5)))), ` · ${t("95th percentile {}", time(quantile(here.latencies, 0.95)))}`);
+    show("calls-now", when, number(perMinute(here)), budget ? ` · ${t("budget {}", number(budget))}` : "");
     const said = [...every(".plot")].map((plot) => plot.parentNode.firstElementChild.innerText.replace("\n", ": "));
     ["cached", "latency", "calls"].forEach((id, index) => { $(id).ariaLabel = said[index + 1]; });
     $("answers").setAttribute("aria-valuenow", cursor ?? slots - 1);
@@ -283,8 +281,8 @@
       return [
         [make("strong", {}, provider.name), make("small", {}, provider.type)],
         [state(word, word === "used"), addresses.map((each) => make(
-          "small", {}, state("", each.state === "used", each.address, each.response_ms === null ? "" : ` \u00b7 ${each.response_ms} ms`,
-            each.state === "used" ? "" : ` \u00b7 ${t(each.state)} ${each.last_error ? `\u00b7 ${each.last_error}` : ""}`)))],
+          "small", {}, state("", each.state === "used", each.address, each.response_ms === null ? "" : ` · ${each.response_ms}\u00a0ms`,
+            each.state === "used" ? "" : ` · ${t(each.state)} ${each.last_error ? `· ${each.last_error}` : ""}`)))],
         time(quantile(counts, 0.5)), time(quantile(counts, 0.95)),
         used(provider.fleet_today ?? provider.calls_today, provider.daily_limit),
         used(provider.fleet_this_month ?? provider.calls_this_month, provider.monthly_limit, provider.calls_forecast),
@@ -302,7 +300,7 @@
     $("forged").hidden = status.forged.length === 0;
     table("forged", ["Name", "Address", "Given by", "Certificate", "Last seen", "#Times"], status.forged.map((entry) => [
       entry.name, entry.address, entry.server || none, [entry.reason, entry.subject].filter(Boolean).join(": "),
-      new Date(entry.last).toLocaleString(language, { dateStyle: "short", timeStyle: "short", hourCycle: "h23" }), number(entry.count),
+      new Date(entry.last).toLocaleString(language, { month: "short", day: "numeric", ...minute }), number(entry.count),
     ]), "");
   };
 
@@ -327,12 +325,12 @@
   // What clients enter; drawn again only when it has changed.
   let entered = "";
   const showPhones = ({ status: { encrypted, apps } }) => {
-    $("phones").hidden = !encrypted && !apps;
+    $("phones").hidden = !encrypted;
     $("apps").hidden = !apps;
-    if (apps) table("apps", ["HTTPDNS for apps", "#Queries", "#Calls today"], [
-      ...apps.requests.map(({ result, count }) => [t(result), number(count), none]),
-      ...apps.accounts.map((each) => [each.id, none, used(each.names_today, each.daily_limit)]),
-    ]);
+    if (apps) {
+      table("requests", ["Requests", "#Times"], apps.requests.map(({ result, count }) => [t(result), number(count)]));
+      table("accounts", ["Account", "#Names today"], apps.accounts.map((each) => [each.id, used(each.names_today, each.daily_limit)]));
+    }
     const { name = "", tls_port: port = 0, url = "", addresses = [] } = encrypted ?? {};
     const all = JSON.stringify([name, port, url, addresses]);
     if (!encrypted || all === entered) return;
@@ -370,14 +368,14 @@
 
   const lookUp = async () => {
     const query = new URLSearchParams({ name: $("name").value.trim(), type: $("type").value });
-    show("result", "\u2026");
+    show("result", "…");
     show("story");
     try {
       const response = await fetch(`/trace?${query}`);
       const found = await response.json();
       if (!response.ok) return show("result", found.error);
       const whole = Math.max(1, ...found.steps.map((step) => step.milliseconds));
-      show("result", `${found.name} ${found.type}: ${found.status} \u00b7 ${whole} ms`);
+      show("result", `${found.name} ${found.type}: ${found.status} · ${whole}\u00a0ms`);
       return show("story", found.steps.map((step, index) => {
         const [from, to] = [step, found.steps[index + 1] ?? step].map((each) => each.milliseconds / whole);
         return make(

@@ -2,14 +2,14 @@
 // A QR code (ISO/IEC 18004) of a text: its bytes with error correction of level L, in versions 1 to 6, so up to 134 of them.
 // Returns rows of modules, true for dark ones; null when the text is too long.
 const qr = (text) => {
-  // For each version: all bytes, those of error correction in a block. The last has two blocks.
-  const versions = [[26, 7], [44, 10], [70, 15], [100, 20], [134, 26], [172, 18]];
+  // For each version: all bytes, those of error correction. The last has two blocks.
+  const versions = [[26, 7], [44, 10], [70, 15], [100, 20], [134, 26], [172, 36]];
   const bytes = [...new TextEncoder().encode(text)];
-  const blocksOf = (index) => (index < 5 ? 1 : 2);
-  const found = versions.findIndex(([all, check], index) => bytes.length + 2 <= all - check * blocksOf(index));
+  const found = versions.findIndex(([all, checks]) => bytes.length + 2 <= all - checks);
   if (found < 0) return null;
-  const [all, check] = versions[found];
-  const blocks = blocksOf(found);
+  const [all, checks] = versions[found];
+  const blocks = found < 5 ? 1 : 2;
+  const check = checks / blocks;
   const size = 21 + 4 * found;
 
   // The field of 256 elements by x^8 + x^4 + x^3 + x^2 + 1.
@@ -18,9 +18,7 @@ const qr = (text) => {
     const next = power[power.length - 1] << 1;
     power.push(next > 255 ? next ^ 0x11d : next);
   }
-  const logarithm = new Map(power.map((value, exponent) => [value, exponent]));
-  const product = (one, other) => (
-    one && other ? power[(logarithm.get(one) + logarithm.get(other)) % 255] : 0);
+  const product = (one, other) => (one && other ? power[(power.indexOf(one) + power.indexOf(other)) % 255] : 0);
 
   // The polynomial with the roots 2^0 to 2^(check - 1), without its leading 1.
   let generator = [1];
@@ -30,7 +28,7 @@ const qr = (text) => {
     generator = longer;
   }
   const correction = (data) => {
-    const rest = new Array(check).fill(0);
+    const rest = Array(check).fill(0);
     for (const value of data) {
       const factor = value ^ rest.shift();
       rest.push(0);
@@ -42,7 +40,7 @@ const qr = (text) => {
   // Mode "bytes", the length, the bytes, an end; then filling.
   const halves = (value) => [value >> 4, value & 15];
   const nibbles = [4, ...halves(bytes.length), ...bytes.flatMap(halves), 0];
-  const room = all - check * blocks;
+  const room = all - checks;
   const data = [];
   for (let index = 0; index < nibbles.length; index += 2) data.push((nibbles[index] << 4) | nibbles[index + 1]);
   for (let filling = 0xec; data.length < room; filling ^= 0xec ^ 0x11) data.push(filling);
@@ -53,7 +51,7 @@ const qr = (text) => {
   const stream = [...interleaved(parts), ...interleaved(parts.map(correction))];
 
   // Patterns: undefined where data goes.
-  const modules = Array.from({ length: size }, () => new Array(size).fill(undefined));
+  const modules = Array.from({ length: size }, () => Array(size).fill());
   const set = (x, y, isDark) => { if (modules[y] && x >= 0 && x < size) modules[y][x] = isDark; };
   const rings = (centreX, centreY, radius, light) => {
     for (let y = -radius; y <= radius; y += 1) {
@@ -76,10 +74,13 @@ const qr = (text) => {
     const code = ((value << 10) | rest) ^ 0x5412;
     for (let index = 0; index < 15; index += 1) {
       const isDark = ((code >> index) & 1) === 1;
-      if (index < 8) set(8, index < 6 ? index : index + 1, isDark);
-      else set(index === 8 ? 7 : 14 - index, 8, isDark);
-      if (index < 8) set(size - 1 - index, 8, isDark);
-      else set(8, size - 15 + index, isDark);
+      if (index < 8) {
+        set(8, index < 6 ? index : index + 1, isDark);
+        set(size - 1 - index, 8, isDark);
+      } else {
+        set(index === 8 ? 7 : 14 - index, 8, isDark);
+        set(8, size - 15 + index, isDark);
+      }
     }
     set(8, size - 8, true);
   };
@@ -96,7 +97,7 @@ const qr = (text) => {
   }
   const masks = [
     (x, y) => (x + y) % 2, (x, y) => y % 2, (x) => x % 3, (x, y) => (x + y) % 3,
-    (x, y) => (Math.floor(x / 3) + Math.floor(y / 2)) % 2, (x, y) => ((x * y) % 2) + ((x * y) % 3),
+    (x, y) => ((x / 3 | 0) + (y >> 1)) % 2, (x, y) => ((x * y) % 2) + ((x * y) % 3),
     (x, y) => (((x * y) % 2) + ((x * y) % 3)) % 2, (x, y) => (((x + y) % 2) + ((x * y) % 3)) % 2,
   ];
   const drawn = masks.map((mask, number) => {

@@ -34,7 +34,7 @@ const words = {
   "For phones and other machines": "供手机和其他设备使用", "QR code of {}": "{} 的二维码",
   "Enter or scan it. listen.allow must have the client, or the URL a token.": "输入或扫描。客户端网络须在 listen.allow 中，或网址带令牌。",
   "Set listen.name, a name of the certificate, to see what clients enter.": "请设置 listen.name（证书中的名称），这里便会显示客户端应填写的内容。",
-  "HTTPDNS for apps": "应用 HTTPDNS",
+  "HTTPDNS for apps": "应用 HTTPDNS", Requests: "请求", Account: "账号", "Names today": "今日域名",
   answered: "已应答", access: "网络不允许", credentials: "凭证错误", guesses: "猜测过多", quota: "超出限额", site: "网页", malformed: "参数错误",
   System: "系统", Where: "位置", "What to enter": "填写内容", "Network & internet, Private DNS": "网络和互联网 → 私人 DNS",
   "DNS over HTTPS, secure DNS: custom": "DNS over HTTPS、安全 DNS：自定义",

@@ -11,8 +11,8 @@ struct UnreadVariables {
     /// Those that a file reads itself.
     static func read(by document: TOMLNode) -> Set<String> { Set(document.variables.filter { $0.hasPrefix(prefix) }) }
 
-    init(_ document: TOMLNode, environment: [String: String]) {
-        let read = Self.read(by: document)
+    /// - Parameter read: those that the file reads itself, or that `EnvironmentKeys` has put into it.
+    init(read: Set<String>, environment: [String: String]) {
         guard !read.isEmpty else {
             messages = []
             return

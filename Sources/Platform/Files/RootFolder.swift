@@ -40,7 +40,7 @@ package struct RootFolder: Sendable {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink("/proc/self/fd/\(descriptor.number)", &buffer, buffer.count)
         guard count > 0 else { throw .last("find \(path + file)") }
-        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return String(decoding: buffer[..<count].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
     }
 
     /// O_PATH, which the Glibc module lacks.

@@ -45,7 +45,7 @@ package final class NoticeSocket: Sendable {
         var count: Int32 = 0
         let length = unsafe clinux_receive_notice(descriptor.number, &text, text.count, &numbers, &count)
         guard length > 0 else { return nil }
-        let lines = String(decoding: text.prefix(Int(length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let lines = String(decoding: text.prefix(Int(length)).map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
             .split(separator: "\n").map(String.init)
         let name = lines.first { $0.hasPrefix("FDNAME=") }.map { String($0.dropFirst("FDNAME=".count)) } ?? ""
         return Notice(

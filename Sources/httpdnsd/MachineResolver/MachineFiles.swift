@@ -27,7 +27,7 @@ struct MachineFiles {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlinkat(folder.number, Self.name(of: path), &buffer, buffer.count)
         guard count >= 0 else { return nil }
-        let text = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let text = String(decoding: buffer[..<count].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
         return text.hasPrefix("/") ? text : Self.normal(Self.folder(of: path) + "/" + text)
     }
 

@@ -74,7 +74,7 @@ package struct TestAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     private static func string(_ text: [CChar]) -> String {
-        String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        String(decoding: text.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
     }
 
     /// The bytes of an address in text form: 4 or 16 of them.
