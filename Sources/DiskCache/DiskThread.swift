@@ -43,7 +43,11 @@ final class DiskThread {
             if open == nil, !isStopping || !isReportedUnavailable, retryAt.map({ $0 <= now }) ?? true { openFile() }
             if isStopping { return finish() }
             // A file that cannot be opened yet is tried again, and what was learned is of use then, too.
-            if open != nil { answerStateReaders() } else { settle(isWritten: false) }
+            if let open {
+                for reader in take(\.stateReaders) { reader.finish(open.learned) }
+            } else {
+                settle(isWritten: false)
+            }
             answerWarming()
             guard cache.state.withLock({ $0.identity != nil }) else {
                 wait()
@@ -60,7 +64,7 @@ final class DiskThread {
         if open != nil, cache.state.withLock({ !$0.pending.isEmpty }) { flush() }
         close()
         while answerRecalls() {}
-        for reader in take(\.stateReaders) { reader.finish(open?.learned ?? []) }
+        for reader in take(\.stateReaders) { reader.finish([]) }
         settle(isWritten: false)
     }
 
@@ -188,10 +192,6 @@ final class DiskThread {
             return warming.caller
         }
         caller?.finish(())
-    }
-
-    private func answerStateReaders() {
-        for reader in take(\.stateReaders) { reader.finish(open?.learned ?? []) }
     }
 
     /// Reads the next answers into memory, until there are no more or no room.
