@@ -241,5 +241,8 @@ final class Waiter<Value: Sendable>: Sendable {
 
     init(_ continuation: CheckedContinuation<Value, Never>) { self.continuation = Mutex(continuation) }
 
+    /// Whether it goes on, with or without what it waited for.
+    var isFinished: Bool { continuation.withLock { $0 == nil } }
+
     func finish(_ value: Value) { continuation.withLock { $0.take() }?.resume(returning: value) }
 }

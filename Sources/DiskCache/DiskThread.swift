@@ -18,8 +18,11 @@ final class DiskThread {
     private var replacedAt: Instant?
     /// Room for the next changes of answers; none wait here.
     private var room = AnswerChanges()
+    /// Keys to be looked up, each with the callers that wait for it.
+    private var recalls: [(key: [UInt8], callers: [Waiter<Void>])] = []
 
-    /// Rows read from the file in one go: less than a millisecond, so that a query does not wait for the loading.
+    /// Rows read from the file in one go: less than a millisecond, so that a query does not wait for the loading, nor a
+    /// write for queries.
     private static let page = 128
     /// Slots of the memory cache that are walked in one go when all entries are written.
     private static let slotsPerStep = 1_024
@@ -40,14 +43,18 @@ final class DiskThread {
             if open == nil, !isStopping || !isReportedUnavailable, retryAt.map({ $0 <= now }) ?? true { openFile() }
             if isStopping { return finish() }
             // A file that cannot be opened yet is tried again, and what was learned is of use then, too.
-            if open != nil { answerStateReaders() } else { settle(isWritten: false) }
+            if let open {
+                for reader in take(\.stateReaders) { reader.finish(open.learned) }
+            } else {
+                settle(isWritten: false)
+            }
             answerWarming()
             guard cache.state.withLock({ $0.identity != nil }) else {
                 wait()
                 continue
             }
-            answerRecalls()
-            if flushIfDue() || load() { continue }
+            let isMore = answerRecalls()
+            if flushIfDue() || load() || isMore { continue }
             wait()
         }
     }
@@ -56,8 +63,8 @@ final class DiskThread {
     private func finish() {
         if open != nil, cache.state.withLock({ !$0.pending.isEmpty }) { flush() }
         close()
-        answerRecalls()
-        for reader in take(\.stateReaders) { reader.finish(open?.learned ?? []) }
+        while answerRecalls() {}
+        for reader in take(\.stateReaders) { reader.finish([]) }
         settle(isWritten: false)
     }
 
@@ -152,18 +159,30 @@ final class DiskThread {
         }
     }
 
-    private func answerRecalls() {
-        for recall in take(\.recalls) {
-            if let open {
+    /// Looks up what callers wait for, each key once; a few at a time, so that a flood of them does not keep the thread
+    /// from writing.
+    ///
+    /// - Returns: whether there was anything to do.
+    private func answerRecalls() -> Bool {
+        if recalls.isEmpty {
+            recalls = Dictionary(grouping: take(\.recalls), by: \.key).map { ($0, $1.map(\.caller)) }
+        }
+        guard !recalls.isEmpty else { return false }
+        var left = Self.page
+        while left > 0, let (key, callers) = recalls.popLast() {
+            // Under a flood most have gone on without the disk.
+            if let open, !callers.allSatisfy(\.isFinished) {
+                left -= 1
                 do throws(SQLiteError) {
-                    let count = try open.file.find(recall.key).map { open.remember($0, in: cache) } ?? 0
+                    let count = try open.file.find(key).map { open.remember($0, in: cache) } ?? 0
                     cache.state.withLock { $0.status.loaded += count }
                 } catch {
                     fail(error)
                 }
             }
-            recall.caller.finish(())
+            for caller in callers { caller.finish(()) }
         }
+        return true
     }
 
     private func answerWarming() {
@@ -173,10 +192,6 @@ final class DiskThread {
             return warming.caller
         }
         caller?.finish(())
-    }
-
-    private func answerStateReaders() {
-        for reader in take(\.stateReaders) { reader.finish(open?.learned ?? []) }
     }
 
     /// Reads the next answers into memory, until there are no more or no room.

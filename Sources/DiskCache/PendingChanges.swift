@@ -27,6 +27,8 @@ struct PendingChanges {
     static let limit = 16_384
     /// The most bytes of answers that wait, but for the last one's.
     static let room = 16 << 20
+    /// The most records that wait, but for those of kinds that are few: as many as the file keeps of one kind.
+    static let recordLimit = 4_096
 
     /// They are written after `removals`.
     private(set) var answers = AnswerChanges()
@@ -92,14 +94,13 @@ struct PendingChanges {
         return !changed.contains(key) && !removals.contains { $0.covers(answer.question.name, answer.answer.addresses) }
     }
 
-    mutating func keep(_ record: StateRecord) {
-        guard states.count < StateRecord.limit || states[record.key] != nil else { return }
-        states[record.key] = .some(record)
-    }
+    mutating func keep(_ record: StateRecord) { change(record.key, to: record) }
 
-    mutating func forget(_ key: StateRecord.Key) {
-        guard states.count < StateRecord.limit || states[key] != nil else { return }
-        states[key] = .some(nil)
+    mutating func forget(_ key: StateRecord.Key) { change(key, to: nil) }
+
+    private mutating func change(_ key: StateRecord.Key, to record: StateRecord?) {
+        guard !key.kind.isOfNames || states.count < Self.recordLimit || states[key] != nil else { return }
+        states[key] = .some(record)
     }
 
     mutating func forgetAll(_ kind: StateRecord.Kind) {

@@ -32,6 +32,9 @@ package struct StateRecord: Equatable, Sendable {
         /// Whether it is learned by the server, and not the file's own.
         var isLearned: Bool { self != .clock && self != .source }
 
+        /// Whether there may be one for any name that clients ask for; of the other kinds there are few.
+        var isOfNames: Bool { self == .checkVerdict || self == .journal }
+
         /// Seconds after which a record expires.
         package var lifetime: Int64 {
             switch self {
@@ -90,7 +93,7 @@ package struct StateRecord: Equatable, Sendable {
 
     var key: Key { Key(kind: kind, name: name) }
 
-    /// The most records that are read, or that wait to be written.
+    /// The most records that are read.
     static let limit = 10_000
     static let longestName = 512
     static let longestValue = 4_096

@@ -29,8 +29,8 @@ import Testing
         return answers.indices.filter { answers.isRemoval(at: $0) }.map { answers.key(at: $0) }
     }
 
-    private func record(_ name: String, _ value: String = "1") -> StateRecord {
-        StateRecord(.calls, name, value: value, storedAt: noon)
+    private func record(_ name: String, _ value: String = "1", of kind: StateRecord.Kind = .calls) -> StateRecord {
+        StateRecord(kind, name, value: value, storedAt: noon)
     }
 
     @Test func `what the file has of an answer that came or went meanwhile is not used`() throws {
@@ -125,15 +125,29 @@ import Testing
         #expect(added(by: changes).isEmpty)
     }
 
-    @Test func `records that wait are bounded, and known ones still change`() {
+    @Test(arguments: [StateRecord.Kind.checkVerdict, .journal])
+    func `records of names that wait are bounded, and known ones still change`(kind: StateRecord.Kind) {
         var changes = PendingChanges()
-        for number in 0...StateRecord.limit { changes.keep(record("n\(number)")) }
-        #expect(changes.states.count == StateRecord.limit)
-        changes.keep(record("n0", "2"))
-        changes.forget(record("n1").key)
-        changes.forget(record("never").key)
-        #expect(changes.states.count == StateRecord.limit)
-        #expect(changes.states[record("n0").key]??.value == "2" && changes.states[record("n1").key] == .some(nil))
+        for number in 0...PendingChanges.recordLimit { changes.keep(record("n\(number)", of: kind)) }
+        #expect(changes.states.count == PendingChanges.recordLimit)
+        changes.keep(record("n0", "2", of: kind))
+        changes.forget(record("n1", of: kind).key)
+        changes.forget(record("never", of: kind).key)
+        #expect(changes.states.count == PendingChanges.recordLimit)
+        #expect(changes.states[record("n0", of: kind).key]??.value == "2")
+        #expect(changes.states[record("n1", of: kind).key] == .some(nil))
+    }
+
+    @Test func `however many verdicts wait, what an operator says is written, and what is counted`() {
+        var changes = PendingChanges()
+        for number in 0...StateRecord.limit { changes.keep(record("n\(number)", of: .checkVerdict)) }
+        let kinds = StateRecord.Kind.allCases.filter { $0 != .checkVerdict && $0 != .journal }
+        for kind in kinds {
+            changes.keep(record("new", of: kind))
+            changes.forget(record("old", of: kind).key)
+        }
+        #expect(kinds.filter { changes.states[record("new", of: $0).key] == nil } == [])
+        #expect(kinds.filter { changes.states[record("old", of: $0).key] == nil } == [])
     }
 
     @Test func `what could not be written is written later, before what came in the meantime`() throws {

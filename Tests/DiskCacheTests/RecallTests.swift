@@ -1,5 +1,6 @@
 import DNSCache
 import DNSWire
+import Platform
 import Scheduling
 import Synchronization
 import TestSupport
@@ -181,6 +182,108 @@ import Testing
         #expect(over == 1)
         await clock.advance(by: DiskCache.patience)
         #expect(over == 3)
+    }
+
+    /// Holds the disk's thread where it reads the time of day the next time: in the look-up of a name that the file has.
+    private final class Gate: Sendable {
+        private let opened: EventCounter
+        private let isReached = Atomic(false)
+
+        init(_ clock: TestClock) throws {
+            opened = try EventCounter()
+            clock.whenRead { [self] in
+                isReached.store(true, ordering: .releasing)
+                opened.wait()
+            }
+        }
+
+        @Loop func reached() async { await awaited { isReached.load(ordering: .acquiring) } }
+
+        func open() { opened.post() }
+    }
+
+    /// A cache of which a file has `n0.example.com` to `n399.example.com`, and whose thread is held in the look-up of the
+    /// first one.
+    @Loop private func held(_ clock: TestClock) async throws -> (machine: Machine, gate: Gate) {
+        let first = try Machine(path, clock: clock)
+        for index in 0..<400 { try first.put("n\(index).example.com") }
+        first.disk.stop()
+        let machine = try Machine(path, clock: clock, flushInterval: .seconds(3_600), loads: false)
+        await machine.disk.recall(key("never.example.com"), clock: ManualClock())
+        let gate = try Gate(clock)
+        Loop.spawn { await machine.disk.recall(key("n0.example.com"), clock: ManualClock()) }
+        await gate.reached()
+        return (machine, gate)
+    }
+
+    @Test(.onLoop) @Loop func `names whose clients have gone on without the disk are not looked up`() async throws {
+        let time = ManualClock()
+        let (machine, gate) = try await held(TestClock())
+        var over = 0
+        for index in 1..<400 {
+            Loop.spawn {
+                await machine.disk.recall(key("n\(index).example.com"), clock: time)
+                over += 1
+            }
+        }
+        await time.advance(by: DiskCache.patience)
+        #expect(over == 399)
+        gate.open()
+        await machine.disk.recall(key("n7.example.com"), clock: ManualClock())
+        #expect(machine.has("n7.example.com") && machine.disk.status.loaded == 2)
+        machine.disk.stop()
+    }
+
+    @Test(.onLoop) @Loop func `many names at once are all found in the file, and a write does not wait for all`()
+        async throws
+    {
+        let (time, clock) = (ManualClock(), TestClock())
+        let (machine, gate) = try await held(clock)
+        let disk = machine.disk
+        var over = 0
+        for index in 1..<400 {
+            Loop.spawn {
+                await disk.recall(key("n\(index).example.com"), clock: time)
+                over += 1
+            }
+        }
+        await time.advance(by: .zero)
+        let second = try Gate(clock)
+        gate.open()
+        await second.reached()
+        let events = machine.events
+        disk.keep(
+            StateRecord(.switchedOff, "httpdns", storedAt: noon) {
+                events.add(.loaded(count: disk.status.loaded, isComplete: false))
+                return "off"
+            })
+        async let isWritten = disk.settle(clock: ManualClock())
+        await awaited { disk.state.withLock { !$0.settlements.isEmpty } }
+        second.open()
+        #expect(await isWritten)
+        await awaited { over == 399 }
+        #expect((0..<400).allSatisfy { machine.has("n\($0).example.com") })
+        #expect(machine.events.all == [.loaded(count: 129, isComplete: false)])
+        disk.stop()
+    }
+
+    @Test(.onLoop) @Loop func `a name for which many wait is looked up once`() async throws {
+        let (time, clock) = (ManualClock(), TestClock())
+        let (machine, gate) = try await held(clock)
+        var over = 0
+        for _ in 0..<100 {
+            Loop.spawn {
+                await machine.disk.recall(key("n1.example.com"), clock: time)
+                over += 1
+            }
+        }
+        await time.advance(by: .zero)
+        let before = clock.readings
+        gate.open()
+        await awaited { over == 100 }
+        // That of the first name too, which goes on.
+        #expect(clock.readings == before + 2)
+        machine.disk.stop()
     }
 
     @Test(.onLoop) @Loop func `the first queries wait 1 s for a disk that hangs, and no longer`() async throws {

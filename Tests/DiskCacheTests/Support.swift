@@ -21,7 +21,7 @@ let bootSeconds: Int64 = 5_000
 
 /// Both clocks, set by a test.
 final class TestClock: Sendable {
-    private let state = Mutex((day: noon, boot: bootSeconds))
+    private let state = Mutex((day: noon, boot: bootSeconds, readings: 0))
     private let reader = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// Advances both.
@@ -41,6 +41,9 @@ final class TestClock: Sendable {
     /// Runs `body` when the time of day is read the next time, on the reading thread.
     func whenRead(_ body: @escaping @Sendable () -> Void) { reader.withLock { $0 = body } }
 
+    /// How many times the time of day was read.
+    var readings: Int { state.withLock { $0.readings } }
+
     var now: Instant { Instant(nanoseconds: state.withLock { $0.boot } * 1_000_000_000) }
 
     var wall: WallClock {
@@ -48,7 +51,10 @@ final class TestClock: Sendable {
             now: { self.now },
             secondsSince1970: {
                 self.reader.withLock { $0.take() }?()
-                return self.state.withLock { $0.day }
+                return self.state.withLock { state in
+                    state.readings += 1
+                    return state.day
+                }
             })
     }
 }

@@ -20,6 +20,7 @@ package final class CertificateKeeper: Sendable {
     private let events: EventLog
     /// The time in seconds since 1970.
     private let time: @Loop () -> Int64
+    private let read: Reader
     /// What is in use.
     private var content: TLSFiles.Content
     /// Those that are to be in use.
@@ -32,15 +33,22 @@ package final class CertificateKeeper: Sendable {
     /// Why the files as they are now are not in use; nil: they are.
     package private(set) var problem: TLSFiles.Problem?
 
+    /// Reads files.
+    package typealias Reader = @Loop (TLSFiles) async throws(SystemError) -> Result<TLSFiles.Content, TLSFiles.Problem>
+
     /// Begins to use the files.
     ///
     /// - Parameters:
     ///   - loop: on which the files are watched.
     ///   - clock: by which it waits, until files change no more and for the next keys.
     ///   - time: in seconds since 1970.
+    ///   - read: on a thread of its own, unless replaced in a test: the loop never waits for a disk.
     package init(
         _ content: TLSFiles.Content, for terms: TLSTerms, on loop: EventLoop, clock: any LoopClock, events: EventLog,
-        time: @escaping @Loop () -> Int64
+        time: @escaping @Loop () -> Int64,
+        read: @escaping Reader = { files throws(SystemError) in
+            try await NamedThread.run("certificate") { Result { () throws(TLSFiles.Problem) in try files.read() } }
+        }
     ) {
         self.content = content
         files = content.files
@@ -49,6 +57,7 @@ package final class CertificateKeeper: Sendable {
         self.clock = clock
         self.events = events
         self.time = time
+        self.read = read
         debounce = Debounce(quiet: Self.quiet, longest: Self.longest, clock: clock) { [weak self] in self?.readAgain() }
         use(content)
         follow()
@@ -69,6 +78,7 @@ package final class CertificateKeeper: Sendable {
         reading += 1
         watch?.cancel()
         watch = nil
+        debounce = nil
         timer?.cancel()
         timer = nil
     }
@@ -112,13 +122,20 @@ package final class CertificateKeeper: Sendable {
 
     private func readAgain() {
         reading += 1
-        let (number, files) = (reading, files)
+        let (number, files, read) = (reading, files, read)
         Loop.spawn { [weak self] in
-            // On a thread of its own: the loop never waits for a disk.
-            let result = try? await NamedThread.run("certificate") {
-                Result { () throws(TLSFiles.Problem) in try files.read() }
+            let result: Result<TLSFiles.Content, TLSFiles.Problem>
+            do throws(SystemError) {
+                result = try await read(files)
+            } catch {
+                guard let self, reading == number else { return }
+                let problem = TLSFiles.Problem(file: files.certificate, reason: "\(error)")
+                // Said once, however often there is no thread.
+                if problem != self.problem { refuse(problem) }
+                debounce?.touch()
+                return
             }
-            guard let self, reading == number, let result else { return }
+            guard let self, reading == number else { return }
             switch result {
             case .success(let content):
                 if use(content) { events.logger.log(.certificateTaken, "\(files.certificate) is in use") }

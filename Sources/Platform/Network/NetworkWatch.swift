@@ -11,17 +11,13 @@ package final class NetworkWatch {
     private static let bufferSize = 32 << 10
     /// Datagrams that are read in one go, so that a storm of them does not block the loop's other work.
     private static let batch = 64
-    /// RTM_GETLINK and RTM_GETADDR, the dumps requested.
-    private static let kinds: [UInt16] = [18, 22]
 
     private let descriptor: Descriptor
     private let handler: @Loop () -> Void
     private let paths: NetworkPaths?
     private var watch: Watch?
-    private var state = NetworkState()
+    private var stock: NetworkStock
     private var buffer: [UInt8]
-    /// The dumps still to be requested, whose objects are unknown until then.
-    private var wanted: [UInt16] = []
 
     /// - Parameters:
     ///   - paths: receives the links without a carrier, before `handler` is called.
@@ -32,10 +28,12 @@ package final class NetworkWatch {
     ) throws(SystemError) {
         self.handler = handler
         self.paths = paths
-        descriptor = Descriptor(owning: try checked(clinux_route_socket(), "watch the network (netlink)"))
+        let number = try checked(clinux_route_socket(), "watch the network (netlink)")
+        descriptor = Descriptor(owning: number)
+        stock = NetworkStock { clinux_route_dump(number, $0) >= 0 }
         buffer = [UInt8](repeating: 0, count: Self.bufferSize)
-        watch = try loop.watch(descriptor.number, for: .readable) { [weak self] _ in self?.receive() }
-        takeStock()
+        watch = try loop.watch(number, for: .readable) { [weak self] _ in self?.receive() }
+        stock.take()
     }
 
     /// Stops watching; `handler` is not called any more. The server watches as long as it runs: for tests, which share
@@ -47,19 +45,6 @@ package final class NetworkWatch {
         paths?.update(deadLinks: [])
     }
 
-    /// Requests a dump of all links and addresses.
-    private func takeStock() {
-        state = NetworkState()
-        wanted = Self.kinds
-        askNext()
-    }
-
-    private func askNext() {
-        guard !wanted.isEmpty else { return }
-        // If the request fails, each address counts as new at its next report: a needless change, but no missed one.
-        _ = clinux_route_dump(descriptor.number, wanted.removeFirst())
-    }
-
     private func receive() {
         var isChanged = false
         for _ in 0..<Self.batch {
@@ -69,25 +54,13 @@ package final class NetworkWatch {
             if length == -ENOBUFS {
                 // Some messages were lost: anything may have changed.
                 isChanged = true
-                takeStock()
+                stock.take()
                 continue
             }
             guard length >= 0 else { break }
-            if take(Array(buffer.prefix(Int(length)))) { isChanged = true }
+            if stock.take(Array(buffer.prefix(Int(length)))) { isChanged = true }
         }
-        paths?.update(deadLinks: state.deadLinks)
+        paths?.update(deadLinks: stock.state.deadLinks)
         if isChanged { handler() }
-    }
-
-    private func take(_ datagram: [UInt8]) -> Bool {
-        var isChanged = false
-        var messages = RouteMessages(datagram)
-        while let (message, isDump) = messages.next() {
-            if state.take(message, isDump: isDump) { isChanged = true }
-            if message == .dumpEnded { askNext() }
-        }
-        // A failed request has no end-of-dump message.
-        if messages.isBroken { askNext() }
-        return isChanged
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import Logs
 import Platform
 import Scheduling
@@ -146,5 +147,35 @@ import Testing
         #expect(clock.nextDue == clock.now + .milliseconds(1) && terms.context === first)
         await clock.advance(by: .milliseconds(1))
         await awaited { terms.context !== first }
+    }
+
+    @Loop
+    @Test func `where no thread can be started the files are read later, and until then that is a problem, said once`()
+        async throws
+    {
+        let (terms, recorder, clock) = (TLSTerms(), LogRecorder(), ManualClock())
+        var refusals = 3
+        let keeper = CertificateKeeper(
+            try files.read(), for: terms, on: TestServer.loop, clock: clock,
+            events: EventLog(recorder.logger, clock: TestServer.loop),
+            time: { terms.context?.validity.lowerBound ?? 0 }
+        ) { files throws(SystemError) in
+            refusals -= 1
+            if refusals >= 0 { throw SystemError(code: EAGAIN, operation: "start thread certificate") }
+            return Result { () throws(TLSFiles.Problem) in try files.read() }
+        }
+        defer { keeper.stop() }
+        let first = terms.context
+        keeper.take(files)
+        await clock.advance(by: .milliseconds(999))
+        let problem = TLSFiles.Problem(
+            file: files.certificate,
+            reason: "\(SystemError(code: EAGAIN, operation: "start thread certificate"))")
+        #expect(keeper.problem == problem && terms.context === first)
+        let said = recorder.lines.filter { $0.hasSuffix("stays in use") }
+        #expect(said == ["\(problem); the certificate before stays in use"])
+        await clock.advance(by: .milliseconds(501))
+        #expect(keeper.problem == nil && terms.context !== first)
+        #expect(recorder.lines.last == "\(files.certificate) is in use")
     }
 }

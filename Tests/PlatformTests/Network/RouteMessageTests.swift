@@ -291,6 +291,76 @@ enum RouteBytes {
     }
 }
 
+@Suite struct NetworkStockTests {
+    /// A kernel with one address on a link, which runs one dump at a time, as Linux does.
+    private final class Kernel {
+        private var running: UInt16?
+        /// What can be read.
+        private(set) var sent: [[UInt8]] = []
+
+        func ask(_ kind: UInt16) -> Bool {
+            if running == nil {
+                running = kind
+            } else {
+                sent.append(RouteBytes.message(2, RouteBytes.native(UInt32(16))))
+            }
+            return true
+        }
+
+        /// Goes on with the dump that runs.
+        private func dump() {
+            guard let kind = running else { return }
+            running = nil
+            sent.append(
+                kind == 18
+                    ? RouteBytes.message(16, flags: 2, RouteBytes.link(2, flags: 1))
+                    : RouteBytes.message(20, flags: 2, RouteBytes.address("192.0.2.7")))
+            sent.append(RouteBytes.message(3, flags: 2, RouteBytes.native(UInt32(0))))
+        }
+
+        /// What is read next; nil: nothing.
+        func read() -> [UInt8]? {
+            if sent.isEmpty { dump() }
+            return sent.isEmpty ? nil : sent.removeFirst()
+        }
+    }
+
+    /// - Parameter losses: after so many datagrams each, messages were lost.
+    private func stock(losses: Set<Int>) -> NetworkStock {
+        let kernel = Kernel()
+        var stock = NetworkStock(ask: kernel.ask)
+        stock.take()
+        var count = 0
+        while count < 100 {
+            if losses.contains(count) { stock.take() }
+            count += 1
+            guard let datagram = kernel.read() else { break }
+            _ = stock.take(datagram)
+        }
+        #expect(count < 100)
+        return stock
+    }
+
+    @Test(arguments: [[], [0], [1], [2], [3], [4], [5], [0, 1], [1, 2, 3], [0, 2, 4, 6, 8]] as [Set<Int>])
+    func `links and addresses are known in the end, whenever messages were lost`(losses: Set<Int>) {
+        #expect(stock(losses: losses).state.deadLinks == [2])
+    }
+
+    @Test func `a dump that the kernel refuses is no reason not to ask for the other one, nor later for both`() {
+        var asked: [UInt16] = []
+        var isRefused = true
+        var stock = NetworkStock {
+            asked.append($0)
+            return !isRefused
+        }
+        stock.take()
+        isRefused = false
+        stock.take()
+        _ = stock.take(RouteBytes.message(2, RouteBytes.native(UInt32(12))))
+        #expect(Array(asked.suffix(2)) == NetworkStock.kinds)
+    }
+}
+
 @Suite struct SleepCountTests {
     @Test func `a long sleep is reported with its length, a short one and a set clock are not`() {
         var count = SleepCount(asleep: .seconds(100))
