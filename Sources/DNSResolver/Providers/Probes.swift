@@ -8,7 +8,7 @@ import Scheduling
 @Loop
 final class Probes {
     /// A service that asks for a later retry is probed after this time nevertheless.
-    private static let longestRetryAfter: Duration = .seconds(300)
+    private static let longestRetryAfter: Duration = .seconds(30)
     /// An attempt that another one has overtaken was silent if it took this long.
     private static let silence = Duration.milliseconds(300)
     /// The most time for a probe; the timeout of its provider may end it earlier.
@@ -107,8 +107,9 @@ final class Probes {
             break
         case .authentication(let reason), .clockSkew(let reason, _):
             answered(endpoint, of: provider, isProbe: true)
-            let pause = provider.access.failed(at: now)
-            report(.providerRefusedAccess(provider: provider.name, reason: reason, pause: pause))
+            let isNews = !provider.access.isActive
+            provider.access.failed(at: now)
+            if isNews { report(.providerRefusedAccess(provider: provider.name, reason: reason)) }
         case .timeout, .slow, .noServer, .network, .unusable, .certificate, .forged, .busy:
             failed(endpoint, of: provider, failure)
         }

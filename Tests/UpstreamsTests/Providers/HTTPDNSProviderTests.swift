@@ -241,6 +241,13 @@ struct HTTPDNSProviderTests {
         #expect(server.requests.map { $0.parameters["host"] } == [name.description, Self.neutral, name.description])
     }
 
+    @Test @Loop func `the backoff of an account is that of an address`() async {
+        let provider = await provider()
+        var taken: [Duration] = []
+        for _ in 0..<7 { taken.append(provider.access.failed(at: .bootTime)) }
+        #expect(taken == [1, 2, 4, 8, 16, 30, 30].map { .seconds($0) })
+    }
+
     @Test(arguments: [HTTPFault.status(401), .status(400), .closeBeforeReply]) @Loop
     func `what becomes of the second name of a probe is no evidence`(fault: HTTPFault) async throws {
         server.misbehave(.status(503), for: Self.neutral)
