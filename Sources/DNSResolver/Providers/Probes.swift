@@ -110,7 +110,7 @@ final class Probes {
             let isNews = !provider.access.isActive
             provider.access.failed(at: now)
             if isNews { report(.providerRefusedAccess(provider: provider.name, reason: reason)) }
-        case .timeout, .slow, .noServer, .network, .unusable, .certificate, .forged, .busy:
+        case .timeout, .slow, .noServer, .network, .unusable, .refused, .certificate, .forged, .busy:
             failed(endpoint, of: provider, failure)
         }
     }
@@ -202,8 +202,8 @@ extension UpstreamFailure {
     /// Whether the address, or the account, may be at fault: only a probe can decide that.
     fileprivate var isReasonForProbe: Bool {
         switch self {
-        case .timeout, .slow, .noServer, .network, .unusable, .certificate, .forged, .busy, .authentication,
-            .clockSkew:
+        case .timeout, .slow, .noServer, .network, .unusable, .refused, .certificate, .forged, .busy,
+            .authentication, .clockSkew:
             true
         case .responseCode, .rejected, .overloaded, .cancelled: false
         }
