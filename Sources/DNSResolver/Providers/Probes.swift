@@ -40,14 +40,11 @@ final class Probes {
         if candidate.endpoint.health.isSuspect(since: began, at: clock.now) { begin(candidate) }
     }
 
-    /// Begins the probe of an address in backoff if it is due, and returns whether it did.
+    /// Begins the probe of an address in backoff if it is due.
     ///
     /// - Parameter isUrgent: whether there is nothing else to ask, or all that was asked is silent.
-    @discardableResult
-    func beginIfDue(_ candidate: Candidate, isUrgent: Bool) -> Bool {
-        guard candidate.backoff.isDue(at: clock.now, isUrgent: isUrgent) else { return false }
-        begin(candidate)
-        return true
+    func beginIfDue(_ candidate: Candidate, isUrgent: Bool) {
+        if candidate.backoff.isDue(at: clock.now, isUrgent: isUrgent) { begin(candidate) }
     }
 
     private func begin(_ candidate: Candidate) {
