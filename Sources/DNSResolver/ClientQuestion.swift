@@ -20,8 +20,6 @@ package final class ClientQuestion: Sendable {
     package let arrived: Instant
     /// Where its steps are noted; nil: nowhere.
     let trace: Trace?
-    /// Whether there is a trace: read at each step, without a reference to it.
-    let isTraced: Bool
 
     /// - Parameter network: nil: that of the address.
     package init(
@@ -29,7 +27,6 @@ package final class ClientQuestion: Sendable {
         network: ClientNetwork? = nil, hidesNetwork: Bool = false, arrived: Instant, trace: Trace? = nil
     ) {
         self.trace = trace
-        isTraced = trace != nil
         self.question = question
         self.key = key
         self.dnssecOK = dnssecOK
@@ -45,7 +42,7 @@ extension ClientQuestion {
     /// Notes a step, if the question is traced.
     @Loop @inline(__always)
     func note(_ kind: Trace.Kind, _ text: @autoclosure () -> String) {
-        if isTraced { trace?.add(kind, text()) }
+        trace?.add(kind, text())
     }
 }
 

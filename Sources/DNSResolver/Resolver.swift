@@ -167,7 +167,7 @@ package final class Resolver {
         let type = client.question.type
         let key = flightKey(for: client)
         let cached = store.cached(for: client, key)
-        if client.isTraced, let trace = client.trace { note(cached, type, key, in: trace) }
+        if let trace = client.trace { note(cached, type, key, in: trace) }
         if let cached, case .fresh(let isEnding) = cached.age {
             if isEnding, store.claimRefresh(client.key.scoped(to: key.scope)) {
                 background.prefetch(key, type, for: self)
@@ -182,7 +182,7 @@ package final class Resolver {
         if cached == nil, let reason = refusal(of: client, key) {
             return reply(stale(cached, client.question, key.route, or: .other, reason))
         }
-        if client.isTraced, let flight = flights.coalescer.flight(for: key), flight.key.trace !== client.trace {
+        if client.trace != nil, let flight = flights.coalescer.flight(for: key), flight.key.trace !== client.trace {
             client.note(.ask, "another client's question for the name is under way: its result is awaited")
         }
         let isAsked = flights.ask(key, type, by: policy, arrived: client.arrived) { [self] outcome in

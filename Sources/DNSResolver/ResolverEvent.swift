@@ -35,8 +35,8 @@ package enum ResolverEvent: Hashable, Sendable {
     case fleetCountMissing(provider: String, reason: String)
     /// The calls of the fleet to a provider are counted again.
     case fleetCountBack(provider: String)
-    /// A provider refuses the account, signature or token; it is in backoff for `pause`.
-    case providerRefusedAccess(provider: String, reason: String, pause: Duration)
+    /// A provider refuses the account, signature or token: it is in backoff.
+    case providerRefusedAccess(provider: String, reason: String)
     /// A provider that refused access answers again.
     case providerAccepted(provider: String)
     /// A service announced the addresses at which it is asked from now on.
@@ -113,8 +113,8 @@ extension ResolverEvent: CustomStringConvertible {
         case .fleetCountMissing(let provider, let reason):
             "\(provider): the fleet's calls cannot be counted in the shared cache, and this server keeps to its own share of the limits: \(reason)"
         case .fleetCountBack(let provider): "\(provider): the fleet's calls are counted in the shared cache again"
-        case .providerRefusedAccess(let provider, let reason, let pause):
-            "\(provider): access refused: \(reason); not asked for \(pause.components.seconds) s. Check account, secret and the clock"
+        case .providerRefusedAccess(let provider, let reason):
+            "\(provider): access refused: \(reason); not asked until a probe is accepted. Check account, secret and the clock"
         case .providerAccepted(let provider):
             "\(provider): access is granted again"
         case .addressesAnnounced(let provider, let addresses):

@@ -20,8 +20,9 @@ package struct Backoff: Sendable {
     /// The number of the probe under way; nil: none.
     private var probe: Int?
 
-    /// - Parameter pauses: the first and the longest pause.
-    package init(_ pauses: ClosedRange<Duration>) {
+    /// - Parameter pauses: the first and the longest pause. Default: those of what clients' questions wait for
+    ///   (Documentation/Strategy.md, section 6).
+    package init(_ pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(30))) {
         self.pauses = pauses
         pause = pauses.lowerBound
     }
@@ -51,13 +52,13 @@ package struct Backoff: Sendable {
 
     /// Called when a probe failed.
     ///
-    /// - Parameter notBefore: the earliest retry that the server asked for, also where nothing else is left.
+    /// - Parameter notBefore: the earliest retry that the server asked for, where something else is left.
     /// - Returns: the pause that begins.
     @discardableResult
     package mutating func failed(at now: Instant, notBefore: Instant? = nil) -> Duration {
         let taken = notBefore.map { max(pause, $0 - now) } ?? pause
         nextProbe = now + taken
-        nextUrgentProbe = notBefore ?? now + min(pause / Self.urgentPart, Self.longestUrgentPause)
+        nextUrgentProbe = now + min(pause / Self.urgentPart, Self.longestUrgentPause)
         pause = min(pause * 2, pauses.upperBound)
         return taken
     }

@@ -132,7 +132,7 @@ package final class FakeProvider: Provider {
     package nonisolated let clientScoping: ClientScoping?
     private nonisolated let anyType: Bool
     package nonisolated let mayHedge: Bool
-    package var access = Backoff(.seconds(30)...(.seconds(600)))
+    package var access = Backoff()
     package var unavailability: String?
     package var callShare: Int?
     /// How many questions left it out.

@@ -9,8 +9,6 @@ package final class AnswerStore {
     private(set) var freshness: FreshnessPolicy
     /// Which answers may be used.
     private(set) var rules: AnswerRules
-    /// The number in `rules`: read at each step, and never replaced.
-    private let number: PolicyGeneration
     let clock: any LoopClock
     private let badAddresses: BadAddresses
     package let serverNames = ServerNames()
@@ -31,7 +29,6 @@ package final class AnswerStore {
         self.memory = memory
         self.freshness = freshness
         rules = AnswerRules(sources, isTranslating: isTranslating, Generations(generation))
-        number = generation
         self.badAddresses = badAddresses
         self.clock = clock
     }
@@ -40,7 +37,7 @@ package final class AnswerStore {
     var staleWait: Duration { freshness.staleWait }
 
     /// The generation of policy and network; a flight that began in an older one stores nothing.
-    package var generation: UInt32 { number.current }
+    package var generation: UInt32 { rules.generations.current }
 
     /// Changes to another policy.
     ///

@@ -18,8 +18,6 @@ package final class FlightKey: Sendable {
     package let generation: UInt32
     /// Where its steps are noted; nil: nowhere. Not part of equality.
     let trace: Trace?
-    /// Whether there is a trace: read at each step, without a reference to it.
-    private let isTraced: Bool
     /// The key of its answers in the cache, but for the type.
     private let cacheKey: QueryKey
     /// Of the name, which is long.
@@ -34,7 +32,6 @@ package final class FlightKey: Sendable {
         scope: ClientScope? = nil, holder: ClientNetwork = .daemon, generation: UInt32 = 0, trace: Trace? = nil
     ) {
         self.trace = trace
-        isTraced = trace != nil
         self.holder = holder
         self.name = name
         self.type = type.isAddress ? nil : type
@@ -60,7 +57,7 @@ extension FlightKey {
     /// Notes a step, if the question is traced.
     @Loop @inline(__always)
     func note(_ kind: Trace.Kind, _ text: @autoclosure () -> String) {
-        if isTraced { trace?.add(kind, text()) }
+        trace?.add(kind, text())
     }
 }
 

@@ -101,12 +101,3 @@ extension RecordTypeMap: Equatable where Value: Equatable {
         left.allSatisfy { right[$0.key] == $0.value } && right.allSatisfy { left[$0.key] != nil }
     }
 }
-
-extension RecordTypeMap: Hashable where Value: Hashable {
-    package func hash(into hasher: inout Hasher) {
-        for (type, value) in self.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            hasher.combine(type)
-            hasher.combine(value)
-        }
-    }
-}

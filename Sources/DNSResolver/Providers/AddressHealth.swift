@@ -7,13 +7,11 @@ package import Scheduling
 ///
 /// An object: each question reads it several times, and a copy would be long.
 package final class AddressHealth {
-    /// The first and the longest pause after a failed probe.
-    private static let pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(30))
     /// How long after a successful probe the address is not suspect again: names that are slow by themselves, and
     /// clients that ask for them on purpose, cost no more probes than this.
     package static let trust: Duration = .seconds(5)
 
-    package var backoff = Backoff(AddressHealth.pauses)
+    package var backoff = Backoff()
     /// When a question, including a probe's, was last answered here.
     private var lastAnswer: Instant?
     private var lastNetworkChange: Instant?

@@ -89,9 +89,6 @@ package struct CallQuota: Hashable, Sendable {
         return Self.day(time) == day.period ? month : month.moved(to: Self.date(time).monthNumber)
     }
 
-    /// Whether a day has ended that was not taken yet.
-    package var hasEndedDay: Bool { ended != nil }
-
     /// The last day that has ended, once.
     package mutating func takeEndedDay() -> EndedDay? { ended.take() }
 

@@ -8,7 +8,7 @@ import Scheduling
 @Loop
 final class Probes {
     /// A service that asks for a later retry is probed after this time nevertheless.
-    private static let longestRetryAfter: Duration = .seconds(300)
+    private static let longestRetryAfter: Duration = .seconds(30)
     /// An attempt that another one has overtaken was silent if it took this long.
     private static let silence = Duration.milliseconds(300)
     /// The most time for a probe; the timeout of its provider may end it earlier.
@@ -40,14 +40,11 @@ final class Probes {
         if candidate.endpoint.health.isSuspect(since: began, at: clock.now) { begin(candidate) }
     }
 
-    /// Begins the probe of an address in backoff if it is due, and returns whether it did.
+    /// Begins the probe of an address in backoff if it is due.
     ///
     /// - Parameter isUrgent: whether there is nothing else to ask, or all that was asked is silent.
-    @discardableResult
-    func beginIfDue(_ candidate: Candidate, isUrgent: Bool) -> Bool {
-        guard candidate.backoff.isDue(at: clock.now, isUrgent: isUrgent) else { return false }
-        begin(candidate)
-        return true
+    func beginIfDue(_ candidate: Candidate, isUrgent: Bool) {
+        if candidate.backoff.isDue(at: clock.now, isUrgent: isUrgent) { begin(candidate) }
     }
 
     private func begin(_ candidate: Candidate) {
@@ -107,9 +104,10 @@ final class Probes {
             break
         case .authentication(let reason), .clockSkew(let reason, _):
             answered(endpoint, of: provider, isProbe: true)
-            let pause = provider.access.failed(at: now)
-            report(.providerRefusedAccess(provider: provider.name, reason: reason, pause: pause))
-        case .timeout, .slow, .noServer, .network, .unusable, .certificate, .forged, .busy:
+            let isNews = !provider.access.isActive
+            provider.access.failed(at: now)
+            if isNews { report(.providerRefusedAccess(provider: provider.name, reason: reason)) }
+        case .timeout, .slow, .noServer, .network, .unusable, .refused, .certificate, .forged, .busy:
             failed(endpoint, of: provider, failure)
         }
     }
@@ -201,8 +199,8 @@ extension UpstreamFailure {
     /// Whether the address, or the account, may be at fault: only a probe can decide that.
     fileprivate var isReasonForProbe: Bool {
         switch self {
-        case .timeout, .slow, .noServer, .network, .unusable, .certificate, .forged, .busy, .authentication,
-            .clockSkew:
+        case .timeout, .slow, .noServer, .network, .unusable, .refused, .certificate, .forged, .busy,
+            .authentication, .clockSkew:
             true
         case .responseCode, .rejected, .overloaded, .cancelled: false
         }

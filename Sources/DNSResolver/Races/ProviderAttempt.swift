@@ -167,7 +167,7 @@ extension UpstreamFailure {
     /// Whether asking another address of the same provider is pointless.
     fileprivate var endsProvider: Bool {
         switch self {
-        case .authentication, .clockSkew, .rejected, .responseCode, .forged, .cancelled: true
+        case .authentication, .clockSkew, .refused, .rejected, .responseCode, .forged, .cancelled: true
         case .timeout, .slow, .noServer, .network, .unusable, .certificate, .busy, .overloaded: false
         }
     }

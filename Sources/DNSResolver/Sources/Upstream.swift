@@ -50,7 +50,7 @@ extension UpstreamQuestion {
 }
 
 /// The result of asking an upstream, for every type asked for.
-package struct UpstreamReply: Hashable, Sendable {
+package struct UpstreamReply: Equatable, Sendable {
     package var results: RecordTypeMap<UpstreamResult>
     /// The address and port of the server that answered; empty when none did.
     package var server: String

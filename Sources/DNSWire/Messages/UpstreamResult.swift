@@ -37,7 +37,10 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
     /// The same, since our clock differs from the service's by more than it accepts. `serverTime`: the service's time, in
     /// seconds since 1970, if it sent that. The request is signed and sent once more if that corrects our clock.
     case clockSkew(String, serverTime: Int64?)
-    /// It refuses this question and would again: none of its other addresses is asked.
+    /// It refuses this question and would again (HTTP 400 and the like), because of its name or as it refuses all: none of its
+    /// other addresses is asked.
+    case refused(String)
+    /// The question cannot be sent to it, or its answer cannot be used: that would be so at its other addresses too.
     case rejected(String)
     /// A limit of this server is reached: nothing was sent.
     case overloaded(String)
@@ -52,7 +55,7 @@ extension UpstreamFailure: CustomStringConvertible {
         case .timeout: "no answer in time"
         case .slow: "no answer in time to this question"
         case .noServer(let text), .network(let text), .unusable(let text), .certificate(let text), .forged(let text),
-            .rejected(let text), .overloaded(let text), .busy(let text, _):
+            .refused(let text), .rejected(let text), .overloaded(let text), .busy(let text, _):
             text
         case .responseCode(let code): "answered \(code)"
         case .authentication(let text), .clockSkew(let text, _): "access refused: \(text)"

@@ -53,7 +53,7 @@ struct AliyunError {
         case "InvalidSignature", "UnsignedInterfaceDisabled", "InvalidAccount", "AccountNotExists":
             .authentication(text)
         case "MissingArgument", "InvalidHost", "TooManyHosts", "SdnsNotSupported", "MethodNotAllowed":
-            .rejected(text)
+            .refused(text)
         case "ServiceLevelDeny", "InternalError":
             HTTPStatusFailure.unavailable(response, text)
         default:

@@ -128,7 +128,7 @@ enum DoHOutcome {
     static func failure(of response: HTTPResponse, text: String? = nil) -> UpstreamFailure {
         switch response.status {
         // Bad request, content or URI too long: the same query would fail at another address too.
-        case 400, 413, 414: .rejected(text ?? "HTTP \(response.status)")
+        case 400, 413, 414: .refused(text ?? "HTTP \(response.status)")
         default: HTTPStatusFailure.failure(of: response, text: text)
         }
     }

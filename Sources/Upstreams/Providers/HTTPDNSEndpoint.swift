@@ -179,7 +179,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private func send(_ attempt: SentQuestion) {
         if let reason = account.refusal {
             account.refused()
-            return end(attempt, .rejected(reason))
+            return end(attempt, unpermitted(attempt, reason))
         }
         if let reason = paths.unreachableReason(for: nextHop) { return end(attempt, .network(reason)) }
         attempt.offset = account.clock.offset
@@ -223,9 +223,15 @@ final class HTTPDNSEndpoint: Endpoint {
             if attempt.onNewConnection { note(failure) }
             // Its turn came when the quota was used up.
             let reported =
-                failure == .cancelled ? .rejected(account.refusal ?? "its limit of calls is reached") : failure
+                failure == .cancelled
+                ? unpermitted(attempt, account.refusal ?? "its limit of calls is reached") : failure
             attempt.finish(UpstreamReply(failure: reported, types: attempt.question.types))
         }
+    }
+
+    /// What the quota does not permit: for a client's question the next source is asked, and a probe has shown nothing.
+    private func unpermitted(_ attempt: SentQuestion, _ reason: String) -> UpstreamFailure {
+        attempt.onNewConnection ? .overloaded(reason) : .rejected(reason)
     }
 
     private func answered(_ name: Name) {

@@ -15,9 +15,7 @@ package final class HTTPDNSProvider: Provider {
     package nonisolated let mayHedge: Bool
     /// How long its answers to clients' questions took, from the request.
     package var latencies: LatencyHistogram.Total { account.latencies.total }
-    package var access = Backoff(HTTPDNSProvider.accessPauses)
-    /// The first and the longest backoff after the account was refused.
-    private nonisolated static let accessPauses: ClosedRange<Duration> = .seconds(30)...(.seconds(600))
+    package var access = Backoff()
     private nonisolated let settings: HTTPDNSSettings
     private let loop: EventLoop
     private let paths: NetworkPaths

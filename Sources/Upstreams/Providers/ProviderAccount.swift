@@ -55,7 +55,7 @@ final class ProviderAccount {
             refused()
             return false
         }
-        if calls.hasEndedDay, let ended = calls.takeEndedDay() { report(.dayBilled(provider: provider, ended)) }
+        if let ended = calls.takeEndedDay() { report(.dayBilled(provider: provider, ended)) }
         onCall?()
         if let period = calls.exhausted(at: now) {
             // The end of a shared count is reported by what counts there.

@@ -8,8 +8,6 @@ import Scheduling
 /// Once started, nothing is connected, looked up or probed but when a command is to be sent: an idle server stays idle.
 @Loop
 final class RedisLink {
-    /// The first and the longest backoff after a failure.
-    private nonisolated static let pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(30))
     /// How long a probe may take: no question waits for it.
     private nonisolated static let probeTimeout: Duration = .seconds(2)
 
@@ -38,7 +36,7 @@ final class RedisLink {
     private var place: SocketAddress?
     /// The address that failed last; nil once the server at another one may not be the master any more.
     private var failedPlace: SocketAddress?
-    private(set) var backoff = Backoff(RedisLink.pauses)
+    private(set) var backoff = Backoff()
     private var probes = 0
     private var probeTimer: LoopTimer?
     private var isShut = false

@@ -59,13 +59,8 @@ extension LogMessage {
                 .providerFleetUncounted, about: provider, text, ["provider": "\(provider)", "reason": "\(reason)"])
         case .fleetCountBack(let provider):
             self.init(.providerFleetCounted, about: provider, text, ["provider": "\(provider)"])
-        case .providerRefusedAccess(let provider, let reason, let pause):
-            self.init(
-                .providerRefused, about: provider, text,
-                [
-                    "provider": "\(provider)", "reason": "\(reason)",
-                    "pause_seconds": .stringConvertible(pause.components.seconds),
-                ])
+        case .providerRefusedAccess(let provider, let reason):
+            self.init(.providerRefused, about: provider, text, ["provider": "\(provider)", "reason": "\(reason)"])
         case .providerAccepted(let provider):
             self.init(.providerAccepted, about: provider, text, ["provider": "\(provider)"])
         case .addressesAnnounced(let provider, let addresses):

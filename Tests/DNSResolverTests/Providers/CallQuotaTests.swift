@@ -251,9 +251,9 @@ struct CallQuotaTests {
             _ = calls.take(at: Self.midnight + Int64(hour) * 3_600)
             calls.bill(5, at: Self.midnight + Int64(hour) * 3_600)
         }
-        #expect(!calls.hasEndedDay)
+        let early = calls.takeEndedDay()
+        #expect(early == nil)
         _ = calls.take(at: Self.midnight + Self.secondsPerDay)
-        #expect(calls.hasEndedDay)
         let taken = calls.takeEndedDay()
         let ended = try #require(taken)
         #expect((ended.day.calls, ended.day.billed) == (24, 120))
@@ -274,7 +274,8 @@ struct CallQuotaTests {
         #expect(ended?.day.calls == 1)
         var third = CallQuota(dailyLimit: 0)
         third.restore(first.record(at: Self.midnight), at: Self.midnight + 5)
-        #expect(!third.hasEndedDay)
+        let none = third.takeEndedDay()
+        #expect(none == nil)
     }
 
     @Test

@@ -64,6 +64,33 @@ struct ProbesTests {
         #expect(await machine.ask("third.example.com").has("192.0.2.1"))
     }
 
+    @Test @Loop func `a service that refuses every question with an HTTP error is asked no more, until it answers`()
+        async
+    {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.refused("HTTP 400"))
+        for number in 0..<9 { #expect(await machine.ask("n\(number).example.com").has("203.0.113.9")) }
+        #expect(machine.vendor.asked.count == 1 && !machine.vendor.health.isUsable)
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        await machine.clock.advance(by: .seconds(1))
+        _ = await machine.ask("first.example.com")
+        #expect(await machine.ask("second.example.com").has("192.0.2.1"))
+    }
+
+    @Test(arguments: [false, true]) @Loop
+    func `a probe that our own limit of calls stops says nothing of its address`(isInBackoff: Bool) async {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.network("refused"))
+        if isInBackoff {
+            _ = await machine.ask("first.example.com")
+            await machine.clock.advance(by: .seconds(1))
+        }
+        machine.vendor.probeBehaviour = .failure(.overloaded("its limit of calls is reached"))
+        _ = await machine.ask("second.example.com")
+        #expect(machine.vendor.probes.count == (isInBackoff ? 2 : 1))
+        #expect(machine.vendor.health.isUsable != isInBackoff)
+    }
+
     @Test(arguments: [true, false]) @Loop
     func `look-ups in the background that fail make their provider suspect, and one probe decides`(isDown: Bool) async {
         let machine = Machine(

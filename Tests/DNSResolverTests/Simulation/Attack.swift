@@ -63,7 +63,7 @@ extension Conduct {
     private static let ownersFailures: [UpstreamFailure] = [
         .timeout, .slow, .unusable("HTTP 500"), .unusable("the reply is larger than the limit"),
         .busy("HTTP 429", retryAfter: .seconds(7)), .busy("HTTP 429", retryAfter: .seconds(300)),
-        .authentication("HTTP 403"), .rejected("name not listed"), .responseCode(.serverFailure),
+        .authentication("HTTP 403"), .refused("name not listed"), .responseCode(.serverFailure),
         .responseCode(.refused), .network("stream reset"),
     ]
 

@@ -55,7 +55,7 @@ struct Conduct: Sendable {
 
     private static let failures: [UpstreamFailure] = [
         .network("refused"), .network("refused"), .unusable("HTTP 500"), .responseCode(.serverFailure),
-        .responseCode(.refused), .rejected("name not listed"), .authentication("signature"), .certificate("expired"),
+        .responseCode(.refused), .refused("name not listed"), .authentication("signature"), .certificate("expired"),
         .busy("HTTP 429", retryAfter: .seconds(7)), .slow,
     ]
 

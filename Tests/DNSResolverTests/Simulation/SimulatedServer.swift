@@ -215,7 +215,7 @@ final class SimulatedProvider: Provider {
     nonisolated let clientScoping: ClientScoping?
     private nonisolated let answersAnyType: Bool
     nonisolated let mayHedge: Bool
-    var access = Backoff(.seconds(30)...(.seconds(600)))
+    var access = Backoff()
     let unavailability: String? = nil
     let callShare: Int? = nil
     let waitingRequests = 0

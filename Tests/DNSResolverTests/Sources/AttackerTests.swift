@@ -24,6 +24,7 @@ struct AttackerTests {
         .failure(.certificate("no certificate")),
         .failure(.authentication("InvalidSignature")),
         .failure(.rejected("the response is too large")),
+        .failure(.refused("HTTP 400")),
         .failure(.responseCode(.serverFailure)),
     ]
 

@@ -143,21 +143,63 @@ struct SourceLinesTests {
         #expect(network.first.asked.count == 1)
     }
 
-    @Test @Loop
-    func `a service that says when to come back is not asked before`() async {
+    @Test(arguments: [(20, 20), (300, 30)]) @Loop
+    func `a service that says when to come back is probed then, within 30 s, while another one works`(
+        wanted: Int, taken: Int
+    ) async {
         let network = Network()
-        let vendor = FakeProvider("vendor", addresses: [network.first])
-        network.first.behaviour = .failure(.busy("HTTP 429", retryAfter: .seconds(60)))
-        await network.fly(providers: [vendor])
+        let providers = [
+            FakeProvider("vendor", addresses: [network.first]), FakeProvider("other", addresses: [network.second]),
+        ]
+        network.first.behaviour = .failure(.busy("HTTP 429", retryAfter: .seconds(wanted)))
+        await network.fly(providers: providers)
         #expect(network.first.asked.count == 1 && network.first.probes.count == 1)
-        await network.clock.advance(by: .seconds(59))
         network.first.behaviour = .addresses("192.0.2.1")
-        await network.fly(providers: [vendor])
-        #expect(network.addresses(.a) == ["203.0.113.9"])
+        await network.clock.advance(by: .seconds(taken - 1))
+        await network.fly(providers: providers)
+        #expect(network.addresses(.a) == ["192.0.2.2"])
         #expect(network.first.asked.count == 1 && network.first.probes.count == 1)
         await network.clock.advance(by: .seconds(1))
-        await network.fly(providers: [vendor])
+        await network.fly(providers: providers)
         #expect(network.first.health.isUsable)
+    }
+
+    @Test @Loop
+    func `a lone service that asked for five minutes is used within a second of its return`() async {
+        let network = Network()
+        let vendor = FakeProvider("vendor", addresses: [network.first])
+        network.first.behaviour = .failure(.busy("HTTP 503", retryAfter: .seconds(300)))
+        for _ in 0..<10 {
+            await network.fly(providers: [vendor])
+            await network.clock.advance(by: .seconds(1))
+        }
+        network.first.behaviour = .addresses("192.0.2.1")
+        await network.clock.advance(by: .seconds(1))
+        await network.fly(providers: [vendor])
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
+    @Test @Loop
+    func `an account that was refused for minutes is used again within 30 s, and was reported once`() async {
+        let network = Network()
+        let providers = [
+            FakeProvider("vendor", addresses: [network.first]), FakeProvider("other", addresses: [network.second]),
+        ]
+        network.first.behaviour = .failure(.authentication("HTTP 403"))
+        for _ in 0..<300 {
+            await network.fly(providers: providers)
+            #expect(network.addresses(.a) == ["192.0.2.2"])
+            await network.clock.advance(by: .seconds(1))
+        }
+        #expect(network.events == [.providerRefusedAccess(provider: "vendor", reason: "HTTP 403")])
+        network.first.behaviour = .addresses("192.0.2.1")
+        var seconds = 0
+        while network.addresses(.a) != ["192.0.2.1"], seconds < 60 {
+            await network.clock.advance(by: .seconds(1))
+            await network.fly(providers: providers)
+            seconds += 1
+        }
+        #expect(seconds <= 31)
     }
 
     @Test @Loop

@@ -145,7 +145,7 @@ struct AliyunOutcomeTests {
     private func action(_ body: String, status: Int) -> String {
         switch outcome(body, status: status, retryAfter: 7, date: 1_700_000_000) {
         case .failure(.authentication): "authentication"
-        case .failure(.rejected): "rejected"
+        case .failure(.refused): "refused"
         case .failure(.busy(_, retryAfter: .seconds(7))): "busy"
         case .failure(.clockSkew(_, serverTime: 1_700_000_000)): "clock"
         default: "other"
@@ -153,8 +153,8 @@ struct AliyunOutcomeTests {
     }
 
     @Test(arguments: [
-        ("MissingArgument", 400, "rejected"), ("InvalidHost", 400, "rejected"), ("TooManyHosts", 400, "rejected"),
-        ("SdnsNotSupported", 400, "rejected"), ("MethodNotAllowed", 405, "rejected"),
+        ("MissingArgument", 400, "refused"), ("InvalidHost", 400, "refused"), ("TooManyHosts", 400, "refused"),
+        ("SdnsNotSupported", 400, "refused"), ("MethodNotAllowed", 405, "refused"),
         ("SignatureExpired", 403, "clock"),
         ("InvalidSignature", 403, "authentication"), ("InvalidDuration", 403, "clock"),
         ("UnsignedInterfaceDisabled", 403, "authentication"), ("InvalidAccount", 403, "authentication"),
@@ -162,7 +162,7 @@ struct AliyunOutcomeTests {
         ("InternalError", 500, "busy"),
         // The code decides, whatever the status.
         ("InvalidSignature", 400, "authentication"), ("SignatureExpired", 400, "clock"),
-        ("InvalidHost", 403, "rejected"),
+        ("InvalidHost", 403, "refused"),
         ("InvalidAccount", 200, "authentication"), ("InternalError", 200, "busy"),
         // Unknown codes: the status decides.
         ("Whatever", 400, "busy"), ("Whatever", 403, "authentication"), ("Whatever", 429, "busy"),
@@ -205,7 +205,7 @@ struct AliyunOutcomeTests {
             #expect(outcome(#"{"code":"\#(code)"}"#, status: 500) == .failure(.unusable("HTTP 500")))
         }
         #expect(
-            outcome(#"{"code":"InvalidHost"}"#, status: 400) == .failure(.rejected("InvalidHost (HTTP 400)")))
+            outcome(#"{"code":"InvalidHost"}"#, status: 400) == .failure(.refused("InvalidHost (HTTP 400)")))
     }
 
     @Test func `a reply cut at any byte is no answer`() {

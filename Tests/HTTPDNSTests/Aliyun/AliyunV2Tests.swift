@@ -291,7 +291,7 @@ struct AliyunV2Tests {
     private func action(_ body: String, status: Int) -> String {
         switch outcome(body, .gcm(key: Self.key), status: status) {
         case .failure(.authentication): "authentication"
-        case .failure(.rejected): "rejected"
+        case .failure(.refused): "refused"
         case .failure(.unusable): "unusable"
         case .failure(.clockSkew): "clock"
         default: "other"
@@ -300,7 +300,7 @@ struct AliyunV2Tests {
 
     @Test(arguments: [
         ("InvalidSignature", 403, "authentication"), ("InvalidSignature", 200, "authentication"),
-        ("SignatureExpired", 403, "clock"), ("InvalidHost", 400, "rejected"), ("TooManyHosts", 400, "rejected"),
+        ("SignatureExpired", 403, "clock"), ("InvalidHost", 400, "refused"), ("TooManyHosts", 400, "refused"),
         ("ServiceLevelDeny", 403, "unusable"), ("Whatever", 200, "unusable"), ("success", 500, "unusable"),
         ("Whatever", 400, "unusable"), ("Whatever", 401, "authentication"),
     ])

@@ -400,8 +400,8 @@ struct DoHJSONOutcomeTests {
     // HTTP statuses.
 
     @Test(arguments: [
-        (302, "unusable"), (400, "rejected"), (401, "authentication"), (403, "authentication"),
-        (404, "unusable"), (413, "rejected"), (414, "rejected"), (415, "unusable"), (429, "unusable"),
+        (302, "unusable"), (400, "refused"), (401, "authentication"), (403, "authentication"),
+        (404, "unusable"), (413, "refused"), (414, "refused"), (415, "unusable"), (429, "unusable"),
         (500, "unusable"), (501, "unusable"), (502, "unusable"), (504, "unusable"),
     ])
     func `another status than 2xx is no answer, whatever its body`(status: Int, expected: String) {
@@ -410,7 +410,7 @@ struct DoHJSONOutcomeTests {
                 switch outcome(body, status: status) {
                 case .failure(.unusable(let text)):
                     text == "HTTP \(status)" ? "unusable" : text
-                case .failure(.rejected): "rejected"
+                case .failure(.refused): "refused"
                 case .failure(.authentication): "authentication"
                 default: "other"
                 }

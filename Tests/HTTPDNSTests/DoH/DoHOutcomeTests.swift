@@ -155,16 +155,16 @@ struct DoHOutcomeTests {
     }
 
     @Test(arguments: [
-        (100, "unusable"), (199, "unusable"), (300, "unusable"), (302, "unusable"), (400, "rejected"),
-        (401, "authentication"), (403, "authentication"), (404, "unusable"), (405, "unusable"), (413, "rejected"),
-        (414, "rejected"), (415, "unusable"), (429, "unusable"), (500, "unusable"), (502, "unusable"),
+        (100, "unusable"), (199, "unusable"), (300, "unusable"), (302, "unusable"), (400, "refused"),
+        (401, "authentication"), (403, "authentication"), (404, "unusable"), (405, "unusable"), (413, "refused"),
+        (414, "refused"), (415, "unusable"), (429, "unusable"), (500, "unusable"), (502, "unusable"),
         (503, "unusable"), (504, "unusable"),
     ])
     func `another status is no answer, whatever its body`(status: Int, expected: String) {
         let actual =
             switch outcome(reply([a()]).encoded, status: status) {
             case .failure(.unusable(let text)): text == "HTTP \(status)" ? "unusable" : text
-            case .failure(.rejected): "rejected"
+            case .failure(.refused): "refused"
             case .failure(.authentication): "authentication"
             default: "other"
             }

@@ -174,7 +174,7 @@ extension Integration {
         }
 
         @Test(arguments: [Form.plain, .token])
-        func `a service that refuses the account is asked once and probed once, and the next source asked`(form: Form)
+        func `a service that refuses the account is asked by no second question, and the next source is`(form: Form)
             throws
         {
             let service = try Service(form, hasWrongSecret: true)
@@ -183,7 +183,8 @@ extension Integration {
             #expect(try daemon.dig("www.example.com").addresses == ["198.51.100.1"])
             #expect(daemon.waitForLog { $0.contains(form.refusal) })
             #expect(try daemon.dig("four.example.com").addresses == ["198.51.100.1"])
-            #expect(service.vendor.requests.count == 2)
+            let asked = ["www", "four"].map { name in service.vendor.requests.count { $0.target.contains(name) } }
+            #expect(asked == [1, 0])
         }
 
         @Test(arguments: Form.allCases)

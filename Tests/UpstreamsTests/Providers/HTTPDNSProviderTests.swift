@@ -32,7 +32,7 @@ private struct PlainFormat: ProviderFormat {
             return .results(results)
         case 401: return .failure(.authentication("bad signature"))
         case 403: return .failure(.clockSkew("expired", serverTime: nil))
-        case 400: return .failure(.rejected("bad name"))
+        case 400: return .failure(.refused("bad name"))
         default: return .failure(.unusable("status \(response.status)"))
         }
     }
@@ -173,7 +173,7 @@ struct HTTPDNSProviderTests {
 
     @Test func `what a service refuses is distinguished`() async throws {
         #expect(try await failure(401) == [.failure(.authentication("bad signature"))])
-        #expect(try await failure(400) == [.failure(.rejected("bad name"))])
+        #expect(try await failure(400) == [.failure(.refused("bad name"))])
         #expect(try await failure(503) == [.failure(.unusable("status 503"))])
     }
 
@@ -230,7 +230,7 @@ struct HTTPDNSProviderTests {
         #expect(await HTTPFixture.eventually { server.openConnections == 1 })
     }
 
-    @Test(arguments: [401, 503]) @Loop
+    @Test(arguments: [400, 401, 503]) @Loop
     func `a service that refuses the neutral name is well if it answers a name that it has answered`(
         status: Int
     ) async throws {
@@ -239,6 +239,19 @@ struct HTTPDNSProviderTests {
         server.misbehave(.status(status), for: Self.neutral)
         #expect(try await probe(provider).failure == nil)
         #expect(server.requests.map { $0.parameters["host"] } == [name.description, Self.neutral, name.description])
+    }
+
+    @Test @Loop func `a probe is stopped by our own limit of calls, which is no reply of the service`() async throws {
+        let provider = await provider(limit: 1)
+        #expect(try await probe(provider).failure == nil)
+        #expect(try await probe(provider).failure == .overloaded("its daily_limit of 1 calls is reached"))
+    }
+
+    @Test @Loop func `the backoff of an account is that of an address`() async {
+        let provider = await provider()
+        var taken: [Duration] = []
+        for _ in 0..<7 { taken.append(provider.access.failed(at: .bootTime)) }
+        #expect(taken == [1, 2, 4, 8, 16, 30, 30].map { .seconds($0) })
     }
 
     @Test(arguments: [HTTPFault.status(401), .status(400), .closeBeforeReply]) @Loop
