@@ -1,5 +1,6 @@
+package import CLinux
 package import DNSWire
-package import Glibc
+import Glibc
 
 /// An IPv4 or IPv6 address with a port: a value of 24 bytes, equal and hashed by all fields.
 @frozen
