@@ -5,6 +5,8 @@ package import Scheduling
 @Loop
 package final class ProviderSet {
     package nonisolated let all: [any Provider]
+    /// The index of each: mostly all of them may be asked, and then no list is made for a question.
+    private nonisolated let everyone: [Int]
     /// The most of clients' addresses that is sent to a provider; nil while none is sent any of them.
     package nonisolated let clientScoping: ClientScoping?
     /// Removes addresses that no answer for a protected name may hold.
@@ -18,6 +20,7 @@ package final class ProviderSet {
     ) {
         self.filter = filter
         all = providers
+        everyone = Array(providers.indices)
         clientScoping = providers.compactMap(\.clientScoping).max { $0.bits < $1.bits }
         self.clock = clock
         probes = Probes(clock: clock, report: report)
@@ -29,9 +32,14 @@ package final class ProviderSet {
     package nonisolated func eligible(
         for name: Name, type: RecordType, signed: Bool, authenticatedOnly: Bool = false
     ) -> [Int] {
+        var able = everyone
         let name = name.holder(of: type)
-        let able = all.indices.filter {
-            all[$0].answers(type) && (all[$0].isAuthenticated || !authenticatedOnly) && all[$0].serves(name)
+        for index in everyone {
+            let provider = all[index]
+            guard provider.answers(type), provider.isAuthenticated || !authenticatedOnly, provider.serves(name) else {
+                able.removeAll { $0 == index }
+                continue
+            }
         }
         guard signed else { return able }
         return able.filter { all[$0].answers(.rrsig) } + able.filter { !all[$0].answers(.rrsig) }
