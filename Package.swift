@@ -15,6 +15,9 @@ let settings: [SwiftSetting] = [
 /// The product's targets: the compiler also refuses unsafe code that is not marked.
 let strict = settings + [.strictMemorySafety(), .treatWarning("StrictMemorySafety", as: .error)]
 
+/// Those of targets that no question waits for: small before fast.
+let cold = strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
+
 let package = Package(
     name: "httpdnsd",
     products: [.executable(name: "httpdnsd", targets: ["httpdnsd"])],
@@ -72,11 +75,11 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Configuration",
-            dependencies: ["DNSWire", "HTTPDNS", "Platform"], swiftSettings: strict),
+            dependencies: ["DNSWire", "HTTPDNS", "Platform"], swiftSettings: cold),
         .target(
             name: "Admin",
             dependencies: ["DNSCache", "DNSWire", "HTTPDNS", "DNSResolver", "DNSServer", "Platform", "Scheduling"],
-            resources: [.embedInCode("Page")], swiftSettings: strict),
+            resources: [.embedInCode("Page")], swiftSettings: cold),
         .executableTarget(
             name: "httpdnsd",
             dependencies: [
@@ -86,7 +89,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            swiftSettings: strict,
+            swiftSettings: cold,
             linkerSettings: [
                 .unsafeFlags(
                     ["-use-ld=lld"]

@@ -184,7 +184,9 @@ private func engine(_ userData: UnsafeMutableRawPointer?) -> HTTP2Engine? {
     unsafe userData.map { unsafe Unmanaged<HTTP2Engine>.fromOpaque($0).takeUnretainedValue() }
 }
 
-private func peer(_ userData: UnsafeMutableRawPointer?) -> (any HTTP2Peer)? { unsafe engine(userData)?.peer }
+private func peer(_ userData: UnsafeMutableRawPointer?) -> (any HTTP2Peer)? {
+    unsafe userData.flatMap { unsafe Unmanaged<HTTP2Engine>.fromOpaque($0)._withUnsafeGuaranteedRef { unsafe $0.peer } }
+}
 
 private func stream(in session: OpaquePointer?, _ id: Int32) -> AnyObject? {
     unsafe nghttp2_session_get_stream_user_data(session, id).map {

@@ -201,8 +201,10 @@ extension Configuration {
         guard case .host(_, _, usesTLS: true)? = cache.shared.url?.place, unsafe access(file, R_OK) != 0 else {
             return nil
         }
-        return
-            "\(file): cannot be read, and the certificate of cache.shared.url is checked with it: install ca-certificates or set cache.shared.ca_file"
+        let mend =
+            cache.shared.caFile.isEmpty
+            ? "install ca-certificates or set cache.shared.ca_file" : "let the server's user read it"
+        return "\(file): cannot be read, and the certificate of cache.shared.url is checked with it: \(mend)"
     }
 
     /// What is said while the network has no resolver but ourselves; nil when it has one.

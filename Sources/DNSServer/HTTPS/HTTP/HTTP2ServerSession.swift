@@ -215,9 +215,9 @@ extension HTTP2Fields {
     /// - Parameter date: as in the field `date`; empty: none.
     mutating func set(_ response: HTTPServerResponse, date: String) {
         removeAll(after: 0)
-        add(":status", "\(response.status.rawValue)")
+        add(":status", String(response.status.rawValue))
         if let type = response.contentType { add("content-type", type) }
-        add("content-length", "\(response.body.count)")
+        add("content-length", String(response.body.count))
         add("cache-control", response.cacheControl, isIndexed: false)
         if !date.isEmpty { add("date", date, isIndexed: false) }
         for field in response.fields { add(field.name, field.value) }

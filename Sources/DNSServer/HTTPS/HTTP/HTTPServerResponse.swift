@@ -4,6 +4,7 @@ package struct HTTPServerResponse: Sendable {
     package enum Status: Int, Sendable {
         case ok = 200
         case badRequest = 400
+        case unauthorized = 401
         case forbidden = 403
         case notFound = 404
         case methodNotAllowed = 405
@@ -28,6 +29,7 @@ package struct HTTPServerResponse: Sendable {
             switch self {
             case .ok: "OK"
             case .badRequest: "Bad Request"
+            case .unauthorized: "Unauthorized"
             case .forbidden: "Forbidden"
             case .notFound: "Not Found"
             case .methodNotAllowed: "Method Not Allowed"
@@ -78,5 +80,5 @@ package struct HTTPServerResponse: Sendable {
     }
 
     /// The value of `cache-control`.
-    var cacheControl: String { maxAge.map { "max-age=\($0)" } ?? "no-store" }
+    var cacheControl: String { maxAge.map { "max-age=" + String($0) } ?? "no-store" }
 }
