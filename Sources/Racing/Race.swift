@@ -230,7 +230,9 @@ package struct Race: Hashable, Sendable {
             case .anothers where rules.isClockWrong && rules.isUnlisted: .unproved
             default: verdict
             }
-        guard self[part].checking.contains(address), !self[part].isOver || verdict == .anothers else { return }
+        // The other family may wait for it, when this one is over (5).
+        let isAwaited = !self[part].isOver || isOpen(part.other)
+        guard self[part].checking.contains(address), isAwaited || verdict == .anothers else { return }
         self[part].checking.subtract(address)
         if verdict == .verified {
             self[part].verified.formUnion(address)
@@ -238,7 +240,7 @@ package struct Race: Hashable, Sendable {
         }
         if verdict == .anothers { self[part].anothers.formUnion(address) }
         if verdict == .unreachable { self[part].addresses.subtract(address) }
-        if !self[part].isOver { startChecks(part, &effects) }
+        if isAwaited { startChecks(part, &effects) }
         guard verdict == .anothers, self[part].verified.isEmpty, let cached = self[part].cached,
             cached.rank == .unproved, cached.kind == .records
         else { return }

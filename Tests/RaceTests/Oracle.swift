@@ -179,7 +179,9 @@ struct Oracle {
                 self[part].wasEmpty = true
                 endProvider(of: place, part)
             }
-            if !(self[part].isOver && self[part].isOpen) { self[part].one = self[part].one ?? kind }
+            if !(self[part].isOver && self[part].isOpen || isTheEndOfBoth(part)) {
+                self[part].one = self[part].one ?? kind
+            }
         }
     }
 
@@ -212,6 +214,12 @@ struct Oracle {
             let mayGoOn = asks < line[place].addresses && now - (began ?? now) <= 1_900 && now < end
             if !mayGoOn { self[part].sources[place] = .failed }
         }
+    }
+
+    /// 3: with LocalDNS first what is verified is as rank 1: it ends the family, and with it the one that yields to it.
+    private func isTheEndOfBoth(_ part: Race.Part) -> Bool {
+        world.mode == .localDNSFirst && world.yielding == part.other && self[part.other].isOpen
+            && self[part].cache.rank == 2 && self[part].cache.kind == .records && !self[part].isChecking
     }
 
     private mutating func probed(_ place: Int, _ isUp: Bool, _ now: Int) {
