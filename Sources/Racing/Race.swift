@@ -76,7 +76,7 @@ package struct Race: Hashable, Sendable {
         switch event {
         case .joined(let client, let part): joined(client, part, isLate: false, now, &effects)
         case .joinedLate(let client, let part): joined(client, part, isLate: true, now, &effects)
-        case .timeUp(let client): timeUp(client, now, &effects)
+        case .lost(let client): lost(client, now, &effects)
         case .replied(let place, let replies):
             for part in parts {
                 guard let reply = replies[part] else { continue }
@@ -159,15 +159,15 @@ package struct Race: Hashable, Sendable {
         age(now) > Self.lastAsk || ends.nanoseconds - now.nanoseconds < Self.end - Self.lastAsk
     }
 
-    /// 2: at its 2.3 s what has not answered has failed, for this client alone: it gets the best that is known.
-    private mutating func timeUp(_ client: Int, _ now: Instant, _ effects: inout [Effect]) {
-        let end = ends
-        ends = now
+    /// 8: rank 3, 4 or 6, not remembered; without a client that waits the race ends.
+    private mutating func lost(_ client: Int, _ now: Instant, _ effects: inout [Effect]) {
         for waiter in waiting where waiter.client == client {
-            effects.append(.reply(client, waiter.part, best(waiter.part, now) ?? whenAllFailed(waiter.part)))
+            let best = whenAllFailed(waiter.part, mayBeUnproved: false)
+            effects.append(.reply(client, waiter.part, fitted(waiter.part, best, now)))
         }
-        ends = end
         waiting.removeAll { $0.client == client }
+        guard waiting.isEmpty else { return }
+        for part in parts { self[part].isOver = true }
     }
 
     // MARK: What sources say
@@ -465,13 +465,13 @@ package struct Race: Hashable, Sendable {
     }
 
     /// Ranks 3 to 6.
-    private func whenAllFailed(_ part: Part) -> RaceAnswer {
+    private func whenAllFailed(_ part: Part, mayBeUnproved: Bool = true) -> RaceAnswer {
         let lane = self[part]
         if let stale = lane.stale { return RaceAnswer(.stale, stale.kind, .stale, life: Self.shortLife) }
         if let preset = lane.preset { return RaceAnswer(.preset, preset, .preset, life: Self.presetLife) }
         let isForged = !lane.anothers.isEmpty
         let kind = denial(part, of: local) ?? (lane.addresses.isEmpty || isForged ? nil : .records)
-        if rules.isUnlisted, let kind {
+        if mayBeUnproved, rules.isUnlisted, let kind {
             return RaceAnswer(.unproved, kind, .localDNS(lane.addresses), life: Self.localLife)
         }
         // 5.4: nothing else may answer these.

@@ -74,8 +74,8 @@ extension Race {
         case joined(Int, Part)
         /// The same of a client that must have its answer by the end of the race, however soon that is.
         case joinedLate(Int, Part)
-        /// Its 2.3 s are over before the race's are: its query had waited elsewhere (section 2).
-        case timeUp(Int)
+        /// The client lost at a door (section 8).
+        case lost(Int)
         case replied(Int, Replies)
         case checked(Part, Int, Verdict)
         /// The address that was asked has failed.

@@ -14,8 +14,9 @@ struct Oracle {
     private(set) var hasChanged = false
     private(set) var a: Seen
     private(set) var aaaa: Seen
-    /// The client whose time is just over.
-    private var timeUp: Int?
+    /// The client that has just lost at a door, and whether no other waits.
+    private var lost: Int?
+    private var isAlone = false
     /// Where a probe was just answered.
     private var risen: [(part: Race.Part, place: Int)] = []
 
@@ -111,11 +112,12 @@ struct Oracle {
 
     /// Writes an event down; called before the race has it.
     mutating func note(_ event: Race.Event, at now: Int) {
-        (timeUp, risen) = (nil, [])
+        (lost, isAlone, risen) = (nil, false, [])
         switch event {
-        case .joined(let client, let part): joined(client, part, now)
-        case .joinedLate(let client, let part): joined(client, part, now, isLate: true)
-        case .timeUp(let client): timeUp = client
+        case .joined(let client, let part), .joinedLate(let client, let part): joined(client, part, now)
+        case .lost(let client):
+            lost = client
+            isAlone = Self.parts.allSatisfy { self[$0].waiting.allSatisfy { $0.number == client } }
         case .replied(let place, let replies):
             for part in Self.parts { if let reply = replies[part] { replied(place, part, reply, now) } }
         case .checked(let part, let address, let verdict): checked(part, address, verdict, now)
@@ -148,13 +150,13 @@ struct Oracle {
         }
     }
 
-    private mutating func joined(_ client: Int, _ part: Race.Part, _ now: Int, isLate mayBeLate: Bool = false) {
+    private mutating func joined(_ client: Int, _ part: Race.Part, _ now: Int) {
         // After a change those that wait come again.
         if !self[part].waiting.contains(where: { $0.number == client }) {
             self[part].waiting.append(Seen.Client(number: client, arrived: now))
         }
         let isEnding = part == .a && world.cached?.isEnding ?? false
-        let isLate = began.map { !mayBeLate && (now - $0 > 1_900 || end - now < 400) } ?? false
+        let isLate = began.map { now - $0 > 1_900 || end - now < 400 } ?? false
         guard !isLate, !self[part].isOver, self[part].cache.rank > 2 || isEnding && began == nil else { return }
         self[part].isOpen = true
         if began == nil { (began, end) = (now, min(end, now + 2_300)) }
@@ -410,8 +412,8 @@ struct Oracle {
             return ["1: answered twice, or after it had left"]
         }
         self[part].waiting.removeAll { $0.number == client }
-        if timeUp == client { return givesAtItsEnd(answer, part, now) }
         let rank = Int(answer.rank.rawValue)
+        if lost == client { return [3, 4, 6].contains(rank) ? [] : ["4: lost at a door, and given rank \(rank)"] }
         if world.translates, part == .aaaa, answer.kind != .records, self[part.other].one == .records {
             return ["5.5: AAAA was not made of A"]
         }
@@ -430,30 +432,11 @@ struct Oracle {
         return broken
     }
 
-    /// What a client gets whose time is over: the best that is known, as though what has not answered had failed.
-    private mutating func givesAtItsEnd(_ answer: RaceAnswer, _ part: Race.Part, _ now: Int) -> [String] {
-        let (ends, known) = (end, best(part).rank)
-        end = now
-        defer { end = ends }
-        var broken = faults(of: answer, part, now)
-        let hasLocal = local.map { place in
-            let isDenied = [.localNoData, .localNXDomain].contains(self[part].sources[place])
-            return isDenied || self[part].sources[place] == .localRecords && !self[part].isForged
-        }
-        let isFive = hasLocal == true && world.isUnlisted
-        let best = known <= 3 ? known : world.hasPreset ? 4 : isFive ? 5 : 6
-        if !answer.isMade, answer.rank.rawValue != best { broken.append("2: rank \(answer.rank) at its end") }
-        if world.yielding == part, answer.kind == .records, self.best(part.other).kind == .records, !world.translates {
-            broken.append("5: a family was given at its end that the other one suppresses")
-        }
-        return broken
-    }
-
     private mutating func stores(_ answer: RaceAnswer, _ part: Race.Part, _ now: Int) -> [String] {
         var broken = faults(of: answer, part, now)
         let rank = Int(answer.rank.rawValue)
         if rank > self[part].cache.rank { broken.append("8: a worse rank replaced a better one") }
-        if self[part].isOver { broken.append("8: stored after the end") }
+        if isAlone || self[part].isOver { broken.append("8: stored for one that was lost, or after the end") }
         self[part].cache = Seen.Entry(rank: rank, kind: answer.kind)
         return broken
     }
@@ -566,7 +549,7 @@ struct Oracle {
         for part in Self.parts {
             let own = self[part]
             if !own.waiting.isEmpty { broken += waits(part, age, now) }
-            if own.waiting.contains(where: { $0.number == timeUp }) { broken.append("1: a client waits past its time") }
+            if isAlone { self[part].isOver = true }
             guard own.isOpen, !self[part].isOver else { continue }
             if age <= 1_900, now < end, !isDone(part) { broken += missedTurns(part, age, now) }
             if let local, world.isInSearchDomain, own.one == .nxDomain, own.sources[local] == .unasked, age <= 1_900,

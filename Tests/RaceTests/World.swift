@@ -36,8 +36,7 @@ struct World {
     /// What LocalDNS may say; nil: it fails.
     var localReplies: [Race.Reply?] = [.records(1), .noData, .nxDomain, nil]
     var verdicts: [Verdict] = [.verified, .anothers, .unproved]
-    /// Whether later clients may have waited, and the time of any may be over.
-    var hasLate = false
+    var clientsLose = false
     var change: Change?
 
     enum Trouble: Hashable { case fails, refuses, busy }

@@ -147,7 +147,7 @@ enum Worlds {
         return all
     }()
 
-    /// Clients that had waited, changes, and what is cached.
+    /// Doors, changes, and what is cached.
     private static let cache: [World] = {
         var all: [World] = []
         let bases: [(String, [World.Source], RaceRules.Mode, RaceRules.Stale?)] = [
@@ -160,9 +160,9 @@ enum Worlds {
                 (world.replies, world.troubles, world.localReplies) = ([.records(1)], [.fails], [.records(1), nil])
             }
             all.append(
-                world("late clients, \(name)", line) {
+                world("lost at a door, \(name)", line) {
                     set(&$0)
-                    $0.hasLate = true
+                    $0.clientsLose = true
                 })
             for change in [World.Change.network, .policy] {
                 all.append(
@@ -251,17 +251,6 @@ enum Worlds {
                             ($0.replies, $0.troubles) = ([.records(1), .nxDomain], [.fails])
                         })
                 }
-            }
-        }
-        for isInSearchDomain in [false, true] {
-            for yielding in [nil, Race.Part.a] {
-                all.append(
-                    world("late clients of both families, search \(isInSearchDomain), \(yielding != nil)", [p1]) {
-                        ($0.isInSearchDomain, $0.yielding, $0.hasLate) = (isInSearchDomain, yielding, true)
-                        ($0.first, $0.later, $0.times) = ([.a, .aaaa], [.a], [0, 300, 600, 900, 2200, 2300])
-                        ($0.replies, $0.troubles) = ([.records(1), .nxDomain, .empty], [.fails])
-                        $0.localReplies = [.records(1), .noData, nil]
-                    })
             }
         }
         all.append(

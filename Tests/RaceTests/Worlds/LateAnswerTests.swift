@@ -172,49 +172,4 @@ struct LateAnswerTests {
             ])
         #expect(race.replies == [.init(200, 1, .a, .verified(.at(0)))])
     }
-
-    @Test(arguments: [false, true]) func `a client that had waited gets at its end what LocalDNS gave, verified or not`(
-        isVerified: Bool
-    ) {
-        let race = ScriptedRace(
-            rules,
-            [
-                (0, .joined(1, .a)), (1, .joinedLate(2, .a)), (320, .replied(1, a: .records(1), aaaa: nil)),
-                (330, .checked(.a, 0, isVerified ? .verified : .unproved)), (340, .timeUp(2)),
-                (400, .replied(0, a: .records(1), aaaa: nil)),
-            ])
-        let given: RaceAnswer = isVerified ? .verified(.at(0)) : .unverified(.at(0))
-        #expect(race.replies == [.init(340, 2, .a, given), .init(400, 1, .a, .addresses(of: 0))])
-        #expect(race.stored[.a] == .addresses(of: 0))
-    }
-
-    @Test func `a client that had waited gets at its end the NXDOMAIN that waits for the other family`() {
-        let race = ScriptedRace(
-            rules,
-            [
-                (0, .joined(1, .a)), (0, .joined(2, .aaaa)), (30, .replied(0, a: nil, aaaa: .nxDomain)),
-                (40, .joinedLate(3, .aaaa)), (50, .timeUp(3)), (60, .replied(0, a: .records(1), aaaa: nil)),
-            ])
-        #expect(
-            race.replies == [
-                .init(50, 3, .aaaa, RaceAnswer(.provider, .nxDomain, .source(0))),
-                .init(60, 1, .a, .addresses(of: 0)), .init(60, 2, .aaaa, .family(.noData, .provider)),
-            ])
-    }
-
-    @Test func `a race goes on after its last client's end, and its answer is stored`() {
-        var (stale, preset) = (rules, rules)
-        stale.a.stale = RaceRules.Stale(.records, isYoung: false)
-        preset.a.preset = .records
-        let expected: [(RaceRules, RaceAnswer)] = [
-            (stale, .staleAddresses), (preset, RaceAnswer(.preset, .records, .preset, life: 30)),
-            (rules, .serverFailure()),
-        ]
-        for (rules, answer) in expected {
-            let race = ScriptedRace(
-                rules, [(0, .joinedLate(1, .a)), (5, .timeUp(1)), (50, .replied(0, a: .records(1), aaaa: nil))])
-            #expect(race.replies == [.init(5, 1, .a, answer)])
-            #expect(race.stored[.a] == .addresses(of: 0))
-        }
-    }
 }

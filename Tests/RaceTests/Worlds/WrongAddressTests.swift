@@ -65,6 +65,30 @@ struct WrongAddressTests {
         #expect(race.stored[.a] == .addresses(of: 0))
     }
 
+    @Test func `A10: a client that loses at a door gets no address of LocalDNS, and its neighbour the provider's`() {
+        let race = ScriptedRace(
+            rules,
+            [
+                (0, .joined(1, .a)), (1, .joined(2, .a)), (320, .replied(1, a: .records(1), aaaa: nil)),
+                (330, .checked(.a, 0, .unproved)), (340, .lost(1)), (400, .replied(0, a: .records(1), aaaa: nil)),
+            ])
+        #expect(race.replies == [.init(340, 1, .a, .serverFailure()), .init(400, 2, .a, .addresses(of: 0))])
+    }
+
+    @Test func `A10: what a client gets that loses at a door, stale or preset, is not stored`() {
+        var (stale, preset) = (rules, rules)
+        stale.a.stale = RaceRules.Stale(.records, isYoung: false)
+        preset.a.preset = .records
+        let expected: [(RaceRules, RaceAnswer)] = [
+            (stale, .staleAddresses), (preset, RaceAnswer(.preset, .records, .preset, life: 30)),
+        ]
+        for (rules, answer) in expected {
+            let race = ScriptedRace(rules, [(0, .joined(1, .a)), (5, .lost(1))])
+            #expect(race.replies == [.init(5, 1, .a, answer)])
+            #expect(race.stored.isEmpty)
+        }
+    }
+
     @Test func `A15: an answer with another's address and a silent one is thrown away whole`() {
         let race = ScriptedRace(
             rules,
