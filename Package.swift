@@ -15,7 +15,7 @@ let settings: [SwiftSetting] = [
 /// The product's targets: the compiler also refuses unsafe code that is not marked.
 let strict = settings + [.strictMemorySafety(), .treatWarning("StrictMemorySafety", as: .error)]
 
-/// Those of targets that no question waits for: small before fast.
+/// Those of targets that no hit passes, and of a miss only little: small before fast.
 let cold = strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
 let package = Package(

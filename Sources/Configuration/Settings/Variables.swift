@@ -24,7 +24,9 @@ package struct Variables: Sendable {
         do throws(FileProblem) {
             return process.merging(try EnvironmentFile(path: file).variables) { $1 }
         } catch {
-            throw ConfigurationError(diagnostics: [Diagnostic(file: file, message: error.text)])
+            var diagnostic = Diagnostic(file: file, message: error.text)
+            diagnostic.isDenied = error.isDenied
+            throw ConfigurationError(diagnostics: [diagnostic])
         }
     }
 

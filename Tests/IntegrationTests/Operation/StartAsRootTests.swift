@@ -13,14 +13,15 @@ extension Integration {
 
         /// A server on a machine that has this line more in /etc/passwd.
         private func daemon(
-            _ configuration: String, with account: String?, in directory: TemporaryDirectory, listen: String = ""
+            _ configuration: String, with account: String?, in directory: TemporaryDirectory, listen: String = "",
+            options: [String] = []
         ) throws -> Daemon {
             let users = try String(contentsOfFile: "/etc/passwd", encoding: .utf8)
                 .split(separator: "\n").filter { !$0.hasPrefix("httpdnsd:") }
             let file = try directory.write(
                 (users.map(String.init) + [account ?? ""]).joined(separator: "\n") + "\n", to: "passwd")
             return try Daemon(
-                configuration, listen: listen,
+                configuration, listen: listen, options: options,
                 wrapper: [
                     "unshare", "--mount", "sh", "-c", "mount --bind '\(file)' /etc/passwd && exec \"$@\"", "sh",
                 ])
@@ -103,6 +104,19 @@ extension Integration {
             try (text + "\n[limits]\nmemry = \"1 GiB\"\n").write(
                 toFile: daemon.configurationFile, atomically: false, encoding: .utf8)
             #expect(try check().status == 78)
+        }
+
+        @Test(.requires(.otherUser)) func `check knows that the next start reads variables that the server cannot`()
+            throws
+        {
+            let directory = try TemporaryDirectory()
+            #expect(chmod(directory.path, 0o755) == 0)
+            let variables = try directory.write("UNUSED=1\n", to: "variables")
+            #expect(chmod(variables, 0o600) == 0)
+            let daemon = try daemon(
+                configuration(in: directory), with: Self.account, in: directory, options: ["--environment", variables])
+            #expect(try users(of: daemon).first == "\(Self.user)" && chmod(daemon.configurationFile, 0o644) == 0)
+            #expect(try Daemon.run(["check", "--config", daemon.configurationFile]).status == 0)
         }
 
         @Test(.requires(.otherUser)) func `where root is meant, nothing is said of it`() throws {
