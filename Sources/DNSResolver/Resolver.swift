@@ -123,6 +123,17 @@ package final class Resolver {
         for flight in flights.coalescer.removeAll() { flight.abandon() }
     }
 
+    /// Limits the misses of each client network from now on; nil: nothing does.
+    package func limitMisses(_ limits: MissLimits?) { flights.limitMisses(limits) }
+
+    /// Whether a client network has used a quarter of what it may ask for at once.
+    package func isNearBrake(_ question: Question, of network: ClientNetwork) -> Bool {
+        flights.brake?.isNear(question.name.lowercased, of: network, at: clock.now) ?? false
+    }
+
+    /// How many misses were refused since the start.
+    package var refusedMisses: Int { flights.refusedMisses }
+
     /// The route of a name's addresses, in any letter case, by the policy in force.
     package func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased, .a) }
 
@@ -179,7 +190,8 @@ package final class Resolver {
             return reply(stale(cached, client.question, key.route, or: .cachedError, error.text))
         }
         // A name that was answered before is no flood of new ones.
-        if cached == nil, let reason = refusal(of: client, key) {
+        if cached == nil, let (reason, event) = flights.refusal(of: key, type, by: policy) {
+            report(event)
             return reply(stale(cached, client.question, key.route, or: .other, reason))
         }
         if client.trace != nil, let flight = flights.coalescer.flight(for: key), flight.key.trace !== client.trace {

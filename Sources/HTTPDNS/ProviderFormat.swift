@@ -136,3 +136,105 @@ enum AddressFamilies {
         }
     }
 }
+
+/// The addresses that a service lists for one name, or for one family of the name.
+struct AddressList {
+    /// The TTL, in seconds, of addresses without one, with 0, or with a negative one.
+    private static let minimumTTL: UInt32 = 60
+    /// Up to this number a linear search is faster than hashing.
+    private static let few = 8
+
+    /// As received: any text.
+    var texts: [String] = []
+    /// In seconds; 0 if there is none.
+    var ttl: OutsideNumber = 0
+
+    /// The service's TTL, limited to 2^31 - 1; nil if it gave none above 0.
+    var statedTTL: UInt32? { ttl > 0 ? ttl.clamped(to: 1...UInt32(Int32.max)) : nil }
+
+    /// The addresses of one family, in the service's order, without duplicates; text that is no address, or one of the
+    /// other family, is ignored.
+    func addresses(of type: RecordType) -> [IPAddress] {
+        var addresses: [IPAddress] = []
+        var seen: Set<IPAddress> = []
+        for text in texts {
+            guard let address = IPAddress(text), address.recordType == type else { continue }
+            if addresses.count < Self.few {
+                if addresses.contains(address) { continue }
+            } else {
+                if seen.isEmpty { seen = Set(addresses) }
+                guard seen.insert(address).inserted else { continue }
+            }
+            addresses.append(address)
+        }
+        return addresses
+    }
+
+    /// The result for one type of `name`; no addresses are an indeterminate empty response. A list in which nothing is an
+    /// address is none: it says nothing about the name.
+    func result(for type: RecordType, of name: Name) -> UpstreamResult {
+        let addresses = addresses(of: type)
+        guard !addresses.isEmpty else {
+            guard texts.isEmpty || texts.contains(where: { IPAddress($0) != nil }) else {
+                return .failure(.unusable("unreadable reply: nothing in its list is an address"))
+            }
+            return .indeterminateEmpty(ttl: statedTTL)
+        }
+        return .answer(Answer(name: name, addresses: addresses, ttl: statedTTL ?? Self.minimumTTL))
+    }
+
+    /// A negative answer with the service's TTL.
+    func negative(_ responseCode: ResponseCode, _ name: Name) -> UpstreamResult {
+        .answer(.negative(responseCode, name: name, ttl: statedTTL ?? Self.minimumTTL))
+    }
+}
+
+/// The wire format of a scheduling call, which asks a service for the addresses to use: builds requests and interprets
+/// responses.
+///
+/// Pure functions, like `ProviderFormat`. The call is no DNS query and is not billed.
+package protocol ScheduleFormat: Sendable {
+    /// The request.
+    ///
+    /// - Parameter time: seconds since 1970, corrected by the known offset of the service's clock.
+    /// - Throws: when it cannot be signed here.
+    func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest
+
+    /// The outcome for a complete response. Never traps on any bytes.
+    func outcome(of response: HTTPResponse) -> ScheduleOutcome
+}
+
+/// The outcome of a scheduling call.
+package enum ScheduleOutcome: Hashable, Sendable {
+    case addresses(AddressSchedule)
+    /// The vendor has disabled the service: it must not be queried any more.
+    case disabled
+    case failure(UpstreamFailure)
+}
+
+/// The addresses that a service returns for itself, unchecked: the caller decides whether they are acceptable.
+package struct AddressSchedule: Hashable, Sendable {
+    /// The most addresses that are read from a response.
+    static let limit = 64
+
+    package struct Place: Hashable, Sendable {
+        package var address: IPAddress
+        /// Nil: the service's default port.
+        package var port: UInt16?
+
+        package init(_ address: IPAddress, port: UInt16? = nil) {
+            self.address = address
+            self.port = port
+        }
+    }
+
+    /// In the service's order, IPv4 first; at least one.
+    package var places: [Place]
+    /// The time after which the call is to be repeated; nil: not given.
+    package var lifetime: Duration?
+
+    package init(_ places: [Place], lifetime: Duration? = nil) {
+        self.places = places
+        self.lifetime = lifetime
+    }
+}

@@ -1,8 +1,9 @@
 import ArgumentParser
 import Configuration
-@preconcurrency @unsafe import Glibc
 import HTTPDNS
 import Platform
+
+@preconcurrency @unsafe import Glibc
 
 /// The command line: `serve` unless another command is named.
 @main
@@ -62,4 +63,12 @@ struct Httpdnsd: ParsableCommand {
         printError(error.code == 0 ? "standard output could not be written" : "\(error)")
         throw ExitStatus.no.exitCode
     }
+}
+
+/// This version of the server.
+enum Release {
+    static let version = "0.1.0"
+    /// A day before which it was not released, in seconds since 1970: 2026-11-01, 00:00 UTC. A clock that shows less cannot
+    /// be right. Raised with the version.
+    static let day: Int64 = 1_793_491_200
 }

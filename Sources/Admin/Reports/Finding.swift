@@ -28,3 +28,25 @@ package struct Finding: Equatable, Sendable {
         writer.member("remedy", remedy)
     }
 }
+
+/// The reason why a request failed.
+package struct FaultReport: JSONRecord {
+    package var error = ""
+
+    package init() {}
+
+    package init(error: String) { self.error = error }
+
+    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+        if key == "error" { error = try reader.string() }
+    }
+
+    package func write(to writer: inout JSONWriter) { writer.member("error", error) }
+}
+
+/// A count with its noun, for people: `1 answer`, `2 answers`.
+///
+/// - Parameter several: the plural, where it is not the singular with an s.
+package func counted(_ count: Int, _ one: String, _ several: String? = nil) -> String {
+    "\(count) \(count == 1 ? one : several ?? one + "s")"
+}

@@ -107,3 +107,120 @@ extension TOMLNode {
     /// Nil for what is no table.
     fileprivate var table: TOMLTable? { if case .table(let table) = value { table } else { nil } }
 }
+
+/// Environment variables that were meant for a file and that it does not read: a misspelt one would be ignored silently.
+///
+/// A file that reads a variable whose name begins with `HTTPDNSD_`, as the container's does, claims all such names. For
+/// any other file there are none.
+struct UnreadVariables {
+    static let prefix = "HTTPDNSD_"
+
+    /// Sorted by name.
+    let messages: [String]
+
+    /// Those that a file reads itself.
+    static func read(by document: TOMLNode) -> Set<String> { Set(document.variables.filter { $0.hasPrefix(prefix) }) }
+
+    /// - Parameter read: those that the file reads itself, or that `EnvironmentKeys` has put into it.
+    init(read: Set<String>, environment: [String: String]) {
+        guard !read.isEmpty else {
+            messages = []
+            return
+        }
+        // What the file has goes before what its rule makes of its keys.
+        let endings = read.sorted().map { String($0.dropFirst(Self.prefix.count)) }
+        messages = environment.filter { !$0.value.isEmpty && !read.contains($0.key) && Self.isMeant($0.key) }
+            .keys.sorted().map { name in
+                // Without what all have in common, which would make any of them near.
+                let word = String(name.dropFirst(Self.prefix.count))
+                let near =
+                    nearest(to: word, among: endings)
+                    ?? nearest(to: word, among: EnvironmentKeys.names.map { String($0.dropFirst(Self.prefix.count)) })
+                let hint = near.map { "did you mean \(Self.prefix)\($0)?" } ?? "unset it, or read it in this file"
+                return "the environment variable \(name) is set, but not read by this file; \(hint)"
+            }
+    }
+
+    /// Whether a variable is for a configuration, and not one of those that Kubernetes sets in all pods beside a Service
+    /// of the name httpdnsd, or httpdnsd and more.
+    private static func isMeant(_ name: String) -> Bool {
+        guard name.hasPrefix(prefix), WrittenText.isVariableName(name) else { return false }
+        let parts = name.split(separator: "_")
+        return parts.last != "PORT" && !name.contains("_PORT_") && !name.hasSuffix("_SERVICE_HOST")
+    }
+}
+
+extension TOMLNode {
+    /// The variables in all its texts.
+    var variables: [String] {
+        switch value {
+        case .string(let text): WrittenText.variables(in: text)
+        case .array(let nodes): nodes.flatMap(\.variables)
+        case .table(let table): table.pairs.flatMap(\.node.variables)
+        case .variable, .integer, .float, .boolean, .date: []
+        }
+    }
+}
+
+/// Where `${VARIABLE}` in a configuration has its value from: the environment of the process, and a file.
+package struct Variables: Sendable {
+    /// What the packaged unit of systemd reads at the start (`EnvironmentFile=`).
+    package static let packagedFile = "/etc/httpdnsd/environment"
+    /// Where systemd puts the credentials of that unit (`LoadCredential=`).
+    package static let packagedCredentials = "/run/credentials/httpdnsd.service"
+    private static let credentials = "CREDENTIALS_DIRECTORY"
+
+    /// The environment of the process at its start.
+    package let process: [String: String]
+    /// A file (`EnvironmentFile`) whose variables go before those of the process; nil: none.
+    package let file: String?
+
+    package init(process: [String: String], file: String? = nil) {
+        self.process = process
+        self.file = file
+    }
+
+    /// All variables. The file is read again each time: the environment of a process never changes.
+    ///
+    /// - Throws: that the file cannot be read.
+    func read() throws(ConfigurationError) -> [String: String] {
+        guard let file else { return process }
+        do throws(FileProblem) {
+            return process.merging(try EnvironmentFile(path: file).variables) { $1 }
+        } catch {
+            var diagnostic = Diagnostic(file: file, message: error.text)
+            diagnostic.isDenied = error.isDenied
+            throw ConfigurationError(diagnostics: [diagnostic])
+        }
+    }
+
+    /// Where systemd puts the copy of a file that it has read for this process (`LoadCredential=` with the file's name).
+    func credential(for path: String) -> String? {
+        guard let folder = process[Self.credentials], let name = path.split(separator: "/").last else { return nil }
+        return "\(folder)/\(name)"
+    }
+
+    /// The same with what the packaged service has and this process has not, if it may read that: for a command at a
+    /// terminal, which shall see the configuration as the service does.
+    ///
+    /// - Parameters:
+    ///   - file: its file of variables.
+    ///   - credentials: its directory of credentials.
+    /// - Returns: also the files and directories of which something was taken.
+    package func asOfService(
+        file: String = Variables.packagedFile, credentials: String = Variables.packagedCredentials
+    ) -> (variables: Variables, taken: [String]) {
+        guard self.file == nil else { return (self, []) }
+        var (merged, taken) = (process, [String]())
+        let found = (try? EnvironmentFile(path: file))?.variables.filter { process[$0.key] == nil } ?? [:]
+        if !found.isEmpty {
+            merged.merge(found) { $1 }
+            taken.append(file)
+        }
+        if merged[Self.credentials] == nil, isReadableDirectory(credentials) {
+            merged[Self.credentials] = credentials
+            taken.append(credentials)
+        }
+        return (Variables(process: merged), taken)
+    }
+}

@@ -1,3 +1,5 @@
+package import Scheduling
+
 /// The source of an answer, by its index in the policy that asked.
 package enum Source: Hashable, Sendable {
     case localDNS
@@ -98,4 +100,141 @@ package struct SourceName: Hashable, Sendable {
 
     /// The same as `key=value` words.
     var pairs: String { "source=\(word)" + (provider.isEmpty ? "" : " provider=\(provider)") }
+}
+
+/// The numbers that stand for the sources of one policy in cache entries.
+///
+/// A source that is unchanged after a reload retains its number, a changed one gets a new one, and the number of a
+/// removed one becomes invalid: its answers are not used again.
+package struct SourceTags: Hashable, Sendable {
+    /// The bit that all providers' numbers have: their answers are trusted more.
+    private static let providerBit: UInt16 = 0x8000
+    /// The bit that distinguishes the number of LocalDNS's verified answers from that of its other ones, and that of a
+    /// provider's answers from the shared cache from that of what it gave to this server.
+    private static let verifiedBit: UInt16 = 0x4000
+    /// The number of `Source.rule`, in every policy.
+    static let rule: UInt16 = 0
+    /// The number of `Source.preset`, in every policy.
+    static let preset: UInt16 = verifiedBit - 1
+
+    package let localDNS: UInt16
+    /// One for each `[[forward]]` entry, in order.
+    package let forwards: [UInt16]
+    /// One for each provider, in order.
+    package let providers: [UInt16]
+
+    /// Takes numbers from `Numbers`.
+    package init(localDNS: UInt16, forwards: [UInt16], providers: [UInt16]) {
+        self.localDNS = localDNS
+        self.forwards = forwards
+        self.providers = providers
+    }
+
+    /// New numbers for all sources of a policy that replaces none.
+    package init(forwards: Int, providers: Int) {
+        var numbers = Numbers()
+        localDNS = numbers.next()
+        self.forwards = (0..<forwards).map { _ in numbers.next() }
+        self.providers = (0..<providers).map { _ in numbers.nextProvider() }
+    }
+
+    /// The number of a source; that of LocalDNS for an index that the policy does not have.
+    package func tag(of source: Source) -> UInt16 {
+        switch source {
+        case .rule: Self.rule
+        case .preset: Self.preset
+        case .localDNS: localDNS
+        case .verifiedLocalDNS: localDNS | Self.verifiedBit
+        case .forward(let index): forwards.indices.contains(index) ? forwards[index] : localDNS
+        case .provider(let index): providers.indices.contains(index) ? providers[index] : localDNS
+        case .shared(let index): providers.indices.contains(index) ? providers[index] | Self.verifiedBit : localDNS
+        }
+    }
+
+    /// The source that has this number; nil when it no longer exists.
+    package func source(of tag: UInt16) -> Source? {
+        if tag == Self.rule { return .rule }
+        if tag == Self.preset { return .preset }
+        if tag == localDNS { return .localDNS }
+        if tag == localDNS | Self.verifiedBit { return .verifiedLocalDNS }
+        if Self.isProvider(tag) {
+            return providers.firstIndex(of: tag & ~Self.verifiedBit).map {
+                Self.isShared(tag) ? .shared(index: $0) : .provider(index: $0)
+            }
+        }
+        return forwards.firstIndex(of: tag).map { .forward(index: $0) }
+    }
+
+    /// Whether the number is that of a source: the answer comes neither from a local rule nor from the configuration.
+    static func isSource(_ tag: UInt16) -> Bool { tag != rule && tag != preset }
+
+    /// Whether the number is a provider's, of this policy or an earlier one.
+    static func isProvider(_ tag: UInt16) -> Bool { tag & providerBit != 0 }
+
+    /// Whether the number is that of a provider's answers from the shared cache.
+    static func isShared(_ tag: UInt16) -> Bool { tag & providerBit != 0 && tag & verifiedBit != 0 }
+
+    /// Whether answers under the number are known not to be forged: a provider gave them, or certificates verify them.
+    static func isTrusted(_ tag: UInt16) -> Bool { tag & (providerBit | verifiedBit) != 0 }
+
+    /// Whether a cached answer is not replaced by one of another source. What is made here replaces none of a source.
+    static func isBetter(_ cached: UInt16, than tag: UInt16, by route: Route) -> Bool {
+        if tag == rule { return isSource(cached) }
+        guard case .protect = route, isTrusted(cached) else { return false }
+        return isProvider(cached) || !isTrusted(tag)
+    }
+
+    /// Allocates numbers, none twice.
+    package struct Numbers: Sendable {
+        /// The highest number there is.
+        private static let last = SourceTags.preset - 1
+        private var given = SourceTags.rule
+
+        package init() {}
+
+        /// How many numbers are left, 16,382 at first; then the last one is reused.
+        package var left: Int { Int(Self.last - given) }
+
+        /// For LocalDNS or a `[[forward]]` entry.
+        package mutating func next() -> UInt16 {
+            given = min(given + 1, Self.last)
+            return given
+        }
+
+        package mutating func nextProvider() -> UInt16 { next() | SourceTags.providerBit }
+    }
+}
+
+/// The numbers that stand for answering servers in cache entries: addresses of services and of LocalDNS.
+///
+/// Allocated once, for the life of the process; at most 65,535, which no configuration comes near.
+@Loop
+package final class ServerNames {
+    private var numbers: [String: UInt16] = [:]
+    /// By number; the first stands for all unknown servers.
+    private var names = [""]
+    /// The last result: mostly the next name is the same.
+    private var last: (name: String, number: UInt16) = ("", 0)
+
+    package nonisolated init() {}
+
+    /// The number of a server, a new one the first time; 0 for no name, and once there are too many.
+    package func number(of name: String) -> UInt16 {
+        if name == last.name { return last.number }
+        let number = numbers[name] ?? add(name)
+        last = (name, number)
+        return number
+    }
+
+    private func add(_ name: String) -> UInt16 {
+        guard let number = UInt16(exactly: names.count) else { return 0 }
+        numbers[name] = number
+        names.append(name)
+        return number
+    }
+
+    /// The server that has this number; empty when it is not known.
+    package func name(of number: UInt16) -> String {
+        names.indices.contains(Int(number)) ? names[Int(number)] : ""
+    }
 }

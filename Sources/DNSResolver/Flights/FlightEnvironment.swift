@@ -23,6 +23,41 @@ final class FlightEnvironment: Sendable {
         coalescer = Coalescer(limit: flightLimit)
     }
 
+    /// Limits the misses of each client network from now on; what they had counts on where the limits are the same.
+    ///
+    /// - Parameter limits: nil: none.
+    func limitMisses(_ limits: MissLimits?) {
+        guard limits != brake?.limits else { return }
+        brake = limits.map { MissBrake($0) }
+    }
+
+    /// Why the miss of a client costs its network too much, and what is reported of it; nil where it asks nothing of a
+    /// provider, or may.
+    func refusal(of key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> (
+        reason: String, event: ResolverEvent
+    )? {
+        // Mostly nothing limits them.
+        guard brake != nil || policy.lines.hasCallLimit, key.isBraked,
+            coalescer.flight(for: key)?.isUnderWay(type) != true
+        else { return nil }
+        if let domain = brake?.refuses(key.name, of: key.holder, at: clock.now) {
+            refusedMisses += 1
+            return (
+                "limits.misses_per_second: too many names that are not cached, now below \(domain)",
+                .missesRefused(key.holder, domain: domain)
+            )
+        }
+        guard let share = policy.lines.callShare(for: key), shares.refuses(key.holder, share: share, at: clock.now)
+        else {
+            return nil
+        }
+        refusedMisses += 1
+        return (
+            "daily_limit, monthly_limit: this client's network has had its share of the calls that are left",
+            .callsRefused(key.holder)
+        )
+    }
+
     /// Why a question failed just now and is not asked again; also nil when it would begin the probe of a provider.
     func remembered(_ key: FlightKey, _ type: RecordType, hasStale: Bool, by policy: ResolverPolicy) -> ExtendedError? {
         let error = failures.remembered(

@@ -202,3 +202,9 @@ extension Answer {
         return rest
     }
 }
+
+extension PackedAnswer {
+    /// Whether it says that the name does not exist. Vendors without response codes give it no address; a name without
+    /// IPv6 address alone mostly has others.
+    fileprivate func denies(_ type: RecordType) -> Bool { responseCode == .nameError || type == .a && !holds(.a) }
+}

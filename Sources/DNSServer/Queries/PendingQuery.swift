@@ -1,8 +1,8 @@
 import DNSCache
-import DNSResolver
-import DNSWire
+package import DNSResolver
+package import DNSWire
 import Platform
-import Scheduling
+package import Scheduling
 
 /// One query that waits for the resolver.
 @Loop
@@ -108,4 +108,20 @@ final class PendingQuery: Sendable {
             Reply.write(code, to: query, message: bytes, options: options, limit: limit, into: &output)
         }
     }
+}
+
+/// The resolver as the server sees it; asked when the cache has no fresh answer.
+@Loop
+package protocol QueryResponder: AnyObject, Sendable {
+    /// Calls `reply` once with the answer to one client's question, within 2.3 s of `arrived`, possibly before this
+    /// returns.
+    ///
+    /// Called once for each waiting client. A client may have received SERVFAIL meanwhile.
+    func respond(to question: ClientQuestion, reply: @escaping @Loop (Response) -> Void)
+
+    /// Whether a miss of a client network is near the limit of its misses.
+    func isNearBrake(_ question: Question, of network: ClientNetwork) -> Bool
+
+    /// Whether requests for earlier questions already wait for room at a source.
+    var isBacklogged: Bool { get }
 }

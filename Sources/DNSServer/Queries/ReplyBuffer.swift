@@ -46,3 +46,58 @@ enum ReplyPath: Sendable {
         }
     }
 }
+
+/// The padding of responses over encrypted transports, so that their length does not tell the name (RFC 7830).
+enum Padding {
+    /// The length of a response is a multiple of this (RFC 8467 section 4.1).
+    private static let block = 468
+    /// Bytes of the option's code and length.
+    private static let head = 4
+
+    /// Appends the padding option to the OPT record of a response of ours, which is its last. Nothing changes for one without,
+    /// and for one that would be too long.
+    static func pad(_ reply: inout [UInt8]) {
+        guard let length = lengthOfOptions(reply) else { return }
+        let padding = (block - (reply.count + head) % block) % block
+        guard reply.count + head + padding <= MessageBuilder.maximumLength,
+            let all = UInt16(exactly: length.value + head + padding)
+        else { return }
+        reply[length.place] = UInt8(all >> 8)
+        reply[length.place + 1] = UInt8(truncatingIfNeeded: all)
+        let code = EDNSOption.Code.padding.rawValue
+        reply += [UInt8(code >> 8), UInt8(truncatingIfNeeded: code)]
+        reply += [UInt8(padding >> 8), UInt8(truncatingIfNeeded: padding)]
+        reply.append(contentsOf: repeatElement(0, count: padding))
+    }
+
+    /// Where the length of the options stands in the last record, and what it is; nil when that is no OPT record.
+    private static func lengthOfOptions(_ reply: [UInt8]) -> (place: Int, value: Int)? {
+        guard reply.count >= Header.length else { return nil }
+        func number(at place: Int) -> Int { Int(reply[place]) << 8 | Int(reply[place + 1]) }
+        let questions = number(at: 4)
+        let records = number(at: 6) + number(at: 8) + number(at: 10)
+        var place = Header.length
+        func skipName() -> Bool {
+            while place < reply.count {
+                let label = Int(reply[place])
+                place += label >= 0xc0 ? 2 : 1 + label
+                if label == 0 || label >= 0xc0 { return place <= reply.count }
+            }
+            return false
+        }
+        for _ in 0..<questions {
+            guard skipName() else { return nil }
+            place += 4
+        }
+        for index in 0..<records {
+            guard skipName(), place + 10 <= reply.count else { return nil }
+            let end = place + 10 + number(at: place + 8)
+            guard end <= reply.count else { return nil }
+            if index == records - 1, number(at: place) == Int(RecordType.opt.rawValue), end == reply.count {
+                return (place + 8, number(at: place + 8))
+            }
+            place = end
+        }
+        return nil
+    }
+}

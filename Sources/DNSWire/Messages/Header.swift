@@ -83,3 +83,91 @@ extension ResponseCode: CustomStringConvertible {
         }
     }
 }
+
+/// The content of an OPT record (RFC 6891 section 6.1).
+@usableFromInline
+package struct EDNS: Hashable, Sendable {
+    /// The largest UDP payload that the sender accepts, in bytes; values under 512 mean 512.
+    package var udpPayloadSize: UInt16
+    /// 0 is the only version defined.
+    package var version: UInt8
+    /// The upper eight bits of the RCODE.
+    package var extendedResponseCode: UInt8
+    /// Whether the sender requests DNSSEC records (RFC 3225).
+    package var dnssecOK: Bool
+    package var options: [EDNSOption]
+
+    package init(
+        udpPayloadSize: UInt16 = UInt16(EDNS.defaultPayloadSize), version: UInt8 = 0, extendedResponseCode: UInt8 = 0,
+        dnssecOK: Bool = false, options: [EDNSOption] = []
+    ) {
+        self.udpPayloadSize = udpPayloadSize
+        self.version = version
+        self.extendedResponseCode = extendedResponseCode
+        self.dnssecOK = dnssecOK
+        self.options = options
+    }
+
+    /// The UDP payload size that we advertise and never exceed: no fragments on any common path (RFC 9715 section 3).
+    @inlinable
+    package static var defaultPayloadSize: Int { 1_232 }
+    /// The UDP payload size for a client without EDNS (RFC 1035 section 4.2.1).
+    @inlinable
+    package static var minimumPayloadSize: Int { 512 }
+    /// Length in bytes of an OPT record without options.
+    @inlinable
+    package static var recordLength: Int { 11 }
+}
+
+/// One option of an OPT record.
+package struct EDNSOption: Hashable, Sendable {
+    /// The option code (IANA "DNS EDNS0 Option Codes").
+    package struct Code: RawRepresentable, Hashable, Sendable {
+        package let rawValue: UInt16
+
+        package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+        package static let clientSubnet = Code(rawValue: 8)
+        package static let cookie = Code(rawValue: 10)
+        package static let tcpKeepalive = Code(rawValue: 11)
+        package static let padding = Code(rawValue: 12)
+        package static let extendedError = Code(rawValue: 15)
+    }
+
+    package var code: Code
+    package var data: [UInt8]
+
+    package init(code: Code, data: [UInt8]) {
+        self.code = code
+        self.data = data
+    }
+}
+
+/// An extended DNS error: further information about the cause of an error or of a stale or forged answer (RFC 8914).
+package struct ExtendedError: Hashable, Sendable {
+    /// The info code (IANA "Extended DNS Error Codes").
+    package struct Code: RawRepresentable, Hashable, Sendable {
+        package let rawValue: UInt16
+
+        package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+        package static let other = Code(rawValue: 0)
+        package static let staleAnswer = Code(rawValue: 3)
+        package static let forgedAnswer = Code(rawValue: 4)
+        package static let cachedError = Code(rawValue: 13)
+        package static let prohibited = Code(rawValue: 18)
+        package static let staleNXDomainAnswer = Code(rawValue: 19)
+        package static let notSupported = Code(rawValue: 21)
+        package static let noReachableAuthority = Code(rawValue: 22)
+        package static let networkError = Code(rawValue: 23)
+    }
+
+    package var code: Code
+    /// UTF-8 text for people, without a final zero; may be empty.
+    package var text: String
+
+    package init(_ code: Code, _ text: String = "") {
+        self.code = code
+        self.text = text
+    }
+}

@@ -97,3 +97,119 @@ package enum HTTPCompression: String, Sendable {
     case xGzip = "x-gzip"
     case zstd
 }
+
+/// A name in the form of the proprietary services: letters, digits, hyphens and underscores between dots.
+///
+/// Aliyun's SDKs check the same before a request; for any other byte the service would return `InvalidHost`.
+enum HostText {
+    /// The text without the final dot; throws for the root, for other bytes, and for text that is an address.
+    static func of(_ name: Name) throws(UpstreamFailure) -> String {
+        guard !name.isRoot else { throw .rejected("the root is no host name") }
+        var bytes = Array(name.wire[1..<(name.wire.count - 1)])
+        var length = Int(name.wire[0])
+        for index in bytes.indices {
+            if index == length {
+                length += 1 + Int(bytes[index])
+                bytes[index] = UInt8(ascii: ".")
+            } else if !isHostByte(bytes[index]) {
+                throw .rejected("a name with other bytes than letters, digits, hyphens and underscores")
+            }
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        // An address without colons ends with a digit.
+        let mayBeAddress = bytes.last.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
+        guard !mayBeAddress || IPAddress(text) == nil else { throw .rejected("an address is no host name") }
+        return text
+    }
+
+    /// Whether a service's text is `name`, regardless of letter case and a final dot.
+    static func matches(_ text: String, _ name: Name) -> Bool { repeats(text, name) || (try? Name(text)) == name }
+
+    /// Whether a text is identical to the name, the usual case.
+    private static func repeats(_ text: String, _ name: Name) -> Bool {
+        let wire = name.wire
+        guard text.utf8.count == wire.count - 2 else { return false }
+        var (index, length) = (1, 1 + Int(wire[0]))
+        for byte in text.utf8 {
+            if index == length {
+                guard byte == UInt8(ascii: ".") else { return false }
+                length += 1 + Int(wire[index])
+            } else {
+                guard byte == wire[index], isHostByte(byte) else { return false }
+            }
+            index += 1
+        }
+        return true
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}
+
+/// Path and parameters of an HTTP request, decoded.
+package struct RequestTarget {
+    /// The most parameters of a request, and parts of a path: vendors' SDKs send up to 16.
+    private static let mostParameters = 64
+    private static let mostParts = 4
+
+    /// What stands between the slashes.
+    package let path: [String]
+    /// In the order in which they were sent.
+    package let parameters: [(name: String, value: String)]
+
+    /// Nil for what cannot be decoded: a percent sign without two digits, text that is not UTF-8, control characters,
+    /// and for more parameters than any client sends.
+    ///
+    /// - Parameters:
+    ///   - target: path and query as sent.
+    ///   - form: more parameters, as a form encodes them.
+    package init?(_ target: [UInt8], form: [UInt8] = []) {
+        let end = target.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
+        let parts = target[..<end].split(separator: UInt8(ascii: "/"), maxSplits: Self.mostParts)
+        let path = parts.compactMap(Self.decoded)
+        var pairs = target[end...].dropFirst().split(
+            separator: UInt8(ascii: "&"), maxSplits: Self.mostParameters)
+        pairs += form.split(separator: UInt8(ascii: "&"), maxSplits: Self.mostParameters)
+        let parameters = pairs.compactMap(Self.parameter)
+        guard path.count == parts.count, parameters.count == pairs.count, pairs.count <= Self.mostParameters else {
+            return nil
+        }
+        (self.path, self.parameters) = (path, parameters)
+    }
+
+    /// The value of the first parameter of this name; nil without one, and for one without a value.
+    subscript(name: String) -> String? {
+        parameters.first { $0.name == name }.flatMap { $0.value.isEmpty ? nil : $0.value }
+    }
+
+    private static func parameter(_ pair: ArraySlice<UInt8>) -> (name: String, value: String)? {
+        let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
+        guard let name = decoded(pair[..<end]), let value = decoded(pair[end...].dropFirst()) else { return nil }
+        return (name, value)
+    }
+
+    private static func decoded(_ text: ArraySlice<UInt8>) -> String? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count)
+        var rest = text
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%") {
+                guard rest.count >= 2,
+                    let decoded = TextDecoding.hexadecimal(String(decoding: rest.prefix(2), as: UTF8.self))?.first
+                else { return nil }
+                rest = rest.dropFirst(2)
+                bytes.append(decoded)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

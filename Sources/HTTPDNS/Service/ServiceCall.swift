@@ -145,3 +145,87 @@ extension [ServiceHost] {
         flatMap { host in types.map { Question(name: host.name, type: $0) } }
     }
 }
+
+/// What a client of ours gets: an answer, or an error in the vendor's form.
+package struct ServiceReply: Hashable, Sendable {
+    /// An HTTP status code.
+    package var status: Int
+    /// Whether the body is JSON; otherwise it is plain text.
+    package var isJSON: Bool
+    package var body: [UInt8]
+
+    init(_ status: Int, json text: String) { (self.status, isJSON, body) = (status, true, Array(text.utf8)) }
+
+    init(_ status: Int, text: String = "") { (self.status, isJSON, body) = (status, false, Array(text.utf8)) }
+}
+
+/// Why a call that can be read gets no answer.
+package enum ServiceRefusal: Sendable {
+    /// Without valid credentials, from a network that is not served.
+    case notAllowed
+    /// The same with credentials that prove nothing: as if they were wrong.
+    case doubtful
+    /// The account's calls of the day are used up.
+    case overQuota
+    /// Nothing could be resolved now.
+    case unavailable
+}
+
+/// What a request claims to know of an account.
+package enum ServiceCredential: Hashable, Sendable {
+    /// A token, which is all that there is to know.
+    case token(String)
+    /// The account's ID, beside which stand a signature or what is encrypted.
+    case account(String)
+}
+
+/// What a request in a vendor's form comes to.
+package enum ServiceReading: Sendable {
+    /// Questions, to be answered.
+    case call(ServiceCall)
+    /// An error, or what needs no resolver.
+    case reply(ServiceReply)
+    /// A credential is wrong: the reply says so, and the attempt counts as a guess at it.
+    case denied(ServiceReply, ServiceCredential?)
+    /// No vendor has this path.
+    case unknown
+}
+
+/// A request of a client of ours in a vendor's form. All of it is hostile input.
+package struct ServiceRequest: Sendable {
+    package enum Method: Sendable {
+        case get, post
+    }
+
+    package var method: Method
+    /// Path and query as sent, percent-encoded.
+    package var target: [UInt8]
+    /// Of POST: more parameters, as a form encodes them; empty otherwise.
+    package var body: [UInt8]
+    /// The address from which the request came.
+    package var client: IPAddress
+    /// The port by which the client asks; nil: that of http or https.
+    package var port: UInt16?
+    /// Whether it came over https.
+    package var isEncrypted: Bool
+
+    package init(
+        method: Method = .get, target: [UInt8], body: [UInt8] = [], client: IPAddress, port: UInt16? = nil,
+        isEncrypted: Bool = false
+    ) {
+        self.method = method
+        self.target = target
+        self.body = body
+        self.client = client
+        self.port = port == (isEncrypted ? 443 : 80) ? nil : port
+        self.isEncrypted = isEncrypted
+    }
+}
+
+extension RequestTarget {
+    /// What the request claims to know of an account; nil: nothing.
+    var credential: ServiceCredential? {
+        if let token = self["token"] { return .token(token) }
+        return (self["id"] ?? self["uid"] ?? (path.count > 1 ? path.first : nil)).map { .account($0) }
+    }
+}

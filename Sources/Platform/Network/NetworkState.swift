@@ -1,3 +1,5 @@
+import Glibc
+
 /// The known state of the host's links, addresses and routes; separates changes of the network from noise.
 ///
 /// Noise: loopback and link-local addresses, addresses that are tentative or temporary, objects reported again
@@ -83,4 +85,12 @@ package struct NetworkState: Sendable {
         guard name.hasPrefix("br-"), name.utf8.count == 15 else { return false }
         return name.dropFirst(3).allSatisfy(\.isHexDigit)
     }
+}
+
+/// This machine's name, as `hostname` prints it; empty when it has none.
+package func hostName() -> String {
+    // POSIX limits it to 255 bytes; Linux to 64.
+    var buffer = [CChar](repeating: 0, count: 256)
+    guard unsafe gethostname(&buffer, buffer.count - 1) == 0 else { return "" }
+    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
 }

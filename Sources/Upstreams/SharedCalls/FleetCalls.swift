@@ -1,4 +1,5 @@
 import DNSResolver
+import DNSWire
 import Scheduling
 
 /// The calls to one provider as a fleet counts them, in Redis: `daily_limit` and `monthly_limit` hold for all servers
@@ -223,4 +224,73 @@ final class FleetCalls {
     /// Seconds until Redis removes a count that is not written any more: a little longer than the period, for clocks
     /// differ.
     private static func lifetime(_ period: CallQuota.Period) -> String { period == .day ? "90000" : "2764800" }
+}
+
+/// This server's parts of the calls that a fleet counts together for one provider, to be stored for the next start.
+package struct FleetRecord: Hashable, Sendable {
+    /// More servers than any fleet has.
+    private static let mostServers = 1 << 32
+
+    var parts: [CallQuota.Period: FleetPart.Record]
+
+    init(parts: [CallQuota.Period: FleetPart.Record]) { self.parts = parts }
+
+    /// As it is stored on disk: five words for each period.
+    package var storedText: String {
+        [CallQuota.Period.day, .month].compactMap { period in
+            parts[period].map { "\(period.key) \($0.number) \($0.epoch) \($0.reserve) \($0.servers)" }
+        }.joined(separator: " ")
+    }
+
+    /// Nil for what makes no sense.
+    package init?(storedText: String) {
+        let words = storedText.split(separator: " ")
+        guard words.count == 5 || words.count == 10 else { return nil }
+        var parts: [CallQuota.Period: FleetPart.Record] = [:]
+        for start in stride(from: 0, to: words.count, by: 5) {
+            guard let period = [CallQuota.Period.day, .month].first(where: { $0.key == words[start] }),
+                let number = Int64(words[start + 1]), let epoch = UInt64(words[start + 2]),
+                let reserve = Int(words[start + 3]),
+                let servers = OutsideNumber(digits: words[start + 4])?.within(1...Self.mostServers)
+            else { return nil }
+            parts[period] = FleetPart.Record(number: number, epoch: epoch, reserve: reserve, servers: servers)
+        }
+        self.parts = parts
+    }
+}
+
+/// The calls that a fleet has claimed for one provider in one day or month, as they are written in Redis.
+struct FleetTotal: Equatable {
+    /// More than any fleet has; a larger number is none.
+    private static let most = 1 << 48
+    private static let length = 24
+
+    /// Chosen at random by the server that found no count: another one says that the count began again.
+    let epoch: UInt64
+    let calls: Int
+    /// Servers that have claimed calls in this epoch.
+    let servers: Int
+
+    /// As they are sealed: three numbers of 8 bytes.
+    var bytes: [UInt8] {
+        [epoch, UInt64(clamping: calls), UInt64(clamping: servers)].flatMap { number in
+            (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * UInt64($0))) }
+        }
+    }
+
+    init(epoch: UInt64, calls: Int, servers: Int) {
+        (self.epoch, self.calls, self.servers) = (epoch, calls, servers)
+    }
+
+    /// Nil for what makes no sense.
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count == Self.length else { return nil }
+        let numbers = (0..<3).map { index in
+            bytes[(index * 8)..<(index * 8 + 8)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        }
+        guard let calls = OutsideNumber(numbers[1]).within(0...Self.most),
+            let servers = OutsideNumber(numbers[2]).within(1...Self.most)
+        else { return nil }
+        self.init(epoch: numbers[0], calls: calls, servers: servers)
+    }
 }

@@ -1,5 +1,7 @@
-@preconcurrency @unsafe import Glibc
+import ArgumentParser
 import HTTPDNS
+
+@preconcurrency @unsafe import Glibc
 
 // The doors by which commands speak to people. What they print, a terminal shows and does not act on.
 
@@ -23,3 +25,15 @@ func showDocument(_ bytes: [UInt8]) {
     *, unavailable, message: "show(_:), printError(_:) or showDocument(_:): a terminal acts on what print writes"
 )
 func print(_ items: Any..., separator: String = " ", terminator: String = "\n") {}
+
+/// The exit statuses that scripts may rely on.
+enum ExitStatus: Int32, Error {
+    /// The answer is no: nothing found, or the server cannot start.
+    case no = 1
+    case usage = 2
+    /// EX_CONFIG of sysexits.h.
+    case configuration = 78
+
+    /// To be thrown out of a command once its message is printed.
+    var exitCode: ExitCode { ExitCode(rawValue) }
+}

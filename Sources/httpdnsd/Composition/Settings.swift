@@ -7,6 +7,7 @@ import HTTPDNS
 import Logging
 import Logs
 import Platform
+import Scheduling
 import Upstreams
 
 // What the configuration says, in the terms of the parts.
@@ -268,4 +269,16 @@ extension Configuration.LogSettings {
     }
 
     var threshold: Logger.Level { Logger.Level(rawValue: level.rawValue) ?? .info }
+}
+
+/// How often accounts were called that the configuration does not have now: a reload may bring them back.
+@Loop
+final class AccountCalls {
+    private var records: [String: CallQuota.Record] = [:]
+
+    /// Notes the calls of an account whose quota ends.
+    func put(_ record: CallQuota.Record, of account: String) { records[account] = record }
+
+    /// The calls of an account for a new quota, which counts on from there.
+    func take(of account: String) -> CallQuota.Record? { records.removeValue(forKey: account) }
 }

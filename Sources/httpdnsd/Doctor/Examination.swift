@@ -2,6 +2,7 @@ import Admin
 import Configuration
 import DNSWire
 import Platform
+import Synchronization
 import Upstreams
 
 /// What the checks look at, gathered once.
@@ -120,6 +121,61 @@ struct Examination: Sendable {
         return settings.providers.filter { provider in
             let state = report?.providers.first { $0.name == provider.name }?.state
             return ![.exhausted, .disabled, .refused].contains(state)
+        }
+    }
+}
+
+/// One thing that `doctor` looks at. It only reads.
+struct Check: Sendable {
+    /// The word in front of its lines.
+    let subject: String
+    /// What is so when nothing is found.
+    let well: String
+    /// What is wrong; nil where it cannot be known, as from a server that does not run.
+    let findings: @Sendable (Examination) -> [Finding]?
+    /// The part of it that the running server's own report shows, for its page.
+    var reported: @Sendable (StatusReport) -> [Finding] = { _ in [] }
+
+    /// All, in the order in which they are shown: what explains the most comes first.
+    static let all = [
+        configuration, port, control, reload, route, programs, lookups, lookupOrder, httpdnsSwitch, providers,
+        transport, localDNS,
+        loop, forgeries, network, clock, diskCache, diskSpace, sharedCache, policy, descriptors, memory, authorities,
+        appArmor,
+    ]
+
+    /// One that looks at what the running server reports.
+    static func ofStatus(
+        _ subject: String, well: String, _ findings: @escaping @Sendable (StatusReport) -> [Finding]
+    ) -> Check {
+        Check(
+            subject: subject, well: well, findings: { examined in examined.report.map(findings) }, reported: findings)
+    }
+}
+
+/// Work on a thread of its own that is waited for until a point in time and no longer: a file on an unreachable file server,
+/// or a program that is stopped, holds nothing up.
+final class BoundedWork<Value: Sendable>: Sendable {
+    private let result = Mutex<Value?>(nil)
+    private let ended: EventCounter
+
+    /// Starts it.
+    init(_ work: @escaping @Sendable () -> Value) throws(SystemError) {
+        ended = try EventCounter()
+        _ = try NamedThread("doctor") { [self] in
+            let value = work()
+            result.withLock { $0 = value }
+            ended.post()
+        }
+    }
+
+    /// The result; nil when there is none by `deadline`. Blocks until then.
+    func value(by deadline: ContinuousClock.Instant) -> Value? {
+        while true {
+            if let value = result.withLock({ $0 }) { return value }
+            let left = (deadline - .now) / .milliseconds(1)
+            guard left > 0 else { return nil }
+            ended.wait(atMost: Int32(min(left.rounded(.up), 60_000)))
         }
     }
 }

@@ -1,4 +1,0 @@
-/// A reference that keeps nothing.
-struct Weak<Object: AnyObject> {
-    weak var object: Object?
-}
