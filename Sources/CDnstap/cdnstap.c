@@ -209,12 +209,14 @@ void cdnstap_stop(struct cdnstap *tap) {
     if (tap->collector.stop >= 0)
         eventfd_write(tap->collector.stop, 1);
     fstrm_iothr_destroy(&tap->thread);
+    // Left open when libfstrm refused what the collector said.
+    if (tap->collector.socket >= 0)
+        close(tap->collector.socket);
+    tap->collector.socket = -1;
 }
 
 void cdnstap_free(struct cdnstap *tap) {
     cdnstap_stop(tap);
-    if (tap->collector.socket >= 0)
-        close(tap->collector.socket);
     if (tap->collector.stop >= 0)
         close(tap->collector.stop);
     free(tap->producers);

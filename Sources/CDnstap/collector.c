@@ -29,8 +29,12 @@ static fstrm_res close_socket(void *object) {
     return fstrm_res_success;
 }
 
-/// libfstrm closes the socket then.
+/// Also closes the socket, so that the collector learns of it before the next attempt: libfstrm leaves it open when a handshake
+/// fails.
 static fstrm_res fail(struct collector *collector, int code) {
+    if (collector->socket >= 0)
+        close(collector->socket);
+    collector->socket = -1;
     atomic_store(&collector->state, code ? -code : -ECONNRESET);
     return fstrm_res_failure;
 }
@@ -57,9 +61,9 @@ static int wait_for(struct collector *collector, short event) {
 static fstrm_res open_socket(void *object) {
     struct collector *collector = object;
     prctl(PR_SET_NAME, "dnstap");
-    // After a failed handshake it may still be open.
+    // libfstrm has refused what the collector said to the last one.
     if (collector->socket >= 0)
-        close(collector->socket);
+        fail(collector, EPROTO);
     collector->control_frames = 0;
     collector->socket =
         socket(collector->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -75,8 +79,6 @@ static fstrm_res open_socket(void *object) {
             code == 0)
             return fstrm_res_success;
     }
-    close(collector->socket);
-    collector->socket = -1;
     return fail(collector, code);
 }
 

@@ -87,8 +87,8 @@ import Scheduling
         unsafe (Int(clamping: cdnstap_sent(tap)), Int(clamping: cdnstap_dropped(tap)))
     }
 
-    /// Sends what is queued, as far as the collector takes it within a quarter of a second, and ends. Blocks. No thread but
-    /// the caller's may add any more.
+    /// Sends what is queued, as far as the collector takes it within a quarter of a second, and ends. Blocks, for a second more
+    /// when libfstrm's thread is just about to wait. No thread but the caller's may add any more.
     package func stop() { unsafe cdnstap_stop(tap) }
 
     /// Adds a query.

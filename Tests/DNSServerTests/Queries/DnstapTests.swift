@@ -36,6 +36,18 @@ import Testing
         #expect(dnstap.counts == (0, 3))
     }
 
+    @Test func `a collector that accepts other content than was offered is unavailable`() async throws {
+        let listener = try TestSocket.listener(TestAddress("127.0.0.1"))
+        let target = try #require(SocketAddress("\(listener.localAddress)"))
+        let dnstap = try Dnstap(to: .tcp(target), identity: "host", version: "program 1", producers: 1)
+        let (socket, _) = try #require(listener.accept())
+        // ACCEPT, with the type of content `x`.
+        try socket.write([0, 0, 0, 0, 0, 0, 0, 13, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1] + Array("x".utf8))
+        until { dnstap.state != .connecting }
+        #expect(dnstap.state == .unavailable(reason: "Protocol error"))
+        dnstap.stop()
+    }
+
     @Test func `a producer that was not announced adds nothing`() throws {
         let directory = try TemporaryDirectory()
         let dnstap = try dnstap(directory.path + "/none")
