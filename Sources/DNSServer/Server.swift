@@ -290,12 +290,9 @@ package final class Server: Sendable {
         for thread in threads { thread.join() }
         threads = []
         listeners = []
-        let posted = misses.take()
-        let waiting = pending.takeAll()
+        var unanswered = pending.takeAll().map { (path: $0.path, message: $0.repeated, arrived: $0.arrived) }
+        unanswered += misses.take().map { (.datagram($0.path), $0.message, $0.arrived) }
         var work = UnfinishedWork()
-        let unanswered =
-            waiting.map { (path: $0.path, message: $0.repeated, arrived: $0.arrived) }
-            + posted.map { (path: .datagram($0.path), message: $0.message, arrived: $0.arrived) }
         work.connections = connections.handOver(limit, unanswered: unanswered.map { ($0.path, $0.message) })
         // Over HTTP/2 clients learn that what they send from now on is not handled.
         encrypted.finish()

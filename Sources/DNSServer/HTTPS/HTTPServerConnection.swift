@@ -64,11 +64,7 @@ final class HTTPServerConnection: ServedConnection {
     private var isReading: Bool { !isReadingOver && outbound.isEmpty && !session.isSaturated }
 
     func start() -> Bool {
-        life.watch = try? owner.loop.watch(stream.number, for: .readable) { [self] in ready($0) }
-        guard life.watch != nil else {
-            stream.close()
-            return false
-        }
+        guard life.watch(stream, owner, { [self] in ready($0) }) else { return false }
         setTimer(at: life.due(in: .idle, owner))
         settle()
         return !isClosed

@@ -18,13 +18,8 @@ final class ConnectionQueries {
         _ handler: QueryHandler, pending: PendingQueries, turns: TurnQueue, feed: QueryFeed,
         counters: ResponseCounters, times: AnswerTimes, loop: EventLoop
     ) {
-        self.handler = handler
-        self.pending = pending
-        self.turns = turns
-        self.feed = feed
-        self.counters = counters
-        self.times = times
-        self.loop = loop
+        (self.handler, self.pending, self.turns, self.loop) = (handler, pending, turns, loop)
+        (self.feed, self.counters, self.times) = (feed, counters, times)
     }
 
     /// Whether a client is on the access list.

@@ -62,9 +62,6 @@ final class Connections {
     /// The number of open connections.
     var count: Int { open.count }
 
-    /// The clients of the open connections.
-    var peers: [SocketAddress] { open.values.map(\.client.address) }
-
     /// Admits a new connection.
     ///
     /// At the limit of open connections, one of the client network with the most connections is closed for it, the one

@@ -51,11 +51,7 @@ final class TCPConnection: ServedConnection, ReplySink {
     }
 
     func start() -> Bool {
-        life.watch = try? owner.loop.watch(stream.number, for: .readable) { [self] in ready($0) }
-        guard life.watch != nil else {
-            stream.close()
-            return false
-        }
+        guard life.watch(stream, owner, { [self] in ready($0) }) else { return false }
         setTimer(at: life.due(in: .idle, owner))
         waitForTurn()
         return !isClosed
@@ -214,9 +210,7 @@ final class TCPConnection: ServedConnection, ReplySink {
 
     /// Closes a connection that was idle for too long, or whose client receives no responses.
     private func checkTime() {
-        let phase = phase
         let due = life.due(in: phase, owner)
-        guard due <= now else { return setTimer(at: due) }
-        close()
+        if due <= now { close() } else { setTimer(at: due) }
     }
 }
