@@ -83,8 +83,10 @@ package final class Server: Sendable {
         misses = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)
         intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits)
         let bytes = BufferedBytes(limit: limits.buffered)
+        let turns = TurnQueue(
+            on: loop, perTurn: limits.intake, capacity: limits.connections + limits.encryptedConnections)
         let queries = ConnectionQueries(
-            handler, misses: misses, refusals: refusals, feed: feed, counters: counters, times: times, loop: loop)
+            handler, pending: pending, turns: turns, feed: feed, counters: counters, times: times, loop: loop)
         self.queries = queries
         let site = HTTPSite(
             .init(path: Array(httpsPath.utf8), queries: queries, rules: rules), events: events, clock: loop)
@@ -93,15 +95,17 @@ package final class Server: Sendable {
         self.plainSite = plainSite
         // Over TLS a client may still show a certificate or a token.
         let plain = Connections(
-            "TCP", capacity: limits.connections, loop: loop, limits: limits, bytes: bytes, events: events,
-            memory: memory
+            "TCP", capacity: limits.connections, loop: loop, limits: limits, bytes: bytes, turns: turns,
+            events: events, memory: memory
         ) { queries.allows($0.ip) ? ClientNetwork($0.ip) : .strangers }
         connections = plain
         let encrypted = Connections(
             "encrypted", capacity: limits.encryptedConnections, loop: loop, limits: limits, bytes: bytes,
-            events: events, memory: memory)
+            turns: turns, events: events, memory: memory)
         self.encrypted = encrypted
-        let (terms, handshakes) = (tls, HandshakeQueue(on: loop, capacity: limits.encryptedConnections))
+        let handshakes = TurnQueue(
+            on: loop, perTurn: TLSHandshake.stepsPerTurn, capacity: limits.encryptedConnections)
+        let terms = tls
         var listeners = sockets.tcp.map { socket in
             Listener(socket, of: plain, events: events) { plain.admit($0, from: $1, asking: queries) }
         }
@@ -171,7 +175,7 @@ package final class Server: Sendable {
         misses.receive(room: { [intake] in intake.room() }) { [intake, pending, refusals, events] batch in
             intake.take(batch)
             for miss in batch {
-                pending.add(miss.message, from: miss.client, path: miss.path, arrived: miss.arrived)
+                pending.add(miss.message, from: miss.client, path: .datagram(miss.path), arrived: miss.arrived)
             }
             let counts = refusals.counts
             let (refused, dropped) = (counts.refused - reported.refused, counts.dropped - reported.dropped)
@@ -286,12 +290,9 @@ package final class Server: Sendable {
         for thread in threads { thread.join() }
         threads = []
         listeners = []
-        let posted = misses.take()
-        let waiting = pending.takeAll()
+        var unanswered = pending.takeAll().map { (path: $0.path, message: $0.repeated, arrived: $0.arrived) }
+        unanswered += misses.take().map { (.datagram($0.path), $0.message, $0.arrived) }
         var work = UnfinishedWork()
-        let unanswered =
-            waiting.map { (path: $0.path, message: $0.repeated, arrived: $0.arrived) }
-            + posted.map { (path: $0.path, message: $0.message, arrived: $0.arrived) }
         work.connections = connections.handOver(limit, unanswered: unanswered.map { ($0.path, $0.message) })
         // Over HTTP/2 clients learn that what they send from now on is not handled.
         encrypted.finish()

@@ -3,9 +3,10 @@ import Scheduling
 
 /// The limits of the server, whatever clients do.
 package struct ServerLimits: Sendable {
-    /// Queries that wait for the loop.
+    /// Queries over UDP that wait for the loop.
     package var mailbox = 8_192
-    /// Queries that the loop takes in one turn, so that those under way proceed between turns.
+    /// Queries over UDP that the loop takes in one turn, and as many over connections: those under way proceed between turns,
+    /// and neither kind takes more than half of the loop from the other.
     package var intake = 64
     /// How long queries may wait for the loop, while some are left over after each turn, without it being overloaded.
     package var target: Duration = .milliseconds(5)

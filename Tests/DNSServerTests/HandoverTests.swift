@@ -76,6 +76,26 @@ import Testing
         }
     }
 
+    @Test func `queries over TCP that wait for their turn, or for others before them, are answered by the next one`()
+        async throws
+    {
+        let sockets = try bind()
+        let first = try await TestServer.start(sockets, responder: FakeResponder())
+        let clients = try (0..<4).map { _ in try TestTCPClient(first.address) }
+        for (index, client) in clients.enumerated() {
+            try client.send((0..<200).map { .query("name\(index)-\($0).example", id: $0) })
+        }
+        await first.responder.asked(1)
+        let passed = try await succeed(first, sockets: sockets)
+        #expect(await first.responder.questions.count < 800)
+        try await TestServer.run(try ServerSockets.bind(sockets.addresses, threads: 2, adopting: passed)) { _ in
+            for client in clients {
+                let ids = try (0..<200).map { _ in try client.receive()?.id }
+                #expect(Set(ids) == Set(0..<200))
+            }
+        }
+    }
+
     @Test func `half a query over TCP is completed with the next one`() async throws {
         let sockets = try bind()
         let first = try await TestServer.start(sockets, responder: .address())

@@ -62,8 +62,7 @@ import Testing
         let events = EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: loop)
         return Connections(
             "TCP", capacity: 100, loop: loop, limits: TestServer.limits, bytes: BufferedBytes(limit: .max),
-            events: events,
-            memory: memory)
+            turns: TurnQueue(on: loop, perTurn: 64, capacity: 100), events: events, memory: memory)
     }
 
     @Test(arguments: [(MemoryReturn.connections - 1, 0), (MemoryReturn.connections, 1)])

@@ -20,7 +20,7 @@ import Testing
         #expect(limits.patience == .milliseconds(100) && limits.refusals == 10_000)
         #expect(limits.catchUp == .milliseconds(1_200) && limits.catchUp * 2 == limits.answer)
         #expect(limits.connections == 1_000 && limits.pendingPerConnection == 128 && limits.queuedReplies == 262_144)
-        #expect(limits.idle == .seconds(10) && limits.handshake == .seconds(5) && HandshakeQueue.perTurn == 2)
+        #expect(limits.idle == .seconds(10) && limits.handshake == .seconds(5) && TLSHandshake.stepsPerTurn == 2)
     }
 
     @Test(arguments: [(10_000, 100), (199, 1), (99, 0), (10_000_000, 65_535)])

@@ -160,10 +160,14 @@ import Testing
         limits.mailbox = 1
         let log = LogRecorder()
         try await TestServer.run(limits: limits, logger: log.logger) { server in
-            let client = try TestTCPClient(server.address)
-            // In one segment, so that both are read in one turn.
-            try client.send([.query("one.example"), .query("two.example")])
-            for _ in 0..<2 { _ = try client.receive() }
+            let client = try TestDNSClient(server.address)
+            let gate = LoopGate()
+            gate.close()
+            for name in ["one.example", "two.example"] { try client.send(.query(name)) }
+            // The thread refuses the second one.
+            #expect(try client.receive().message.rcode == 2)
+            gate.open()
+            #expect(try client.receive().message.rcode == 0)
             await server.turn()
             #expect(log.lines == ["more queries come than can be taken: 1 were answered with SERVFAIL"])
         }

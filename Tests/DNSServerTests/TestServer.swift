@@ -121,7 +121,7 @@ struct TestServer: Sendable {
             clients.append(pair[1])
             server.admit(Descriptor(owning: pair[0]), from: try #require(SocketAddress(peer)))
         }
-        let peers = server.connections.peers
+        let peers = server.connections.holders.map(\.connection.client.address)
         server.connections.closeAll()
         return Dictionary(grouping: peers) { "\(ClientNetwork($0.ip))" }.mapValues(\.count)
     }

@@ -22,8 +22,8 @@ final class HTTPServerConnection: ServedConnection {
     private var isStopping = false
     /// What the socket must be ready for before more can be read, or written.
     private var (readNeeds, writeNeeds) = (Interest.readable, Interest.writable)
-    /// Whether reading and handling go on at the end of a turn.
-    private var isContinuing = false
+    /// Whether it waits for its turn to have more requests handled, or more read.
+    private var isWaiting = false
     /// Whether requests are being handled right now; a response that comes meanwhile is only queued.
     private var isHandling = false
     /// When the next part of a body without an end is made.
@@ -64,11 +64,7 @@ final class HTTPServerConnection: ServedConnection {
     private var isReading: Bool { !isReadingOver && outbound.isEmpty && !session.isSaturated }
 
     func start() -> Bool {
-        life.watch = try? owner.loop.watch(stream.number, for: .readable) { [self] in ready($0) }
-        guard life.watch != nil else {
-            stream.close()
-            return false
-        }
+        guard life.watch(stream, owner, { [self] in ready($0) }) else { return false }
         setTimer(at: life.due(in: .idle, owner))
         settle()
         return !isClosed
@@ -76,6 +72,7 @@ final class HTTPServerConnection: ServedConnection {
 
     private func ready(_ interest: Interest) {
         if !interest.isDisjoint(with: readNeeds), isReading { receive() }
+        handleRequests()
         settle()
     }
 
@@ -92,44 +89,41 @@ final class HTTPServerConnection: ServedConnection {
         }
     }
 
-    /// Does what is possible in this turn, and watches the socket for the rest.
+    /// Sends what is possible now, and watches the socket, or waits for its turn, for the rest. Handles no request: a response
+    /// may come while the resolver is at work, which then must not be asked.
     private func settle() {
-        var room = HTTPServerLimits.handled
-        repeat {
-            handleRequests(&room)
-            flush()
-        } while !isClosed && session.hasRequest && room > 0 && isWithinLimits
+        flush()
         guard !isClosed else { return }
         guard owner.book(life.hold(session.held + outbound.count), of: self) else { return close() }
         if outbound.isEmpty, session.isOver || isReadingOver && isIdle {
             return close(lingers: !isReadingOver && !isStopping)
         }
+        waitForTurn()
+        guard !isClosed else { return }
         var interest: Interest = []
-        let isReading = isReading
-        if isReading { interest.formUnion(readNeeds) }
-        if session.hasRequest && isWithinLimits || isReading && stream.hasUnread { continueLater() }
+        if isReading, !isWaiting || !session.hasRequest { interest.formUnion(readNeeds) }
         if !outbound.isEmpty { interest.formUnion(writeNeeds) }
         if life.watch?.update(interest) == false { close() }
     }
 
-    /// Has what the stream holds back read, and further requests handled, after the other work of this turn.
-    private func continueLater() {
-        guard !isContinuing else { return }
-        isContinuing = true
-        owner.loop.atTurnEnd { [weak self] in
+    /// Has what it has left handled, or read, in its turn.
+    private func waitForTurn() {
+        guard session.hasRequest && isWithinLimits || isReading && stream.hasUnread, !isWaiting else { return }
+        isWaiting = owner.turns.wait(of: client) { [weak self] in
             guard let self, !isClosed else { return }
-            isContinuing = false
-            ready(readNeeds)
+            isWaiting = false
+            ready(session.hasRequest ? [] : readNeeds)
         }
+        if !isWaiting { close() }
     }
 
     // MARK: Requests
 
-    private func handleRequests(_ room: inout Int) {
+    private func handleRequests() {
         isHandling = true
         defer { isHandling = false }
-        while !isClosed, session.hasRequest, room > 0, isWithinLimits, let stream = session.nextRequest() {
-            room -= 1
+        for _ in 0..<HTTPServerLimits.handled {
+            guard !isClosed, isWithinLimits, owner.turns.hasRoom, let stream = session.nextRequest() else { return }
             handle(stream)
         }
     }

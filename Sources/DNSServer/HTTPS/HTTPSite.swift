@@ -215,7 +215,9 @@ package final class HTTPServer {
         let limits = ServerLimits()
         let connections = Connections(
             kind, capacity: Self.connections, loop: loop, limits: limits,
-            bytes: BufferedBytes(limit: limits.buffered), events: events, memory: MemoryReturn(clock: loop))
+            bytes: BufferedBytes(limit: limits.buffered),
+            turns: TurnQueue(on: loop, perTurn: limits.intake, capacity: Self.connections), events: events,
+            memory: MemoryReturn(clock: loop))
         let site = HTTPSite(nil, header: Self.header, events: events, clock: loop)
         site.service = service
         self.connections = connections

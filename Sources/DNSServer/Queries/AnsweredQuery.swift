@@ -58,11 +58,11 @@ extension Question {
     }
 }
 
-/// A query that the cache could not answer, on its way to the resolver.
+/// A query over UDP that the cache could not answer, on its way to the loop.
 struct MissedQuery: Sendable {
     let message: [UInt8]
     let client: SocketAddress
-    let path: ReplyPath
+    let path: DatagramPath
     let arrived: Instant
 
     /// By which the places of waiting queries are shared, and how long it waits.

@@ -35,7 +35,7 @@ final class PendingQueries {
     }
     /// The number of waiting queries.
     var count: Int { holdings.count }
-    /// Those of them that began a short time ago: the others wait for their sources, and take no time of the loop.
+    /// Those of them over UDP that began a short time ago: the others wait for their sources, and take no time of the loop.
     private var recent: RecentCount
     /// Queries that got SERVFAIL since the start because too many waited.
     private(set) var displaced = 0
@@ -63,7 +63,7 @@ final class PendingQueries {
         recent = RecentCount(span: limits.interval)
     }
 
-    /// How many of the waiting queries have waited for less than about `ServerLimits.interval`. Called in every turn in
+    /// How many of the waiting queries over UDP have waited for less than about `ServerLimits.interval`. Called in every turn in
     /// which queries are added.
     func recentCount(at now: Instant) -> Int {
         recent.advance(to: now)
@@ -116,7 +116,7 @@ final class PendingQueries {
         let ticket = holdings.add(for: network)
         pending.ticket = ticket
         localClients.count(1, of: pending.client)
-        pending.recent = recent.add()
+        if pending.identity != nil { pending.recent = recent.add() }
         while waiting.count <= ticket { waiting.append(nil) }
         waiting[ticket] = pending
         if count >= MemoryReturn.queries { memory.burst() }
@@ -126,7 +126,7 @@ final class PendingQueries {
         guard let ticket = pending.ticket.take() else { return }
         holdings.remove(ticket)
         localClients.count(-1, of: pending.client)
-        recent.remove(pending.recent)
+        if let number = pending.recent { recent.remove(number) }
         waiting[ticket] = nil
         guard count == 0 else { return }
         if waiting.count > Self.retained { (waiting, datagrams) = ([], []) }

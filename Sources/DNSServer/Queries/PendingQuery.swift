@@ -8,7 +8,7 @@ package import Scheduling
 @Loop
 final class PendingQuery: Sendable {
     /// The longest query that is retained whole. Of others, which may have 64 KiB of padding, header and question are.
-    nonisolated static let longestRetained = 512
+    private nonisolated static let longestRetained = 512
 
     /// The query, or its header and question.
     let message: [UInt8]
@@ -25,8 +25,8 @@ final class PendingQuery: Sendable {
     var identity: DatagramIdentity?
     /// Its place among the waiting queries; nil when it has none.
     var ticket: FairShare.Ticket?
-    /// With which it counts among those that began a short time ago.
-    var recent = 0
+    /// With which it counts among those over UDP that began a short time ago.
+    var recent: Int?
     /// Whether its response is padded.
     private let wantsPadding: Bool
     /// Of the response, if it has one.

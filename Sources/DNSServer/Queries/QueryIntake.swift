@@ -3,18 +3,20 @@ import Scheduling
 
 /// The rule for overload: how long queries wait for the loop decides.
 ///
-/// A query that the cache cannot answer waits in a queue until the loop takes it, over UDP and TCP alike. While the loop
-/// keeps up, the queue is empty after each turn, however long a turn takes. Queries that are left over after a wait above
-/// the target (as in CoDel, RFC 8289) may be a burst, such as what came while no process served. The loop is overloaded
-/// once it needs longer than `ServerLimits.catchUp` for all of them, at the speed that it has had since, or the queue stays
-/// full. From then on a client network whose first query has waited for `ServerLimits.patience` gets SERVFAIL for more
-/// (`RefusalLimit`), until the queue is empty or the wait short again. So what is taken is answered in time, and a network
-/// with few queries is not refused because of others.
+/// A query over UDP that the cache cannot answer waits in a queue until the loop takes it. While the loop keeps up, the queue
+/// is empty after each turn, however long a turn takes. Queries that are left over after a wait above the target (as in
+/// CoDel, RFC 8289) may be a burst, such as what came while no process served. The loop is overloaded once it needs longer
+/// than `ServerLimits.catchUp` for all of them, at the speed that it has had since, or the queue stays full. From then on a
+/// client network whose first query has waited for `ServerLimits.patience` gets SERVFAIL for more (`RefusalLimit`), until
+/// the queue is empty or the wait short again. So what is taken is answered in time, and a network with few queries is not
+/// refused because of others.
 ///
 /// An overloaded loop takes none while enough of those that began within the last 0.1 s wait for room at the sources: each
 /// query under way takes memory and displaces CPU cache lines, which makes a miss more expensive. Those that have waited
 /// for longer do so for slow sources, and say nothing about the loop. A loop that keeps up takes everything, however many
 /// wait.
+///
+/// Queries over connections wait there, unread, for their turn (`TurnQueue`), and take nothing of this.
 @Loop
 final class QueryIntake {
     private let queries: Mailbox<MissedQuery>

@@ -47,7 +47,7 @@ final class RefusedClients: Sendable {
 package struct RefusedQueries: Equatable, Sendable {
     /// Their clients are not on the access list: REFUSED.
     package var access: Int
-    /// More came than the loop could take: SERVFAIL, or no response at all.
+    /// More came over UDP than the loop could take: SERVFAIL, or no response at all.
     package var overload: Int
     package var dropped: Int
     /// Too many waited for an answer: SERVFAIL.
@@ -78,10 +78,7 @@ final class RefusalLimit: Sendable {
         (refused.load(ordering: .relaxed), dropped.load(ordering: .relaxed))
     }
 
-    /// Counts a query that is refused over TCP, where each is answered.
-    func refuseOverTCP() { refused.wrappingAdd(1, ordering: .relaxed) }
-
-    /// Counts a query that is refused over UDP. Returns whether it is answered with SERVFAIL. May be called from any thread.
+    /// Counts a query that is refused. Returns whether it is answered with SERVFAIL. May be called from any thread.
     func refuse(at now: Instant) -> Bool {
         refused.wrappingAdd(1, ordering: .relaxed)
         let interval = now.nanoseconds / Self.interval

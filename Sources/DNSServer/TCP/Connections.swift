@@ -27,6 +27,8 @@ final class Connections {
     private var order = UseOrder()
     /// Bytes buffered for all connections of the server.
     private let bytes: BufferedBytes
+    /// The turns in which their queries are handled.
+    let turns: TurnQueue
     /// The buffer that every connection reads into first.
     private var scratch = [UInt8](repeating: 0, count: Connections.readSize)
     /// Called when a connection has closed, so that a descriptor is free.
@@ -38,13 +40,15 @@ final class Connections {
     ///   - capacity: how many may be open.
     ///   - network: in whose share a client is.
     init(
-        _ kind: String, capacity: Int, loop: EventLoop, limits: ServerLimits, bytes: BufferedBytes, events: EventLog,
-        memory: MemoryReturn, network: @escaping @Loop (SocketAddress) -> ClientNetwork = { ClientNetwork($0.ip) }
+        _ kind: String, capacity: Int, loop: EventLoop, limits: ServerLimits, bytes: BufferedBytes, turns: TurnQueue,
+        events: EventLog, memory: MemoryReturn,
+        network: @escaping @Loop (SocketAddress) -> ClientNetwork = { ClientNetwork($0.ip) }
     ) {
         self.kind = kind
         self.loop = loop
         self.limits = limits
         self.bytes = bytes
+        self.turns = turns
         self.events = events
         self.memory = memory
         self.network = network
@@ -57,9 +61,6 @@ final class Connections {
 
     /// The number of open connections.
     var count: Int { open.count }
-
-    /// The clients of the open connections.
-    var peers: [SocketAddress] { open.values.map(\.client.address) }
 
     /// Admits a new connection.
     ///
@@ -102,7 +103,7 @@ final class Connections {
     /// - Parameter next: makes what takes its place afterwards.
     func admit(
         _ descriptor: consuming Descriptor, from peer: SocketAddress, _ transport: Transport, _ terms: TLSTerms,
-        _ queue: HandshakeQueue, then next: @escaping @Loop (TLSStream, ConnectionClient) -> any ServedConnection
+        _ queue: TurnQueue, then next: @escaping @Loop (TLSStream, ConnectionClient) -> any ServedConnection
     ) {
         admit(descriptor, from: peer) {
             TLSHandshake(

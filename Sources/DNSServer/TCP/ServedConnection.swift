@@ -62,11 +62,7 @@ final class EndingConnection: ServedConnection {
     var held: Int { 0 }
 
     func start() -> Bool {
-        life.watch = try? owner.loop.watch(socket.number, for: .readable) { [self] _ in drop() }
-        guard life.watch != nil else {
-            socket.close()
-            return false
-        }
+        guard life.watch(socket, owner, { [self] _ in drop() }) else { return false }
         life.setTimer(at: owner.loop.now + owner.limits.linger, owner) { [weak self] in self?.close() }
         return true
     }
@@ -101,7 +97,7 @@ struct ConnectionLife {
     }
 
     private(set) var isClosed = false
-    var watch: Watch?
+    private(set) var watch: Watch?
     private var timer: LoopTimer?
     /// When the last whole query arrived, or the last response became ready. Bytes of an unfinished query do not count.
     private(set) var lastActivity: Instant
@@ -111,6 +107,15 @@ struct ConnectionLife {
     private(set) var held = 0
 
     init(at now: Instant) { (lastActivity, lastProgress) = (now, now) }
+
+    /// Has `ready` called when a stream can be read. Returns false when the loop accepts no more descriptors: it is closed then.
+    mutating func watch(
+        _ stream: any ByteStream, _ owner: Connections, _ ready: @escaping @Loop (Interest) -> Void
+    ) -> Bool {
+        watch = try? owner.loop.watch(stream.number, for: .readable, ready)
+        if watch == nil { stream.close() }
+        return watch != nil
+    }
 
     mutating func noteActivity(at now: Instant) { lastActivity = now }
 

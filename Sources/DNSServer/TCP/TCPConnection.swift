@@ -21,8 +21,8 @@ final class TCPConnection: ServedConnection, ReplySink {
     private var isAbandoned = false
     /// What the socket must be ready for before more can be read, or written.
     private var (readNeeds, writeNeeds) = (Interest.readable, Interest.writable)
-    /// Whether reading goes on at the end of a turn.
-    private var isContinuing = false
+    /// Whether it waits for its turn to have more messages handled, or more read.
+    private var isWaiting = false
     /// Whether messages are being handled right now; a response that comes meanwhile is only queued.
     private var isHandling = false
 
@@ -51,18 +51,15 @@ final class TCPConnection: ServedConnection, ReplySink {
     }
 
     func start() -> Bool {
-        life.watch = try? owner.loop.watch(stream.number, for: .readable) { [self] in ready($0) }
-        guard life.watch != nil else {
-            stream.close()
-            return false
-        }
+        guard life.watch(stream, owner, { [self] in ready($0) }) else { return false }
         setTimer(at: life.due(in: .idle, owner))
-        continueReading()
-        return true
+        waitForTurn()
+        return !isClosed
     }
 
     private func ready(_ interest: Interest) {
         if !interest.isDisjoint(with: readNeeds), !isReadingOver { receive() }
+        handleMessages()
         settle()
     }
 
@@ -78,40 +75,37 @@ final class TCPConnection: ServedConnection, ReplySink {
         }
     }
 
-    /// Does everything possible now, and watches the socket for the rest.
+    /// Sends what is possible now, and watches the socket, or waits for its turn, for the rest. Handles no message: a response
+    /// may come while the resolver is at work, which then must not be asked.
     private func settle() {
-        repeat {
-            handleMessages()
-            flush()
-        } while !isClosed && isWithinLimits && frames.hasMessage
+        flush()
         guard !isClosed else { return }
         frames.trim()
         guard owner.book(life.hold(frames.count + outbound.count), of: self) else { return close() }
         if isReadingOver, outstanding == 0, outbound.isEmpty, !frames.hasMessage { return close(lingers: isAbandoned) }
+        waitForTurn()
+        guard !isClosed else { return }
         var interest: Interest = []
-        if !isReadingOver, isWithinLimits {
-            interest.formUnion(readNeeds)
-            continueReading()
-        }
+        if !isReadingOver, isWithinLimits, !frames.hasMessage { interest.formUnion(readNeeds) }
         if !outbound.isEmpty { interest.formUnion(writeNeeds) }
         if life.watch?.update(interest) == false { close() }
     }
 
-    /// Has what the stream holds back read after the other work of this turn.
-    private func continueReading() {
-        guard stream.hasUnread, !isContinuing else { return }
-        isContinuing = true
-        owner.loop.atTurnEnd { [weak self] in
+    /// Has what it has left handled, or read, in its turn.
+    private func waitForTurn() {
+        guard isWithinLimits, frames.hasMessage || !isReadingOver && stream.hasUnread, !isWaiting else { return }
+        isWaiting = owner.turns.wait(of: client) { [weak self] in
             guard let self, !isClosed else { return }
-            isContinuing = false
-            ready(readNeeds)
+            isWaiting = false
+            ready(frames.hasMessage ? [] : readNeeds)
         }
+        if !isWaiting { close() }
     }
 
     private func handleMessages() {
         isHandling = true
         defer { isHandling = false }
-        while !isClosed, isWithinLimits {
+        while !isClosed, isWithinLimits, owner.turns.hasRoom {
             switch frames.next() {
             case .incomplete: return
             case .malformed: return abandonInput()
@@ -216,9 +210,7 @@ final class TCPConnection: ServedConnection, ReplySink {
 
     /// Closes a connection that was idle for too long, or whose client receives no responses.
     private func checkTime() {
-        let phase = phase
         let due = life.due(in: phase, owner)
-        guard due <= now else { return setTimer(at: due) }
-        close()
+        if due <= now { close() } else { setTimer(at: due) }
     }
 }

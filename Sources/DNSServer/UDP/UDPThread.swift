@@ -333,7 +333,7 @@ final class UDPThread: Sendable {
         }
         return misses.post(
             MissedQuery(
-                message: copy, client: client, path: .datagram(DatagramPath(socket: lateReplies, origin: origin)),
+                message: copy, client: client, path: DatagramPath(socket: lateReplies, origin: origin),
                 arrived: now))
     }
 

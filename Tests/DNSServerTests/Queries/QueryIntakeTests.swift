@@ -49,7 +49,7 @@ import Testing
             return MissedQuery(
                 message: TestMessage.query("name\(added).example").encoded,
                 client: try #require(SocketAddress("\(client):\(1_024 + added % 60_000)")),
-                path: .datagram(DatagramPath(socket: socket, origin: clinux_origin())),
+                path: DatagramPath(socket: socket, origin: clinux_origin()),
                 arrived: clock.now + .milliseconds(-milliseconds))
         }
 
@@ -90,10 +90,13 @@ import Testing
         }
 
         /// Adds `count` queries, which wait for the resolver from now on.
-        func begin(_ count: Int) throws {
+        ///
+        /// - Parameter connection: by which they come; nil: over UDP.
+        func begin(_ count: Int, over connection: (any ReplySink)? = nil) throws {
             for _ in 0..<count {
                 let query = try query()
-                pending.add(query.message, from: query.client, path: query.path, arrived: query.arrived)
+                let path = connection.map { ReplyPath.connection($0) } ?? .datagram(query.path)
+                pending.add(query.message, from: query.client, path: path, arrived: query.arrived)
             }
         }
 
@@ -105,6 +108,13 @@ import Testing
             try post(100, waiting: milliseconds)
             return (queries.post(try query()), queries.post(try query(from: "127.0.0.2")))
         }
+    }
+
+    /// A connection whose client is gone.
+    private final class Connection: ReplySink {
+        let transport = Transport.tcp
+
+        func send(_ reply: [UInt8]) {}
     }
 
     @Test @Loop func `a loop that keeps up takes as many in a turn as allowed, however many wait`() async throws {
@@ -251,6 +261,17 @@ import Testing
         #expect(fixture.intake.room() == 0)
         fixture.responder.isBacklogged = false
         #expect(fixture.intake.room() == 4)
+    }
+
+    @Test @Loop func `queries over connections take no room of those over UDP in an overloaded loop`() async throws {
+        let fixture = try Fixture()
+        try await fixture.overload()
+        fixture.responder.isBacklogged = true
+        try fixture.begin(50, over: Connection())
+        #expect(fixture.intake.room() == 4)
+        fixture.responder.release()
+        try fixture.begin(5)
+        #expect(fixture.intake.room() == 1)
     }
 
     @Test @Loop func `queries that wait for slow sources take no room in an overloaded loop`() async throws {

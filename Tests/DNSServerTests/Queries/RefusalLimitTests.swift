@@ -29,11 +29,4 @@ import Testing
         #expect(answered(by: limit, 1_999, at: 5_000) == 1_999)
         #expect(limit.counts.dropped == 0)
     }
-
-    @Test func `over TCP refusals are counted, and take nothing from the limit`() {
-        let limit = RefusalLimit(100)
-        for _ in 0..<50 { limit.refuseOverTCP() }
-        #expect(answered(by: limit, 1, at: 0) == 1)
-        #expect(limit.counts == (51, 0))
-    }
 }

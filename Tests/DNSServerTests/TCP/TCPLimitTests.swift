@@ -146,41 +146,6 @@ import Testing
         }
     }
 
-    @Test func `a query over TCP that finds no room in the queue gets SERVFAIL, and the others are answered`()
-        async throws
-    {
-        var limits = TestServer.limits
-        limits.mailbox = 2
-        try await TestServer.run(limits: limits) { server in
-            let client = try TestTCPClient(server.address)
-            // In one segment, so that all are read in one turn.
-            try client.send((0..<4).map { .query("name\($0).example", edns: TestEDNS()) })
-            let replies = try (0..<4).map { _ in try #require(try client.receive()) }
-            #expect(replies.map(\.rcode) == [2, 2, 0, 0])
-            #expect(replies[0].extendedErrors == [0])
-            #expect(server.server.refusals.counts == (2, 0))
-        }
-    }
-
-    @Test func `a long query over TCP finds no room behind many others, and a short one does`() async throws {
-        try await TestServer.run { server in
-            try server.store("hit.example")
-            let (client, flood) = (try TestTCPClient(server.address), try TestDNSClient(server.address))
-            #expect(try client.ask(.query("hit.example")).rcode == 0)
-            let gate = LoopGate()
-            gate.close()
-            for number in 0..<200 { try flood.send(.query("name\(number).example")) }
-            // The thread has handled those before.
-            #expect(try flood.ask("hit.example").rcode == 0)
-            let padding = TestEDNS(options: [.init(12, [UInt8](repeating: 0, count: 500))])
-            try client.send([.query("long.example", edns: padding), .query("short.example")])
-            gate.open()
-            let replies = try (0..<2).map { _ in try #require(try client.receive()) }
-            #expect(replies.map(\.rcode) == [2, 0])
-            #expect(replies[0].questions == [.init("long.example")])
-        }
-    }
-
     @Test func `a client that takes no replies is read no further`() async throws {
         var limits = TestServer.limits
         limits.queuedReplies = 64 << 10
