@@ -76,7 +76,6 @@ package struct Race: Hashable, Sendable {
         switch event {
         case .joined(let client, let part): joined(client, part, isLate: false, now, &effects)
         case .joinedLate(let client, let part): joined(client, part, isLate: true, now, &effects)
-        case .lost(let client): lost(client, now, &effects)
         case .replied(let place, let replies):
             for part in parts {
                 guard let reply = replies[part] else { continue }
@@ -87,7 +86,7 @@ package struct Race: Hashable, Sendable {
         case .refused(let place, let types): failed(place, types, isWhole: true, now, &effects)
         case .busy(let place, let types): busy(place, types)
         case .probed(let place, let isUp): probed(place, isUp, now, &effects)
-        case .time: break
+        case .timeUp, .time: break
         }
         guard began != nil else { return effects }
         // Twice: for what one family needs of the other (section 5).
@@ -99,6 +98,7 @@ package struct Race: Hashable, Sendable {
             for part in parts { while askNext(part, now, &effects) {} }
         }
         for _ in parts { for part in parts { settle(part, now, &effects) } }
+        if case .timeUp(let client) = event { timeUp(client, now, &effects) }
         isRunning = parts.contains { isRunning($0) }
         wake = isRunning ? nextTime(after: now) : nil
         return effects
@@ -159,15 +159,13 @@ package struct Race: Hashable, Sendable {
         age(now) > Self.lastAsk || ends.nanoseconds - now.nanoseconds < Self.end - Self.lastAsk
     }
 
-    /// 8: rank 3, 4 or 6, not remembered; without a client that waits the race ends.
-    private mutating func lost(_ client: Int, _ now: Instant, _ effects: inout [Effect]) {
+    /// 3: the best known of ranks 1 to 4, else 6, not remembered.
+    private mutating func timeUp(_ client: Int, _ now: Instant, _ effects: inout [Effect]) {
         for waiter in waiting where waiter.client == client {
-            let best = whenAllFailed(waiter.part, mayBeUnproved: false)
-            effects.append(.reply(client, waiter.part, fitted(waiter.part, best, now)))
+            guard let best = best(waiter.part, now, atOwnEnd: true) else { continue }
+            effects.append(.reply(client, waiter.part, best))
         }
         waiting.removeAll { $0.client == client }
-        guard waiting.isEmpty else { return }
-        for part in parts { self[part].isOver = true }
     }
 
     // MARK: What sources say
@@ -464,14 +462,14 @@ package struct Race: Hashable, Sendable {
         return isAgreed ? RaceAnswer(.verified, denial, .localDNS([]), life: life) : nil
     }
 
-    /// Ranks 3 to 6.
-    private func whenAllFailed(_ part: Part, mayBeUnproved: Bool = true) -> RaceAnswer {
+    /// Ranks 3 to 6; at a client's own end, when sources may have answered yet, without 5.
+    private func whenAllFailed(_ part: Part, atOwnEnd: Bool) -> RaceAnswer {
         let lane = self[part]
         if let stale = lane.stale { return RaceAnswer(.stale, stale.kind, .stale, life: Self.shortLife) }
         if let preset = lane.preset { return RaceAnswer(.preset, preset, .preset, life: Self.presetLife) }
         let isForged = !lane.anothers.isEmpty
         let kind = denial(part, of: local) ?? (lane.addresses.isEmpty || isForged ? nil : .records)
-        if mayBeUnproved, rules.isUnlisted, let kind {
+        if !atOwnEnd, rules.isUnlisted, let kind {
             return RaceAnswer(.unproved, kind, .localDNS(lane.addresses), life: Self.localLife)
         }
         // 5.4: nothing else may answer these.
@@ -480,7 +478,9 @@ package struct Race: Hashable, Sendable {
     }
 
     /// The best that is known of one type by itself.
-    package func known(_ part: Part, _ now: Instant) -> RaceAnswer? {
+    ///
+    /// - Parameter atOwnEnd: for a client whose time is over, while others go on waiting.
+    package func known(_ part: Part, _ now: Instant, atOwnEnd: Bool = false) -> RaceAnswer? {
         if let first = self[part].first {
             // 5.3: LocalDNS's addresses are given instead, of listed names the verified.
             let instead = rules.isUnlisted ? self[part].addresses : self[part].verified
@@ -494,13 +494,13 @@ package struct Race: Hashable, Sendable {
         let verified = verifiedAnswer(part)
         if let cached, verified.map({ cached.rank <= $0.rank }) ?? true { return cached }
         if let verified { return verified }
-        let isFailed = self[part].stale != nil || self[part].isWanted && haveAllFailed(part, now)
-        return isFailed ? whenAllFailed(part) : nil
+        let isFailed = atOwnEnd || self[part].stale != nil || self[part].isWanted && haveAllFailed(part, now)
+        return isFailed ? whenAllFailed(part, atOwnEnd: atOwnEnd) : nil
     }
 
     /// 5: from both families to a reply.
-    private func fitted(_ part: Part, _ own: RaceAnswer, _ now: Instant) -> RaceAnswer {
-        guard rules.hasFamilies, let other = known(part.other, now) else { return own }
+    private func fitted(_ part: Part, _ own: RaceAnswer, _ now: Instant, atOwnEnd: Bool) -> RaceAnswer {
+        guard rules.hasFamilies, let other = known(part.other, now, atOwnEnd: atOwnEnd) else { return own }
         let worst = max(own.rank, other.rank)
         // 5.5
         if rules.translates, part == .aaaa, own.kind != .records, other.kind == .records {
@@ -538,14 +538,14 @@ package struct Race: Hashable, Sendable {
         return age(now) >= (stale.isYoung ? rules.staleWait : Self.reserve)
     }
 
-    /// The best that is known, once any may be taken.
-    private func best(_ part: Part, _ now: Instant) -> RaceAnswer? {
-        if rules.yielding == part, let other = best(part.other, now), other.kind == .records {
+    /// The best that is known, once any may be taken: at a client's own end at once.
+    private func best(_ part: Part, _ now: Instant, atOwnEnd: Bool = false) -> RaceAnswer? {
+        if rules.yielding == part, let other = best(part.other, now, atOwnEnd: atOwnEnd), other.kind == .records {
             return RaceAnswer(other.rank, .noData, .suppressed, life: other.life)
         }
-        guard var own = known(part, now) else { return nil }
+        guard var own = known(part, now, atOwnEnd: atOwnEnd) else { return nil }
         if own.origin == .cache { return own }
-        var isDue = isStaleDue(part, now)
+        var isDue = atOwnEnd || isStaleDue(part, now)
         if own.kind == .nxDomain, let local = searched(part), denial(part, of: local) == nil {
             guard isDue || age(now) >= Self.reserve || hasFailed(part, local, now) else { return nil }
             own.life = Self.localLife
@@ -563,7 +563,7 @@ package struct Race: Hashable, Sendable {
             isDue = isDue || !waits && (isReady && mayBeTaken || haveAllFailed(part, now))
         default: isDue = isDue || !waits && haveAllFailed(part, now)
         }
-        return isDue ? fitted(part, own, now) : nil
+        return isDue ? fitted(part, own, now, atOwnEnd: atOwnEnd) : nil
     }
 
     /// A better rank replaces a worse one in the cache; every client that waits gets the best.
