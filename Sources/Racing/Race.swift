@@ -502,13 +502,14 @@ package struct Race: Hashable, Sendable {
     private func fitted(_ part: Part, _ own: RaceAnswer, _ now: Instant, atOwnEnd: Bool) -> RaceAnswer {
         guard rules.hasFamilies, let other = known(part.other, now, atOwnEnd: atOwnEnd) else { return own }
         let worst = max(own.rank, other.rank)
+        let isBeaten = !rules.isSigned && own.rank >= .unproved && other.rank < own.rank
         // 5.5
-        if rules.translates, part == .aaaa, own.kind != .records, other.kind == .records {
+        if rules.translates, part == .aaaa, isBeaten || own.kind != .records, other.kind == .records {
             return RaceAnswer(worst, .records, .translation, life: other.life)
         }
         // 5.2
         guard !rules.isSigned else { return own }
-        if own.rank >= .unproved, other.rank < own.rank, other.kind == .records || other.kind == .nxDomain {
+        if isBeaten, other.kind == .records || other.kind == .nxDomain {
             let kind: RaceAnswer.Kind = other.kind == .records ? .noData : .nxDomain
             return RaceAnswer(.failure, kind, .family, life: Self.shortLife)
         }

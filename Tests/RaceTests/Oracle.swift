@@ -638,6 +638,8 @@ struct Oracle {
     private func isComplete(_ part: Race.Part, _ now: Int) -> Bool {
         let own = self[part]
         guard own.waiting.isEmpty, own.cache.rank < 7 || world.cached != nil else { return false }
+        let mayBeTranslated = world.translates && part == .aaaa && own.one != .records
+        if mayBeTranslated, best(part.other).rank > 2, !haveAllFailed(part.other, now) { return false }
         if own.one != nil, own.cache.rank <= 6, own.one != .nxDomain || own.cache.rank <= 3 { return true }
         if world.mode == .localDNSFirst, own.cache.rank == 2, !own.isChecking { return true }
         if world.yielding == part, self[part.other].isOver, best(part.other).kind == .records { return true }

@@ -255,7 +255,8 @@ enum Worlds {
         }
         let late: [(String, (inout World) -> Void)] = [
             ("", { _ in }), ("within a search domain", { $0.isInSearchDomain = true }),
-            ("A is suppressed", { $0.yielding = .a }), ("listed", { $0.isListed = true }),
+            ("A is suppressed", { $0.yielding = .a }), ("AAAA of A", { $0.translates = true }),
+            ("listed", { $0.isListed = true }),
         ]
         for (name, change) in late {
             all.append(

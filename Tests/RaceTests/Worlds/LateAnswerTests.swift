@@ -249,4 +249,21 @@ struct LateAnswerTests {
             #expect(race.stored[.a] == .addresses(of: 0))
         }
     }
+
+    @Test func `on a network without IPv4 AAAA is made of A where LocalDNS's own is unverified`() {
+        var rules = rules
+        rules.translates = true
+        let race = ScriptedRace(
+            rules,
+            [
+                (0, .joined(1, .a)), (0, .joined(2, .aaaa)), (320, .replied(1, a: .noData, aaaa: .records(1))),
+                (330, .checked(.aaaa, 0, .unproved)), (340, .failed(0, .aaaa)),
+                (350, .replied(0, a: .records(1), aaaa: nil)),
+            ])
+        #expect(
+            race.replies == [
+                .init(350, 1, .a, .addresses(of: 0)),
+                .init(350, 2, .aaaa, RaceAnswer(.unproved, .records, .translation)),
+            ])
+    }
 }
