@@ -58,14 +58,14 @@ struct Oracle {
         guard let local else { return false }
         let (own, other) = (self[part], self[part.other])
         if own.sources[local] == .asked || own.isChecking { return true }
-        return (own.sources[local] == .localNoData || own.sources[local] == .localNXDomain) && !isTwo(part)
+        return own.sources[local].isLocalDenial && !isTwo(part)
             && (other.sources[local] == .asked || other.isChecking)
     }
 
     private func isTwo(_ part: Race.Part) -> Bool {
         guard let local else { return false }
         let own = self[part]
-        if own.sources[local] == .localNoData || own.sources[local] == .localNXDomain {
+        if own.sources[local].isLocalDenial {
             return own.wasEmpty || self[part.other].isVerified || world.isUnverified && world.mode == .localDNSFirst
         }
         return own.isVerified
@@ -76,7 +76,7 @@ struct Oracle {
         if now >= end || source == .failed { return true }
         if source == .unasked, health[place] == .backoff || now - (began ?? now) > 1_900 { return true }
         guard place == local else { return false }
-        return [.localRecords, .localNoData, .localNXDomain].contains(source) && !isPending(part) && !isTwo(part)
+        return (source == .localRecords || source.isLocalDenial) && !isPending(part) && !isTwo(part)
     }
 
     private func haveAllFailed(_ part: Race.Part, _ now: Int) -> Bool {
@@ -332,19 +332,20 @@ struct Oracle {
 
     /// Whether it is a source's further address, which has no turn of its own.
     private func isFurther(_ place: Int, _ address: Int) -> Bool {
-        let isSecond = place > 0 && isProvider(place) && line[place - 1].provider == line[place].provider
-        return address > (isSecond ? 1 : 0)
+        address > (isSecond(place) ? 1 : 0)
+    }
+
+    /// Whether it is a lone provider's second address.
+    private func isSecond(_ place: Int) -> Bool {
+        place > 0 && isProvider(place) && line[place - 1].provider == line[place].provider
     }
 
     private func isInTurn(_ place: Int, _ address: Int, _ part: Race.Part, _ age: Int, _ now: Int) -> Bool {
         let (own, other) = (self[part], self[part.other])
         let isSearched = place == local && world.isInSearchDomain && own.one == .nxDomain
-        let isSecond = place > 0 && isProvider(place) && line[place - 1].provider == line[place].provider
         if isSearched { return true }
-        if isFurther(place, address) || isSecond && own.sources[place - 1] == .failed || other.sources[place] == .empty
-        {
-            if !isDone(part) { return true }
-        }
+        let isNext = isFurther(place, address) || isSecond(place) && own.sources[place - 1] == .failed
+        if isNext || other.sources[place] == .empty, !isDone(part) { return true }
         guard own.isOpen || other.isOpen, !isDone(part), !isSuppressed(part, age, now) else { return false }
         if world.providers.contains(where: { $0.health == .probed }) || world.localHealth == .probed,
             line[place].health == .probed
@@ -369,8 +370,7 @@ struct Oracle {
     /// family.
     private func waitsForChecks(_ part: Race.Part) -> Bool {
         guard world.mode == .localDNSFirst, let local else { return false }
-        let isDenied = [.localNoData, .localNXDomain].contains(self[part].sources[local])
-        return self[part].isChecking || isDenied && self[part.other].isChecking
+        return self[part].isChecking || self[part].sources[local].isLocalDenial && self[part.other].isChecking
     }
 
     /// Whether it is not asked for yet, or at all, since the other family is preferred.
@@ -455,12 +455,8 @@ struct Oracle {
 
     /// Whether LocalDNS has an answer that is not known to be forged.
     private func saysSomething(_ part: Race.Part) -> Bool {
-        guard let local else { return false }
-        switch self[part].sources[local] {
-        case .localNoData, .localNXDomain: return true
-        case .localRecords: return !self[part].isForged
-        default: return false
-        }
+        guard let source = local.map({ self[part].sources[$0] }) else { return false }
+        return source.isLocalDenial || source == .localRecords && !self[part].isForged
     }
 
     private mutating func stores(_ answer: RaceAnswer, _ part: Race.Part, _ now: Int) -> [String] {
@@ -520,11 +516,12 @@ struct Oracle {
         }
         rule(
             answer.kind == .nxDomain && otherBest.kind == .records, "6: NXDOMAIN beside addresses of the other family")
+        rule(
+            answer.kind == .records && !isMade && !isDue && mayBeSuppressed(part, now),
+            "5: a family that yields was given while the other one is under way")
         if answer.kind == .nxDomain, rank == 1, age < 900, !isDue {
             let isHeard =
-                local.map {
-                    self.hasFailed(part, $0, now) || [.localNoData, .localNXDomain].contains(own.sources[$0])
-                } ?? true
+                local.map { self.hasFailed(part, $0, now) || own.sources[$0].isLocalDenial } ?? true
             rule(world.isInSearchDomain && !isHeard, "5.3: NXDOMAIN before LocalDNS was heard")
             rule(
                 other.isOpen && !other.isOver && otherBest.rank > 2 && !haveAllFailed(part.other, now),
