@@ -67,7 +67,7 @@ package struct Race: Hashable, Sendable {
     package private(set) var wake: Instant?
 
     /// The same of one type.
-    package func isRunning(_ part: Part) -> Bool { began != nil && self[part].isWanted && !self[part].isOver }
+    package func isRunning(_ part: Part) -> Bool { self[part].isWanted && !self[part].isOver }
 
     /// The event, then whatever is due at `now`.
     package mutating func apply(_ event: Event, at now: Instant) -> [Effect] {
@@ -229,7 +229,7 @@ package struct Race: Hashable, Sendable {
             default: verdict
             }
         // The other family may wait for it, when this one is over (5).
-        let isAwaited = !self[part].isOver || isOpen(part.other)
+        let isAwaited = !self[part].isOver || isRunning(part.other)
         guard self[part].checking.contains(address), isAwaited || verdict == .anothers else { return }
         self[part].checking.subtract(address)
         if verdict == .verified {
@@ -292,20 +292,18 @@ package struct Race: Hashable, Sendable {
         rules.line[place].health = isUp ? .usable : .backoff
         for part in parts where places[place][part].status == .probed {
             places[place][part].status = isUp ? .unasked : .failed
-            guard isUp, isOpen(part), mayAsk(now), !isDone(part) else { continue }
+            guard isUp, isRunning(part), mayAsk(now), !isDone(part) else { continue }
             ask(part, place, now, &effects)
         }
     }
 
     // MARK: What is asked, and when (section 2)
 
-    private func isOpen(_ part: Part) -> Bool { self[part].isWanted && !self[part].isOver }
-
     private func mayAsk(_ now: Instant) -> Bool { age(now) <= Self.lastAsk && now < ends }
 
     /// Asks the next source for a type, if its turn has come.
     private mutating func askNext(_ part: Part, _ now: Instant, _ effects: inout [Effect]) -> Bool {
-        guard isOpen(part), mayAsk(now) else { return false }
+        guard isRunning(part), mayAsk(now) else { return false }
         guard !isDone(part) else {
             // 5.3: LocalDNS alone, and at once.
             guard let local = searched(part), places[local][part].status == .unasked else { return false }
@@ -314,7 +312,7 @@ package struct Race: Hashable, Sendable {
         if yields(part, now) { return false }
         // 2: `localdns-first` waits while addresses are checked.
         if rules.mode == .localDNSFirst, age(now) < Self.reserve,
-            self[part].isChecking || self[part.other].isChecking && denial(part, of: local) != nil
+            self[part].isChecking || self[part.other].isChecking && denial(part) != nil
         {
             return false
         }
@@ -327,7 +325,7 @@ package struct Race: Hashable, Sendable {
             guard places[place][part].status == .unasked else { return false }
             // 2: what bills is skipped, until all providers before it failed, or 0.9 s.
             return line[place].mayHedge || age(now) >= Self.reserve
-                || (0..<place).allSatisfy { line[$0].isLocal || hasFailed(part, $0, now) }
+                || haveProvidersFailed(part, before: place, now)
         }
         guard let due else { return false }
         return ask(part, due, now, &effects)
@@ -371,7 +369,7 @@ package struct Race: Hashable, Sendable {
         let status = places[place][part].status
         guard line[place].isLocal else { return status == .asked || status == .empty }
         if status == .asked || self[part].isChecking { return true }
-        return denial(part, of: place) != nil && verifiedAnswer(part) == nil
+        return denial(part) != nil && verifiedAnswer(part) == nil
             && (self[part.other].isChecking || places[place][part.other].status == .asked)
     }
 
@@ -384,9 +382,9 @@ package struct Race: Hashable, Sendable {
         return !isAwaited(part, place) && verifiedAnswer(part) == nil
     }
 
-    /// The denial of the source at a place, if that is LocalDNS and it denies.
-    private func denial(_ part: Part, of place: Int?) -> RaceAnswer.Kind? {
-        switch place.map({ places[$0][part].status }) {
+    /// LocalDNS's denial, if it denies.
+    private func denial(_ part: Part) -> RaceAnswer.Kind? {
+        switch local.map({ places[$0][part].status }) {
         case .localNoData?: .noData
         case .localNXDomain?: .nxDomain
         default: nil
@@ -397,8 +395,8 @@ package struct Race: Hashable, Sendable {
         line.indices.allSatisfy { hasFailed(part, $0, now) }
     }
 
-    private func haveProvidersFailed(_ part: Part, _ now: Instant) -> Bool {
-        line.indices.allSatisfy { line[$0].isLocal || hasFailed(part, $0, now) }
+    private func haveProvidersFailed(_ part: Part, before place: Int? = nil, _ now: Instant) -> Bool {
+        (0..<(place ?? line.count)).allSatisfy { line[$0].isLocal || hasFailed(part, $0, now) }
     }
 
     // MARK: What is known (sections 3 to 5)
@@ -426,7 +424,7 @@ package struct Race: Hashable, Sendable {
 
     /// 5.2 asks for the other family if it is unknown; one that yields does so from the beginning.
     private mutating func seekOther(_ part: Part, _ now: Instant) {
-        guard rules.hasFamilies, isOpen(part), !self[part.other].isWanted, mayAsk(now), !self[part].isFresh else {
+        guard rules.hasFamilies, isRunning(part), !self[part.other].isWanted, mayAsk(now), !self[part].isFresh else {
             return
         }
         self[part.other].isWanted =
@@ -449,17 +447,15 @@ package struct Race: Hashable, Sendable {
 
     /// Rank 2: verified addresses; NODATA beside a verified family, or where a provider is empty too.
     private func verifiedAnswer(_ part: Part) -> RaceAnswer? {
-        guard let local, !rules.trustsLocalDNS else { return nil }
+        guard !rules.trustsLocalDNS else { return nil }
         let life = rules.mode == .localDNSFirst ? Self.localFirstLife : Self.localLife
         if !self[part].verified.isEmpty {
             return RaceAnswer(.verified, .records, .localDNS(self[part].verified), life: life)
         }
-        guard let denial = denial(part, of: local) else { return nil }
-        if rules.hasFamilies, !self[part.other].verified.isEmpty {
-            return RaceAnswer(.verified, .noData, .localDNS([]), life: life)
-        }
-        let isAgreed = self[part].wasEmpty || rules.isVerifiedUnchecked
-        return isAgreed ? RaceAnswer(.verified, denial, .localDNS([]), life: life) : nil
+        guard let denial = denial(part) else { return nil }
+        let isBeside = !self[part.other].verified.isEmpty
+        guard isBeside || self[part].wasEmpty || rules.isVerifiedUnchecked else { return nil }
+        return RaceAnswer(.verified, isBeside ? .noData : denial, .localDNS([]), life: life)
     }
 
     /// Ranks 3 to 6; at a client's own end, when sources may have answered yet, without 5.
@@ -468,7 +464,7 @@ package struct Race: Hashable, Sendable {
         if let stale = lane.stale { return RaceAnswer(.stale, stale.kind, .stale, life: Self.shortLife) }
         if let preset = lane.preset { return RaceAnswer(.preset, preset, .preset, life: Self.presetLife) }
         let isForged = !lane.anothers.isEmpty
-        let kind = denial(part, of: local) ?? (lane.addresses.isEmpty || isForged ? nil : .records)
+        let kind = denial(part) ?? (lane.addresses.isEmpty || isForged ? nil : .records)
         if !atOwnEnd, rules.isUnlisted, let kind {
             return RaceAnswer(.unproved, kind, .localDNS(lane.addresses), life: Self.localLife)
         }
@@ -547,7 +543,7 @@ package struct Race: Hashable, Sendable {
         guard var own = known(part, now, atOwnEnd: atOwnEnd) else { return nil }
         if own.origin == .cache { return own }
         var isDue = atOwnEnd || isStaleDue(part, now)
-        if own.kind == .nxDomain, let local = searched(part), denial(part, of: local) == nil {
+        if own.kind == .nxDomain, let local = searched(part), denial(part) == nil {
             guard isDue || age(now) >= Self.reserve || hasFailed(part, local, now) else { return nil }
             own.life = Self.localLife
         }
@@ -570,7 +566,7 @@ package struct Race: Hashable, Sendable {
     /// A better rank replaces a worse one in the cache; every client that waits gets the best.
     private mutating func settle(_ part: Part, _ now: Instant, _ effects: inout [Effect]) {
         // What comes with what was wanted is stored as well.
-        guard isOpen(part) || !self[part].isOver && isDone(part) else { return }
+        guard isRunning(part) || !self[part].isOver && isDone(part) else { return }
         if let best = best(part, now) {
             if self[part].cached.map({ best.rank <= $0.rank && best != $0 }) ?? true {
                 self[part].cached = best
