@@ -67,7 +67,7 @@ package struct Race: Hashable, Sendable {
     package private(set) var wake: Instant?
 
     /// The same of one type.
-    package func isRunning(_ part: Part) -> Bool { began != nil && self[part].isWanted && !self[part].isOver }
+    package func isRunning(_ part: Part) -> Bool { self[part].isWanted && !self[part].isOver }
 
     /// The event, then whatever is due at `now`.
     package mutating func apply(_ event: Event, at now: Instant) -> [Effect] {
@@ -76,7 +76,6 @@ package struct Race: Hashable, Sendable {
         switch event {
         case .joined(let client, let part): joined(client, part, isLate: false, now, &effects)
         case .joinedLate(let client, let part): joined(client, part, isLate: true, now, &effects)
-        case .lost(let client): lost(client, now, &effects)
         case .replied(let place, let replies):
             for part in parts {
                 guard let reply = replies[part] else { continue }
@@ -87,7 +86,7 @@ package struct Race: Hashable, Sendable {
         case .refused(let place, let types): failed(place, types, isWhole: true, now, &effects)
         case .busy(let place, let types): busy(place, types)
         case .probed(let place, let isUp): probed(place, isUp, now, &effects)
-        case .time: break
+        case .timeUp, .time: break
         }
         guard began != nil else { return effects }
         // Twice: for what one family needs of the other (section 5).
@@ -99,6 +98,7 @@ package struct Race: Hashable, Sendable {
             for part in parts { while askNext(part, now, &effects) {} }
         }
         for _ in parts { for part in parts { settle(part, now, &effects) } }
+        if case .timeUp(let client) = event { timeUp(client, now, &effects) }
         isRunning = parts.contains { isRunning($0) }
         wake = isRunning ? nextTime(after: now) : nil
         return effects
@@ -159,15 +159,13 @@ package struct Race: Hashable, Sendable {
         age(now) > Self.lastAsk || ends.nanoseconds - now.nanoseconds < Self.end - Self.lastAsk
     }
 
-    /// 8: rank 3, 4 or 6, not remembered; without a client that waits the race ends.
-    private mutating func lost(_ client: Int, _ now: Instant, _ effects: inout [Effect]) {
+    /// 3: the best known of ranks 1 to 4, else 6, not remembered.
+    private mutating func timeUp(_ client: Int, _ now: Instant, _ effects: inout [Effect]) {
         for waiter in waiting where waiter.client == client {
-            let best = whenAllFailed(waiter.part, mayBeUnproved: false)
-            effects.append(.reply(client, waiter.part, fitted(waiter.part, best, now)))
+            guard let best = best(waiter.part, now, atOwnEnd: true) else { continue }
+            effects.append(.reply(client, waiter.part, best))
         }
         waiting.removeAll { $0.client == client }
-        guard waiting.isEmpty else { return }
-        for part in parts { self[part].isOver = true }
     }
 
     // MARK: What sources say
@@ -231,7 +229,7 @@ package struct Race: Hashable, Sendable {
             default: verdict
             }
         // The other family may wait for it, when this one is over (5).
-        let isAwaited = !self[part].isOver || isOpen(part.other)
+        let isAwaited = !self[part].isOver || isRunning(part.other)
         guard self[part].checking.contains(address), isAwaited || verdict == .anothers else { return }
         self[part].checking.subtract(address)
         if verdict == .verified {
@@ -294,20 +292,18 @@ package struct Race: Hashable, Sendable {
         rules.line[place].health = isUp ? .usable : .backoff
         for part in parts where places[place][part].status == .probed {
             places[place][part].status = isUp ? .unasked : .failed
-            guard isUp, isOpen(part), mayAsk(now), !isDone(part) else { continue }
+            guard isUp, isRunning(part), mayAsk(now), !isDone(part) else { continue }
             ask(part, place, now, &effects)
         }
     }
 
     // MARK: What is asked, and when (section 2)
 
-    private func isOpen(_ part: Part) -> Bool { self[part].isWanted && !self[part].isOver }
-
     private func mayAsk(_ now: Instant) -> Bool { age(now) <= Self.lastAsk && now < ends }
 
     /// Asks the next source for a type, if its turn has come.
     private mutating func askNext(_ part: Part, _ now: Instant, _ effects: inout [Effect]) -> Bool {
-        guard isOpen(part), mayAsk(now) else { return false }
+        guard isRunning(part), mayAsk(now) else { return false }
         guard !isDone(part) else {
             // 5.3: LocalDNS alone, and at once.
             guard let local = searched(part), places[local][part].status == .unasked else { return false }
@@ -316,7 +312,7 @@ package struct Race: Hashable, Sendable {
         if yields(part, now) { return false }
         // 2: `localdns-first` waits while addresses are checked.
         if rules.mode == .localDNSFirst, age(now) < Self.reserve,
-            self[part].isChecking || self[part.other].isChecking && denial(part, of: local) != nil
+            self[part].isChecking || self[part.other].isChecking && denial(part) != nil
         {
             return false
         }
@@ -329,7 +325,7 @@ package struct Race: Hashable, Sendable {
             guard places[place][part].status == .unasked else { return false }
             // 2: what bills is skipped, until all providers before it failed, or 0.9 s.
             return line[place].mayHedge || age(now) >= Self.reserve
-                || (0..<place).allSatisfy { line[$0].isLocal || hasFailed(part, $0, now) }
+                || haveProvidersFailed(part, before: place, now)
         }
         guard let due else { return false }
         return ask(part, due, now, &effects)
@@ -373,7 +369,7 @@ package struct Race: Hashable, Sendable {
         let status = places[place][part].status
         guard line[place].isLocal else { return status == .asked || status == .empty }
         if status == .asked || self[part].isChecking { return true }
-        return denial(part, of: place) != nil && verifiedAnswer(part) == nil
+        return denial(part) != nil && verifiedAnswer(part) == nil
             && (self[part.other].isChecking || places[place][part.other].status == .asked)
     }
 
@@ -386,9 +382,9 @@ package struct Race: Hashable, Sendable {
         return !isAwaited(part, place) && verifiedAnswer(part) == nil
     }
 
-    /// The denial of the source at a place, if that is LocalDNS and it denies.
-    private func denial(_ part: Part, of place: Int?) -> RaceAnswer.Kind? {
-        switch place.map({ places[$0][part].status }) {
+    /// LocalDNS's denial, if it denies.
+    private func denial(_ part: Part) -> RaceAnswer.Kind? {
+        switch local.map({ places[$0][part].status }) {
         case .localNoData?: .noData
         case .localNXDomain?: .nxDomain
         default: nil
@@ -399,8 +395,8 @@ package struct Race: Hashable, Sendable {
         line.indices.allSatisfy { hasFailed(part, $0, now) }
     }
 
-    private func haveProvidersFailed(_ part: Part, _ now: Instant) -> Bool {
-        line.indices.allSatisfy { line[$0].isLocal || hasFailed(part, $0, now) }
+    private func haveProvidersFailed(_ part: Part, before place: Int? = nil, _ now: Instant) -> Bool {
+        (0..<(place ?? line.count)).allSatisfy { line[$0].isLocal || hasFailed(part, $0, now) }
     }
 
     // MARK: What is known (sections 3 to 5)
@@ -428,7 +424,7 @@ package struct Race: Hashable, Sendable {
 
     /// 5.2 asks for the other family if it is unknown; one that yields does so from the beginning.
     private mutating func seekOther(_ part: Part, _ now: Instant) {
-        guard rules.hasFamilies, isOpen(part), !self[part.other].isWanted, mayAsk(now), !self[part].isFresh else {
+        guard rules.hasFamilies, isRunning(part), !self[part.other].isWanted, mayAsk(now), !self[part].isFresh else {
             return
         }
         self[part.other].isWanted =
@@ -451,27 +447,25 @@ package struct Race: Hashable, Sendable {
 
     /// Rank 2: verified addresses; NODATA beside a verified family, or where a provider is empty too.
     private func verifiedAnswer(_ part: Part) -> RaceAnswer? {
-        guard let local, !rules.trustsLocalDNS else { return nil }
+        guard !rules.trustsLocalDNS else { return nil }
         let life = rules.mode == .localDNSFirst ? Self.localFirstLife : Self.localLife
         if !self[part].verified.isEmpty {
             return RaceAnswer(.verified, .records, .localDNS(self[part].verified), life: life)
         }
-        guard let denial = denial(part, of: local) else { return nil }
-        if rules.hasFamilies, !self[part.other].verified.isEmpty {
-            return RaceAnswer(.verified, .noData, .localDNS([]), life: life)
-        }
-        let isAgreed = self[part].wasEmpty || rules.isVerifiedUnchecked
-        return isAgreed ? RaceAnswer(.verified, denial, .localDNS([]), life: life) : nil
+        guard let denial = denial(part) else { return nil }
+        let isBeside = !self[part.other].verified.isEmpty
+        guard isBeside || self[part].wasEmpty || rules.isVerifiedUnchecked else { return nil }
+        return RaceAnswer(.verified, isBeside ? .noData : denial, .localDNS([]), life: life)
     }
 
-    /// Ranks 3 to 6.
-    private func whenAllFailed(_ part: Part, mayBeUnproved: Bool = true) -> RaceAnswer {
+    /// Ranks 3 to 6; at a client's own end, when sources may have answered yet, without 5.
+    private func whenAllFailed(_ part: Part, atOwnEnd: Bool) -> RaceAnswer {
         let lane = self[part]
         if let stale = lane.stale { return RaceAnswer(.stale, stale.kind, .stale, life: Self.shortLife) }
         if let preset = lane.preset { return RaceAnswer(.preset, preset, .preset, life: Self.presetLife) }
         let isForged = !lane.anothers.isEmpty
-        let kind = denial(part, of: local) ?? (lane.addresses.isEmpty || isForged ? nil : .records)
-        if mayBeUnproved, rules.isUnlisted, let kind {
+        let kind = denial(part) ?? (lane.addresses.isEmpty || isForged ? nil : .records)
+        if !atOwnEnd, rules.isUnlisted, let kind {
             return RaceAnswer(.unproved, kind, .localDNS(lane.addresses), life: Self.localLife)
         }
         // 5.4: nothing else may answer these.
@@ -480,7 +474,9 @@ package struct Race: Hashable, Sendable {
     }
 
     /// The best that is known of one type by itself.
-    package func known(_ part: Part, _ now: Instant) -> RaceAnswer? {
+    ///
+    /// - Parameter atOwnEnd: for a client whose time is over, while others go on waiting.
+    package func known(_ part: Part, _ now: Instant, atOwnEnd: Bool = false) -> RaceAnswer? {
         if let first = self[part].first {
             // 5.3: LocalDNS's addresses are given instead, of listed names the verified.
             let instead = rules.isUnlisted ? self[part].addresses : self[part].verified
@@ -494,21 +490,22 @@ package struct Race: Hashable, Sendable {
         let verified = verifiedAnswer(part)
         if let cached, verified.map({ cached.rank <= $0.rank }) ?? true { return cached }
         if let verified { return verified }
-        let isFailed = self[part].stale != nil || self[part].isWanted && haveAllFailed(part, now)
-        return isFailed ? whenAllFailed(part) : nil
+        let isFailed = atOwnEnd || self[part].stale != nil || self[part].isWanted && haveAllFailed(part, now)
+        return isFailed ? whenAllFailed(part, atOwnEnd: atOwnEnd) : nil
     }
 
     /// 5: from both families to a reply.
-    private func fitted(_ part: Part, _ own: RaceAnswer, _ now: Instant) -> RaceAnswer {
-        guard rules.hasFamilies, let other = known(part.other, now) else { return own }
+    private func fitted(_ part: Part, _ own: RaceAnswer, _ now: Instant, atOwnEnd: Bool) -> RaceAnswer {
+        guard rules.hasFamilies, let other = known(part.other, now, atOwnEnd: atOwnEnd) else { return own }
         let worst = max(own.rank, other.rank)
+        let isBeaten = !rules.isSigned && own.rank >= .unproved && other.rank < own.rank
         // 5.5
-        if rules.translates, part == .aaaa, own.kind != .records, other.kind == .records {
+        if rules.translates, part == .aaaa, isBeaten || own.kind != .records, other.kind == .records {
             return RaceAnswer(worst, .records, .translation, life: other.life)
         }
         // 5.2
         guard !rules.isSigned else { return own }
-        if own.rank >= .unproved, other.rank < own.rank, other.kind == .records || other.kind == .nxDomain {
+        if isBeaten, other.kind == .records || other.kind == .nxDomain {
             let kind: RaceAnswer.Kind = other.kind == .records ? .noData : .nxDomain
             return RaceAnswer(.failure, kind, .family, life: Self.shortLife)
         }
@@ -538,15 +535,15 @@ package struct Race: Hashable, Sendable {
         return age(now) >= (stale.isYoung ? rules.staleWait : Self.reserve)
     }
 
-    /// The best that is known, once any may be taken.
-    private func best(_ part: Part, _ now: Instant) -> RaceAnswer? {
-        if rules.yielding == part, let other = best(part.other, now), other.kind == .records {
+    /// The best that is known, once any may be taken: at a client's own end at once.
+    private func best(_ part: Part, _ now: Instant, atOwnEnd: Bool = false) -> RaceAnswer? {
+        if rules.yielding == part, let other = best(part.other, now, atOwnEnd: atOwnEnd), other.kind == .records {
             return RaceAnswer(other.rank, .noData, .suppressed, life: other.life)
         }
-        guard var own = known(part, now) else { return nil }
+        guard var own = known(part, now, atOwnEnd: atOwnEnd) else { return nil }
         if own.origin == .cache { return own }
-        var isDue = isStaleDue(part, now)
-        if own.kind == .nxDomain, let local = searched(part), denial(part, of: local) == nil {
+        var isDue = atOwnEnd || isStaleDue(part, now)
+        if own.kind == .nxDomain, let local = searched(part), denial(part) == nil {
             guard isDue || age(now) >= Self.reserve || hasFailed(part, local, now) else { return nil }
             own.life = Self.localLife
         }
@@ -563,13 +560,13 @@ package struct Race: Hashable, Sendable {
             isDue = isDue || !waits && (isReady && mayBeTaken || haveAllFailed(part, now))
         default: isDue = isDue || !waits && haveAllFailed(part, now)
         }
-        return isDue ? fitted(part, own, now) : nil
+        return isDue ? fitted(part, own, now, atOwnEnd: atOwnEnd) : nil
     }
 
     /// A better rank replaces a worse one in the cache; every client that waits gets the best.
     private mutating func settle(_ part: Part, _ now: Instant, _ effects: inout [Effect]) {
         // What comes with what was wanted is stored as well.
-        guard isOpen(part) || !self[part].isOver && isDone(part) else { return }
+        guard isRunning(part) || !self[part].isOver && isDone(part) else { return }
         if let best = best(part, now) {
             if self[part].cached.map({ best.rank <= $0.rank && best != $0 }) ?? true {
                 self[part].cached = best

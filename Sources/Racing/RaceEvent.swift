@@ -74,8 +74,8 @@ extension Race {
         case joined(Int, Part)
         /// The same of a client that must have its answer by the end of the race, however soon that is.
         case joinedLate(Int, Part)
-        /// The client lost at a door (section 8).
-        case lost(Int)
+        /// The client's 2.3 s are over, and the race goes on: its query had waited (section 3).
+        case timeUp(Int)
         case replied(Int, Replies)
         case checked(Part, Int, Verdict)
         /// The address that was asked has failed.

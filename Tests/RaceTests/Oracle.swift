@@ -14,9 +14,8 @@ struct Oracle {
     private(set) var hasChanged = false
     private(set) var a: Seen
     private(set) var aaaa: Seen
-    /// The client that has just lost at a door, and whether no other waits.
-    private var lost: Int?
-    private var isAlone = false
+    /// The client whose time is just over.
+    private var timeUp: Int?
     /// Where a probe was just answered.
     private var risen: [(part: Race.Part, place: Int)] = []
 
@@ -59,14 +58,14 @@ struct Oracle {
         guard let local else { return false }
         let (own, other) = (self[part], self[part.other])
         if own.sources[local] == .asked || own.isChecking { return true }
-        return (own.sources[local] == .localNoData || own.sources[local] == .localNXDomain) && !isTwo(part)
+        return own.sources[local].isLocalDenial && !isTwo(part)
             && (other.sources[local] == .asked || other.isChecking)
     }
 
     private func isTwo(_ part: Race.Part) -> Bool {
         guard let local else { return false }
         let own = self[part]
-        if own.sources[local] == .localNoData || own.sources[local] == .localNXDomain {
+        if own.sources[local].isLocalDenial {
             return own.wasEmpty || self[part.other].isVerified || world.isUnverified && world.mode == .localDNSFirst
         }
         return own.isVerified
@@ -77,7 +76,7 @@ struct Oracle {
         if now >= end || source == .failed { return true }
         if source == .unasked, health[place] == .backoff || now - (began ?? now) > 1_900 { return true }
         guard place == local else { return false }
-        return [.localRecords, .localNoData, .localNXDomain].contains(source) && !isPending(part) && !isTwo(part)
+        return (source == .localRecords || source.isLocalDenial) && !isPending(part) && !isTwo(part)
     }
 
     private func haveAllFailed(_ part: Race.Part, _ now: Int) -> Bool {
@@ -112,12 +111,11 @@ struct Oracle {
 
     /// Writes an event down; called before the race has it.
     mutating func note(_ event: Race.Event, at now: Int) {
-        (lost, isAlone, risen) = (nil, false, [])
+        (timeUp, risen) = (nil, [])
         switch event {
-        case .joined(let client, let part), .joinedLate(let client, let part): joined(client, part, now)
-        case .lost(let client):
-            lost = client
-            isAlone = Self.parts.allSatisfy { self[$0].waiting.allSatisfy { $0.number == client } }
+        case .joined(let client, let part): joined(client, part, now)
+        case .joinedLate(let client, let part): joined(client, part, now, isLate: true)
+        case .timeUp(let client): timeUp = client
         case .replied(let place, let replies):
             for part in Self.parts { if let reply = replies[part] { replied(place, part, reply, now) } }
         case .checked(let part, let address, let verdict): checked(part, address, verdict, now)
@@ -150,13 +148,13 @@ struct Oracle {
         }
     }
 
-    private mutating func joined(_ client: Int, _ part: Race.Part, _ now: Int) {
+    private mutating func joined(_ client: Int, _ part: Race.Part, _ now: Int, isLate mayBeLate: Bool = false) {
         // After a change those that wait come again.
         if !self[part].waiting.contains(where: { $0.number == client }) {
             self[part].waiting.append(Seen.Client(number: client, arrived: now))
         }
         let isEnding = part == .a && world.cached?.isEnding ?? false
-        let isLate = began.map { now - $0 > 1_900 || end - now < 400 } ?? false
+        let isLate = began.map { !mayBeLate && (now - $0 > 1_900 || end - now < 400) } ?? false
         guard !isLate, !self[part].isOver, self[part].cache.rank > 2 || isEnding && began == nil else { return }
         self[part].isOpen = true
         if began == nil { (began, end) = (now, min(end, now + 2_300)) }
@@ -334,19 +332,20 @@ struct Oracle {
 
     /// Whether it is a source's further address, which has no turn of its own.
     private func isFurther(_ place: Int, _ address: Int) -> Bool {
-        let isSecond = place > 0 && isProvider(place) && line[place - 1].provider == line[place].provider
-        return address > (isSecond ? 1 : 0)
+        address > (isSecond(place) ? 1 : 0)
+    }
+
+    /// Whether it is a lone provider's second address.
+    private func isSecond(_ place: Int) -> Bool {
+        place > 0 && isProvider(place) && line[place - 1].provider == line[place].provider
     }
 
     private func isInTurn(_ place: Int, _ address: Int, _ part: Race.Part, _ age: Int, _ now: Int) -> Bool {
         let (own, other) = (self[part], self[part.other])
         let isSearched = place == local && world.isInSearchDomain && own.one == .nxDomain
-        let isSecond = place > 0 && isProvider(place) && line[place - 1].provider == line[place].provider
         if isSearched { return true }
-        if isFurther(place, address) || isSecond && own.sources[place - 1] == .failed || other.sources[place] == .empty
-        {
-            if !isDone(part) { return true }
-        }
+        let isNext = isFurther(place, address) || isSecond(place) && own.sources[place - 1] == .failed
+        if isNext || other.sources[place] == .empty, !isDone(part) { return true }
         guard own.isOpen || other.isOpen, !isDone(part), !isSuppressed(part, age, now) else { return false }
         if world.providers.contains(where: { $0.health == .probed }) || world.localHealth == .probed,
             line[place].health == .probed
@@ -371,8 +370,7 @@ struct Oracle {
     /// family.
     private func waitsForChecks(_ part: Race.Part) -> Bool {
         guard world.mode == .localDNSFirst, let local else { return false }
-        let isDenied = [.localNoData, .localNXDomain].contains(self[part].sources[local])
-        return self[part].isChecking || isDenied && self[part.other].isChecking
+        return self[part].isChecking || self[part].sources[local].isLocalDenial && self[part.other].isChecking
     }
 
     /// Whether it is not asked for yet, or at all, since the other family is preferred.
@@ -413,10 +411,10 @@ struct Oracle {
         }
         self[part].waiting.removeAll { $0.number == client }
         let rank = Int(answer.rank.rawValue)
-        if lost == client { return [3, 4, 6].contains(rank) ? [] : ["4: lost at a door, and given rank \(rank)"] }
         if world.translates, part == .aaaa, answer.kind != .records, self[part.other].one == .records {
             return ["5.5: AAAA was not made of A"]
         }
+        if timeUp == client { return givesAtItsEnd(answer, part, now) }
         let cache = self[part].cache
         if cache.rank <= rank, cache.kind == answer.kind {
             return rank <= 2 || now <= end || self[part].isOver ? [] : ["2: a cached answer after the end"]
@@ -432,11 +430,40 @@ struct Oracle {
         return broken
     }
 
+    /// What a client gets whose own time is over: the best of ranks 1 to 4 that is known, though others wait to take it. All else
+    /// only where it is due to everybody.
+    private mutating func givesAtItsEnd(_ answer: RaceAnswer, _ part: Race.Part, _ now: Int) -> [String] {
+        let (own, other) = (best(part), best(part.other))
+        let haveFailed = haveAllFailed(part, now) && haveAllFailed(part.other, now)
+        let isFive = haveFailed && world.isUnlisted && saysSomething(part)
+        let rank = own.rank <= 3 ? own.rank : world.hasPreset ? 4 : isFive ? 5 : 6
+        let ends = end
+        end = now
+        var broken = faults(of: answer, part, now)
+        end = ends
+        if !answer.isMade, answer.rank.rawValue != rank {
+            broken.append("2: rank \(answer.rank) at its end, and \(rank) is the best")
+        }
+        if answer.isMade, other.rank > 3, !world.hasPreset, !haveFailed {
+            broken.append("4: made at its end of what is unverified")
+        }
+        if world.yielding == part, answer.kind == .records, other.kind == .records, !world.translates {
+            broken.append("5: a family was given at its end that the other one suppresses")
+        }
+        return broken
+    }
+
+    /// Whether LocalDNS has an answer that is not known to be forged.
+    private func saysSomething(_ part: Race.Part) -> Bool {
+        guard let source = local.map({ self[part].sources[$0] }) else { return false }
+        return source.isLocalDenial || source == .localRecords && !self[part].isForged
+    }
+
     private mutating func stores(_ answer: RaceAnswer, _ part: Race.Part, _ now: Int) -> [String] {
         var broken = faults(of: answer, part, now)
         let rank = Int(answer.rank.rawValue)
         if rank > self[part].cache.rank { broken.append("8: a worse rank replaced a better one") }
-        if isAlone || self[part].isOver { broken.append("8: stored for one that was lost, or after the end") }
+        if self[part].isOver { broken.append("8: stored after the end") }
         self[part].cache = Seen.Entry(rank: rank, kind: answer.kind)
         return broken
     }
@@ -489,11 +516,12 @@ struct Oracle {
         }
         rule(
             answer.kind == .nxDomain && otherBest.kind == .records, "6: NXDOMAIN beside addresses of the other family")
+        rule(
+            answer.kind == .records && !isMade && !isDue && mayBeSuppressed(part, now),
+            "5: a family that yields was given while the other one is under way")
         if answer.kind == .nxDomain, rank == 1, age < 900, !isDue {
             let isHeard =
-                local.map {
-                    self.hasFailed(part, $0, now) || [.localNoData, .localNXDomain].contains(own.sources[$0])
-                } ?? true
+                local.map { self.hasFailed(part, $0, now) || own.sources[$0].isLocalDenial } ?? true
             rule(world.isInSearchDomain && !isHeard, "5.3: NXDOMAIN before LocalDNS was heard")
             rule(
                 other.isOpen && !other.isOver && otherBest.rank > 2 && !haveAllFailed(part.other, now),
@@ -549,7 +577,7 @@ struct Oracle {
         for part in Self.parts {
             let own = self[part]
             if !own.waiting.isEmpty { broken += waits(part, age, now) }
-            if isAlone { self[part].isOver = true }
+            if own.waiting.contains(where: { $0.number == timeUp }) { broken.append("1: a client waits past its time") }
             guard own.isOpen, !self[part].isOver else { continue }
             if age <= 1_900, now < end, !isDone(part) { broken += missedTurns(part, age, now) }
             if let local, world.isInSearchDomain, own.one == .nxDomain, own.sources[local] == .unasked, age <= 1_900,
@@ -607,6 +635,8 @@ struct Oracle {
     private func isComplete(_ part: Race.Part, _ now: Int) -> Bool {
         let own = self[part]
         guard own.waiting.isEmpty, own.cache.rank < 7 || world.cached != nil else { return false }
+        let mayBeTranslated = world.translates && part == .aaaa && own.one != .records
+        if mayBeTranslated, best(part.other).rank > 2, !haveAllFailed(part.other, now) { return false }
         if own.one != nil, own.cache.rank <= 6, own.one != .nxDomain || own.cache.rank <= 3 { return true }
         if world.mode == .localDNSFirst, own.cache.rank == 2, !own.isChecking { return true }
         if world.yielding == part, self[part.other].isOver, best(part.other).kind == .records { return true }

@@ -125,7 +125,7 @@ struct Replay {
             // Leaving is no event of a race: what such a client is given is not recorded.
             gone.insert(clients.lastIndex(of: event[1].text) ?? 0)
             return .time
-        case "door": return .lost(clients.lastIndex(of: event[1].text) ?? 0)
+        case "late": return .timeUp(clients.lastIndex(of: event[1].text) ?? 0)
         case "reply":
             var replies: [String: Race.Reply] = [:]
             for entry in event[2].array { replies[entry.array[0].text] = Self.reply(entry.array[1].text, count: 1) }

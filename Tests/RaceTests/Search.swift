@@ -107,9 +107,11 @@ struct Search {
         for (start, step) in starts {
             for event in events(in: start) {
                 var next = start
-                if case .joined(_, let part) = event {
+                switch event {
+                case .joined(_, let part), .joinedLate(_, let part):
                     next.clients += 1
                     if let place = next.later.firstIndex(of: part) { next.later.remove(at: place) }
+                default: break
                 }
                 guard let step = play(event, at: now, &next, events: entry.events + 1, after: step) else { continue }
                 keep(next, entry.events + 1, step)
@@ -199,6 +201,8 @@ struct Search {
     private func events(in state: State) -> [Race.Event] {
         let oracle = state.oracle
         var events: [Race.Event] = state.later.map { .joined(state.clients, $0) }
+        // One that had waited.
+        if world.hasLate { events += state.later.map { .joinedLate(state.clients, $0) } }
         for place in oracle.line.indices {
             if oracle.health[place] == .probed {
                 events += [.probed(place, isUp: true), .probed(place, isUp: false)]
@@ -211,7 +215,7 @@ struct Search {
                 events += verdicts.map { .checked(part, address, $0) }
             }
             for client in oracle[part].waiting {
-                if world.clientsLose { events.append(.lost(client.number)) }
+                if world.hasLate { events.append(.timeUp(client.number)) }
             }
         }
         return events

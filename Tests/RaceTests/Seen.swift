@@ -10,6 +10,8 @@ struct Seen: Hashable {
         case asked, busy, empty, failed
         case records, denied
         case localRecords, localNoData, localNXDomain
+
+        var isLocalDenial: Bool { self == .localNoData || self == .localNXDomain }
     }
 
     struct Client: Hashable {

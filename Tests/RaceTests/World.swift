@@ -36,7 +36,8 @@ struct World {
     /// What LocalDNS may say; nil: it fails.
     var localReplies: [Race.Reply?] = [.records(1), .noData, .nxDomain, nil]
     var verdicts: [Verdict] = [.verified, .anothers, .unproved]
-    var clientsLose = false
+    /// Whether later clients may have waited, and the time of any may be over.
+    var hasLate = false
     var change: Change?
 
     enum Trouble: Hashable { case fails, refuses, busy }

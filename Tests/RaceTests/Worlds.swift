@@ -147,7 +147,7 @@ enum Worlds {
         return all
     }()
 
-    /// Doors, changes, and what is cached.
+    /// Clients that had waited, changes, and what is cached.
     private static let cache: [World] = {
         var all: [World] = []
         let bases: [(String, [World.Source], RaceRules.Mode, RaceRules.Stale?)] = [
@@ -160,9 +160,9 @@ enum Worlds {
                 (world.replies, world.troubles, world.localReplies) = ([.records(1)], [.fails], [.records(1), nil])
             }
             all.append(
-                world("lost at a door, \(name)", line) {
+                world("late clients, \(name)", line) {
                     set(&$0)
-                    $0.clientsLose = true
+                    $0.hasLate = true
                 })
             for change in [World.Change.network, .policy] {
                 all.append(
@@ -252,6 +252,20 @@ enum Worlds {
                         })
                 }
             }
+        }
+        let late: [(String, (inout World) -> Void)] = [
+            ("", { _ in }), ("within a search domain", { $0.isInSearchDomain = true }),
+            ("A is suppressed", { $0.yielding = .a }), ("AAAA of A", { $0.translates = true }),
+            ("listed", { $0.isListed = true }),
+        ]
+        for (name, change) in late {
+            all.append(
+                world("late clients of both families, \(name)", [p1]) {
+                    change(&$0)
+                    ($0.first, $0.later, $0.times) = ([.a, .aaaa], [.a], [0, 300, 600, 900, 2200, 2300])
+                    ($0.replies, $0.troubles, $0.hasLate) = ([.records(1), .nxDomain, .empty], [.fails], true)
+                    $0.localReplies = [.records(1), .nxDomain, nil]
+                })
         }
         all.append(
             world("two providers, A and AAAA", [p1, p2]) {

@@ -270,7 +270,7 @@ package final class Flight {
         (timer, alarm) = (nil, nil)
         let now = clock.now
         // Clients that had waited before have no more time.
-        if now < ends { for client in clients.late(at: now) { run(.lost(client)) } }
+        if now < ends { for client in clients.late(at: now) { run(.timeUp(client)) } }
         attempts.forEach { $0.noteSilence(at: now) }
         run(.time)
     }

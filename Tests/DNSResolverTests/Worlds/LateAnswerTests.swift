@@ -43,6 +43,28 @@ struct LateAnswerTests {
         #expect(machine.clock.now - back <= .seconds(1))
     }
 
+    @Test(arguments: [true, false]) @Loop
+    func `a client whose query had waited gets at its end the address that is verified, and no other`(
+        isHonest: Bool
+    ) async {
+        let machine = Machine(rule: CertificateRule(.auto))
+        machine.vendor.behaviour = .silence
+        machine.vendor.probeBehaviour = .addresses("192.0.2.1")
+        machine.handshake.servers[Self.given] = isHonest ? .honest : .refusing
+        let (first, late) = (ResolverTests.Reply(clock: machine.clock), ResolverTests.Reply(clock: machine.clock))
+        machine.start("www.example.com", .a, first)
+        await machine.clock.advance(by: .milliseconds(500))
+        machine.start("www.example.com", .a, late, after: .seconds(2))
+        await machine.clock.advance(by: .milliseconds(299))
+        #expect(late.response == nil)
+        await machine.clock.advance(by: .milliseconds(1))
+        #expect(late.has(Self.given) == isHonest)
+        #expect(late.failure == (isHonest ? nil : .serverFailure))
+        #expect(first.response == nil)
+        await machine.clock.advance(by: .milliseconds(1_500))
+        #expect(first.has(Self.given))
+    }
+
     @Test(arguments: ["SRV", "A", "TXT"]) @Loop
     func `B14: of a search domain below local LocalDNS is asked, and its answer given`(type: String) async throws {
         let type = try #require(RecordType(type))

@@ -172,4 +172,98 @@ struct LateAnswerTests {
             ])
         #expect(race.replies == [.init(200, 1, .a, .verified(.at(0)))])
     }
+
+    @Test func `a client that had waited gets at its end the verified address that waits for 0.9 s`() {
+        let race = ScriptedRace(
+            rules,
+            [
+                (0, .joined(1, .a)), (1, .joinedLate(2, .a)), (320, .replied(1, a: .records(1), aaaa: nil)),
+                (330, .checked(.a, 0, .verified)), (340, .timeUp(2)), (400, .replied(0, a: .records(1), aaaa: nil)),
+            ])
+        #expect(race.replies == [.init(340, 2, .a, .verified(.at(0))), .init(400, 1, .a, .addresses(of: 0))])
+        #expect(race.stored[.a] == .addresses(of: 0))
+    }
+
+    @Test func `a client that had waited gets at its end the NXDOMAIN that waits for the other family`() {
+        let race = ScriptedRace(
+            rules,
+            [
+                (0, .joined(1, .a)), (0, .joined(2, .aaaa)), (30, .replied(0, a: nil, aaaa: .nxDomain)),
+                (40, .joinedLate(3, .aaaa)), (50, .timeUp(3)), (60, .replied(0, a: .records(1), aaaa: nil)),
+            ])
+        #expect(
+            race.replies == [
+                .init(50, 3, .aaaa, RaceAnswer(.provider, .nxDomain, .source(0))),
+                .init(60, 1, .a, .addresses(of: 0)), .init(60, 2, .aaaa, .family(.noData, .provider)),
+            ])
+    }
+
+    @Test func `a client that had waited gets at its end the NXDOMAIN that waits for LocalDNS, for 30 s`() {
+        var rules = rules
+        rules.isInSearchDomain = true
+        let race = ScriptedRace(
+            rules,
+            [
+                (0, .joined(1, .a)), (1, .joinedLate(2, .a)), (30, .replied(0, a: .nxDomain, aaaa: nil)),
+                (50, .timeUp(2)), (60, .replied(1, a: .records(1), aaaa: nil)),
+            ])
+        #expect(
+            race.replies == [
+                .init(50, 2, .a, RaceAnswer(.provider, .nxDomain, .source(0), life: 30)),
+                .init(60, 1, .a, RaceAnswer(.provider, .records, .localDNS(.at(0)), life: 30)),
+            ])
+    }
+
+    @Test func `a client that had waited gets at its end no family that yields to the other one's addresses`() {
+        var rules = rules
+        rules.yielding = .a
+        let race = ScriptedRace(
+            rules,
+            [
+                (0, .joined(1, .a)), (10, .replied(0, a: nil, aaaa: .noData)), (11, .joinedLate(2, .a)),
+                (20, .timeUp(2)), (30, .replied(0, a: .records(1), aaaa: nil)),
+            ])
+        #expect(race.replies == [.init(20, 2, .a, .serverFailure()), .init(30, 1, .a, .addresses(of: 0))])
+        let suppressed = ScriptedRace(
+            rules,
+            [
+                (0, .joined(1, .a)), (320, .replied(1, a: .records(1), aaaa: .records(1))),
+                (330, .checked(.aaaa, 0, .verified)), (331, .checked(.a, 0, .verified)), (332, .joinedLate(2, .a)),
+                (340, .timeUp(2)),
+            ])
+        #expect(suppressed.replies.first == .init(340, 2, .a, RaceAnswer(.verified, .noData, .suppressed, life: 30)))
+    }
+
+    @Test func `a race goes on after its last client's end, and its answer is stored`() {
+        var (stale, preset) = (rules, rules)
+        stale.a.stale = RaceRules.Stale(.records, isYoung: false)
+        preset.a.preset = .records
+        let expected: [(RaceRules, RaceAnswer)] = [
+            (stale, .staleAddresses), (preset, RaceAnswer(.preset, .records, .preset, life: 30)),
+            (rules, .serverFailure()),
+        ]
+        for (rules, answer) in expected {
+            let race = ScriptedRace(
+                rules, [(0, .joinedLate(1, .a)), (5, .timeUp(1)), (50, .replied(0, a: .records(1), aaaa: nil))])
+            #expect(race.replies == [.init(5, 1, .a, answer)])
+            #expect(race.stored[.a] == .addresses(of: 0))
+        }
+    }
+
+    @Test func `on a network without IPv4 AAAA is made of A where LocalDNS's own is unverified`() {
+        var rules = rules
+        rules.translates = true
+        let race = ScriptedRace(
+            rules,
+            [
+                (0, .joined(1, .a)), (0, .joined(2, .aaaa)), (320, .replied(1, a: .noData, aaaa: .records(1))),
+                (330, .checked(.aaaa, 0, .unproved)), (340, .failed(0, .aaaa)),
+                (350, .replied(0, a: .records(1), aaaa: nil)),
+            ])
+        #expect(
+            race.replies == [
+                .init(350, 1, .a, .addresses(of: 0)),
+                .init(350, 2, .aaaa, RaceAnswer(.unproved, .records, .translation)),
+            ])
+    }
 }

@@ -1,7 +1,7 @@
 import Racing
 import Scheduling
 
-/// A race played to its end: events at milliseconds, and what came of them.
+/// A race played to its end, or to a time: events at milliseconds, and what came of them.
 struct ScriptedRace {
     struct Ask: Hashable {
         let at: Int
@@ -34,7 +34,7 @@ struct ScriptedRace {
     /// The clients that belong to another race.
     private(set) var sentAway: [Int] = []
 
-    init(_ rules: RaceRules, _ events: [(at: Int, event: Race.Event)]) {
+    init(_ rules: RaceRules, _ events: [(at: Int, event: Race.Event)], until end: Int = .max) {
         race = Race(rules)
         var left = events[...]
         var now = -1
@@ -45,7 +45,7 @@ struct ScriptedRace {
                 left.removeFirst()
                 now = next.at
                 apply(next.event, now)
-            } else if let due {
+            } else if let due, due <= end {
                 now = due
                 apply(.time, now)
             } else {

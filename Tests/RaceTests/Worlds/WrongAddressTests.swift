@@ -65,26 +65,40 @@ struct WrongAddressTests {
         #expect(race.stored[.a] == .addresses(of: 0))
     }
 
-    @Test func `A10: a client that loses at a door gets no address of LocalDNS, and its neighbour the provider's`() {
+    @Test func `A10: a client that had waited gets no unverified address at its end, its neighbour the provider's`() {
         let race = ScriptedRace(
             rules,
             [
-                (0, .joined(1, .a)), (1, .joined(2, .a)), (320, .replied(1, a: .records(1), aaaa: nil)),
-                (330, .checked(.a, 0, .unproved)), (340, .lost(1)), (400, .replied(0, a: .records(1), aaaa: nil)),
+                (0, .joined(1, .a)), (1, .joinedLate(2, .a)), (320, .replied(1, a: .records(1), aaaa: nil)),
+                (330, .checked(.a, 0, .unproved)), (340, .timeUp(2)), (400, .replied(0, a: .records(1), aaaa: nil)),
             ])
-        #expect(race.replies == [.init(340, 1, .a, .serverFailure()), .init(400, 2, .a, .addresses(of: 0))])
+        #expect(race.replies == [.init(340, 2, .a, .serverFailure()), .init(400, 1, .a, .addresses(of: 0))])
     }
 
-    @Test func `A10: what a client gets that loses at a door, stale or preset, is not stored`() {
+    @Test func `A10: nor what is made of an unverified denial of the other family, while a source is awaited`() {
+        for part in [Race.Part.a, .aaaa] {
+            let race = ScriptedRace(
+                rules,
+                [
+                    (0, .joined(1, .a)), (0, .joined(2, .aaaa)), (5, .joinedLate(3, part)), (10, .failed(0, .aaaa)),
+                    (20, .replied(1, a: nil, aaaa: .nxDomain)), (21, .failed(1, .a)), (30, .timeUp(3)),
+                    (40, .replied(0, a: .records(1), aaaa: nil)),
+                ])
+            #expect(
+                race.replies == [
+                    .init(30, 3, part, .serverFailure()), .init(40, 1, .a, .addresses(of: 0)),
+                    .init(40, 2, .aaaa, .family(.noData)),
+                ])
+        }
+    }
+
+    @Test func `A10: what it gets is not stored`() {
         var (stale, preset) = (rules, rules)
         stale.a.stale = RaceRules.Stale(.records, isYoung: false)
         preset.a.preset = .records
-        let expected: [(RaceRules, RaceAnswer)] = [
-            (stale, .staleAddresses), (preset, RaceAnswer(.preset, .records, .preset, life: 30)),
-        ]
-        for (rules, answer) in expected {
-            let race = ScriptedRace(rules, [(0, .joined(1, .a)), (5, .lost(1))])
-            #expect(race.replies == [.init(5, 1, .a, answer)])
+        for rules in [stale, preset, rules] {
+            let race = ScriptedRace(rules, [(0, .joined(1, .a)), (1, .joinedLate(2, .a)), (5, .timeUp(2))], until: 100)
+            #expect(race.replies.map(\.client) == [2])
             #expect(race.stored.isEmpty)
         }
     }
