@@ -1,5 +1,3 @@
-package import HTTPDNS
-
 /// The addresses reported as bad, ordered by weight, the highest first.
 package struct BadAddressReport: JSONRecord {
     package var addresses: [BadAddress] = []
@@ -13,18 +11,10 @@ package struct BadAddressReport: JSONRecord {
         self.removed = removed
     }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "addresses": addresses = try reader.records()
-        case "removed": removed = try reader.int()
-        default: break
-        }
-    }
-
-    package func write(to writer: inout JSONWriter) {
-        writer.member("addresses", records: addresses)
-        writer.member("removed", removed)
-    }
+    package static let members: [JSONMember<Self>] = [
+        .init("addresses", records: \.addresses),
+        .init("removed", \.removed),
+    ]
 
     /// An address reported as bad.
     package struct BadAddress: JSONRecord {
@@ -42,20 +32,11 @@ package struct BadAddressReport: JSONRecord {
             self.fades = fades
         }
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "address": address = try reader.string()
-            case "weight_percent": weight = try reader.int()
-            case "fades_seconds": fades = try reader.int()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("address", address)
-            writer.member("weight_percent", weight)
-            writer.member("fades_seconds", fades)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("address", \.address),
+            .init("weight_percent", \.weight),
+            .init("fades_seconds", \.fades),
+        ]
     }
 }
 
@@ -81,34 +62,17 @@ package struct ForgedAddress: JSONRecord {
 
     package init() {}
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "name": name = try reader.string()
-        case "address": address = try reader.string()
-        case "server": server = try reader.string()
-        case "port": port = try reader.int()
-        case "reason": reason = try reader.string()
-        case "subject": subject = try reader.string()
-        case "issuer": issuer = try reader.string()
-        case "sha256": fingerprint = try reader.string()
-        case "first": first = try reader.string()
-        case "last": last = try reader.string()
-        case "count": count = try reader.int()
-        default: break
-        }
-    }
-
-    package func write(to writer: inout JSONWriter) {
-        writer.member("name", name)
-        writer.member("address", address)
-        writer.member("server", server)
-        writer.member("port", port)
-        writer.member("reason", reason)
-        writer.member("subject", subject)
-        writer.member("issuer", issuer)
-        writer.member("sha256", fingerprint)
-        writer.member("first", first)
-        writer.member("last", last)
-        writer.member("count", count)
-    }
+    package static let members: [JSONMember<Self>] = [
+        .init("name", \.name),
+        .init("address", \.address),
+        .init("server", \.server),
+        .init("port", \.port),
+        .init("reason", \.reason),
+        .init("subject", \.subject),
+        .init("issuer", \.issuer),
+        .init("sha256", \.fingerprint),
+        .init("first", \.first),
+        .init("last", \.last),
+        .init("count", \.count),
+    ]
 }

@@ -1,7 +1,6 @@
 package import DNSCache
 package import DNSResolver
 package import DNSWire
-package import HTTPDNS
 
 /// Cached answers.
 package struct CacheReport: JSONRecord {
@@ -19,20 +18,11 @@ package struct CacheReport: JSONRecord {
         self.forged = forged
     }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "entries": entries = try reader.records()
-        case "next": next = try reader.optionalString()
-        case "forged": forged = try reader.records()
-        default: break
-        }
-    }
-
-    package func write(to writer: inout JSONWriter) {
-        writer.member("entries", records: entries)
-        writer.member("next", next)
-        writer.member("forged", records: forged)
-    }
+    package static let members: [JSONMember<Self>] = [
+        .init("entries", records: \.entries),
+        .init("next", \.next),
+        .init("forged", records: \.forged),
+    ]
 
     /// One answer.
     package struct Entry: JSONRecord {
@@ -69,42 +59,22 @@ package struct CacheReport: JSONRecord {
         /// Whether it has records that may be given to a client.
         package var isAnswer: Bool { !isNegative && !isUnusable }
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "name": name = try reader.string()
-            case "type": type = try reader.string()
-            case "status": status = try reader.string()
-            case "signed": isSigned = try reader.boolean()
-            case "addresses": addresses = try reader.strings()
-            case "ttl": ttl = try reader.int()
-            case "age": age = try reader.int()
-            case "stale": isStale = try reader.boolean()
-            case "unusable": isUnusable = try reader.boolean()
-            case "source": source = try reader.string()
-            case "provider": provider = try reader.string()
-            case "clients": clients = try reader.string()
-            case "server": server = try reader.string()
-            case "records": records = try reader.records()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("name", name)
-            writer.member("type", type)
-            writer.member("status", status)
-            writer.member("signed", isSigned)
-            writer.member("addresses", strings: addresses)
-            writer.member("ttl", ttl)
-            writer.member("age", age)
-            writer.member("stale", isStale)
-            writer.member("unusable", isUnusable)
-            writer.member("source", source)
-            writer.member("provider", provider)
-            writer.member("clients", clients)
-            writer.member("server", server)
-            writer.member("records", records: records)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("name", \.name),
+            .init("type", \.type),
+            .init("status", \.status),
+            .init("signed", \.isSigned),
+            .init("addresses", strings: \.addresses),
+            .init("ttl", \.ttl),
+            .init("age", \.age),
+            .init("stale", \.isStale),
+            .init("unusable", \.isUnusable),
+            .init("source", \.source),
+            .init("provider", \.provider),
+            .init("clients", \.clients),
+            .init("server", \.server),
+            .init("records", records: \.records),
+        ]
     }
 }
 
@@ -125,22 +95,12 @@ package struct CachedRecord: JSONRecord {
         self.data = data
     }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "name": name = try reader.string()
-        case "type": type = try reader.string()
-        case "ttl": ttl = try reader.int()
-        case "data": data = try reader.string()
-        default: break
-        }
-    }
-
-    package func write(to writer: inout JSONWriter) {
-        writer.member("name", name)
-        writer.member("type", type)
-        writer.member("ttl", ttl)
-        writer.member("data", data)
-    }
+    package static let members: [JSONMember<Self>] = [
+        .init("name", \.name),
+        .init("type", \.type),
+        .init("ttl", \.ttl),
+        .init("data", \.data),
+    ]
 }
 
 extension CacheReport.Entry {

@@ -37,11 +37,7 @@ package struct FaultReport: JSONRecord {
 
     package init(error: String) { self.error = error }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        if key == "error" { error = try reader.string() }
-    }
-
-    package func write(to writer: inout JSONWriter) { writer.member("error", error) }
+    package static let members: [JSONMember<Self>] = [.init("error", \.error)]
 }
 
 /// A count with its noun, for people: `1 answer`, `2 answers`.

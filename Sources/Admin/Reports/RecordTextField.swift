@@ -1,5 +1,4 @@
 package import DNSWire
-import HTTPDNS
 
 /// A field of rdata, as it is written in presentation form.
 enum RecordTextField {

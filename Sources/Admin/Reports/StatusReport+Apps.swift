@@ -1,5 +1,3 @@
-package import HTTPDNS
-
 extension StatusReport {
     /// HTTPDNS that is served to apps.
     package struct Apps: JSONRecord {
@@ -12,20 +10,11 @@ extension StatusReport {
 
         package init() {}
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "listen": listen = try reader.strings()
-            case "requests": requests = try reader.records()
-            case "accounts": accounts = try reader.records()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("listen", strings: listen)
-            writer.member("requests", records: requests)
-            writer.member("accounts", records: accounts)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("listen", strings: \.listen),
+            .init("requests", records: \.requests),
+            .init("accounts", records: \.accounts),
+        ]
 
         /// For a table of two columns.
         ///
@@ -56,18 +45,10 @@ extension StatusReport.Apps {
 
         package init(result: String, count: Int) { (self.result, self.count) = (result, count) }
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "result": result = try reader.string()
-            case "count": count = try reader.int()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("result", result)
-            writer.member("count", count)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("result", \.result),
+            .init("count", \.count),
+        ]
     }
 
     /// An account and what it has used of its limit.
@@ -82,19 +63,10 @@ extension StatusReport.Apps {
 
         package init(id: String, names: Int, limit: Int) { (self.id, self.names, self.limit) = (id, names, limit) }
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "id": id = try reader.string()
-            case "names_today": names = try reader.int()
-            case "daily_limit": limit = try reader.int()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("id", id)
-            writer.member("names_today", names)
-            writer.member("daily_limit", limit)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("id", \.id),
+            .init("names_today", \.names),
+            .init("daily_limit", \.limit),
+        ]
     }
 }

@@ -1,5 +1,3 @@
-package import HTTPDNS
-
 extension StatusReport {
     /// The encrypted listeners and their certificate.
     package struct Encrypted: JSONRecord {
@@ -30,44 +28,23 @@ extension StatusReport {
 
         package init() {}
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "tls": tls = try reader.strings()
-            case "https": https = try reader.strings()
-            case "name": name = try reader.string()
-            case "tls_port": tlsPort = try reader.int()
-            case "url": url = try reader.string()
-            case "template": template = try reader.string()
-            case "addresses": addresses = try reader.strings()
-            case "certificate": certificate = try reader.string()
-            case "expires": expires = try reader.string()
-            case "expires_seconds": expiresAt = try reader.int()
-            case "problem": problem = try reader.string()
-            case "connections": connections = try reader.int()
-            case "handshakes": full = try reader.int()
-            case "handshakes_resumed": resumed = try reader.int()
-            case "handshakes_failed": failed = try reader.int()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("tls", strings: tls)
-            writer.member("https", strings: https)
-            writer.member("name", name)
-            writer.member("tls_port", tlsPort)
-            writer.member("url", url)
-            writer.member("template", template)
-            writer.member("addresses", strings: addresses)
-            writer.member("certificate", certificate)
-            writer.member("expires", expires)
-            writer.member("expires_seconds", expiresAt)
-            writer.member("problem", problem)
-            writer.member("connections", connections)
-            writer.member("handshakes", full)
-            writer.member("handshakes_resumed", resumed)
-            writer.member("handshakes_failed", failed)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("tls", strings: \.tls),
+            .init("https", strings: \.https),
+            .init("name", \.name),
+            .init("tls_port", \.tlsPort),
+            .init("url", \.url),
+            .init("template", \.template),
+            .init("addresses", strings: \.addresses),
+            .init("certificate", \.certificate),
+            .init("expires", \.expires),
+            .init("expires_seconds", \.expiresAt),
+            .init("problem", \.problem),
+            .init("connections", \.connections),
+            .init("handshakes", \.full),
+            .init("handshakes_resumed", \.resumed),
+            .init("handshakes_failed", \.failed),
+        ]
 
         /// For a table of two columns.
         var rows: [[String]] {

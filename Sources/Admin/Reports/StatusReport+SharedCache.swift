@@ -1,5 +1,3 @@
-package import HTTPDNS
-
 extension StatusReport {
     /// The state of the cache that several servers share.
     package struct SharedCache: JSONRecord {
@@ -30,44 +28,23 @@ extension StatusReport {
 
         package init() {}
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "address": address = try reader.string()
-            case "state": state = State(rawValue: try reader.string()) ?? .used
-            case "retry_seconds": retry = try reader.optionalInt()
-            case "error": error = try reader.string()
-            case "hits": hits = try reader.int()
-            case "misses": misses = try reader.int()
-            case "timeouts": timeouts = try reader.int()
-            case "skipped": skipped = try reader.int()
-            case "waits": waits = try reader.int()
-            case "served": served = try reader.int()
-            case "written": written = try reader.int()
-            case "refused": refused = try reader.int()
-            case "damaged": damaged = try reader.int()
-            case "refused_age_seconds": refusedAge = try reader.optionalInt()
-            case "damaged_age_seconds": damagedAge = try reader.optionalInt()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("address", address)
-            writer.member("state", state.rawValue)
-            writer.member("retry_seconds", retry)
-            writer.member("error", error)
-            writer.member("hits", hits)
-            writer.member("misses", misses)
-            writer.member("timeouts", timeouts)
-            writer.member("skipped", skipped)
-            writer.member("waits", waits)
-            writer.member("served", served)
-            writer.member("written", written)
-            writer.member("refused", refused)
-            writer.member("damaged", damaged)
-            writer.member("refused_age_seconds", refusedAge)
-            writer.member("damaged_age_seconds", damagedAge)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("address", \.address),
+            .init("state", word: \.state),
+            .init("retry_seconds", \.retry),
+            .init("error", \.error),
+            .init("hits", \.hits),
+            .init("misses", \.misses),
+            .init("timeouts", \.timeouts),
+            .init("skipped", \.skipped),
+            .init("waits", \.waits),
+            .init("served", \.served),
+            .init("written", \.written),
+            .init("refused", \.refused),
+            .init("damaged", \.damaged),
+            .init("refused_age_seconds", \.refusedAge),
+            .init("damaged_age_seconds", \.damagedAge),
+        ]
 
         /// One line.
         var text: String {
