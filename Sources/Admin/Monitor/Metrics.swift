@@ -1,3 +1,6 @@
+import DNSCache
+import Platform
+
 /// All metrics of the server, in order. Documentation/Monitoring.md has a line for each.
 enum Metrics {
     /// Where values are.
@@ -23,15 +26,15 @@ enum Metrics {
         },
         .init(
             "process_start_time_seconds", .gauge, "When the process started, in seconds since 1970.",
-            \.traffic.process.started),
-        .init(
-            "process_cpu_seconds", .counter, "Processor time of the process, user and system.",
-            \.traffic.process.processorTime),
+            \.traffic.started),
+        .init("process_cpu_seconds", .counter, "Processor time of the process, user and system.") {
+            $0.traffic.resources.map { $0.processorTime / .seconds(1) }
+        },
         .init(
             "process_resident_memory_bytes", .gauge, "Resident memory of the process.",
-            \.traffic.process.residentBytes),
-        .init("process_open_fds", .gauge, "Open descriptors.", \.traffic.process.descriptors),
-        .init("process_max_fds", .gauge, "How many descriptors may be open.", \.traffic.process.descriptorLimit),
+            \.traffic.resources?.residentBytes),
+        .init("process_open_fds", .gauge, "Open descriptors.", \.traffic.resources?.descriptors),
+        .init("process_max_fds", .gauge, "How many descriptors may be open.", \.traffic.resources?.descriptorLimit),
         .init("reloads", .counter, "Successful reloads of the configuration.", \.status.reloads),
         .init(
             "policy_generation", .gauge, "The generation of the policy; a raise makes questions be decided again.",
@@ -84,18 +87,18 @@ enum Metrics {
     ]
 
     private static let cache: [MetricFamily] = [
-        .init("cache_entries", .gauge, "Answers in memory.", \.status.cache.entries),
-        .init("cache_bytes", .gauge, "Memory in use for answers.", \.status.cache.bytes),
-        .init("cache_limit_bytes", .gauge, "The most memory for answers.", \.status.cache.limit),
+        .init("cache_entries", .gauge, "Answers in memory.", \.status.cache.memory.entries),
+        .init("cache_bytes", .gauge, "Memory in use for answers.", \.status.cache.memory.bytes),
+        .init("cache_limit_bytes", .gauge, "The most memory for answers.", \.status.cache.memory.limit),
         .init(
             "cache_hits", .counter, "Queries answered from memory at once, without a question upstream.",
-            \.status.cache.hits),
-        .init("cache_misses", .counter, "Queries that were not.", \.status.cache.misses),
+            \.status.cache.memory.hits),
+        .init("cache_misses", .counter, "Queries that were not.", \.status.cache.memory.misses),
         .init("stale_answers", .counter, "Misses answered with an answer past its TTL.", \.status.cache.stale),
         .init("prefetches", .counter, "Answers renewed before they expired.", \.status.cache.refreshes),
         .init(
             "cache_evictions", .counter, "Entries removed to make room before they were too old.",
-            \.traffic.evictions),
+            \.status.cache.memory.evictions),
         .init(
             "cache_ttl_left_seconds", .gauge, "The mean TTL left of a sample of the entries within theirs.",
             \.traffic.ttlLeft),

@@ -1,3 +1,4 @@
+import DNSCache
 import HTTPDNS
 
 // Reports as text for people.
@@ -68,7 +69,7 @@ extension StatusReport {
         rows += [
             [
                 "cache",
-                "\(counted(cache.entries, "answer")), \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(counted(cache.hits, "hit")), \(counted(cache.misses, "miss", "misses")), \(cache.stale) served stale, \(cache.refreshes) prefetched",
+                "\(counted(cache.memory.entries, "answer")), \(Self.size(cache.memory.bytes)) of \(Self.size(cache.memory.limit)); \(counted(cache.memory.hits, "hit")), \(counted(cache.memory.misses, "miss", "misses")), \(cache.stale) served stale, \(cache.refreshes) prefetched",
             ],
             ["disk", cache.fileText],
         ]

@@ -1,3 +1,4 @@
+package import DNSCache
 import HTTPDNS
 
 /// The status of a running server, as reported by `status`.
@@ -138,13 +139,7 @@ package struct StatusReport: JSONRecord {
 extension StatusReport {
     /// The state of the memory cache and its file.
     package struct Cache: JSONRecord {
-        package var entries = 0
-        /// Bytes in use, and the limit.
-        package var bytes = 0
-        package var limit = 0
-        /// Queries answered from it at once, and those that were not.
-        package var hits = 0
-        package var misses = 0
+        package var memory = MemoryCache.Statistics()
         /// Of the misses, those that were answered with a stale answer.
         package var stale = 0
         /// Answers that were prefetched, that is refreshed before they expired.
@@ -161,11 +156,11 @@ extension StatusReport {
         package init() {}
 
         package static let members: [JSONMember<Self>] = [
-            .init("entries", \.entries),
-            .init("bytes", \.bytes),
-            .init("limit", \.limit),
-            .init("hits", \.hits),
-            .init("misses", \.misses),
+            .init("entries", \.memory.entries),
+            .init("bytes", \.memory.bytes),
+            .init("limit", \.memory.limit),
+            .init("hits", \.memory.hits),
+            .init("misses", \.memory.misses),
             .init("stale", \.stale),
             .init("refreshes", \.refreshes),
             .init("file", \.file),
