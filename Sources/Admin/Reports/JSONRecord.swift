@@ -83,13 +83,7 @@ package struct JSONMember<Record>: Sendable {
                     record[keyPath: path].append(try Element(from: &reader))
                 }
             },
-            write: { record, writer in
-                writer.member(
-                    key,
-                    array: { writer in
-                        for element in record[keyPath: path] { writer.object { element.write(to: &$0) } }
-                    })
-            })
+            write: { record, writer in writer.member(key, objects: record[keyPath: path]) { $0.write(to: &$1) } })
     }
 
     /// A word for each value. One that is not known leaves the value as it is.
@@ -147,5 +141,14 @@ extension Optional: JSONValue where Wrapped: JSONValue {
     package func write(_ key: String, to writer: inout JSONWriter) {
         guard let self else { return writer.member(key, String?.none) }
         self.write(key, to: &writer)
+    }
+}
+
+extension JSONWriter {
+    /// Writes a member that is an array of objects, one for each item.
+    package mutating func member<Item>(
+        _ key: String, objects items: [Item], _ members: (Item, inout JSONWriter) -> Void
+    ) {
+        member(key, array: { writer in for item in items { writer.object { members(item, &$0) } } })
     }
 }

@@ -86,17 +86,13 @@ extension StatusReport {
         if let encrypted { rows += encrypted.rows }
         if let apps { rows += apps.rows(https: encrypted?.https ?? []) }
         if let dnstap { rows.append(["dnstap", dnstap.text]) }
-        if refused > 0 {
-            rows.append(["refused", "\(counted(refused, "query", "queries")) of clients that are not in listen.allow"])
-        }
-        if refusedMisses > 0 {
-            rows.append([
-                "limits",
-                "\(counted(refusedMisses, "query", "queries")) of client networks beyond limits.misses_per_second",
-            ])
-        }
-        if overloads > 0 {
-            rows.append(["overload", "\(counted(overloads, "query", "queries")) beyond what the server can take"])
+        let unanswered = [
+            ("refused", refused, "of clients that are not in listen.allow"),
+            ("limits", refusedMisses, "of client networks beyond limits.misses_per_second"),
+            ("overload", overloads, "beyond what the server can take"),
+        ]
+        for (key, count, words) in unanswered where count > 0 {
+            rows.append([key, "\(counted(count, "query", "queries")) \(words)"])
         }
         if presets > 0 || lastResorts > 0 {
             rows.append([

@@ -12,13 +12,7 @@ package struct WhyReport: JSONRecord {
 
     package static let members: [JSONMember<Self>] = [
         .init("lines", strings: \.lines),
-        .init { report, writer in
-            writer.member(
-                "entries",
-                array: { writer in
-                    for line in report.lines { writer.object { write(line, to: &$0) } }
-                })
-        },
+        .init { report, writer in writer.member("entries", objects: report.lines, write) },
     ]
 
     private static func write(_ line: String, to writer: inout JSONWriter) {
