@@ -17,8 +17,7 @@ struct CacheFileOption: ParsableArguments {
         do throws(DiskReaderError) {
             return CacheFileReader(try DiskReader(path))
         } catch {
-            printError("\(error.text)")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("\(error.text)")
         }
     }
 }
@@ -71,8 +70,7 @@ struct CacheFileReader {
         do throws(DiskReaderError) {
             return try body()
         } catch {
-            printError("\(error.text)")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("\(error.text)")
         }
     }
 }

@@ -30,18 +30,12 @@ struct ControlOptions: ParsableArguments {
 
     private func socketPath() throws -> String {
         if let socket { return socket }
-        let settings: Configuration
-        do throws(ConfigurationError) {
-            settings = try Configuration.loadTables(["control"], path: file.path, file.variables)
-        } catch {
-            for diagnostic in error.diagnostics { printError("\(diagnostic)") }
-            throw ExitStatus.configuration.exitCode
+        let path = try file.tables(["control"]).control.socket
+        guard !path.isEmpty else {
+            throw ExitStatus.configuration.exit(
+                "\(file.path): control.socket is empty: the server is configured to have no control socket")
         }
-        guard !settings.control.socket.isEmpty else {
-            printError("\(file.path): control.socket is empty: the server is configured to have no control socket")
-            throw ExitStatus.configuration.exitCode
-        }
-        return settings.control.socket
+        return path
     }
 
     /// Sends a request to the server; prints why that failed, and leaves with status 1, with 2 when the server refuses the

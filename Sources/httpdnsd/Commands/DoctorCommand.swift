@@ -52,8 +52,7 @@ struct DoctorCommand: ParsableCommand {
                 return (Diagnosis(refused: ["\(file.path): cannot be read in time"], file: file.path), .configuration)
             }
         } catch {
-            printError("\(error)")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("\(error)")
         }
     }
 }

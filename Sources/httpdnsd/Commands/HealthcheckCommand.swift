@@ -34,8 +34,7 @@ struct HealthcheckCommand: ParsableCommand {
     func run() throws {
         let endpoint = try endpoint()
         guard endpoint.port != 0, let address = SocketAddress(endpoint.reachable) else {
-            printError("\(endpoint): cannot be asked; name the server with --server")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("\(endpoint): cannot be asked; name the server with --server")
         }
         do throws(SystemError) {
             switch try LivenessProbe(address).outcome() {
@@ -51,13 +50,7 @@ struct HealthcheckCommand: ParsableCommand {
 
     private func endpoint() throws -> AddressAndPort {
         if let server, let endpoint = AddressAndPort(server) { return endpoint }
-        do throws(ConfigurationError) {
-            let settings = try Configuration.loadTables(["listen"], path: file.path, file.variables)
-            return settings.listen.addresses[0]
-        } catch {
-            for diagnostic in error.diagnostics { printError("\(diagnostic)") }
-            throw ExitStatus.configuration.exitCode
-        }
+        return try file.tables(["listen"]).listen.addresses[0]
     }
 }
 

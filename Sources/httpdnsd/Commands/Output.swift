@@ -1,4 +1,5 @@
 import ArgumentParser
+import Configuration
 import HTTPDNS
 
 @preconcurrency @unsafe import Glibc
@@ -36,4 +37,16 @@ enum ExitStatus: Int32, Error {
 
     /// To be thrown out of a command once its message is printed.
     var exitCode: ExitCode { ExitCode(rawValue) }
+
+    /// Prints why, and returns what is to be thrown out of the command.
+    func exit(_ reason: VisibleText) -> ExitCode {
+        printError(reason)
+        return exitCode
+    }
+
+    /// The same with a line for each mistake.
+    func exit(_ mistakes: [Diagnostic]) -> ExitCode {
+        for mistake in mistakes { printError("\(mistake)") }
+        return exitCode
+    }
 }

@@ -21,8 +21,7 @@ struct PolicyCommand: ParsableCommand {
         do throws(SystemError) {
             return try readFile(path, limit: PolicyEnvelope.maximumSize + 1)
         } catch {
-            printError("\(path): cannot be read: \(error.reason)")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("\(path): cannot be read: \(error.reason)")
         }
     }
 
@@ -55,8 +54,7 @@ extension PolicyCommand {
             do throws(SystemError) {
                 show("\(try PolicySecretKey.make(file).publicKey)")
             } catch {
-                printError("\(error)")
-                throw ExitStatus.no.exitCode
+                throw ExitStatus.no.exit("\(error)")
             }
         }
     }
@@ -90,19 +88,16 @@ extension PolicyCommand {
                 policy = try SignedPolicy.parse(Array(text), file: file)
                 key = try PolicySecretKey.read(self.key)
             } catch let error as ConfigurationError {
-                for diagnostic in error.diagnostics { printError("\(diagnostic)") }
-                throw ExitStatus.no.exitCode
+                throw ExitStatus.no.exit(error.diagnostics)
             } catch let fault as PolicyFault {
-                printError("\(fault.text)")
-                throw ExitStatus.no.exitCode
+                throw ExitStatus.no.exit("\(fault.text)")
             }
             guard policy.document.expires > Int64(time(nil)) else {
-                printError("\(file): document.expires is over, so that no machine would take it: write a later one")
-                throw ExitStatus.no.exitCode
+                throw ExitStatus.no.exit(
+                    "\(file): document.expires is over, so that no machine would take it: write a later one")
             }
             guard let signed = key.signed(text), signed.count <= PolicyEnvelope.maximumSize else {
-                printError("\(file): cannot be signed: too large, or libcrypto has no Ed25519")
-                throw ExitStatus.no.exitCode
+                throw ExitStatus.no.exit("\(file): cannot be signed: too large, or libcrypto has no Ed25519")
             }
             if let output { try write(signed, to: output) } else { showDocument(signed) }
             printError("signed with the key \(key.publicKey.id): \(PolicyCommand.text(of: policy))")
@@ -112,8 +107,7 @@ extension PolicyCommand {
             do throws(SystemError) {
                 try writeOutput(path, bytes, mode: 0o644)
             } catch {
-                printError("\(error)")
-                throw ExitStatus.no.exitCode
+                throw ExitStatus.no.exit("\(error)")
             }
         }
     }
@@ -154,8 +148,7 @@ extension PolicyCommand {
                 throw ConfigurationError(
                     diagnostics: [Diagnostic(file: file, message: "has expired: no machine takes it")])
             } catch {
-                for diagnostic in error.diagnostics { printError("\(diagnostic)") }
-                throw ExitStatus.no.exitCode
+                throw ExitStatus.no.exit(error.diagnostics)
             }
         }
 

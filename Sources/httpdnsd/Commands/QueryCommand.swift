@@ -81,8 +81,8 @@ struct QueryCommand: ParsableCommand {
             for result in results { show(VisibleText(lines: control.json ? result.json : result.text)) }
             if !results.contains(where: \.isAnswer) { throw ExitStatus.no.exitCode }
         case .noSuchSource(let known)?:
-            printError("--via \(via ?? ""): no such source; there are \(known.joined(separator: ", "))")
-            throw ExitStatus.usage.exitCode
+            throw ExitStatus.usage.exit(
+                "--via \(via ?? ""): no such source; there are \(known.joined(separator: ", "))")
         case nil:
             throw ExitStatus.no.exitCode
         }

@@ -66,8 +66,7 @@ struct ResolverCommand: ParsableCommand {
                 []
             }
         } catch {
-            printError("\(error.text)")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("\(error.text)")
         }
     }
 
@@ -80,8 +79,7 @@ struct ResolverCommand: ParsableCommand {
             if let target { return try docker.on(target.forContainers) }
             return action == .off ? try docker.off() : nil
         } catch {
-            printError("\(error)")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("\(error)")
         }
     }
 
@@ -110,22 +108,14 @@ struct ResolverCommand: ParsableCommand {
     ///
     /// Leaves with status 1 when it does not answer there: the machine would find no name.
     private func target() throws -> Target {
-        let settings: Configuration
-        do throws(ConfigurationError) {
-            settings = try Configuration.loadTables(
-                ["listen", "localdns"], path: file.path(below: folder), file.variables)
-        } catch {
-            for diagnostic in error.diagnostics { printError("\(diagnostic)") }
-            throw ExitStatus.configuration.exitCode
-        }
+        let settings = try file.tables(["listen", "localdns"], below: folder)
         let served = settings.listen.addresses.map(\.reachable)
         let onPort53 = served.filter { $0.port == 53 }
         let chosen =
             onPort53.first { $0.address.isLoopback && $0.address.recordType == .a }
             ?? onPort53.first { $0.address.isLoopback } ?? onPort53.first ?? served[0]
         if folder.isEmpty, let reason = reasonAgainst(chosen) {
-            printError("\(reason)")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("\(reason)")
         }
         return Target(
             server: LocalDNSServer(chosen), needsLists: settings.localDNS.servers == .auto,

@@ -48,8 +48,7 @@ struct ServeCommand: ParsableCommand {
         for problem in problems { printError("\(problem)") }
         if !problems.isEmpty { throw ExitStatus.configuration.exitCode }
         if replace, settings.control.socket.isEmpty {
-            printError("--replace needs a control socket, and control.socket is empty")
-            throw ExitStatus.configuration.exitCode
+            throw ExitStatus.configuration.exit("--replace needs a control socket, and control.socket is empty")
         }
         do {
             try Daemon(settings, source: source, replaces: replace, isSandboxed: !hasNoSandbox, log: log).run()
@@ -63,8 +62,7 @@ struct ServeCommand: ParsableCommand {
         do throws(SystemError) {
             return try LogOutput(settings.style, level: settings.threshold, journalStream: journalStream)
         } catch {
-            printError("no log can be written: \(error)")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("no log can be written: \(error)")
         }
     }
 }

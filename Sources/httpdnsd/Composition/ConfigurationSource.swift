@@ -86,8 +86,7 @@ struct ConfigurationFile: ParsableArguments {
     /// Leaves with status 78 when a file that was named is not there: a typo must never mean the default server.
     func validate() throws {
         guard let written, unsafe access(written, F_OK) != 0 else { return }
-        printError("\(written): cannot be read: \(SystemError.last("read \(written)").reason)")
-        throw ExitStatus.configuration.exitCode
+        throw ExitStatus.configuration.exit("\(written): cannot be read: \(SystemError.last("read \(written)").reason)")
     }
 
     /// The variables of this process, and those of the file that is named.
@@ -103,6 +102,17 @@ struct ConfigurationFile: ParsableArguments {
         return ConfigurationSource(path: path, variables: variables, listen: [])
     }
 
+    /// Reads some tables of the file alone; else as `load`.
+    ///
+    /// - Parameter root: the folder below which the default file is.
+    func tables(_ tables: Set<String>, below root: String = "") throws -> Configuration {
+        do throws(ConfigurationError) {
+            return try Configuration.loadTables(tables, path: path(below: root), variables)
+        } catch {
+            throw ExitStatus.configuration.exit(error.diagnostics)
+        }
+    }
+
     /// Reads the file; prints every error of it and leaves with status 78 if it has any.
     func load() throws -> LoadedConfiguration { try load(from: sourceOfService()) }
 
@@ -111,8 +121,7 @@ struct ConfigurationFile: ParsableArguments {
         do throws(ConfigurationError) {
             return try source.load(isStart: true)
         } catch {
-            for diagnostic in error.diagnostics { printError("\(diagnostic)") }
-            throw ExitStatus.configuration.exitCode
+            throw ExitStatus.configuration.exit(error.diagnostics)
         }
     }
 }
