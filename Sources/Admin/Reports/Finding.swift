@@ -29,6 +29,18 @@ package struct Finding: Equatable, Sendable {
     }
 }
 
+extension [Finding] {
+    /// One that is an error.
+    package static func error(_ key: String, _ sentence: String, mend remedy: String) -> [Finding] {
+        [Finding(key, .error, sentence, mend: remedy)]
+    }
+
+    /// One that is a warning.
+    package static func warning(_ key: String, _ sentence: String, mend remedy: String) -> [Finding] {
+        [Finding(key, .warning, sentence, mend: remedy)]
+    }
+}
+
 /// The reason why a request failed.
 package struct FaultReport: JSONRecord {
     package var error = ""
