@@ -14,11 +14,7 @@ struct CacheFileOption: ParsableArguments {
     /// Nil when the server is to be asked. Leaves with status 1 when the file cannot be read.
     func reader() throws -> CacheFileReader? {
         guard let path else { return nil }
-        do throws(DiskReaderError) {
-            return CacheFileReader(try DiskReader(path))
-        } catch {
-            throw ExitStatus.no.exit("\(error.text)")
-        }
+        return try CacheFileReader.reading { () throws(DiskReaderError) in CacheFileReader(try DiskReader(path)) }
     }
 }
 
@@ -49,7 +45,7 @@ struct CacheFileReader {
 
     /// Everything of one name.
     func report(of name: String) throws -> CacheReport {
-        try reading { () throws(DiskReaderError) in
+        try Self.reading { () throws(DiskReaderError) in
             guard let name = try? Name(name) else { return CacheReport() }
             let entries = try file.answers(of: name).map { CacheReport.Entry($0, of: file, at: now, withRecords: true) }
             return CacheReport(entries: entries, next: nil)
@@ -59,14 +55,15 @@ struct CacheFileReader {
     /// - Returns: whether `body` was given all.
     @discardableResult
     func forEach(below suffix: String?, withRecords: Bool, _ body: (CacheReport.Entry) -> Bool) throws -> Bool {
-        try reading { () throws(DiskReaderError) in
+        try Self.reading { () throws(DiskReaderError) in
             try file.forEach(below: suffix.flatMap { try? Name($0) }) { stored in
                 body(CacheReport.Entry(stored, of: file, at: now, withRecords: withRecords))
             }
         }
     }
 
-    private func reading<Value>(_ body: () throws(DiskReaderError) -> Value) throws -> Value {
+    /// Prints why a file cannot be read, and leaves with status 1.
+    fileprivate static func reading<Value>(_ body: () throws(DiskReaderError) -> Value) throws -> Value {
         do throws(DiskReaderError) {
             return try body()
         } catch {
