@@ -175,9 +175,7 @@ extension PolicyCommand {
         @OptionGroup var control: ControlOptions
 
         func run() throws {
-            let policy = try control.perform { client throws(ControlError) in
-                try client.get("/v1/status", as: StatusReport.self)
-            }.report.policy
+            let policy = try control.get("/v1/status", as: StatusReport.self).report.policy
             show(VisibleText(lines: control.json ? policy.json : policy.text))
         }
     }
