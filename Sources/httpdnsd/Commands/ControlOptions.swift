@@ -79,12 +79,7 @@ struct ControlOptions: ParsableArguments {
         within limit: Duration, _ request: (ControlClient) throws(ControlError) -> Result
     ) throws -> Result {
         let limit = timeout.flatMap { Configuration.duration(of: $0) } ?? limit
-        let client = ControlClient(socket: try socketPath(), timeout: limit)
-        do throws(ControlError) {
-            return try request(client)
-        } catch {
-            throw (error.status == 400 ? ExitStatus.usage : .no).exit("\(error.text)")
-        }
+        return try request(ControlClient(socket: try socketPath(), timeout: limit))
     }
 
     /// A part of what the server has cached.

@@ -36,16 +36,11 @@ struct HealthcheckCommand: ParsableCommand {
         guard endpoint.port != 0, let address = SocketAddress(endpoint.reachable) else {
             throw ExitStatus.no.exit("\(endpoint): cannot be asked; name the server with --server")
         }
-        do throws(SystemError) {
-            switch try LivenessProbe(address).outcome() {
-            case .serves, .refuses: return
-            case .foreign: printError("\(address): another DNS server answers there")
-            case .silent: printError("\(address): no answer")
-            }
-        } catch {
-            printError("\(error)")
+        switch try LivenessProbe(address).outcome() {
+        case .serves, .refuses: return
+        case .foreign: throw ExitStatus.no.exit("\(address): another DNS server answers there")
+        case .silent: throw ExitStatus.no.exit("\(address): no answer")
         }
-        throw ExitStatus.no.exitCode
     }
 
     private func endpoint() throws -> AddressAndPort {

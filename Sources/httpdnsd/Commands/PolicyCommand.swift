@@ -50,13 +50,7 @@ extension PolicyCommand {
         @Argument(help: "Where the private key is stored; it never leaves the machine on which policies are signed.")
         var file: String
 
-        func run() throws {
-            do throws(SystemError) {
-                show("\(try PolicySecretKey.make(file).publicKey)")
-            } catch {
-                throw ExitStatus.no.exit("\(error)")
-            }
-        }
+        func run() throws { show("\(try PolicySecretKey.make(file).publicKey)") }
     }
 
     /// `httpdnsd policy sign FILE`
@@ -83,15 +77,12 @@ extension PolicyCommand {
         func run() throws {
             let text = PolicyEnvelope.text(of: try PolicyCommand.read(file))
             let policy: SignedPolicy
-            let key: PolicySecretKey
-            do {
+            do throws(ConfigurationError) {
                 policy = try SignedPolicy.parse(Array(text), file: file)
-                key = try PolicySecretKey.read(self.key)
-            } catch let error as ConfigurationError {
-                throw ExitStatus.no.exit(error.diagnostics)
-            } catch let fault as PolicyFault {
-                throw ExitStatus.no.exit("\(fault.text)")
+            } catch {
+                throw ExitStatus.no.exit(error)
             }
+            let key = try PolicySecretKey.read(self.key)
             guard policy.document.expires > Int64(time(nil)) else {
                 throw ExitStatus.no.exit(
                     "\(file): document.expires is over, so that no machine would take it: write a later one")
@@ -99,16 +90,8 @@ extension PolicyCommand {
             guard let signed = key.signed(text), signed.count <= PolicyEnvelope.maximumSize else {
                 throw ExitStatus.no.exit("\(file): cannot be signed: too large, or libcrypto has no Ed25519")
             }
-            if let output { try write(signed, to: output) } else { showDocument(signed) }
+            if let output { try writeOutput(output, signed, mode: 0o644) } else { showDocument(signed) }
             printError("signed with the key \(key.publicKey.id): \(PolicyCommand.text(of: policy))")
-        }
-
-        private func write(_ bytes: [UInt8], to path: String) throws {
-            do throws(SystemError) {
-                try writeOutput(path, bytes, mode: 0o644)
-            } catch {
-                throw ExitStatus.no.exit("\(error)")
-            }
         }
     }
 
@@ -148,7 +131,7 @@ extension PolicyCommand {
                 throw ConfigurationError(
                     diagnostics: [Diagnostic(file: file, message: "has expired: no machine takes it")])
             } catch {
-                throw ExitStatus.no.exit(error.diagnostics)
+                throw ExitStatus.no.exit(error)
             }
         }
 

@@ -56,31 +56,20 @@ struct ResolverCommand: ParsableCommand {
     private var folder: String { root.hasSuffix("/") ? String(root.dropLast()) : root }
 
     /// - Returns: what is left to do.
-    private func change(_ resolver: MachineResolver, _ target: Target?) throws -> [String] {
-        do throws(MachineResolverError) {
-            return if let target {
-                try resolver.on(target.server, needsLists: target.needsLists)
-            } else if action == .off {
-                try resolver.off()
-            } else {
-                []
-            }
-        } catch {
-            throw ExitStatus.no.exit("\(error.text)")
-        }
+    private func change(
+        _ resolver: MachineResolver, _ target: Target?
+    ) throws(MachineResolverError) -> [String] {
+        if let target { return try resolver.on(target.server, needsLists: target.needsLists) }
+        return action == .off ? try resolver.off() : []
     }
 
     /// What the containers of Docker ask.
     ///
     /// - Returns: what the user is to know of it.
-    private func docker(_ target: Target?) throws -> String? {
+    private func docker(_ target: Target?) throws(SystemError) -> String? {
         let docker = DockerDaemon(files: MachineFiles(root: folder))
-        do throws(SystemError) {
-            if let target { return try docker.on(target.forContainers) }
-            return action == .off ? try docker.off() : nil
-        } catch {
-            throw ExitStatus.no.exit("\(error)")
-        }
+        if let target { return try docker.on(target.forContainers) }
+        return action == .off ? try docker.off() : nil
     }
 
     /// Where programs are to ask.

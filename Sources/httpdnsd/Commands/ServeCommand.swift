@@ -36,7 +36,7 @@ struct ServeCommand: ParsableCommand {
     func run() throws {
         let source = ConfigurationSource(
             path: file.path, variables: file.ownVariables, listen: listen.compactMap { AddressAndPort($0) })
-        let loaded = try file.load(from: source)
+        let loaded = try source.load(isStart: true)
         let settings = loaded.configuration
         // Before any thread starts, for threads inherit the mask.
         Signal.block()

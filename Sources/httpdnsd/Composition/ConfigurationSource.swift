@@ -102,26 +102,13 @@ struct ConfigurationFile: ParsableArguments {
         return ConfigurationSource(path: path, variables: variables, listen: [])
     }
 
-    /// Reads some tables of the file alone; else as `load`.
+    /// Reads some tables of the file alone.
     ///
     /// - Parameter root: the folder below which the default file is.
-    func tables(_ tables: Set<String>, below root: String = "") throws -> Configuration {
-        do throws(ConfigurationError) {
-            return try Configuration.loadTables(tables, path: path(below: root), variables)
-        } catch {
-            throw ExitStatus.configuration.exit(error.diagnostics)
-        }
+    func tables(_ tables: Set<String>, below root: String = "") throws(ConfigurationError) -> Configuration {
+        try Configuration.loadTables(tables, path: path(below: root), variables)
     }
 
-    /// Reads the file; prints every error of it and leaves with status 78 if it has any.
-    func load() throws -> LoadedConfiguration { try load(from: sourceOfService()) }
-
-    /// The same for a server that starts, and may read it again.
-    func load(from source: ConfigurationSource) throws -> LoadedConfiguration {
-        do throws(ConfigurationError) {
-            return try source.load(isStart: true)
-        } catch {
-            throw ExitStatus.configuration.exit(error.diagnostics)
-        }
-    }
+    /// Reads the file.
+    func load() throws(ConfigurationError) -> LoadedConfiguration { try sourceOfService().load(isStart: true) }
 }
