@@ -11,13 +11,13 @@ struct MetricFamily: Sendable {
     private let name: String
     private let kind: Kind
     private let help: String
-    private let write: @Sendable (Metrics.Source, inout Samples) -> Void
+    private let write: @Sendable (MetricSource, inout Samples) -> Void
 
     /// - Parameter name: without prefix and without the `_total` of a counter. One that begins with `process_` is what programs
     ///   of all kinds have under this name, and gets no prefix. One that ends in a base unit of Prometheus has this unit.
     init(
         _ name: String, _ kind: Kind, _ help: String,
-        write: @escaping @Sendable (Metrics.Source, inout Samples) -> Void
+        write: @escaping @Sendable (MetricSource, inout Samples) -> Void
     ) {
         self.name = name.hasPrefix("process_") ? name : "httpdnsd_\(name)"
         (self.kind, self.help, self.write) = (kind, help, write)
@@ -25,7 +25,7 @@ struct MetricFamily: Sendable {
 
     /// A family with one sample; without a value it is left out.
     init(
-        _ name: String, _ kind: Kind, _ help: String, _ value: @escaping @Sendable (Metrics.Source) -> some MetricValue
+        _ name: String, _ kind: Kind, _ help: String, _ value: @escaping @Sendable (MetricSource) -> some MetricValue
     ) {
         self.init(name, kind, help) { source, samples in samples.sample([:], value(source)) }
     }
@@ -33,7 +33,7 @@ struct MetricFamily: Sendable {
     /// A family with a sample for each value of a label; those without a value are left out.
     init<Value: MetricValue>(
         _ name: String, _ kind: Kind, _ help: String, by label: String,
-        _ values: @escaping @Sendable (Metrics.Source) -> [(String, Value)]?
+        _ values: @escaping @Sendable (MetricSource) -> [(String, Value)]?
     ) {
         self.init(name, kind, help) { source, samples in
             for (name, value) in values(source) ?? [] { samples.sample([label: name], value) }
@@ -41,7 +41,7 @@ struct MetricFamily: Sendable {
     }
 
     /// The lines of the family; none without samples.
-    func text(of source: Metrics.Source, in format: MetricsFormat) -> String {
+    func text(of source: MetricSource, in format: MetricsFormat) -> String {
         var samples = Samples(name: kind == .counter ? name + "_total" : name)
         write(source, &samples)
         guard !samples.text.isEmpty else { return "" }
@@ -97,6 +97,17 @@ struct MetricFamily: Sendable {
             }
         }
     }
+}
+
+/// Where the values of metrics are.
+struct MetricSource {
+    let status: StatusReport
+    let traffic: TrafficReport
+
+    /// Nil when answers are cached in memory alone.
+    var disk: StatusReport.Cache? { status.cache.file.isEmpty ? nil : status.cache }
+    /// Nil when nothing is shared.
+    var shared: StatusReport.SharedCache? { status.shared.address.isEmpty ? nil : status.shared }
 }
 
 /// What a sample can be; true is 1.

@@ -3,19 +3,8 @@ import Platform
 
 /// All metrics of the server, in order. Documentation/Monitoring.md has a line for each.
 enum Metrics {
-    /// Where values are.
-    struct Source {
-        let status: StatusReport
-        let traffic: TrafficReport
-
-        /// Nil when answers are cached in memory alone.
-        var disk: StatusReport.Cache? { status.cache.file.isEmpty ? nil : status.cache }
-        /// Nil when nothing is shared.
-        var shared: StatusReport.SharedCache? { status.shared.address.isEmpty ? nil : status.shared }
-    }
-
     static func text(_ status: StatusReport, _ traffic: TrafficReport, _ format: MetricsFormat) -> String {
-        let source = Source(status: status, traffic: traffic)
+        let source = MetricSource(status: status, traffic: traffic)
         let families = server + queries + encrypted + cache + disk + shared + providers + addresses + network + apps
         return families.map { $0.text(of: source, in: format) }.joined() + (format == .openMetrics ? "# EOF\n" : "")
     }

@@ -4,7 +4,7 @@ import Testing
 
 /// The text forms of metrics.
 struct MetricFamilyTests {
-    private let nothing = Metrics.Source(status: StatusReport(), traffic: TrafficReport())
+    private let nothing = MetricSource(status: StatusReport(), traffic: TrafficReport())
 
     @Test func `a counter's family has the name of its samples in the older form alone`() {
         let family = MetricFamily("reloads", .counter, "Reloads.") { _ in 3 }
