@@ -1,3 +1,5 @@
+import HTTPDNS
+
 /// The addresses reported as bad, ordered by weight, the highest first.
 package struct BadAddressReport: JSONRecord {
     package var addresses: [BadAddress] = []
@@ -75,4 +77,25 @@ package struct ForgedAddress: JSONRecord {
         .init("last", \.last),
         .init("count", \.count),
     ]
+}
+
+extension BadAddressReport {
+    /// A line for each address.
+    package var text: String {
+        guard !addresses.isEmpty else { return "" }
+        return PlainText.lines(
+            [["ADDRESS", "WEIGHT", "FADES IN"]]
+                + addresses.map { [$0.address, "\($0.weight)%", PlainText.duration($0.fades)] })
+    }
+}
+
+extension ForgedAddress {
+    /// One line: the name, the address, and the certificate that it showed.
+    package var text: String {
+        var text = "\(name) at \(address) port \(port): \(reason)"
+        if !subject.isEmpty { text += "; subject \(subject)" }
+        if !issuer.isEmpty { text += ", issuer \(issuer)" }
+        if !fingerprint.isEmpty { text += ", SHA-256 \(fingerprint)" }
+        return VisibleText(text).description + "; seen \(counted(count, "time")), \(first) to \(last)"
+    }
 }

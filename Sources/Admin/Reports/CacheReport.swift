@@ -1,6 +1,7 @@
 package import DNSCache
 package import DNSResolver
 package import DNSWire
+import HTTPDNS
 
 /// Cached answers.
 package struct CacheReport: JSONRecord {
@@ -131,5 +132,63 @@ extension CacheReport.Entry {
                 name: record.name.description, type: record.type.description,
                 ttl: Int(record.ttl) - min(age, Int(record.ttl)), data: record.dataText)
         }
+    }
+}
+
+extension CacheReport {
+    /// A line for each answer.
+    package var listText: String {
+        guard !entries.isEmpty else { return "" }
+        var rows = [["NAME", "TYPE", "LEFT", "AGE", "SOURCE", "ADDRESSES"]]
+        for entry in entries {
+            let isLong = entry.name.utf8.count > Self.nameWidth
+            if isLong { rows.append([entry.name]) }
+            rows.append([
+                isLong ? "" : entry.name, entry.type + (entry.isSigned ? "+" : ""), entry.leftText, "\(entry.age)",
+                entry.sourceText,
+            ])
+            let words = entry.addresses.isEmpty ? [entry.isAnswer ? "-" : entry.status] : entry.addresses
+            rows[rows.count - 1].append(words.joined(separator: " "))
+        }
+        return PlainText.lines(rows).split(separator: "\n").map(Self.wrapped).joined(separator: "\n")
+    }
+
+    /// The longest name that shares a line with its answer.
+    private static let nameWidth = 24
+    /// The columns of a terminal.
+    private static let width = 80
+
+    /// A line whose last words, addresses, go to lines of their own where the terminal ends.
+    private static func wrapped(_ line: Substring) -> String {
+        var (lines, rest) = ([String](), String(line))
+        while rest.count > width, let end = rest.prefix(width + 1).lastIndex(of: " "), end > rest.startIndex,
+            rest[..<end].contains(where: { $0 != " " })
+        {
+            lines.append(String(rest[..<end].reversed().drop { $0 == " " }.reversed()))
+            rest = "      " + rest[end...].drop { $0 == " " }
+        }
+        return (lines + [rest]).joined(separator: "\n")
+    }
+
+    /// A head line for each answer, and its records.
+    package var showText: String {
+        let answers = entries.map { entry in
+            let left = entry.isStale || entry.isUnusable ? entry.leftText : "\(entry.leftText) s left"
+            let head =
+                "\(entry.name) \(entry.type)\(entry.isSigned ? " (DNSSEC)" : ""): \(entry.status), from \(entry.sourceText)\(entry.server.isEmpty ? "" : " at \(entry.server)") \(entry.age) s ago, \(left)"
+            return ([head] + entry.records.map { "\($0.name) \($0.ttl) \($0.type) \($0.data)" })
+                .map { VisibleText($0).description }.joined(separator: "\n")
+        }
+        return (answers + forged.map { "forged: \($0.text)" }).joined(separator: "\n")
+    }
+}
+
+extension CacheReport.Entry {
+    /// The remaining seconds, or why there are none.
+    fileprivate var leftText: String { isUnusable ? "unusable" : isStale ? "stale" : "\(ttl)" }
+
+    /// The source, and its client network where it is not for all clients.
+    fileprivate var sourceText: String {
+        source + (provider.isEmpty ? "" : " \(provider)") + (clients.isEmpty ? "" : ", for \(clients)")
     }
 }

@@ -60,7 +60,7 @@ extension StatusReport {
                 }
             var rows = [["policy", text]]
             if isInForce { rows += changes.map { ["", $0] } }
-            let age = fetchAge.map { "fetched \(StatusReport.duration($0)) ago" } ?? "not fetched since the start"
+            let age = fetchAge.map { "fetched \(PlainText.duration($0)) ago" } ?? "not fetched since the start"
             rows.append(["", "\(age) from \(url)"])
             if !problem.isEmpty { rows.append(["", "PROBLEM: \(problem)"]) }
             return rows
@@ -68,7 +68,7 @@ extension StatusReport {
 
         /// Several lines, in aligned columns.
         package var text: String {
-            url.isEmpty ? "no policy is fetched: policy.url is empty" : StatusReport.lines(rows)
+            url.isEmpty ? "no policy is fetched: policy.url is empty" : PlainText.lines(rows)
         }
     }
 }

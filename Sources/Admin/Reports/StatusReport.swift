@@ -1,4 +1,3 @@
-package import DNSCache
 import HTTPDNS
 
 /// The status of a running server, as reported by `status`.
@@ -134,70 +133,4 @@ package struct StatusReport: JSONRecord {
         .init("last_resort_answers", \.lastResortAnswers),
         .init { $1.member("forgeable", strings: $0.forgeable) },
     ]
-}
-
-extension StatusReport {
-    /// The state of the memory cache and its file.
-    package struct Cache: JSONRecord {
-        package var memory = MemoryCache.Statistics()
-        /// Of the misses, those that were answered with a stale answer.
-        package var stale = 0
-        /// Answers that were prefetched, that is refreshed before they expired.
-        package var refreshes = 0
-        /// The path of the file in which answers are stored over a restart; empty: none.
-        package var file = ""
-        /// The state of the file, and why it is not used.
-        package var fileState = ""
-        package var fileError = ""
-        /// Answers that were read from the file, and that were written to it.
-        package var loaded = 0
-        package var written = 0
-
-        package init() {}
-
-        package static let members: [JSONMember<Self>] = [
-            .init("entries", \.memory.entries),
-            .init("bytes", \.memory.bytes),
-            .init("limit", \.memory.limit),
-            .init("hits", \.memory.hits),
-            .init("misses", \.memory.misses),
-            .init("stale", \.stale),
-            .init("refreshes", \.refreshes),
-            .init("file", \.file),
-            .init("file_state", \.fileState),
-            .init("file_error", \.fileError),
-            .init("loaded", \.loaded),
-            .init("written", \.written),
-        ]
-    }
-}
-
-extension StatusReport {
-    /// The collector of dnstap.
-    package struct Dnstap: JSONRecord {
-        /// As in `log.dnstap`.
-        package var collector = ""
-        /// `connecting`, `connected` or `unavailable`.
-        package var state = ""
-        /// Why it cannot be reached; empty while there is no reason.
-        package var error = ""
-        /// Messages since the start: those sent, and those dropped.
-        package var sent = 0
-        package var dropped = 0
-
-        package init() {}
-
-        package static let members: [JSONMember<Self>] = [
-            .init("collector", \.collector),
-            .init("state", \.state),
-            .init("error", \.error),
-            .init("sent", \.sent),
-            .init("dropped", \.dropped),
-        ]
-
-        /// Its row of the text.
-        var text: String {
-            "\(collector) \(state)\(error.isEmpty ? "" : ": \(error)"); \(counted(sent, "message")) sent, \(dropped) dropped"
-        }
-    }
 }

@@ -45,7 +45,7 @@ struct Diagnosis {
         if !unknown.isEmpty {
             rows.append(["-", "unknown", "what cannot be said now: \(unknown.joined(separator: ", "))"])
         }
-        return summary + "\n" + StatusReport.lines(rows)
+        return summary + "\n" + PlainText.lines(rows)
     }
 
     /// `2 problems, 1 warning`.

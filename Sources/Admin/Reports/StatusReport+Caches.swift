@@ -1,3 +1,51 @@
+package import DNSCache
+
+extension StatusReport {
+    /// The state of the memory cache and its file.
+    package struct Cache: JSONRecord {
+        /// Its size, and its counters since the start.
+        package var memory = MemoryCache.Statistics()
+        /// Of the misses, those that were answered with a stale answer.
+        package var stale = 0
+        /// Answers that were prefetched, that is refreshed before they expired.
+        package var refreshes = 0
+        /// The path of the file in which answers are stored over a restart; empty: none.
+        package var file = ""
+        /// The state of the file, and why it is not used.
+        package var fileState = ""
+        package var fileError = ""
+        /// Answers that were read from the file, and that were written to it.
+        package var loaded = 0
+        package var written = 0
+
+        package init() {}
+
+        package static let members: [JSONMember<Self>] = [
+            .init("entries", \.memory.entries),
+            .init("bytes", \.memory.bytes),
+            .init("limit", \.memory.limit),
+            .init("hits", \.memory.hits),
+            .init("misses", \.memory.misses),
+            .init("stale", \.stale),
+            .init("refreshes", \.refreshes),
+            .init("file", \.file),
+            .init("file_state", \.fileState),
+            .init("file_error", \.fileError),
+            .init("loaded", \.loaded),
+            .init("written", \.written),
+        ]
+    }
+}
+
+extension StatusReport.Cache {
+    /// Its file, for a row of the text.
+    var fileText: String {
+        if file.isEmpty { return "answers are cached in memory alone" }
+        let reason = fileError.isEmpty ? "" : " (\(fileError))"
+        return "\(file), \(fileState)\(reason): \(counted(loaded, "answer")) loaded, \(written) written"
+    }
+}
+
 extension StatusReport {
     /// The state of the cache that several servers share.
     package struct SharedCache: JSONRecord {
