@@ -193,6 +193,8 @@ package final class MemoryCache: Sendable {
         package var limit = 0
         /// The most entries that were examined to make room for one.
         package var longestWalk = 0
+
+        package init() {}
     }
 
     /// Sums over all shards, one after the other: exact only while nothing else happens.

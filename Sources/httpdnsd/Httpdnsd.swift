@@ -32,6 +32,8 @@ struct Httpdnsd: ParsableCommand {
             try command.run()
             // The server's status says how it served.
             if !(command is ServeCommand) { try flushOutput() }
+        } catch let error as any CommandError {
+            exit(withError: error.exitStatus.exit(error))
         } catch {
             guard exitCode(for: error) != .validationFailure else {
                 printError(
@@ -59,9 +61,8 @@ struct Httpdnsd: ParsableCommand {
         errno = 0
         let isWritten = unsafe fflush(stdout) == 0 && ferror(stdout) == 0
         guard !isWritten, errno != EPIPE else { return }
-        let error = SystemError.last("write standard output")
-        printError(error.code == 0 ? "standard output could not be written" : "\(error)")
-        throw ExitStatus.no.exitCode
+        guard errno == 0 else { throw SystemError.last("write standard output") }
+        throw ExitStatus.no.exit("standard output could not be written")
     }
 }
 

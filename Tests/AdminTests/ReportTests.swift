@@ -1,4 +1,5 @@
 import Admin
+import DNSCache
 import HTTPDNS
 import Testing
 
@@ -30,7 +31,7 @@ struct ReportTests {
         (status.policy.state, status.policy.changes) = (.inForce, ["switches HTTPDNS off"])
         (status.policy.switchesOff, status.policy.fetchAge) = (true, 61)
         status.policy.problem = "no answer in time"
-        status.cache.entries = 7
+        status.cache.memory.entries = 7
         (status.refused, status.overloads) = (12, 3)
         (status.networkChanges, status.networkChangeAge) = (3, 12)
         status.clock = "is before this version was released"
@@ -185,7 +186,7 @@ struct ReportTests {
     ])
     func `sizes have a unit`(bytes: Int, text: String) {
         var status = StatusReport()
-        status.cache.limit = bytes
+        status.cache.memory.limit = bytes
         #expect(status.text.contains("of \(text);"))
     }
 
@@ -207,7 +208,7 @@ struct ReportTests {
         (status.reloads, status.networkChanges, status.forgedChecks) = (1, 1, 1)
         (status.flights, status.waiters, status.queries, status.connections) = (1, 2, 1, 0)
         (status.presets, status.lastResorts, status.lastResortAnswers) = (1, 1, 1)
-        (status.cache.entries, status.cache.hits, status.cache.misses) = (1, 1, 1)
+        (status.cache.memory.entries, status.cache.memory.hits, status.cache.memory.misses) = (1, 1, 1)
         (status.cache.file, status.cache.loaded) = ("/cache", 1)
         var provider = StatusReport.Provider()
         (provider.callsToday, provider.callsThisMonth) = (1, 1)

@@ -28,8 +28,8 @@ package struct ControlAPI: AdminService {
                 try request.allow(parameters: [])
                 return HTTPServerResponse(target.status)
             case (.get, "/v1/cache"): return try await list(request)
-            case (.get, "/v1/cache/entry"): return try await show(request)
-            case (.get, "/v1/why"): return try why(request)
+            case (.get, "/v1/cache/entry"): return HTTPServerResponse(await target.cached(try Self.name(of: request)))
+            case (.get, "/v1/why"): return HTTPServerResponse(target.why(try Self.name(of: request)))
             case (.post, "/v1/trace"): return try await trace(request)
             case (.get, "/v1/queries"): return try queries(request)
             case (.post, "/v1/cache/flush"): return try await flush(request)
@@ -63,10 +63,7 @@ package struct ControlAPI: AdminService {
 
     private nonisolated static let paths: Set<String> = [
         "/v1/status", "/v1/cache", "/v1/cache/entry", "/v1/why", "/v1/trace", "/v1/queries", "/v1/cache/flush",
-        "/v1/switch",
-        "/v1/badips",
-        "/v1/badips/add",
-        "/v1/badips/remove", "/v1/reload", "/v1/handover",
+        "/v1/switch", "/v1/badips", "/v1/badips/add", "/v1/badips/remove", "/v1/reload", "/v1/handover",
     ]
 
     private func list(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
@@ -90,18 +87,12 @@ package struct ControlAPI: AdminService {
         return HTTPServerResponse(report)
     }
 
-    private func show(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
+    /// The only parameter of a request.
+    private nonisolated static func name(of request: HTTPServerRequest) throws(Fault) -> Name {
         guard let text = try request.allow(parameters: ["name"])["name"] else {
             throw Fault(.badRequest, "name: missing")
         }
-        return HTTPServerResponse(await target.cached(try Self.name(text, "name")))
-    }
-
-    private func why(_ request: HTTPServerRequest) throws(Fault) -> HTTPServerResponse {
-        guard let text = try request.allow(parameters: ["name"])["name"] else {
-            throw Fault(.badRequest, "name: missing")
-        }
-        return HTTPServerResponse(target.why(try Self.name(text, "name")))
+        return try name(text, "name")
     }
 
     /// The queries as they are answered, without an end.

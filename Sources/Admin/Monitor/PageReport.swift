@@ -19,26 +19,16 @@ struct PageReport {
             writer.member("verdict", object: { Self.write(verdict, to: &$0) })
             writer.member("status", object: { status.write(to: &$0) })
             let bounds = traffic.answers.first?.histogram.bounds ?? []
-            writer.member(
-                "bounds_us",
-                array: { writer in
-                    for bound in bounds { writer.integer(Int((bound * 1_000_000).rounded())) }
-                })
-            writer.member("answers", array: { Self.write(traffic.answers, to: &$0) })
+            writer.member("bounds_us", numbers: bounds.map { Int(($0 * 1_000_000).rounded()) })
+            writer.member("answers", objects: traffic.answers, Self.write)
             writer.member("hour", object: { write(history.hour, steps.hour, current.hour, to: &$0) })
             writer.member("day", object: { write(history.day, steps.day, current.day, to: &$0) })
-            writer.member("providers", array: { Self.write(traffic.providers, to: &$0) })
+            writer.member("providers", objects: traffic.providers, Self.write)
             if let names {
-                writer.member(
-                    "names",
-                    array: { writer in
-                        for name in names {
-                            writer.object {
-                                $0.member("label", name.label)
-                                $0.member("count", name.count)
-                            }
-                        }
-                    })
+                writer.member("names", objects: names) { name, writer in
+                    writer.member("label", name.label)
+                    writer.member("count", name.count)
+                }
             }
         }
     }
@@ -48,16 +38,10 @@ struct PageReport {
         writer.member("queries", verdict.traffic.queries)
         writer.member("failed", verdict.traffic.failed)
         writer.member("stale", verdict.traffic.stale)
-        writer.member(
-            "causes",
-            array: { writer in
-                for cause in verdict.causes {
-                    writer.object { writer in
-                        writer.member("level", cause.level.rawValue)
-                        cause.finding.write(to: &writer)
-                    }
-                }
-            })
+        writer.member("causes", objects: verdict.causes) { cause, writer in
+            writer.member("level", cause.level.rawValue)
+            cause.finding.write(to: &writer)
+        }
     }
 
     /// The numbers of all steps one after the other, as many for each as `current` has.
@@ -66,17 +50,18 @@ struct PageReport {
     ) {
         writer.member("step_seconds", chart.length.components.seconds)
         writer.member("elapsed_seconds", chart.elapsed(at: history.now).components.seconds)
-        writer.member("steps", array: { writer in for number in steps.joined() { writer.integer(number) } })
-        writer.member("current", array: { writer in for number in current { writer.integer(number) } })
+        writer.member("steps", numbers: steps.joined())
+        writer.member("current", numbers: current)
     }
 
-    private static func write(_ latencies: [TrafficReport.Latencies], to writer: inout JSONWriter) {
-        for each in latencies {
-            writer.object { writer in
-                writer.member("label", each.label)
-                writer.member(
-                    "counts", array: { writer in for count in each.histogram.counts { writer.integer(count) } })
-            }
-        }
+    private static func write(_ latencies: TrafficReport.Latencies, to writer: inout JSONWriter) {
+        writer.member("label", latencies.label)
+        writer.member("counts", numbers: latencies.histogram.counts)
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func member(_ key: String, numbers: some Sequence<some BinaryInteger>) {
+        member(key, array: { writer in for number in numbers { writer.integer(number) } })
     }
 }

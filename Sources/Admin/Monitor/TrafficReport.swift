@@ -1,18 +1,7 @@
+package import Platform
+
 /// What the server has counted since its start; nothing in it names a client or a domain name.
-package struct TrafficReport: Equatable, Sendable {
-    /// The resources of the process.
-    package struct Process: Equatable, Sendable {
-        /// Of user and system, in seconds.
-        package var processorTime = 0.0
-        package var residentBytes = 0
-        package var descriptors = 0
-        package var descriptorLimit = 0
-        /// Seconds since 1970.
-        package var started = 0.0
-
-        package init() {}
-    }
-
+package struct TrafficReport: Sendable {
     /// Responses with one transport, address family and response code.
     package struct Responses: Equatable, Sendable {
         /// `udp` or `tcp`.
@@ -46,7 +35,9 @@ package struct TrafficReport: Equatable, Sendable {
         }
     }
 
-    package var process = Process()
+    /// When the process started, in seconds since 1970, and its resources; nil: not read.
+    package var started = 0
+    package var resources: ProcessResources?
     package var responses: [Responses] = []
     /// From query to response, by the source of the answer.
     package var answers: [Latencies] = []
@@ -56,8 +47,6 @@ package struct TrafficReport: Equatable, Sendable {
     package var refusals: [Count] = []
     /// Checks that detected a forged address, by the server of LocalDNS that gave it.
     package var forgeries: [Count] = []
-    /// Entries that the memory cache removed to make room before they were too old.
-    package var evictions = 0
     /// Of a sample of the memory cache: the seconds that an entry within its TTL has left, and the share of the entries that
     /// are past theirs; nil where the sample has none.
     package var ttlLeft: Double?

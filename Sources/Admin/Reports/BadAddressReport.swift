@@ -1,4 +1,4 @@
-package import HTTPDNS
+import HTTPDNS
 
 /// The addresses reported as bad, ordered by weight, the highest first.
 package struct BadAddressReport: JSONRecord {
@@ -13,18 +13,10 @@ package struct BadAddressReport: JSONRecord {
         self.removed = removed
     }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "addresses": addresses = try reader.records()
-        case "removed": removed = try reader.int()
-        default: break
-        }
-    }
-
-    package func write(to writer: inout JSONWriter) {
-        writer.member("addresses", records: addresses)
-        writer.member("removed", removed)
-    }
+    package static let members: [JSONMember<Self>] = [
+        .init("addresses", records: \.addresses),
+        .init("removed", \.removed),
+    ]
 
     /// An address reported as bad.
     package struct BadAddress: JSONRecord {
@@ -42,20 +34,11 @@ package struct BadAddressReport: JSONRecord {
             self.fades = fades
         }
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "address": address = try reader.string()
-            case "weight_percent": weight = try reader.int()
-            case "fades_seconds": fades = try reader.int()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("address", address)
-            writer.member("weight_percent", weight)
-            writer.member("fades_seconds", fades)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("address", \.address),
+            .init("weight_percent", \.weight),
+            .init("fades_seconds", \.fades),
+        ]
     }
 }
 
@@ -81,34 +64,38 @@ package struct ForgedAddress: JSONRecord {
 
     package init() {}
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "name": name = try reader.string()
-        case "address": address = try reader.string()
-        case "server": server = try reader.string()
-        case "port": port = try reader.int()
-        case "reason": reason = try reader.string()
-        case "subject": subject = try reader.string()
-        case "issuer": issuer = try reader.string()
-        case "sha256": fingerprint = try reader.string()
-        case "first": first = try reader.string()
-        case "last": last = try reader.string()
-        case "count": count = try reader.int()
-        default: break
-        }
-    }
+    package static let members: [JSONMember<Self>] = [
+        .init("name", \.name),
+        .init("address", \.address),
+        .init("server", \.server),
+        .init("port", \.port),
+        .init("reason", \.reason),
+        .init("subject", \.subject),
+        .init("issuer", \.issuer),
+        .init("sha256", \.fingerprint),
+        .init("first", \.first),
+        .init("last", \.last),
+        .init("count", \.count),
+    ]
+}
 
-    package func write(to writer: inout JSONWriter) {
-        writer.member("name", name)
-        writer.member("address", address)
-        writer.member("server", server)
-        writer.member("port", port)
-        writer.member("reason", reason)
-        writer.member("subject", subject)
-        writer.member("issuer", issuer)
-        writer.member("sha256", fingerprint)
-        writer.member("first", first)
-        writer.member("last", last)
-        writer.member("count", count)
+extension BadAddressReport {
+    /// A line for each address.
+    package var text: String {
+        guard !addresses.isEmpty else { return "" }
+        return PlainText.lines(
+            [["ADDRESS", "WEIGHT", "FADES IN"]]
+                + addresses.map { [$0.address, "\($0.weight)%", PlainText.duration($0.fades)] })
+    }
+}
+
+extension ForgedAddress {
+    /// One line: the name, the address, and the certificate that it showed.
+    package var text: String {
+        var text = "\(name) at \(address) port \(port): \(reason)"
+        if !subject.isEmpty { text += "; subject \(subject)" }
+        if !issuer.isEmpty { text += ", issuer \(issuer)" }
+        if !fingerprint.isEmpty { text += ", SHA-256 \(fingerprint)" }
+        return VisibleText(text).description + "; seen \(counted(count, "time")), \(first) to \(last)"
     }
 }

@@ -1,7 +1,7 @@
 package import DNSCache
 package import DNSResolver
 package import DNSWire
-package import HTTPDNS
+import HTTPDNS
 
 /// Cached answers.
 package struct CacheReport: JSONRecord {
@@ -19,20 +19,11 @@ package struct CacheReport: JSONRecord {
         self.forged = forged
     }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "entries": entries = try reader.records()
-        case "next": next = try reader.optionalString()
-        case "forged": forged = try reader.records()
-        default: break
-        }
-    }
-
-    package func write(to writer: inout JSONWriter) {
-        writer.member("entries", records: entries)
-        writer.member("next", next)
-        writer.member("forged", records: forged)
-    }
+    package static let members: [JSONMember<Self>] = [
+        .init("entries", records: \.entries),
+        .init("next", \.next),
+        .init("forged", records: \.forged),
+    ]
 
     /// One answer.
     package struct Entry: JSONRecord {
@@ -69,42 +60,22 @@ package struct CacheReport: JSONRecord {
         /// Whether it has records that may be given to a client.
         package var isAnswer: Bool { !isNegative && !isUnusable }
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "name": name = try reader.string()
-            case "type": type = try reader.string()
-            case "status": status = try reader.string()
-            case "signed": isSigned = try reader.boolean()
-            case "addresses": addresses = try reader.strings()
-            case "ttl": ttl = try reader.int()
-            case "age": age = try reader.int()
-            case "stale": isStale = try reader.boolean()
-            case "unusable": isUnusable = try reader.boolean()
-            case "source": source = try reader.string()
-            case "provider": provider = try reader.string()
-            case "clients": clients = try reader.string()
-            case "server": server = try reader.string()
-            case "records": records = try reader.records()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("name", name)
-            writer.member("type", type)
-            writer.member("status", status)
-            writer.member("signed", isSigned)
-            writer.member("addresses", strings: addresses)
-            writer.member("ttl", ttl)
-            writer.member("age", age)
-            writer.member("stale", isStale)
-            writer.member("unusable", isUnusable)
-            writer.member("source", source)
-            writer.member("provider", provider)
-            writer.member("clients", clients)
-            writer.member("server", server)
-            writer.member("records", records: records)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("name", \.name),
+            .init("type", \.type),
+            .init("status", \.status),
+            .init("signed", \.isSigned),
+            .init("addresses", strings: \.addresses),
+            .init("ttl", \.ttl),
+            .init("age", \.age),
+            .init("stale", \.isStale),
+            .init("unusable", \.isUnusable),
+            .init("source", \.source),
+            .init("provider", \.provider),
+            .init("clients", \.clients),
+            .init("server", \.server),
+            .init("records", records: \.records),
+        ]
     }
 }
 
@@ -125,22 +96,12 @@ package struct CachedRecord: JSONRecord {
         self.data = data
     }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "name": name = try reader.string()
-        case "type": type = try reader.string()
-        case "ttl": ttl = try reader.int()
-        case "data": data = try reader.string()
-        default: break
-        }
-    }
-
-    package func write(to writer: inout JSONWriter) {
-        writer.member("name", name)
-        writer.member("type", type)
-        writer.member("ttl", ttl)
-        writer.member("data", data)
-    }
+    package static let members: [JSONMember<Self>] = [
+        .init("name", \.name),
+        .init("type", \.type),
+        .init("ttl", \.ttl),
+        .init("data", \.data),
+    ]
 }
 
 extension CacheReport.Entry {
@@ -171,5 +132,63 @@ extension CacheReport.Entry {
                 name: record.name.description, type: record.type.description,
                 ttl: Int(record.ttl) - min(age, Int(record.ttl)), data: record.dataText)
         }
+    }
+}
+
+extension CacheReport {
+    /// A line for each answer.
+    package var listText: String {
+        guard !entries.isEmpty else { return "" }
+        var rows = [["NAME", "TYPE", "LEFT", "AGE", "SOURCE", "ADDRESSES"]]
+        for entry in entries {
+            let isLong = entry.name.utf8.count > Self.nameWidth
+            if isLong { rows.append([entry.name]) }
+            rows.append([
+                isLong ? "" : entry.name, entry.type + (entry.isSigned ? "+" : ""), entry.leftText, "\(entry.age)",
+                entry.sourceText,
+            ])
+            let words = entry.addresses.isEmpty ? [entry.isAnswer ? "-" : entry.status] : entry.addresses
+            rows[rows.count - 1].append(words.joined(separator: " "))
+        }
+        return PlainText.lines(rows).split(separator: "\n").map(Self.wrapped).joined(separator: "\n")
+    }
+
+    /// The longest name that shares a line with its answer.
+    private static let nameWidth = 24
+    /// The columns of a terminal.
+    private static let width = 80
+
+    /// A line whose last words, addresses, go to lines of their own where the terminal ends.
+    private static func wrapped(_ line: Substring) -> String {
+        var (lines, rest) = ([String](), String(line))
+        while rest.count > width, let end = rest.prefix(width + 1).lastIndex(of: " "), end > rest.startIndex,
+            rest[..<end].contains(where: { $0 != " " })
+        {
+            lines.append(String(rest[..<end].reversed().drop { $0 == " " }.reversed()))
+            rest = "      " + rest[end...].drop { $0 == " " }
+        }
+        return (lines + [rest]).joined(separator: "\n")
+    }
+
+    /// A head line for each answer, and its records.
+    package var showText: String {
+        let answers = entries.map { entry in
+            let left = entry.isStale || entry.isUnusable ? entry.leftText : "\(entry.leftText) s left"
+            let head =
+                "\(entry.name) \(entry.type)\(entry.isSigned ? " (DNSSEC)" : ""): \(entry.status), from \(entry.sourceText)\(entry.server.isEmpty ? "" : " at \(entry.server)") \(entry.age) s ago, \(left)"
+            return ([head] + entry.records.map { "\($0.name) \($0.ttl) \($0.type) \($0.data)" })
+                .map { VisibleText($0).description }.joined(separator: "\n")
+        }
+        return (answers + forged.map { "forged: \($0.text)" }).joined(separator: "\n")
+    }
+}
+
+extension CacheReport.Entry {
+    /// The remaining seconds, or why there are none.
+    fileprivate var leftText: String { isUnusable ? "unusable" : isStale ? "stale" : "\(ttl)" }
+
+    /// The source, and its client network where it is not for all clients.
+    fileprivate var sourceText: String {
+        source + (provider.isEmpty ? "" : " \(provider)") + (clients.isEmpty ? "" : ", for \(clients)")
     }
 }

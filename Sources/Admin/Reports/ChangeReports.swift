@@ -1,5 +1,3 @@
-package import HTTPDNS
-
 /// The result of `reload`.
 package struct ReloadReport: JSONRecord {
     /// Why the file was refused, as `check` prints it; empty when it was accepted.
@@ -13,24 +11,13 @@ package struct ReloadReport: JSONRecord {
 
     package init() {}
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "errors": errors = try reader.strings()
-        case "warnings": warnings = try reader.strings()
-        case "restart_needed": restartNeeded = try reader.strings()
-        case "restart_mends": isMendedByRestart = try reader.boolean()
-        case "generation": generation = try reader.int()
-        default: break
-        }
-    }
-
-    package func write(to writer: inout JSONWriter) {
-        writer.member("errors", strings: errors)
-        writer.member("warnings", strings: warnings)
-        writer.member("restart_needed", strings: restartNeeded)
-        writer.member("restart_mends", isMendedByRestart)
-        writer.member("generation", generation)
-    }
+    package static let members: [JSONMember<Self>] = [
+        .init("errors", strings: \.errors),
+        .init("warnings", strings: \.warnings),
+        .init("restart_needed", strings: \.restartNeeded),
+        .init("restart_mends", \.isMendedByRestart),
+        .init("generation", \.generation),
+    ]
 }
 
 /// The state of the switch.
@@ -51,22 +38,12 @@ package struct SwitchReport: JSONRecord {
         self.generation = generation
     }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "switch": isOn = try reader.string() == "on"
-        case "off_by_policy": isOffByPolicy = try reader.string() == "yes"
-        case "stored": isStored = try reader.string() == "yes"
-        case "generation": generation = try reader.int()
-        default: break
-        }
-    }
-
-    package func write(to writer: inout JSONWriter) {
-        writer.member("switch", isOn ? "on" : "off")
-        writer.member("off_by_policy", isOffByPolicy ? "yes" : "no")
-        writer.member("stored", isStored ? "yes" : "no")
-        writer.member("generation", generation)
-    }
+    package static let members: [JSONMember<Self>] = [
+        .init("switch", \.isOn, "on", "off"),
+        .init("off_by_policy", \.isOffByPolicy, "yes", "no"),
+        .init("stored", \.isStored, "yes", "no"),
+        .init("generation", \.generation),
+    ]
 }
 
 /// The result of `cache flush`.
@@ -78,11 +55,7 @@ package struct FlushReport: JSONRecord {
 
     package init(removed: Int) { self.removed = removed }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        if key == "removed" { removed = try reader.int() }
-    }
-
-    package func write(to writer: inout JSONWriter) { writer.member("removed", removed) }
+    package static let members: [JSONMember<Self>] = [.init("removed", \.removed)]
 }
 
 /// What a server has passed to the process that replaces it.
@@ -94,12 +67,5 @@ package struct HandoverReport: JSONRecord {
 
     package init(sockets: Int) { self.sockets = sockets }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "sockets": sockets = try reader.int()
-        default: break
-        }
-    }
-
-    package func write(to writer: inout JSONWriter) { writer.member("sockets", sockets) }
+    package static let members: [JSONMember<Self>] = [.init("sockets", \.sockets)]
 }

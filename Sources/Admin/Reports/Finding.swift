@@ -29,6 +29,18 @@ package struct Finding: Equatable, Sendable {
     }
 }
 
+extension [Finding] {
+    /// One that is an error.
+    package static func error(_ key: String, _ sentence: String, mend remedy: String) -> [Finding] {
+        [Finding(key, .error, sentence, mend: remedy)]
+    }
+
+    /// One that is a warning.
+    package static func warning(_ key: String, _ sentence: String, mend remedy: String) -> [Finding] {
+        [Finding(key, .warning, sentence, mend: remedy)]
+    }
+}
+
 /// The reason why a request failed.
 package struct FaultReport: JSONRecord {
     package var error = ""
@@ -37,16 +49,5 @@ package struct FaultReport: JSONRecord {
 
     package init(error: String) { self.error = error }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        if key == "error" { error = try reader.string() }
-    }
-
-    package func write(to writer: inout JSONWriter) { writer.member("error", error) }
-}
-
-/// A count with its noun, for people: `1 answer`, `2 answers`.
-///
-/// - Parameter several: the plural, where it is not the singular with an s.
-package func counted(_ count: Int, _ one: String, _ several: String? = nil) -> String {
-    "\(count) \(count == 1 ? one : several ?? one + "s")"
+    package static let members: [JSONMember<Self>] = [.init("error", \.error)]
 }

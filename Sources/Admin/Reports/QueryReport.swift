@@ -23,7 +23,7 @@ package struct QueryReport: JSONRecord {
     /// The provider that gave it; empty where none was asked.
     package var provider = ""
     /// From the query's arrival to its response.
-    package var microseconds: Int64 = 0
+    package var microseconds = 0
     /// How many queries are missing here, because they came faster than they were read; 0 for a query.
     package var dropped = 0
     /// Why the server ends the list here; empty: it does not.
@@ -35,39 +35,18 @@ package struct QueryReport: JSONRecord {
 
     init(ended: String) { self.ended = ended }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "time": time = try reader.string()
-        case "client": client = try reader.string()
-        case "program": program = try reader.string()
-        case "transport": transport = try reader.string()
-        case "name": name = try reader.string()
-        case "type": type = try reader.string()
-        case "rcode": rcode = try reader.string()
-        case "route": route = try reader.string()
-        case "source": source = try reader.string()
-        case "provider": provider = try reader.string()
-        case "microseconds": microseconds = Int64(try reader.int())
-        case "dropped": dropped = try reader.int()
-        case "ended": ended = try reader.string()
-        default: break
-        }
-    }
+    private static let query: [JSONMember<Self>] = [
+        .init("time", \.time), .init("client", \.client), .init("program", \.program), .init("transport", \.transport),
+        .init("name", \.name), .init("type", \.type), .init("rcode", \.rcode), .init("route", \.route),
+        .init("source", \.source), .init("provider", \.provider), .init("microseconds", \.microseconds),
+    ]
+
+    package static let members = query + [.init("dropped", \.dropped), .init("ended", \.ended)]
 
     package func write(to writer: inout JSONWriter) {
         guard dropped == 0 else { return writer.member("dropped", dropped) }
         guard ended.isEmpty else { return writer.member("ended", ended) }
-        writer.member("time", time)
-        writer.member("client", client)
-        if !program.isEmpty { writer.member("program", program) }
-        writer.member("transport", transport)
-        writer.member("name", name)
-        writer.member("type", type)
-        writer.member("rcode", rcode)
-        writer.member("route", route)
-        writer.member("source", source)
-        writer.member("provider", provider)
-        writer.member("microseconds", microseconds)
+        for member in Self.query where member.key != "program" || !program.isEmpty { member.write(self, &writer) }
     }
 
     /// How long it took.
@@ -98,24 +77,13 @@ package struct TraceReport: JSONRecord {
 
     package init() {}
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "name": name = try reader.string()
-        case "type": type = try reader.string()
-        case "status": status = try reader.string()
-        case "source": source = try reader.string()
-        case "steps": steps = try reader.records()
-        default: break
-        }
-    }
-
-    package func write(to writer: inout JSONWriter) {
-        writer.member("name", name)
-        writer.member("type", type)
-        writer.member("status", status)
-        writer.member("source", source)
-        writer.member("steps", records: steps)
-    }
+    package static let members: [JSONMember<Self>] = [
+        .init("name", \.name),
+        .init("type", \.type),
+        .init("status", \.status),
+        .init("source", \.source),
+        .init("steps", records: \.steps),
+    ]
 
     /// Whether the client got an answer.
     package var isAnswer: Bool { source != "none" }
@@ -146,19 +114,10 @@ package struct TraceReport: JSONRecord {
             (self.milliseconds, self.kind, self.text) = (milliseconds, kind, text)
         }
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "milliseconds": milliseconds = try reader.int()
-            case "kind": kind = try reader.string()
-            case "text": text = try reader.string()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("milliseconds", milliseconds)
-            writer.member("kind", kind)
-            writer.member("text", text)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("milliseconds", \.milliseconds),
+            .init("kind", \.kind),
+            .init("text", \.text),
+        ]
     }
 }

@@ -1,5 +1,3 @@
-package import HTTPDNS
-
 extension StatusReport {
     /// The signed policy: which one is in force, and how its fetches go.
     package struct Policy: JSONRecord {
@@ -38,30 +36,16 @@ extension StatusReport {
 
         private var isInForce: Bool { state == .inForce || state == .overdue }
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "url": url = try reader.string()
-            case "state": state = State(rawValue: try reader.string()) ?? .none
-            case "serial": serial = try reader.int()
-            case "expires": expires = try reader.string()
-            case "changes": changes = try reader.strings()
-            case "switches_off": switchesOff = try reader.string() == "yes"
-            case "fetch_age_seconds": fetchAge = try reader.optionalInt()
-            case "problem": problem = try reader.string()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("url", url)
-            writer.member("state", state.rawValue)
-            writer.member("serial", serial)
-            writer.member("expires", expires)
-            writer.member("changes", strings: changes)
-            writer.member("switches_off", switchesOff ? "yes" : "no")
-            writer.member("fetch_age_seconds", fetchAge)
-            writer.member("problem", problem)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("url", \.url),
+            .init("state", word: \.state),
+            .init("serial", \.serial),
+            .init("expires", \.expires),
+            .init("changes", strings: \.changes),
+            .init("switches_off", \.switchesOff, "yes", "no"),
+            .init("fetch_age_seconds", \.fetchAge),
+            .init("problem", \.problem),
+        ]
 
         /// For a table of two columns.
         package var rows: [[String]] {
@@ -76,7 +60,7 @@ extension StatusReport {
                 }
             var rows = [["policy", text]]
             if isInForce { rows += changes.map { ["", $0] } }
-            let age = fetchAge.map { "fetched \(StatusReport.duration($0)) ago" } ?? "not fetched since the start"
+            let age = fetchAge.map { "fetched \(PlainText.duration($0)) ago" } ?? "not fetched since the start"
             rows.append(["", "\(age) from \(url)"])
             if !problem.isEmpty { rows.append(["", "PROBLEM: \(problem)"]) }
             return rows
@@ -84,7 +68,7 @@ extension StatusReport {
 
         /// Several lines, in aligned columns.
         package var text: String {
-            url.isEmpty ? "no policy is fetched: policy.url is empty" : StatusReport.lines(rows)
+            url.isEmpty ? "no policy is fetched: policy.url is empty" : PlainText.lines(rows)
         }
     }
 }

@@ -1,4 +1,4 @@
-package import HTTPDNS
+import HTTPDNS
 
 extension StatusReport {
     /// The state of a provider, address or server as a source of answers.
@@ -55,58 +55,31 @@ extension StatusReport {
 
         package init() {}
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "name": name = try reader.string()
-            case "type": type = try reader.string()
-            case "url": url = try reader.string()
-            case "authenticated": isAuthenticated = try reader.boolean()
-            case "state": state = State(rawValue: try reader.string()) ?? .used
-            case "retry_seconds": retry = try reader.optionalInt()
-            case "calls_today": callsToday = try reader.int()
-            case "daily_limit": dailyLimit = try reader.int()
-            case "exhausted_until": exhaustedUntil = try reader.string()
-            case "calls_this_month": callsThisMonth = try reader.int()
-            case "monthly_limit": monthlyLimit = try reader.int()
-            case "calls_forecast": callsForecast = try reader.optionalInt()
-            case "fleet_today": fleetToday = try reader.optionalInt()
-            case "fleet_this_month": fleetThisMonth = try reader.optionalInt()
-            case "fleet_servers": fleetServers = try reader.optionalInt()
-            case "fleet_error": fleetError = try reader.string()
-            case "billed_today": billedToday = try reader.int()
-            case "billed_this_month": billedThisMonth = try reader.int()
-            case "billed_forecast": billedForecast = try reader.optionalInt()
-            case "clock_offset_seconds": clockOffset = try reader.int()
-            case "addresses": addresses = try reader.records()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("name", name)
-            writer.member("type", type)
-            writer.member("url", url)
-            writer.member("authenticated", isAuthenticated)
-            writer.member("state", state.rawValue)
-            writer.member("retry_seconds", retry)
-            writer.member("requests", addresses.reduce(0) { $0 + $1.requests })
-            writer.member("failures", addresses.reduce(0) { $0 + $1.failures })
-            writer.member("calls_today", callsToday)
-            writer.member("daily_limit", dailyLimit)
-            writer.member("exhausted_until", exhaustedUntil)
-            writer.member("calls_this_month", callsThisMonth)
-            writer.member("monthly_limit", monthlyLimit)
-            writer.member("calls_forecast", callsForecast)
-            writer.member("fleet_today", fleetToday)
-            writer.member("fleet_this_month", fleetThisMonth)
-            writer.member("fleet_servers", fleetServers)
-            writer.member("fleet_error", fleetError)
-            writer.member("billed_today", billedToday)
-            writer.member("billed_this_month", billedThisMonth)
-            writer.member("billed_forecast", billedForecast)
-            writer.member("clock_offset_seconds", clockOffset)
-            writer.member("addresses", records: addresses)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("name", \.name),
+            .init("type", \.type),
+            .init("url", \.url),
+            .init("authenticated", \.isAuthenticated),
+            .init("state", word: \.state),
+            .init("retry_seconds", \.retry),
+            .init { $1.member("requests", $0.addresses.reduce(0) { $0 + $1.requests }) },
+            .init { $1.member("failures", $0.addresses.reduce(0) { $0 + $1.failures }) },
+            .init("calls_today", \.callsToday),
+            .init("daily_limit", \.dailyLimit),
+            .init("exhausted_until", \.exhaustedUntil),
+            .init("calls_this_month", \.callsThisMonth),
+            .init("monthly_limit", \.monthlyLimit),
+            .init("calls_forecast", \.callsForecast),
+            .init("fleet_today", \.fleetToday),
+            .init("fleet_this_month", \.fleetThisMonth),
+            .init("fleet_servers", \.fleetServers),
+            .init("fleet_error", \.fleetError),
+            .init("billed_today", \.billedToday),
+            .init("billed_this_month", \.billedThisMonth),
+            .init("billed_forecast", \.billedForecast),
+            .init("clock_offset_seconds", \.clockOffset),
+            .init("addresses", records: \.addresses),
+        ]
     }
 
     /// One address of a provider's service.
@@ -129,32 +102,17 @@ extension StatusReport {
 
         package init() {}
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "address": address = try reader.string()
-            case "state": state = State(rawValue: try reader.string()) ?? .used
-            case "retry_seconds": retry = try reader.optionalInt()
-            case "requests": requests = try reader.int()
-            case "failures": failures = try reader.int()
-            case "response_ms": responseMilliseconds = try reader.optionalInt()
-            case "pace": pace = try reader.optionalInt()
-            case "last_error": lastError = try reader.optionalString()
-            case "last_error_seconds": lastErrorAge = try reader.optionalInt()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("address", address)
-            writer.member("state", state.rawValue)
-            writer.member("retry_seconds", retry)
-            writer.member("requests", requests)
-            writer.member("failures", failures)
-            writer.member("response_ms", responseMilliseconds)
-            writer.member("pace", pace)
-            writer.member("last_error", lastError)
-            writer.member("last_error_seconds", lastErrorAge)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("address", \.address),
+            .init("state", word: \.state),
+            .init("retry_seconds", \.retry),
+            .init("requests", \.requests),
+            .init("failures", \.failures),
+            .init("response_ms", \.responseMilliseconds),
+            .init("pace", \.pace),
+            .init("last_error", \.lastError),
+            .init("last_error_seconds", \.lastErrorAge),
+        ]
     }
 
     /// A DNS server of LocalDNS or of a `forward` entry.
@@ -176,22 +134,12 @@ extension StatusReport {
             self.group = group
         }
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "address": address = try reader.string()
-            case "state": state = State(rawValue: try reader.string()) ?? .used
-            case "retry_seconds": retry = try reader.optionalInt()
-            case "group": group = try reader.optionalInt()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("address", address)
-            writer.member("state", state.rawValue)
-            writer.member("retry_seconds", retry)
-            writer.member("group", group)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("address", \.address),
+            .init("state", word: \.state),
+            .init("retry_seconds", \.retry),
+            .init("group", \.group),
+        ]
     }
 
     /// A `[[forward]]` entry.
@@ -206,17 +154,9 @@ extension StatusReport {
             self.servers = servers
         }
 
-        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-            switch key {
-            case "suffixes": suffixes = try reader.strings()
-            case "servers": servers = try reader.records()
-            default: break
-            }
-        }
-
-        package func write(to writer: inout JSONWriter) {
-            writer.member("suffixes", strings: suffixes)
-            writer.member("servers", records: servers)
-        }
+        package static let members: [JSONMember<Self>] = [
+            .init("suffixes", strings: \.suffixes),
+            .init("servers", records: \.servers),
+        ]
     }
 }

@@ -1,5 +1,5 @@
 import DNSWire
-package import HTTPDNS
+import HTTPDNS
 
 /// What is cached of a name and why, as `why.NAME CH TXT` has it.
 package struct WhyReport: JSONRecord {
@@ -10,30 +10,19 @@ package struct WhyReport: JSONRecord {
 
     package init(lines: [String]) { self.lines = lines }
 
-    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
-        switch key {
-        case "lines": lines = try reader.strings()
-        default: break
-        }
-    }
+    package static let members: [JSONMember<Self>] = [
+        .init("lines", strings: \.lines),
+        .init { report, writer in writer.member("entries", objects: report.lines, write) },
+    ]
 
-    package func write(to writer: inout JSONWriter) {
-        writer.member("lines", strings: lines)
-        writer.member(
-            "entries",
-            array: { writer in
-                for line in lines {
-                    writer.object { writer in
-                        for (key, value) in Self.fields(of: line) {
-                            if let number = OutsideNumber(digits: value)?.within(0...Int(Int32.max)) {
-                                writer.member(key, number)
-                            } else {
-                                writer.member(key, value)
-                            }
-                        }
-                    }
-                }
-            })
+    private static func write(_ line: String, to writer: inout JSONWriter) {
+        for (key, value) in fields(of: line) {
+            if let number = OutsideNumber(digits: value)?.within(0...Int(Int32.max)) {
+                writer.member(key, number)
+            } else {
+                writer.member(key, value)
+            }
+        }
     }
 
     /// The fields of a line: after `reason=` and `decision=` comes a sentence.

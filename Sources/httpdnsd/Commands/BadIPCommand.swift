@@ -48,11 +48,9 @@ extension BadIPCommand {
         }
 
         func run() throws {
-            let reply = try control.perform { client throws(ControlError) in
-                try client.post("/v1/badips/add", as: BadAddressReport.self) { writer in
-                    writer.member("address", address)
-                    writer.member("seconds", seconds)
-                }
+            let reply = try control.post("/v1/badips/add", as: BadAddressReport.self) { writer in
+                writer.member("address", address)
+                writer.member("seconds", seconds)
             }
             control.show(reply) { report in
                 "\(address) goes to the end of answers; \(counted(report.removed, "cached answer")) forgotten"
@@ -72,8 +70,8 @@ extension BadIPCommand {
         func validate() throws { try checkAddress(address) }
 
         func run() throws {
-            let reply = try control.perform { client throws(ControlError) in
-                try client.post("/v1/badips/remove", as: BadAddressReport.self) { $0.member("address", address) }
+            let reply = try control.post("/v1/badips/remove", as: BadAddressReport.self) {
+                $0.member("address", address)
             }
             control.show(reply) { _ in "\(address) is as good as any other" }
         }
@@ -87,9 +85,7 @@ extension BadIPCommand {
         @OptionGroup var control: ControlOptions
 
         func run() throws {
-            let reply = try control.perform { client throws(ControlError) in
-                try client.get("/v1/badips", as: BadAddressReport.self)
-            }
+            let reply = try control.get("/v1/badips", as: BadAddressReport.self)
             control.show(reply) { $0.text }
         }
     }

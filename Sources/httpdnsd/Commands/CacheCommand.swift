@@ -68,9 +68,7 @@ extension CacheCommand {
 
         func run() throws {
             if let reader = try place.reader() { return try show(reader.report(of: name)) }
-            let reply = try control.perform { client throws(ControlError) in
-                try client.get("/v1/cache/entry", [("name", name)], as: CacheReport.self)
-            }
+            let reply = try control.get("/v1/cache/entry", [("name", name)], as: CacheReport.self)
             try show(reply.report)
         }
 
@@ -142,12 +140,10 @@ extension CacheCommand {
         }
 
         func run() throws {
-            let reply = try control.perform(within: .seconds(60)) { client throws(ControlError) in
-                try client.post("/v1/cache/flush", as: FlushReport.self) { writer in
-                    if let name { writer.member("name", name) }
-                    if let suffix { writer.member("suffix", suffix) }
-                    if all { writer.member("all", true) }
-                }
+            let reply = try control.post("/v1/cache/flush", as: FlushReport.self, within: .seconds(60)) { writer in
+                if let name { writer.member("name", name) }
+                if let suffix { writer.member("suffix", suffix) }
+                if all { writer.member("all", true) }
             }
             control.show(reply) { counted($0.removed, "answer") + " forgotten" }
         }

@@ -11,15 +11,10 @@ struct CacheFileOption: ParsableArguments {
     @Option(name: .customLong("file"), help: "Read this file (cache.disk.path) instead of asking a running server.")
     var path: String?
 
-    /// Nil when the server is to be asked. Leaves with status 1 when the file cannot be read.
-    func reader() throws -> CacheFileReader? {
+    /// Nil when the server is to be asked.
+    func reader() throws(DiskReaderError) -> CacheFileReader? {
         guard let path else { return nil }
-        do throws(DiskReaderError) {
-            return CacheFileReader(try DiskReader(path))
-        } catch {
-            printError("\(error.text)")
-            throw ExitStatus.no.exitCode
-        }
+        return CacheFileReader(try DiskReader(path))
     }
 }
 
@@ -31,48 +26,37 @@ struct CacheFileReader {
     init(_ file: DiskReader) { self.file = file }
 
     /// Some of the answers, the newest; `next` is not nil when there are more.
-    func report(below suffix: String?, limit: Int) throws -> CacheReport {
+    func report(below suffix: String?, limit: Int) throws(DiskReaderError) -> CacheReport {
         var report = CacheReport()
-        do {
-            let isAll = try file.forEach(below: suffix.flatMap { try? Name($0) }) { stored in
+        do throws(DiskReaderError) {
+            let isAll = try forEach(below: suffix, withRecords: false) { entry in
                 guard report.entries.count < limit else { return false }
-                report.entries.append(CacheReport.Entry(stored, of: file, at: now, withRecords: false))
+                report.entries.append(entry)
                 return true
             }
             if !isAll { report.next = "" }
         } catch {
             // What could be read is of use.
+            guard !report.entries.isEmpty else { throw error }
             printError("\(error.text)")
-            guard !report.entries.isEmpty else { throw ExitStatus.no.exitCode }
         }
         return report
     }
 
     /// Everything of one name.
-    func report(of name: String) throws -> CacheReport {
-        try reading { () throws(DiskReaderError) in
-            guard let name = try? Name(name) else { return CacheReport() }
-            let entries = try file.answers(of: name).map { CacheReport.Entry($0, of: file, at: now, withRecords: true) }
-            return CacheReport(entries: entries, next: nil)
-        }
+    func report(of name: String) throws(DiskReaderError) -> CacheReport {
+        guard let name = try? Name(name) else { return CacheReport() }
+        let entries = try file.answers(of: name).map { CacheReport.Entry($0, of: file, at: now, withRecords: true) }
+        return CacheReport(entries: entries, next: nil)
     }
 
     /// - Returns: whether `body` was given all.
     @discardableResult
-    func forEach(below suffix: String?, withRecords: Bool, _ body: (CacheReport.Entry) -> Bool) throws -> Bool {
-        try reading { () throws(DiskReaderError) in
-            try file.forEach(below: suffix.flatMap { try? Name($0) }) { stored in
-                body(CacheReport.Entry(stored, of: file, at: now, withRecords: withRecords))
-            }
-        }
-    }
-
-    private func reading<Value>(_ body: () throws(DiskReaderError) -> Value) throws -> Value {
-        do throws(DiskReaderError) {
-            return try body()
-        } catch {
-            printError("\(error.text)")
-            throw ExitStatus.no.exitCode
+    func forEach(
+        below suffix: String?, withRecords: Bool, _ body: (CacheReport.Entry) -> Bool
+    ) throws(DiskReaderError) -> Bool {
+        try file.forEach(below: suffix.flatMap { try? Name($0) }) { stored in
+            body(CacheReport.Entry(stored, of: file, at: now, withRecords: withRecords))
         }
     }
 }

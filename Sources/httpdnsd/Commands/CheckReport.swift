@@ -1,3 +1,4 @@
+import Admin
 import Configuration
 import DNSResolver
 import DNSWire
@@ -265,13 +266,4 @@ extension Configuration {
 extension Configuration.ProviderEntry {
     /// Whether its host needs no look-up.
     fileprivate var isKnownByAddress: Bool { if case .address = url.host { true } else { !addresses.isEmpty } }
-}
-
-extension JSONWriter {
-    /// Writes a member that is an array of objects, one for each item.
-    fileprivate mutating func member<Item>(
-        _ key: String, objects items: [Item], _ members: (Item, inout JSONWriter) -> Void
-    ) {
-        member(key, array: { writer in for item in items { writer.object { members(item, &$0) } } })
-    }
 }

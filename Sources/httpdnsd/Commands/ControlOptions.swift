@@ -30,32 +30,39 @@ struct ControlOptions: ParsableArguments {
 
     private func socketPath() throws -> String {
         if let socket { return socket }
-        let settings: Configuration
-        do throws(ConfigurationError) {
-            settings = try Configuration.loadTables(["control"], path: file.path, file.variables)
-        } catch {
-            for diagnostic in error.diagnostics { printError("\(diagnostic)") }
-            throw ExitStatus.configuration.exitCode
+        let path = try file.tables(["control"]).control.socket
+        guard !path.isEmpty else {
+            throw ExitStatus.configuration.exit(
+                "\(file.path): control.socket is empty: the server is configured to have no control socket")
         }
-        guard !settings.control.socket.isEmpty else {
-            printError("\(file.path): control.socket is empty: the server is configured to have no control socket")
-            throw ExitStatus.configuration.exitCode
-        }
-        return settings.control.socket
+        return path
     }
 
-    /// Sends a request to the server; prints why that failed, and leaves with status 1, with 2 when the server refuses the
+    /// Sends a GET request to the server; prints why that failed, and leaves with status 1, with 2 when the server refuses the
     /// request as wrong, and with 78 when the configuration has no control socket.
-    ///
-    /// - Parameter limit: the longest time of each request, unless `--timeout` says another one.
-    func perform<Report: JSONRecord>(
-        within limit: Duration = .seconds(5),
-        _ request: (ControlClient) throws(ControlError) -> ControlClient.Reply<Report>
+    func get<Report: JSONRecord>(
+        _ path: String, _ parameters: [(String, String)] = [], as: Report.Type
     ) throws -> ControlClient.Reply<Report> {
-        try send(within: limit, request)
+        try send(within: .seconds(5)) { client throws(ControlError) in
+            try client.get(path, parameters, as: Report.self)
+        }
     }
 
-    /// Sends a GET request whose response has no end; else as `perform`. That the server answers at all is asked before, which
+    /// Sends a POST request; else as `get`.
+    ///
+    /// - Parameters:
+    ///   - accepted: statuses whose body is a report.
+    ///   - limit: the longest time of the request, unless `--timeout` says another one.
+    func post<Report: JSONRecord>(
+        _ path: String, accepted: Set<Int> = [200], as: Report.Type, within limit: Duration = .seconds(5),
+        _ members: (inout JSONWriter) -> Void = { _ in }
+    ) throws -> ControlClient.Reply<Report> {
+        try send(within: limit) { client throws(ControlError) in
+            try client.post(path, accepted: accepted, as: Report.self, members)
+        }
+    }
+
+    /// Sends a GET request whose response has no end; else as `get`. That the server answers at all is asked before, which
     /// has a time limit.
     ///
     /// - Parameter take: called with each line as it comes; returns false to end it.
@@ -72,13 +79,7 @@ struct ControlOptions: ParsableArguments {
         within limit: Duration, _ request: (ControlClient) throws(ControlError) -> Result
     ) throws -> Result {
         let limit = timeout.flatMap { Configuration.duration(of: $0) } ?? limit
-        let client = ControlClient(socket: try socketPath(), timeout: limit)
-        do throws(ControlError) {
-            return try request(client)
-        } catch {
-            printError("\(error.text)")
-            throw error.status == 400 ? ExitStatus.usage.exitCode : ExitStatus.no.exitCode
-        }
+        return try request(ControlClient(socket: try socketPath(), timeout: limit))
     }
 
     /// A part of what the server has cached.
@@ -87,9 +88,7 @@ struct ControlOptions: ParsableArguments {
         if let suffix { parameters.append(("suffix", suffix)) }
         if let cursor { parameters.append(("cursor", cursor)) }
         if withRecords { parameters.append(("records", "true")) }
-        return try perform { client throws(ControlError) in
-            try client.get("/v1/cache", parameters, as: CacheReport.self)
-        }.report
+        return try get("/v1/cache", parameters, as: CacheReport.self).report
     }
 
     /// Prints a reply in the form that was asked for.
@@ -114,9 +113,7 @@ struct ReloadCommand: ParsableCommand {
     @OptionGroup var control: ControlOptions
 
     func run() throws {
-        let reply = try control.perform(within: .seconds(30)) { client throws(ControlError) in
-            try client.post("/v1/reload", accepted: [200, 422], as: ReloadReport.self)
-        }
+        let reply = try control.post("/v1/reload", accepted: [200, 422], as: ReloadReport.self, within: .seconds(30))
         let report = reply.report
         if !control.json {
             for line in report.errors { printError("\(line)") }
@@ -139,9 +136,7 @@ struct StatusCommand: ParsableCommand {
     @OptionGroup var control: ControlOptions
 
     func run() throws {
-        let reply = try control.perform { client throws(ControlError) in
-            try client.get("/v1/status", as: StatusReport.self)
-        }
+        let reply = try control.get("/v1/status", as: StatusReport.self)
         control.show(reply) { $0.text }
     }
 }
@@ -166,9 +161,7 @@ struct SwitchCommand: ParsableCommand {
     var state: State
 
     func run() throws {
-        let reply = try control.perform { client throws(ControlError) in
-            try client.post("/v1/switch", as: SwitchReport.self) { $0.member("switch", state.rawValue) }
-        }
+        let reply = try control.post("/v1/switch", as: SwitchReport.self) { $0.member("switch", state.rawValue) }
         control.show(reply) { report in
             report.isOffByPolicy
                 ? "HTTPDNS is off by the signed policy, whatever this machine's own switch is (httpdnsd policy show)"
@@ -199,9 +192,7 @@ struct WhyCommand: ParsableCommand {
     func validate() throws { try checkName(name) }
 
     func run() throws {
-        let reply = try control.perform { client throws(ControlError) in
-            try client.get("/v1/why", [("name", name)], as: WhyReport.self)
-        }
+        let reply = try control.get("/v1/why", [("name", name)], as: WhyReport.self)
         control.show(reply) { $0.lines.joined(separator: "\n") }
     }
 }

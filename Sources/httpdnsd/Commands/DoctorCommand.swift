@@ -36,24 +36,19 @@ struct DoctorCommand: ParsableCommand {
     }
 
     /// - Returns: what is found, and the status to leave with; nil: 0.
-    private func examine() throws -> (Diagnosis, ExitStatus?) {
-        do throws(SystemError) {
-            let reading = try BoundedWork { [file] in
-                Result { () throws(ConfigurationRefusal) in try file.sourceOfService().check() }
-            }
-            switch reading.value(by: .now + Self.patience) {
-            case .success(let loaded):
-                var examination = Examination(loaded, file: file.path)
-                try examination.ask(offline: offline)
-                let diagnosis = try Diagnosis(examination)
-                return (diagnosis, diagnosis.isWell ? nil : .no)
-            case .failure(let refusal): return (Diagnosis(refused: refusal.lines, file: file.path), .configuration)
-            case nil:
-                return (Diagnosis(refused: ["\(file.path): cannot be read in time"], file: file.path), .configuration)
-            }
-        } catch {
-            printError("\(error)")
-            throw ExitStatus.no.exitCode
+    private func examine() throws(SystemError) -> (Diagnosis, ExitStatus?) {
+        let reading = try BoundedWork { [file] in
+            Result { () throws(ConfigurationRefusal) in try file.sourceOfService().check() }
+        }
+        switch reading.value(by: .now + Self.patience) {
+        case .success(let loaded):
+            var examination = Examination(loaded, file: file.path)
+            try examination.ask(offline: offline)
+            let diagnosis = try Diagnosis(examination)
+            return (diagnosis, diagnosis.isWell ? nil : .no)
+        case .failure(let refusal): return (Diagnosis(refused: refusal.lines, file: file.path), .configuration)
+        case nil:
+            return (Diagnosis(refused: ["\(file.path): cannot be read in time"], file: file.path), .configuration)
         }
     }
 }

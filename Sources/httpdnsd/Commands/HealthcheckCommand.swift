@@ -34,30 +34,18 @@ struct HealthcheckCommand: ParsableCommand {
     func run() throws {
         let endpoint = try endpoint()
         guard endpoint.port != 0, let address = SocketAddress(endpoint.reachable) else {
-            printError("\(endpoint): cannot be asked; name the server with --server")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("\(endpoint): cannot be asked; name the server with --server")
         }
-        do throws(SystemError) {
-            switch try LivenessProbe(address).outcome() {
-            case .serves, .refuses: return
-            case .foreign: printError("\(address): another DNS server answers there")
-            case .silent: printError("\(address): no answer")
-            }
-        } catch {
-            printError("\(error)")
+        switch try LivenessProbe(address).outcome() {
+        case .serves, .refuses: return
+        case .foreign: throw ExitStatus.no.exit("\(address): another DNS server answers there")
+        case .silent: throw ExitStatus.no.exit("\(address): no answer")
         }
-        throw ExitStatus.no.exitCode
     }
 
     private func endpoint() throws -> AddressAndPort {
         if let server, let endpoint = AddressAndPort(server) { return endpoint }
-        do throws(ConfigurationError) {
-            let settings = try Configuration.loadTables(["listen"], path: file.path, file.variables)
-            return settings.listen.addresses[0]
-        } catch {
-            for diagnostic in error.diagnostics { printError("\(diagnostic)") }
-            throw ExitStatus.configuration.exitCode
-        }
+        return try file.tables(["listen"]).listen.addresses[0]
     }
 }
 

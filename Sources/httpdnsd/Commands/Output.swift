@@ -1,5 +1,9 @@
+import Admin
 import ArgumentParser
+import Configuration
+import DiskCache
 import HTTPDNS
+import Platform
 
 @preconcurrency @unsafe import Glibc
 
@@ -36,4 +40,49 @@ enum ExitStatus: Int32, Error {
 
     /// To be thrown out of a command once its message is printed.
     var exitCode: ExitCode { ExitCode(rawValue) }
+
+    /// Prints why, and returns what is to be thrown out of the command.
+    func exit(_ reason: VisibleText) -> ExitCode {
+        printError(reason)
+        return exitCode
+    }
+
+    /// Prints an error, and returns what is to be thrown out of the command.
+    func exit(_ error: any CommandError) -> ExitCode {
+        for line in error.lines { printError("\(line)") }
+        return exitCode
+    }
+}
+
+/// An error that ends a command where it is not caught: its lines are printed, and the command leaves with its status.
+protocol CommandError: Error {
+    var lines: [String] { get }
+    var exitStatus: ExitStatus { get }
+}
+
+extension CommandError {
+    var exitStatus: ExitStatus { .no }
+}
+
+extension SystemError: CommandError {
+    var lines: [String] { [description] }
+}
+
+extension ConfigurationError: CommandError {
+    var lines: [String] { diagnostics.map(\.description) }
+    var exitStatus: ExitStatus { .configuration }
+}
+
+extension DiskReaderError: CommandError {
+    var lines: [String] { [text] }
+}
+
+extension MachineResolverError: CommandError {
+    var lines: [String] { [text] }
+}
+
+extension ControlError: CommandError {
+    var lines: [String] { [text] }
+    /// The server refuses the request as wrong, or it cannot be asked.
+    var exitStatus: ExitStatus { status == 400 ? .usage : .no }
 }

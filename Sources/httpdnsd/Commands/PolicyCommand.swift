@@ -21,8 +21,7 @@ struct PolicyCommand: ParsableCommand {
         do throws(SystemError) {
             return try readFile(path, limit: PolicyEnvelope.maximumSize + 1)
         } catch {
-            printError("\(path): cannot be read: \(error.reason)")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("\(path): cannot be read: \(error.reason)")
         }
     }
 
@@ -51,14 +50,7 @@ extension PolicyCommand {
         @Argument(help: "Where the private key is stored; it never leaves the machine on which policies are signed.")
         var file: String
 
-        func run() throws {
-            do throws(SystemError) {
-                show("\(try PolicySecretKey.make(file).publicKey)")
-            } catch {
-                printError("\(error)")
-                throw ExitStatus.no.exitCode
-            }
-        }
+        func run() throws { show("\(try PolicySecretKey.make(file).publicKey)") }
     }
 
     /// `httpdnsd policy sign FILE`
@@ -85,36 +77,21 @@ extension PolicyCommand {
         func run() throws {
             let text = PolicyEnvelope.text(of: try PolicyCommand.read(file))
             let policy: SignedPolicy
-            let key: PolicySecretKey
-            do {
+            do throws(ConfigurationError) {
                 policy = try SignedPolicy.parse(Array(text), file: file)
-                key = try PolicySecretKey.read(self.key)
-            } catch let error as ConfigurationError {
-                for diagnostic in error.diagnostics { printError("\(diagnostic)") }
-                throw ExitStatus.no.exitCode
-            } catch let fault as PolicyFault {
-                printError("\(fault.text)")
-                throw ExitStatus.no.exitCode
+            } catch {
+                throw ExitStatus.no.exit(error)
             }
+            let key = try PolicySecretKey.read(self.key)
             guard policy.document.expires > Int64(time(nil)) else {
-                printError("\(file): document.expires is over, so that no machine would take it: write a later one")
-                throw ExitStatus.no.exitCode
+                throw ExitStatus.no.exit(
+                    "\(file): document.expires is over, so that no machine would take it: write a later one")
             }
             guard let signed = key.signed(text), signed.count <= PolicyEnvelope.maximumSize else {
-                printError("\(file): cannot be signed: too large, or libcrypto has no Ed25519")
-                throw ExitStatus.no.exitCode
+                throw ExitStatus.no.exit("\(file): cannot be signed: too large, or libcrypto has no Ed25519")
             }
-            if let output { try write(signed, to: output) } else { showDocument(signed) }
+            if let output { try writeOutput(output, signed, mode: 0o644) } else { showDocument(signed) }
             printError("signed with the key \(key.publicKey.id): \(PolicyCommand.text(of: policy))")
-        }
-
-        private func write(_ bytes: [UInt8], to path: String) throws {
-            do throws(SystemError) {
-                try writeOutput(path, bytes, mode: 0o644)
-            } catch {
-                printError("\(error)")
-                throw ExitStatus.no.exitCode
-            }
         }
     }
 
@@ -154,8 +131,7 @@ extension PolicyCommand {
                 throw ConfigurationError(
                     diagnostics: [Diagnostic(file: file, message: "has expired: no machine takes it")])
             } catch {
-                for diagnostic in error.diagnostics { printError("\(diagnostic)") }
-                throw ExitStatus.no.exitCode
+                throw ExitStatus.no.exit(error)
             }
         }
 
@@ -182,9 +158,7 @@ extension PolicyCommand {
         @OptionGroup var control: ControlOptions
 
         func run() throws {
-            let policy = try control.perform { client throws(ControlError) in
-                try client.get("/v1/status", as: StatusReport.self)
-            }.report.policy
+            let policy = try control.get("/v1/status", as: StatusReport.self).report.policy
             show(VisibleText(lines: control.json ? policy.json : policy.text))
         }
     }

@@ -56,8 +56,7 @@ struct ProfileCommand: ParsableCommand {
             showDocument(Array((text.content + "\n").utf8))
             printError(VisibleText(lines: text.advice))
         } catch {
-            printError("\(system.rawValue): \(error.text)")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("\(system.rawValue): \(error.text)")
         }
     }
 
@@ -65,12 +64,12 @@ struct ProfileCommand: ParsableCommand {
         if let https { return Profile(name: name ?? Self.host(of: https) ?? https, https: https) }
         let listen = try file.load().configuration.listen
         guard listen.name != nil || name != nil else {
-            printError("the server's name is not known: write listen.name, a name of its certificate, or give --name")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit(
+                "the server's name is not known: write listen.name, a name of its certificate, or give --name")
         }
         guard let profile = Profile(listen, name: name) else {
-            printError("there is no encrypted listener: write listen.tls or listen.https, with certificate and key")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit(
+                "there is no encrypted listener: write listen.tls or listen.https, with certificate and key")
         }
         return profile
     }

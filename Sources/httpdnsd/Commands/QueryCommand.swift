@@ -81,8 +81,8 @@ struct QueryCommand: ParsableCommand {
             for result in results { show(VisibleText(lines: control.json ? result.json : result.text)) }
             if !results.contains(where: \.isAnswer) { throw ExitStatus.no.exitCode }
         case .noSuchSource(let known)?:
-            printError("--via \(via ?? ""): no such source; there are \(known.joined(separator: ", "))")
-            throw ExitStatus.usage.exitCode
+            throw ExitStatus.usage.exit(
+                "--via \(via ?? ""): no such source; there are \(known.joined(separator: ", "))")
         case nil:
             throw ExitStatus.no.exitCode
         }
@@ -108,11 +108,9 @@ extension QueryCommand {
     private func traceAnswers() throws {
         var hasAnswer = false
         for type in recordTypes {
-            let reply = try control.perform { client throws(ControlError) in
-                try client.post("/v1/trace", as: TraceReport.self) { writer in
-                    writer.member("name", subject)
-                    writer.member("type", type.description)
-                }
+            let reply = try control.post("/v1/trace", as: TraceReport.self) { writer in
+                writer.member("name", subject)
+                writer.member("type", type.description)
             }
             control.show(reply, \.text)
             if reply.report.isAnswer { hasAnswer = true }
@@ -122,9 +120,7 @@ extension QueryCommand {
 
     /// Prints what the running server has cached for the name and types.
     private func askCache() throws {
-        let reply = try control.perform { client throws(ControlError) in
-            try client.get("/v1/cache/entry", [("name", subject)], as: CacheReport.self)
-        }
+        let reply = try control.get("/v1/cache/entry", [("name", subject)], as: CacheReport.self)
         let types = recordTypes.map(\.description)
         var report = reply.report
         report.entries.removeAll { !types.contains($0.type) || $0.isSigned }

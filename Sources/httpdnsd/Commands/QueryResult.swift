@@ -75,18 +75,12 @@ struct QueryResult: Sendable {
             writer.member("source", source.word)
             writer.member("provider", source.provider)
             writer.member("milliseconds", milliseconds)
-            writer.member(
-                "answers",
-                array: { writer in
-                    for record in records {
-                        writer.object { writer in
-                            writer.member("name", record.name.description)
-                            writer.member("type", record.type.description)
-                            writer.member("ttl", record.ttl)
-                            writer.member("data", record.dataText)
-                        }
-                    }
-                })
+            writer.member("answers", objects: records) { record, writer in
+                writer.member("name", record.name.description)
+                writer.member("type", record.type.description)
+                writer.member("ttl", record.ttl)
+                writer.member("data", record.dataText)
+            }
         }
     }
 }

@@ -56,33 +56,20 @@ struct ResolverCommand: ParsableCommand {
     private var folder: String { root.hasSuffix("/") ? String(root.dropLast()) : root }
 
     /// - Returns: what is left to do.
-    private func change(_ resolver: MachineResolver, _ target: Target?) throws -> [String] {
-        do throws(MachineResolverError) {
-            return if let target {
-                try resolver.on(target.server, needsLists: target.needsLists)
-            } else if action == .off {
-                try resolver.off()
-            } else {
-                []
-            }
-        } catch {
-            printError("\(error.text)")
-            throw ExitStatus.no.exitCode
-        }
+    private func change(
+        _ resolver: MachineResolver, _ target: Target?
+    ) throws(MachineResolverError) -> [String] {
+        if let target { return try resolver.on(target.server, needsLists: target.needsLists) }
+        return action == .off ? try resolver.off() : []
     }
 
     /// What the containers of Docker ask.
     ///
     /// - Returns: what the user is to know of it.
-    private func docker(_ target: Target?) throws -> String? {
+    private func docker(_ target: Target?) throws(SystemError) -> String? {
         let docker = DockerDaemon(files: MachineFiles(root: folder))
-        do throws(SystemError) {
-            if let target { return try docker.on(target.forContainers) }
-            return action == .off ? try docker.off() : nil
-        } catch {
-            printError("\(error)")
-            throw ExitStatus.no.exitCode
-        }
+        if let target { return try docker.on(target.forContainers) }
+        return action == .off ? try docker.off() : nil
     }
 
     /// Where programs are to ask.
@@ -110,22 +97,14 @@ struct ResolverCommand: ParsableCommand {
     ///
     /// Leaves with status 1 when it does not answer there: the machine would find no name.
     private func target() throws -> Target {
-        let settings: Configuration
-        do throws(ConfigurationError) {
-            settings = try Configuration.loadTables(
-                ["listen", "localdns"], path: file.path(below: folder), file.variables)
-        } catch {
-            for diagnostic in error.diagnostics { printError("\(diagnostic)") }
-            throw ExitStatus.configuration.exitCode
-        }
+        let settings = try file.tables(["listen", "localdns"], below: folder)
         let served = settings.listen.addresses.map(\.reachable)
         let onPort53 = served.filter { $0.port == 53 }
         let chosen =
             onPort53.first { $0.address.isLoopback && $0.address.recordType == .a }
             ?? onPort53.first { $0.address.isLoopback } ?? onPort53.first ?? served[0]
         if folder.isEmpty, let reason = reasonAgainst(chosen) {
-            printError("\(reason)")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("\(reason)")
         }
         return Target(
             server: LocalDNSServer(chosen), needsLists: settings.localDNS.servers == .auto,

@@ -36,7 +36,7 @@ struct ServeCommand: ParsableCommand {
     func run() throws {
         let source = ConfigurationSource(
             path: file.path, variables: file.ownVariables, listen: listen.compactMap { AddressAndPort($0) })
-        let loaded = try file.load(from: source)
+        let loaded = try source.load(isStart: true)
         let settings = loaded.configuration
         // Before any thread starts, for threads inherit the mask.
         Signal.block()
@@ -48,8 +48,7 @@ struct ServeCommand: ParsableCommand {
         for problem in problems { printError("\(problem)") }
         if !problems.isEmpty { throw ExitStatus.configuration.exitCode }
         if replace, settings.control.socket.isEmpty {
-            printError("--replace needs a control socket, and control.socket is empty")
-            throw ExitStatus.configuration.exitCode
+            throw ExitStatus.configuration.exit("--replace needs a control socket, and control.socket is empty")
         }
         do {
             try Daemon(settings, source: source, replaces: replace, isSandboxed: !hasNoSandbox, log: log).run()
@@ -63,8 +62,7 @@ struct ServeCommand: ParsableCommand {
         do throws(SystemError) {
             return try LogOutput(settings.style, level: settings.threshold, journalStream: journalStream)
         } catch {
-            printError("no log can be written: \(error)")
-            throw ExitStatus.no.exitCode
+            throw ExitStatus.no.exit("no log can be written: \(error)")
         }
     }
 }

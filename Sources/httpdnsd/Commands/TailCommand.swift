@@ -65,8 +65,7 @@ struct TailCommand: ParsableCommand {
             return isRead
         }
         guard isRead else { return }
-        printError("the server has ended the stream: \(reason)")
-        throw ExitStatus.no.exitCode
+        throw ExitStatus.no.exit("the server has ended the stream: \(reason)")
     }
 
     /// Writes to standard output at once, however slowly it is read. Returns false when it is read no more.

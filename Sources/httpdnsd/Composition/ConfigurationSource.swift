@@ -86,8 +86,7 @@ struct ConfigurationFile: ParsableArguments {
     /// Leaves with status 78 when a file that was named is not there: a typo must never mean the default server.
     func validate() throws {
         guard let written, unsafe access(written, F_OK) != 0 else { return }
-        printError("\(written): cannot be read: \(SystemError.last("read \(written)").reason)")
-        throw ExitStatus.configuration.exitCode
+        throw ExitStatus.configuration.exit("\(written): cannot be read: \(SystemError.last("read \(written)").reason)")
     }
 
     /// The variables of this process, and those of the file that is named.
@@ -103,16 +102,13 @@ struct ConfigurationFile: ParsableArguments {
         return ConfigurationSource(path: path, variables: variables, listen: [])
     }
 
-    /// Reads the file; prints every error of it and leaves with status 78 if it has any.
-    func load() throws -> LoadedConfiguration { try load(from: sourceOfService()) }
-
-    /// The same for a server that starts, and may read it again.
-    func load(from source: ConfigurationSource) throws -> LoadedConfiguration {
-        do throws(ConfigurationError) {
-            return try source.load(isStart: true)
-        } catch {
-            for diagnostic in error.diagnostics { printError("\(diagnostic)") }
-            throw ExitStatus.configuration.exitCode
-        }
+    /// Reads some tables of the file alone.
+    ///
+    /// - Parameter root: the folder below which the default file is.
+    func tables(_ tables: Set<String>, below root: String = "") throws(ConfigurationError) -> Configuration {
+        try Configuration.loadTables(tables, path: path(below: root), variables)
     }
+
+    /// Reads the file.
+    func load() throws(ConfigurationError) -> LoadedConfiguration { try sourceOfService().load(isStart: true) }
 }

@@ -34,12 +34,10 @@ extension Check {
             [.unreachable("\(asked.place) cannot be asked from here: \(reason)")]
         case .refuses(let command, let reason): [.refused("\(asked.place) refuses \(command): \(reason)")]
         case .works(let latency) where latency > timeout / 2:
-            [
-                Finding(
-                    "shared.slow", .warning,
-                    "\(asked.place) took \(Int(latency / .milliseconds(1))) ms for one command, of \(Int(timeout / .milliseconds(1))) ms that a look-up may take",
-                    mend: "a Redis nearer to this machine, or a longer cache.shared.timeout")
-            ]
+            .warning(
+                "shared.slow",
+                "\(asked.place) took \(Int(latency / .milliseconds(1))) ms for one command, of \(Int(timeout / .milliseconds(1))) ms that a look-up may take",
+                mend: "a Redis nearer to this machine, or a longer cache.shared.timeout")
         case .works: []
         }
     }

@@ -19,11 +19,9 @@ extension Check {
         // A folder that is missing is made by the server; what it cannot use, it says itself.
         guard !path.isEmpty, unsafe statvfs(folder.isEmpty ? "/" : folder, &state) == 0 else { return [] }
         if state.f_flag & UInt(ST_RDONLY) != 0 {
-            return [
-                Finding(
-                    "disk.readonly", .warning, "\(folder) is on a file system that is mounted read-only",
-                    mend: "`mount -o remount,rw` for it, or cache.disk.path elsewhere")
-            ]
+            return .warning(
+                "disk.readonly", "\(folder) is on a file system that is mounted read-only",
+                mend: "`mount -o remount,rw` for it, or cache.disk.path elsewhere")
         }
         return full(folder, free: state.f_bavail, of: state.f_blocks).map { [$0] } ?? []
     }
@@ -42,12 +40,10 @@ extension Check {
         guard let process = examined.process, let limit = fileLimit(of: process, examined.files) else { return nil }
         let budget = DescriptorBudget(limit: limit)
         guard budget.isReduced else { return [] }
-        return [
-            Finding(
-                "limits.files", .warning,
-                "the server may open \(limit) files: \(budget.connections) TCP connections, \(budget.queries) queries to LocalDNS",
-                mend: "LimitNOFILE=\(DescriptorLimit.wanted) in the unit, or `ulimit -n \(DescriptorLimit.wanted)`")
-        ]
+        return .warning(
+            "limits.files",
+            "the server may open \(limit) files: \(budget.connections) TCP connections, \(budget.queries) queries to LocalDNS",
+            mend: "LimitNOFILE=\(DescriptorLimit.wanted) in the unit, or `ulimit -n \(DescriptorLimit.wanted)`")
     }
 
     /// The soft limit of open files of a process; nil where it cannot be read.
@@ -69,12 +65,10 @@ extension Check {
         let wanted = examined.settings.cache.memory
         let cache = MemoryBudget(limit: limit, cache: wanted).cache(wanted)
         guard limit < leastMemory || cache < wanted else { return [] }
-        return [
-            Finding(
-                "limits.memory", .warning,
-                "memory is limited to \(limit >> 20) MiB: the cache has \(cache >> 20) MiB of \(wanted >> 20)",
-                mend: "a higher MemoryMax= of the unit or the container, or limits.memory; or a smaller cache.memory")
-        ]
+        return .warning(
+            "limits.memory",
+            "memory is limited to \(limit >> 20) MiB: the cache has \(cache >> 20) MiB of \(wanted >> 20)",
+            mend: "a higher MemoryMax= of the unit or the container, or limits.memory; or a smaller cache.memory")
     }
 
     static let authorities = Check(subject: "authorities", well: "the certificate authorities can be read") {
@@ -116,13 +110,11 @@ extension Check {
         guard let words = sign.profile?.split(whereSeparator: \.isWhitespace), words.count == 2,
             words[1] == "(enforce)"
         else { return [] }
-        return [
-            Finding(
-                "apparmor.enforced", .warning, "the AppArmor profile \(words[0]) confines \(sign.text)",
-                mend:
-                    "`journalctl -k -g 'apparmor=.DENIED.'` shows what it denies: permit that in the profile, or `aa-complain \(words[0])`"
-            )
-        ]
+        return .warning(
+            "apparmor.enforced", "the AppArmor profile \(words[0]) confines \(sign.text)",
+            mend:
+                "`journalctl -k -g 'apparmor=.DENIED.'` shows what it denies: permit that in the profile, or `aa-complain \(words[0])`"
+        )
     }
 }
 

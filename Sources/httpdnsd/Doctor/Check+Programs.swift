@@ -17,12 +17,9 @@ extension Check {
         let resolver = MachineResolver(examined.files)
         if resolver.reachesStub {
             guard !resolver.resolvedIsOurs else { return [] }
-            return [
-                Finding(
-                    "resolver.elsewhere", .error,
-                    "programs ask systemd-resolved, which does not ask this server",
-                    mend: examined.command("resolver on"))
-            ]
+            return .error(
+                "resolver.elsewhere", "programs ask systemd-resolved, which does not ask this server",
+                mend: examined.command("resolver on"))
         }
         // What the C library asks where the file names none.
         let named = resolver.servers.isEmpty ? ["127.0.0.1"] : resolver.servers
@@ -74,19 +71,15 @@ extension Check {
         if services.contains("resolve"), examined.files.exists("/run/systemd/resolve/io.systemd.Resolve"),
             !resolver.resolvedIsOurs
         {
-            return [
-                Finding(
-                    "nsswitch.resolved", .error,
-                    "\(path) has programs ask systemd-resolved (`resolve`) whatever resolv.conf says, and that does not ask this server",
-                    mend: "remove `resolve` and what is in brackets behind it from the line hosts: of \(path)")
-            ]
+            return .error(
+                "nsswitch.resolved",
+                "\(path) has programs ask systemd-resolved (`resolve`) whatever resolv.conf says, and that does not ask this server",
+                mend: "remove `resolve` and what is in brackets behind it from the line hosts: of \(path)")
         }
         guard !services.contains("dns"), !services.contains("resolve") else { return [] }
-        return [
-            Finding(
-                "nsswitch.dns", .error, "the line hosts: of \(path) has no `dns`: programs look no name up in DNS",
-                mend: "add `dns` to the end of the line hosts: of \(path)")
-        ]
+        return .error(
+            "nsswitch.dns", "the line hosts: of \(path) has no `dns`: programs look no name up in DNS",
+            mend: "add `dns` to the end of the line hosts: of \(path)")
     }
 }
 

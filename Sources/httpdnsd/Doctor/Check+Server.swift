@@ -53,56 +53,43 @@ extension Check {
         let programs = sockets.compactMap(\.program)
         let ours = programs.first(where: \.isServer)
         if let ours, let pid = examined.report?.pid, ours.pid != pid, holders.isServer(pid) {
-            return [
-                Finding(
-                    "port.second", .error,
-                    "\(address) is held by another httpdnsd (process \(ours.pid)) than the one of this configuration (process \(pid))",
-                    mend: "stop it: `kill \(ours.pid)`, or its unit; then `systemctl restart httpdnsd`")
-            ]
+            return .error(
+                "port.second",
+                "\(address) is held by another httpdnsd (process \(ours.pid)) than the one of this configuration (process \(pid))",
+                mend: "stop it: `kill \(ours.pid)`, or its unit; then `systemctl restart httpdnsd`")
         }
         if let client = examined.refusing[address] {
-            return [
-                Finding(
-                    "server.refuses", .error,
-                    "the server on \(address) refuses what this machine asks: \(client) is not in listen.allow",
-                    mend:
-                        "listen.allow with \(client), or with the network that has it; then `systemctl reload httpdnsd`"
-                )
-            ]
+            return .error(
+                "server.refuses",
+                "the server on \(address) refuses what this machine asks: \(client) is not in listen.allow",
+                mend:
+                    "listen.allow with \(client), or with the network that has it; then `systemctl reload httpdnsd`"
+            )
         }
         guard isSilent, !examined.isElsewhere(than: address) else { return [] }
         if examined.foreign.contains(address) {
-            return [
-                Finding(
-                    "port.foreign", .error, "another DNS server than httpdnsd answers on \(address)",
-                    mend:
-                        "`sudo httpdnsd doctor` names the program: stop it, or write another address into listen.addresses"
-                )
-            ]
+            return .error(
+                "port.foreign", "another DNS server than httpdnsd answers on \(address)",
+                mend:
+                    "`sudo httpdnsd doctor` names the program: stop it, or write another address into listen.addresses"
+            )
         }
         if let ours {
-            return [
-                Finding(
-                    "server.silent", .error,
-                    "\(address) does not answer, though httpdnsd (process \(ours.pid)) holds it",
-                    mend: "`systemctl restart httpdnsd`; `journalctl -u httpdnsd -p warning` says what happened")
-            ]
+            return .error(
+                "server.silent", "\(address) does not answer, though httpdnsd (process \(ours.pid)) holds it",
+                mend: "`systemctl restart httpdnsd`; `journalctl -u httpdnsd -p warning` says what happened")
         }
         if programs.contains(where: \.isServiceManager) {
-            return [
-                Finding(
-                    "server.stopped", .error, "\(address) is held by systemd for the server, which does not run",
-                    mend: startRemedy)
-            ]
+            return .error(
+                "server.stopped", "\(address) is held by systemd for the server, which does not run",
+                mend: startRemedy)
         }
         guard sockets.isEmpty else {
-            return [
-                Finding(
-                    "port.unknown", .error, "\(address) does not answer, and only root may see what program holds it",
-                    mend: "`sudo httpdnsd doctor` names the program")
-            ]
+            return .error(
+                "port.unknown", "\(address) does not answer, and only root may see what program holds it",
+                mend: "`sudo httpdnsd doctor` names the program")
         }
-        return [Finding("server.stopped", .error, "nothing listens on \(address)", mend: startRemedy)]
+        return .error("server.stopped", "nothing listens on \(address)", mend: startRemedy)
     }
 
     private static let startRemedy =
@@ -123,11 +110,9 @@ extension Check {
             }
         }
         guard let error = report.reloadErrors.first else { return [] }
-        return [
-            Finding(
-                "reload.refused", .warning, "the last reload was refused, and the file is good now: \(error)",
-                mend: examined.command("reload"))
-        ]
+        return .warning(
+            "reload.refused", "the last reload was refused, and the file is good now: \(error)",
+            mend: examined.command("reload"))
     }
 
     static let control = Check(subject: "control", well: "the server says on its control socket what it does") {
@@ -140,18 +125,16 @@ extension Check {
         let holders = PortHolders(examined.files)
         let programs = examined.served.flatMap { holders.sockets(on: $0).compactMap(\.program) }
         if !examined.files.exists(socket), let other = programs.first(where: \.isServer), !examined.isUnit(other.pid) {
-            return [
-                Finding(
-                    "port.second", .error,
-                    "the port is held by httpdnsd (process \(other.pid)), which is not the service: it was started at a terminal, or by another unit",
-                    mend: "`kill \(other.pid)`; then `systemctl restart httpdnsd`")
-            ]
+            return .error(
+                "port.second",
+                "the port is held by httpdnsd (process \(other.pid)), which is not the service: it was started at a terminal, or by another unit",
+                mend: "`kill \(other.pid)`; then `systemctl restart httpdnsd`")
         }
         let remedy =
             examined.files.exists(socket)
             ? "run this as root or in the group of control.group; `ls -l \(socket)` shows who may"
             : "`systemctl restart httpdnsd` makes it again; or control.socket with the path that the server has"
-        return [Finding("control.silent", .warning, error.text, mend: remedy)]
+        return .warning("control.silent", error.text, mend: remedy)
     }
 }
 
@@ -178,9 +161,4 @@ extension PortHolders.Program {
         default: "stop process \(pid), or write another address into listen.addresses"
         }
     }
-}
-
-extension ControlError {
-    /// For a server that does not end its response.
-    static func silent(_ socket: String) -> ControlError { ControlError(status: nil, text: "\(socket): no response") }
 }

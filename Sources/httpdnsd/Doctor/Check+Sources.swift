@@ -20,29 +20,23 @@ extension Check {
     private static func switchedOff(_ status: StatusReport, _ command: (String) -> String) -> [Finding] {
         guard !status.isOn else { return [] }
         guard status.policy.switchesOff else {
-            return [
-                Finding(
-                    "switch.off", .error, "HTTPDNS is switched off: LocalDNS answers every name",
-                    mend: command("switch on"))
-            ]
+            return .error(
+                "switch.off", "HTTPDNS is switched off: LocalDNS answers every name",
+                mend: command("switch on"))
         }
-        return [
-            Finding(
-                "switch.off", .error, "HTTPDNS is switched off by the signed policy: LocalDNS answers every name",
-                mend:
-                    "a policy with a higher serial, without document.switch; \(command("policy show")) says which is in force"
-            )
-        ]
+        return .error(
+            "switch.off", "HTTPDNS is switched off by the signed policy: LocalDNS answers every name",
+            mend:
+                "a policy with a higher serial, without document.switch; \(command("policy show")) says which is in force"
+        )
     }
 
     static let route = Check(subject: "route", well: "this machine has a route to what the server asks") { examined in
         guard examined.isCutOff else { return [] }
-        return [
-            Finding(
-                "network.none", .error,
-                "this machine has no route to any provider or server of LocalDNS: no interface is up, or none has a gateway",
-                mend: "`ip address` and `ip route` show what there is; connect the network")
-        ]
+        return .error(
+            "network.none",
+            "this machine has no route to any provider or server of LocalDNS: no interface is up, or none has a gateway",
+            mend: "`ip address` and `ip route` show what there is; connect the network")
     }
 
     static let providers = Check(
@@ -147,10 +141,8 @@ extension Check {
         subject: "localdns", well: "a server of LocalDNS answers",
         findings: { examined in
             if let missing = examined.settings.missingLocalDNS {
-                return [
-                    Finding(
-                        "localdns.none", .error, missing, mend: "localdns.servers with the network's own resolver")
-                ]
+                return .error(
+                    "localdns.none", missing, mend: "localdns.servers with the network's own resolver")
             }
             return examined.isCutOff ? nil : examined.report.map(silentLocalDNS)
         }, reported: silentLocalDNS)
@@ -160,11 +152,9 @@ extension Check {
         let able = status.localDNS.filter { $0.state != .loop }
         guard !able.isEmpty, !able.contains(where: { $0.state == .used }) else { return [] }
         let list = able.map(\.address).joined(separator: ", ")
-        return [
-            Finding(
-                "localdns.unreachable", .error, "no server of LocalDNS answers: \(list)",
-                mend: "`dig @SERVER example.com` for each; localdns.servers with one that answers")
-        ]
+        return .error(
+            "localdns.unreachable", "no server of LocalDNS answers: \(list)",
+            mend: "`dig @SERVER example.com` for each; localdns.servers with one that answers")
     }
 
     static let loop = ofStatus("loop", well: "no server sends our own queries back") { status in
@@ -209,7 +199,7 @@ extension Check {
     static let clock = ofStatus("clock", well: "nothing speaks against this machine's clock") { status in
         let remedy = "`timedatectl set-ntp true`, or `timedatectl set-time`"
         if !status.clock.isEmpty {
-            return [Finding("clock.wrong", .error, "this machine's \(status.clock)", mend: remedy)]
+            return .error("clock.wrong", "this machine's \(status.clock)", mend: remedy)
         }
         return status.providers.filter { $0.clockOffset.magnitude > clockTolerance }.prefix(1).map { provider in
             let direction = provider.clockOffset < 0 ? "behind" : "ahead of"
@@ -222,11 +212,9 @@ extension Check {
 
     static let diskCache = ofStatus("disk", well: "the cache on disk is used, or none is configured") { status in
         guard !status.cache.file.isEmpty, !status.cache.fileError.isEmpty else { return [] }
-        return [
-            Finding(
-                "disk.unused", .warning, "\(status.cache.file) is not used: \(status.cache.fileError)",
-                mend: diskRemedy(for: status.cache.fileError))
-        ]
+        return .warning(
+            "disk.unused", "\(status.cache.file) is not used: \(status.cache.fileError)",
+            mend: diskRemedy(for: status.cache.fileError))
     }
 
     private static func diskRemedy(for reason: String) -> String {

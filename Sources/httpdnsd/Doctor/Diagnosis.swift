@@ -45,7 +45,7 @@ struct Diagnosis {
         if !unknown.isEmpty {
             rows.append(["-", "unknown", "what cannot be said now: \(unknown.joined(separator: ", "))"])
         }
-        return summary + "\n" + StatusReport.lines(rows)
+        return summary + "\n" + PlainText.lines(rows)
     }
 
     /// `2 problems, 1 warning`.
@@ -53,29 +53,18 @@ struct Diagnosis {
         let severities = outcomes.flatMap { $0.findings ?? [] }.map(\.severity)
         let (errors, warnings) = (severities.count { $0 == .error }, severities.count { $0 == .warning })
         let counts = [(errors, "problem"), (warnings, "warning")].filter { $0.0 > 0 }
-        return counts.isEmpty
-            ? "all is well" : counts.map { "\($0) \($1)\($0 == 1 ? "" : "s")" }.joined(separator: ", ")
+        return counts.isEmpty ? "all is well" : counts.map { counted($0, $1) }.joined(separator: ", ")
     }
 
     /// Documented in Documentation/Control.md.
     var json: String {
         JSONWriter.object { writer in
             writer.member("well", isWell)
-            writer.member(
-                "checks",
-                array: { writer in
-                    for (check, findings) in outcomes {
-                        writer.object { writer in
-                            writer.member("check", check.subject)
-                            writer.member("made", findings != nil)
-                            writer.member(
-                                "findings",
-                                array: { writer in
-                                    for finding in findings ?? [] { writer.object { finding.write(to: &$0) } }
-                                })
-                        }
-                    }
-                })
+            writer.member("checks", objects: outcomes) { outcome, writer in
+                writer.member("check", outcome.check.subject)
+                writer.member("made", outcome.findings != nil)
+                writer.member("findings", objects: outcome.findings ?? []) { $0.write(to: &$1) }
+            }
         }
     }
 }

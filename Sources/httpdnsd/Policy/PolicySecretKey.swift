@@ -57,8 +57,9 @@ struct PolicySecretKey {
 }
 
 /// Why something cannot be done, as one line for people.
-struct PolicyFault: Error {
+struct PolicyFault: CommandError {
     let text: String
+    var lines: [String] { [text] }
 
     init(_ text: String) { self.text = text }
 }

@@ -19,7 +19,7 @@ final class Administration {
     private let queries: QueryLog
     private let startedAt: Instant
     /// The same in seconds since 1970, by the clock of that time: metrics of one process must have one start.
-    private let startedTime = Double(Int64(time(nil)))
+    private let startedTime = Int(time(nil))
     /// Whether the server takes no more queries.
     var isStopping = false
     /// Passes everything to another process.
@@ -170,12 +170,7 @@ extension Administration: MonitorTarget {
 
     var traffic: TrafficReport {
         var report = TrafficReport()
-        let resources = ProcessResources()
-        report.process.started = startedTime
-        report.process.processorTime = resources.processorTime / .seconds(1)
-        report.process.residentBytes = resources.residentBytes
-        report.process.descriptors = resources.descriptors
-        report.process.descriptorLimit = resources.descriptorLimit
+        (report.started, report.resources) = (startedTime, ProcessResources())
         report.responses = service.server.responses.map { count in
             .init(
                 transport: count.transport.label, family: count.isIPv6 ? "ipv6" : "ipv4",
@@ -195,7 +190,6 @@ extension Administration: MonitorTarget {
         let totals = composition.checks.journal.totals
         let servers = Set(totals.keys).union(composition.localDNS.servers.map(\.description))
         report.forgeries = servers.sorted().map { .init($0, totals[$0] ?? 0) }
-        report.evictions = service.memory.statistics.evictions
         let sample = service.memory.sample(from: .random(in: 0...Int(Int32.max)), now: service.loop.now)
         if sample.fresh > 0 { report.ttlLeft = Double(sample.seconds) / Double(sample.fresh) }
         let entries = sample.fresh + sample.stale

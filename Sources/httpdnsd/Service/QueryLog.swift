@@ -101,7 +101,7 @@ final class QueryLog {
         report.rcode = query.responseCode.description
         report.source = source.word
         report.provider = source.provider
-        report.microseconds = Milliseconds(query.took).microseconds
+        report.microseconds = Int(Milliseconds(query.took).microseconds)
         return report
     }
 

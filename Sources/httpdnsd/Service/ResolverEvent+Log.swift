@@ -9,92 +9,60 @@ extension LogMessage {
         let text = event.description
         switch event {
         case .endpointInBackoff(let provider, let endpoint, let reason):
-            self.init(
-                .providerBackoff, about: "\(provider) \(endpoint)", text,
-                ["provider": "\(provider)", "address": "\(endpoint)", "reason": "\(reason)"])
+            self.init(.providerBackoff, text, of: provider, at: endpoint, ["reason": "\(reason)"])
         case .endpointPaced(let provider, let endpoint, let limit):
-            self.init(
-                .providerPace, about: "\(provider) \(endpoint)", text,
-                ["provider": "\(provider)", "address": "\(endpoint)", "limit": "\(limit ?? 0)"])
+            self.init(.providerPace, text, of: provider, at: endpoint, ["limit": "\(limit ?? 0)"])
         case .endpointRecovered(let provider, let endpoint):
-            self.init(
-                .providerAddressBack, about: "\(provider) \(endpoint)", text,
-                ["provider": "\(provider)", "address": "\(endpoint)"])
+            self.init(.providerAddressBack, text, of: provider, at: endpoint)
         case .certificateRefused(let provider, let endpoint, let reason):
-            self.init(
-                .providerCertificateRefused, about: "\(provider) \(endpoint)", text,
-                ["provider": "\(provider)", "address": "\(endpoint)", "reason": "\(reason)"])
+            self.init(.providerCertificateRefused, text, of: provider, at: endpoint, ["reason": "\(reason)"])
         case .certificateAccepted(let provider, let endpoint):
-            self.init(
-                .providerCertificateAccepted, about: "\(provider) \(endpoint)", text,
-                ["provider": "\(provider)", "address": "\(endpoint)"])
+            self.init(.providerCertificateAccepted, text, of: provider, at: endpoint)
         case .clockCorrected(let provider, let seconds):
-            self.init(
-                .providerClock, about: provider, text,
-                ["provider": "\(provider)", "offset_seconds": .stringConvertible(seconds)])
+            self.init(.providerClock, text, of: provider, ["offset_seconds": .stringConvertible(seconds)])
         case .clockDoubted(let doubt):
             self.init(.clockDoubted, about: "", text, ["reason": "\(doubt)"])
         case .clockTrusted:
             self.init(.clockTrusted, about: "", text)
         case .callLimitNear(let provider, let period, let limit), .fleetLimitNear(let provider, let period, let limit):
             self.init(
-                .providerLimitNear, about: provider, text,
-                ["provider": "\(provider)", "key": "\(period.key)", "limit": .stringConvertible(limit)])
+                .providerLimitNear, text, of: provider, ["key": "\(period.key)", "limit": .stringConvertible(limit)])
         case .callLimitReached(let provider, let period, let limit),
             .fleetLimitReached(let provider, let period, let limit), .shareReached(let provider, let period, let limit):
-            self.init(
-                .providerLimit, about: provider, text,
-                ["provider": "\(provider)", "key": "\(period.key)", "limit": .stringConvertible(limit)])
+            self.init(.providerLimit, text, of: provider, ["key": "\(period.key)", "limit": .stringConvertible(limit)])
         case .dayBilled(let provider, let ended):
             self.init(
-                .providerBilled, about: provider, text,
+                .providerBilled, text, of: provider,
                 [
-                    "provider": "\(provider)", "calls": .stringConvertible(ended.day.calls),
-                    "billed": .stringConvertible(ended.day.billed),
+                    "calls": .stringConvertible(ended.day.calls), "billed": .stringConvertible(ended.day.billed),
                     "month_calls": .stringConvertible(ended.month.calls),
                     "month_billed": .stringConvertible(ended.month.billed),
                 ])
         case .fleetCountMissing(let provider, let reason):
-            self.init(
-                .providerFleetUncounted, about: provider, text, ["provider": "\(provider)", "reason": "\(reason)"])
-        case .fleetCountBack(let provider):
-            self.init(.providerFleetCounted, about: provider, text, ["provider": "\(provider)"])
+            self.init(.providerFleetUncounted, text, of: provider, ["reason": "\(reason)"])
+        case .fleetCountBack(let provider): self.init(.providerFleetCounted, text, of: provider)
         case .providerRefusedAccess(let provider, let reason):
-            self.init(.providerRefused, about: provider, text, ["provider": "\(provider)", "reason": "\(reason)"])
-        case .providerAccepted(let provider):
-            self.init(.providerAccepted, about: provider, text, ["provider": "\(provider)"])
+            self.init(.providerRefused, text, of: provider, ["reason": "\(reason)"])
+        case .providerAccepted(let provider): self.init(.providerAccepted, text, of: provider)
         case .addressesAnnounced(let provider, let addresses):
             let list = addresses.joined(separator: ", ")
             self.init(
                 .providerAddresses, about: "\(provider) \(list)", text,
                 ["provider": "\(provider)", "addresses": "\(list)"])
         case .addressesMissing(let provider, let reason):
-            self.init(
-                .providerAddressesUnavailable, about: provider, text,
-                ["provider": "\(provider)", "reason": "\(reason)"])
-        case .serviceDisabled(let provider):
-            self.init(.providerDisabled, about: provider, text, ["provider": "\(provider)"])
-        case .serviceEnabled(let provider):
-            self.init(.providerEnabled, about: provider, text, ["provider": "\(provider)"])
+            self.init(.providerAddressesUnavailable, text, of: provider, ["reason": "\(reason)"])
+        case .serviceDisabled(let provider): self.init(.providerDisabled, text, of: provider)
+        case .serviceEnabled(let provider): self.init(.providerEnabled, text, of: provider)
         case .serversMissing(let upstream, let reason):
-            self.init(
-                .localDNSNoServers, about: upstream, text, ["upstream": "\(upstream)", "reason": "\(reason)"])
+            self.init(.localDNSNoServers, text, "upstream", of: upstream, ["reason": "\(reason)"])
         case .serverSilent(let upstream, let server, let reason):
-            self.init(
-                .localDNSServerSilent, about: "\(upstream) \(server)", text,
-                ["upstream": "\(upstream)", "address": "\(server)", "reason": "\(reason)"])
+            self.init(.localDNSServerSilent, text, "upstream", of: upstream, at: server, ["reason": "\(reason)"])
         case .serverRecovered(let upstream, let server):
-            self.init(
-                .localDNSServerBack, about: "\(upstream) \(server)", text,
-                ["upstream": "\(upstream)", "address": "\(server)"])
+            self.init(.localDNSServerBack, text, "upstream", of: upstream, at: server)
         case .serverLoops(let upstream, let server):
-            self.init(
-                .localDNSServerLoops, about: "\(upstream) \(server)", text,
-                ["upstream": "\(upstream)", "address": "\(server)"])
+            self.init(.localDNSServerLoops, text, "upstream", of: upstream, at: server)
         case .serverLoopEnded(let upstream, let server):
-            self.init(
-                .localDNSServerLoopEnded, about: "\(upstream) \(server)", text,
-                ["upstream": "\(upstream)", "address": "\(server)"])
+            self.init(.localDNSServerLoopEnded, text, "upstream", of: upstream, at: server)
         case .answerFailed(let question, let route, let reason):
             self.init(.answerFailed, about: route.description, text, Self.fields(question, route, reason))
         case .answerStale(let question, let route, let reason):
@@ -111,6 +79,17 @@ extension LogMessage {
         case .callsRefused(let network):
             self.init(.limitMisses, about: "\(network)", text, ["network": "\(network)", "suffix": "."])
         }
+    }
+
+    /// Of a source, whose name has `key`, and of one of its addresses.
+    private init(
+        _ kind: LogKind, _ text: String, _ key: String = "provider", of source: String, at address: String? = nil,
+        _ more: Logger.Metadata = [:]
+    ) {
+        var fields = more
+        fields[key] = "\(source)"
+        fields["address"] = address.map { "\($0)" }
+        self.init(kind, about: source + (address.map { " \($0)" } ?? ""), text, fields)
     }
 
     private static func fields(_ entry: HijackedAddress) -> Logger.Metadata {

@@ -109,13 +109,8 @@ struct ServiceStatus {
     }
 
     private var cache: StatusReport.Cache {
-        let statistics = service.memory.statistics
         var cache = StatusReport.Cache()
-        cache.entries = statistics.entries
-        cache.bytes = statistics.bytes
-        cache.limit = statistics.limit
-        cache.hits = statistics.hits
-        cache.misses = statistics.misses
+        cache.memory = service.memory.statistics
         cache.stale = resolver.staleAnswers
         cache.refreshes = resolver.refreshes
         if let disk = service.disk {

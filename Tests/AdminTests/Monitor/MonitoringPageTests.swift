@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import Testing
 
 @testable import Admin
@@ -29,6 +30,7 @@ struct MonitoringPageTests {
         status.localDNS = [server]
         status.forwards = [.init(suffixes: [], servers: [server])]
         var traffic = TrafficReport()
+        traffic.resources = ProcessResources()
         let histogram = HistogramReport(bounds: [1], counts: [1, 0], sum: 0.5)
         traffic.answers = [.init("cache", histogram)]
         traffic.providers = [.init("aliyun", histogram)]

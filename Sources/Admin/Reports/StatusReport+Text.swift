@@ -1,12 +1,11 @@
+import DNSCache
 import HTTPDNS
-
-// Reports as text for people.
 
 extension StatusReport {
     /// Several lines, in aligned columns.
     package var text: String {
         var rows = [
-            ["httpdnsd", "\(version), up \(Self.duration(uptime)), process \(pid)"],
+            ["httpdnsd", "\(version), up \(PlainText.duration(uptime)), process \(pid)"],
             [
                 "config",
                 "\(configuration), reloaded \(counted(reloads, "time")), generation \(generation)",
@@ -57,7 +56,7 @@ extension StatusReport {
                 ])
         }
         if networkChanges > 0 {
-            let ago = Self.duration(networkChangeAge ?? 0)
+            let ago = PlainText.duration(networkChangeAge ?? 0)
             rows.append(["network", "changed \(counted(networkChanges, "time")), last \(ago) ago"])
         }
         if resolver == "on" { rows.append(["resolver", "on: the machine's programs ask this server"]) }
@@ -68,7 +67,7 @@ extension StatusReport {
         rows += [
             [
                 "cache",
-                "\(counted(cache.entries, "answer")), \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(counted(cache.hits, "hit")), \(counted(cache.misses, "miss", "misses")), \(cache.stale) served stale, \(cache.refreshes) prefetched",
+                "\(counted(cache.memory.entries, "answer")), \(PlainText.size(cache.memory.bytes)) of \(PlainText.size(cache.memory.limit)); \(counted(cache.memory.hits, "hit")), \(counted(cache.memory.misses, "miss", "misses")), \(cache.stale) served stale, \(cache.refreshes) prefetched",
             ],
             ["disk", cache.fileText],
         ]
@@ -85,17 +84,13 @@ extension StatusReport {
         if let encrypted { rows += encrypted.rows }
         if let apps { rows += apps.rows(https: encrypted?.https ?? []) }
         if let dnstap { rows.append(["dnstap", dnstap.text]) }
-        if refused > 0 {
-            rows.append(["refused", "\(counted(refused, "query", "queries")) of clients that are not in listen.allow"])
-        }
-        if refusedMisses > 0 {
-            rows.append([
-                "limits",
-                "\(counted(refusedMisses, "query", "queries")) of client networks beyond limits.misses_per_second",
-            ])
-        }
-        if overloads > 0 {
-            rows.append(["overload", "\(counted(overloads, "query", "queries")) beyond what the server can take"])
+        let unanswered = [
+            ("refused", refused, "of clients that are not in listen.allow"),
+            ("limits", refusedMisses, "of client networks beyond limits.misses_per_second"),
+            ("overload", overloads, "beyond what the server can take"),
+        ]
+        for (key, count, words) in unanswered where count > 0 {
+            rows.append([key, "\(counted(count, "query", "queries")) \(words)"])
         }
         if presets > 0 || lastResorts > 0 {
             rows.append([
@@ -109,46 +104,7 @@ extension StatusReport {
             rows.append(["forged", "\(counted(forgedChecks, "check")) found a forged address of LocalDNS; the last:"])
         }
         rows += forged.map { ["", "  " + $0.text] }
-        return Self.lines(rows)
-    }
-
-    /// The lines of a table, its columns two spaces apart; the last one is not padded. Control characters, which texts
-    /// from services may contain, are escaped.
-    package static func lines(_ rows: [[String]]) -> String {
-        let rows = rows.map { $0.map { VisibleText($0).description } }
-        var widths: [Int] = []
-        for row in rows {
-            for (column, cell) in row.dropLast().enumerated() {
-                if column == widths.count { widths.append(0) }
-                widths[column] = max(widths[column], cell.count)
-            }
-        }
-        return rows.map { row in
-            row.enumerated().map { column, cell in
-                column == row.count - 1
-                    ? cell : cell + String(repeating: " ", count: widths[column] + 2 - cell.count)
-            }.joined()
-        }.joined(separator: "\n")
-    }
-
-    /// `3 d 4 h`, `5 min 6 s`.
-    static func duration(_ seconds: Int) -> String {
-        let units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)]
-        guard let first = units.firstIndex(where: { seconds >= $0.1 }) else { return "0 s" }
-        var text = "\(seconds / units[first].1) \(units[first].0)"
-        if first + 1 < units.count {
-            text += " \(seconds % units[first].1 / units[first + 1].1) \(units[first + 1].0)"
-        }
-        return text
-    }
-
-    /// `64.0 MiB`, `512 B`.
-    static func size(_ bytes: Int) -> String {
-        var (value, unit) = (Double(bytes), "B")
-        for larger in ["KiB", "MiB", "GiB"] where value >= 1_024 { (value, unit) = (value / 1_024, larger) }
-        if unit == "B" { return "\(bytes) B" }
-        let tenths = Int((value * 10).rounded())
-        return "\(tenths / 10).\(tenths % 10) \(unit)"
+        return PlainText.lines(rows)
     }
 }
 
@@ -203,7 +159,7 @@ extension StatusReport.Address {
         text += "\(counted(requests, "request")), \(counted(failures, "failure"))"
         if let responseMilliseconds { text += ", replies in \(responseMilliseconds) ms" }
         if let pace { text += ", \(pace) at once: it says \"not so fast\"" }
-        if let lastError { text += "; last failure \(StatusReport.duration(lastErrorAge ?? 0)) ago: \(lastError)" }
+        if let lastError { text += "; last failure \(PlainText.duration(lastErrorAge ?? 0)) ago: \(lastError)" }
         return text
     }
 }
@@ -217,92 +173,5 @@ extension StatusReport.Server {
 extension StatusReport {
     fileprivate static func stateText(_ state: State, _ retry: Int?) -> String {
         retry.map { "\(state.rawValue) for \($0) s" } ?? state.rawValue
-    }
-}
-
-extension CacheReport {
-    /// A line for each answer.
-    package var listText: String {
-        guard !entries.isEmpty else { return "" }
-        var rows = [["NAME", "TYPE", "LEFT", "AGE", "SOURCE", "ADDRESSES"]]
-        for entry in entries {
-            let isLong = entry.name.utf8.count > Self.nameWidth
-            if isLong { rows.append([entry.name]) }
-            rows.append([
-                isLong ? "" : entry.name, entry.type + (entry.isSigned ? "+" : ""), entry.leftText, "\(entry.age)",
-                entry.sourceText,
-            ])
-            let words = entry.addresses.isEmpty ? [entry.isAnswer ? "-" : entry.status] : entry.addresses
-            rows[rows.count - 1].append(words.joined(separator: " "))
-        }
-        return StatusReport.lines(rows).split(separator: "\n").map(Self.wrapped).joined(separator: "\n")
-    }
-
-    /// The longest name that shares a line with its answer.
-    private static let nameWidth = 24
-    /// The columns of a terminal.
-    private static let width = 80
-
-    /// A line whose last words, addresses, go to lines of their own where the terminal ends.
-    private static func wrapped(_ line: Substring) -> String {
-        var (lines, rest) = ([String](), String(line))
-        while rest.count > width, let end = rest.prefix(width + 1).lastIndex(of: " "), end > rest.startIndex,
-            rest[..<end].contains(where: { $0 != " " })
-        {
-            lines.append(String(rest[..<end].reversed().drop { $0 == " " }.reversed()))
-            rest = "      " + rest[end...].drop { $0 == " " }
-        }
-        return (lines + [rest]).joined(separator: "\n")
-    }
-
-    /// A head line for each answer, and its records.
-    package var showText: String {
-        let answers = entries.map { entry in
-            let left = entry.isStale || entry.isUnusable ? entry.leftText : "\(entry.leftText) s left"
-            let head =
-                "\(entry.name) \(entry.type)\(entry.isSigned ? " (DNSSEC)" : ""): \(entry.status), from \(entry.sourceText)\(entry.server.isEmpty ? "" : " at \(entry.server)") \(entry.age) s ago, \(left)"
-            return ([head] + entry.records.map { "\($0.name) \($0.ttl) \($0.type) \($0.data)" })
-                .map { VisibleText($0).description }.joined(separator: "\n")
-        }
-        return (answers + forged.map { "forged: \($0.text)" }).joined(separator: "\n")
-    }
-}
-
-extension CacheReport.Entry {
-    /// The remaining seconds, or why there are none.
-    fileprivate var leftText: String { isUnusable ? "unusable" : isStale ? "stale" : "\(ttl)" }
-
-    /// The source, and its client network where it is not for all clients.
-    fileprivate var sourceText: String {
-        source + (provider.isEmpty ? "" : " \(provider)") + (clients.isEmpty ? "" : ", for \(clients)")
-    }
-}
-
-extension ForgedAddress {
-    /// One line: the name, the address, and the certificate that it showed.
-    package var text: String {
-        var text = "\(name) at \(address) port \(port): \(reason)"
-        if !subject.isEmpty { text += "; subject \(subject)" }
-        if !issuer.isEmpty { text += ", issuer \(issuer)" }
-        if !fingerprint.isEmpty { text += ", SHA-256 \(fingerprint)" }
-        return VisibleText(text).description + "; seen \(counted(count, "time")), \(first) to \(last)"
-    }
-}
-
-extension StatusReport.Cache {
-    fileprivate var fileText: String {
-        if file.isEmpty { return "answers are cached in memory alone" }
-        let reason = fileError.isEmpty ? "" : " (\(fileError))"
-        return "\(file), \(fileState)\(reason): \(counted(loaded, "answer")) loaded, \(written) written"
-    }
-}
-
-extension BadAddressReport {
-    /// A line for each address.
-    package var text: String {
-        guard !addresses.isEmpty else { return "" }
-        return StatusReport.lines(
-            [["ADDRESS", "WEIGHT", "FADES IN"]]
-                + addresses.map { [$0.address, "\($0.weight)%", StatusReport.duration($0.fades)] })
     }
 }

@@ -1,0 +1,154 @@
+/// A family of metrics: its name, its kind, one sentence of help, and where its values are.
+struct MetricFamily: Sendable {
+    /// The kind of a family, by the word of its TYPE line.
+    enum Kind: String {
+        case counter, gauge, histogram
+    }
+
+    /// The label names and values of a sample, in order.
+    typealias Labels = KeyValuePairs<String, String>
+
+    private let name: String
+    private let kind: Kind
+    private let help: String
+    private let write: @Sendable (MetricSource, inout Samples) -> Void
+
+    /// - Parameter name: without prefix and without the `_total` of a counter. One that begins with `process_` is what programs
+    ///   of all kinds have under this name, and gets no prefix. One that ends in a base unit of Prometheus has this unit.
+    init(
+        _ name: String, _ kind: Kind, _ help: String,
+        write: @escaping @Sendable (MetricSource, inout Samples) -> Void
+    ) {
+        self.name = name.hasPrefix("process_") ? name : "httpdnsd_\(name)"
+        (self.kind, self.help, self.write) = (kind, help, write)
+    }
+
+    /// A family with one sample; without a value it is left out.
+    init(
+        _ name: String, _ kind: Kind, _ help: String, _ value: @escaping @Sendable (MetricSource) -> some MetricValue
+    ) {
+        self.init(name, kind, help) { source, samples in samples.sample([:], value(source)) }
+    }
+
+    /// A family with a sample for each value of a label; those without a value are left out.
+    init<Value: MetricValue>(
+        _ name: String, _ kind: Kind, _ help: String, by label: String,
+        _ values: @escaping @Sendable (MetricSource) -> [(String, Value)]?
+    ) {
+        self.init(name, kind, help) { source, samples in
+            for (name, value) in values(source) ?? [] { samples.sample([label: name], value) }
+        }
+    }
+
+    /// The lines of the family; none without samples.
+    func text(of source: MetricSource, in format: MetricsFormat) -> String {
+        var samples = Samples(name: kind == .counter ? name + "_total" : name)
+        write(source, &samples)
+        guard !samples.text.isEmpty else { return "" }
+        // In the older form a counter's family has the name of its samples.
+        let family = format == .prometheus ? samples.name : name
+        let unit = ["seconds", "bytes"].first { format == .openMetrics && name.hasSuffix("_" + $0) }
+        return "# HELP \(family) \(help)\n# TYPE \(family) \(kind.rawValue)\n"
+            + (unit.map { "# UNIT \(family) \($0)\n" } ?? "") + samples.text
+    }
+
+    /// The samples of one family.
+    struct Samples {
+        fileprivate let name: String
+        fileprivate var text = ""
+
+        mutating func sample(_ labels: Labels, _ value: some MetricValue) {
+            if let number = value.number { write(name, labels.map { ($0.key, $0.value) }, number) }
+        }
+
+        /// The buckets, count and sum of one histogram.
+        mutating func histogram(_ labels: Labels, _ histogram: HistogramReport) {
+            let labels = labels.map { ($0.key, $0.value) }
+            var count = 0
+            for (bound, bucket) in zip(histogram.bounds.map { "\($0)" } + ["+Inf"], histogram.counts) {
+                count += bucket
+                write(name + "_bucket", labels + [("le", bound)], Double(count))
+            }
+            write(name + "_count", labels, Double(count))
+            write(name + "_sum", labels, histogram.sum)
+        }
+
+        private mutating func write(_ name: String, _ labels: [(String, String)], _ value: Double) {
+            text += name
+            if !labels.isEmpty {
+                text += "{" + labels.map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",") + "}"
+            }
+            text += " \(Self.number(value))\n"
+        }
+
+        /// Without a fraction where there is none.
+        private static func number(_ value: Double) -> String {
+            Int64(exactly: value).map { "\($0)" } ?? "\(value)"
+        }
+
+        private static func escaped(_ value: String) -> String {
+            value.reduce(into: "") { text, character in
+                switch character {
+                case "\\": text += "\\\\"
+                case "\"": text += "\\\""
+                case "\n": text += "\\n"
+                default: text.append(character)
+                }
+            }
+        }
+    }
+}
+
+/// Where the values of metrics are.
+struct MetricSource {
+    let status: StatusReport
+    let traffic: TrafficReport
+
+    /// Nil when answers are cached in memory alone.
+    var disk: StatusReport.Cache? { status.cache.file.isEmpty ? nil : status.cache }
+    /// Nil when nothing is shared.
+    var shared: StatusReport.SharedCache? { status.shared.address.isEmpty ? nil : status.shared }
+}
+
+/// What a sample can be; true is 1.
+protocol MetricValue: Sendable {
+    /// Nil: there is none.
+    var number: Double? { get }
+}
+
+extension Double: MetricValue {
+    var number: Double? { self }
+}
+
+extension Int: MetricValue {
+    var number: Double? { Double(self) }
+}
+
+extension Bool: MetricValue {
+    var number: Double? { self ? 1 : 0 }
+}
+
+extension Optional: MetricValue where Wrapped: MetricValue {
+    var number: Double? { flatMap(\.number) }
+}
+
+/// The text forms in which Prometheus takes metrics.
+enum MetricsFormat: Sendable {
+    /// Prometheus text exposition, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats).
+    case prometheus
+    /// OpenMetrics 1.0.0 (RFC draft-richih-opsawg-openmetrics-00), for clients that ask for it.
+    case openMetrics
+
+    /// The form that a client's `Accept` field asks for; without one `prometheus`.
+    init(accept: String?) {
+        let ranges = (accept ?? "").split(separator: ",").map { $0.drop { $0 == " " } }
+        self = ranges.contains { $0.hasPrefix("application/openmetrics-text") } ? .openMetrics : .prometheus
+    }
+
+    var contentType: String {
+        switch self {
+        case .prometheus: "text/plain; version=0.0.4; charset=utf-8"
+        case .openMetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        }
+    }
+}

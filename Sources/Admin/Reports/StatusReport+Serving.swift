@@ -1,0 +1,162 @@
+extension StatusReport {
+    /// The encrypted listeners and their certificate.
+    package struct Encrypted: JSONRecord {
+        /// Where DNS over TLS and over HTTPS are served.
+        package var tls: [String] = []
+        package var https: [String] = []
+        /// What clients enter: the name of the server (`listen.name`), the port of DNS over TLS, the URL of DNS over HTTPS
+        /// plain and as a template, the addresses. Empty and 0: not known, or not served.
+        package var name = ""
+        package var tlsPort = 0
+        package var url = ""
+        package var template = ""
+        package var addresses: [String] = []
+        /// The file of the certificate.
+        package var certificate = ""
+        /// When the certificate in use expires, such as `2030-01-31T00:00:00Z`, and in seconds since 1970; empty and 0: none
+        /// is in use.
+        package var expires = ""
+        package var expiresAt = 0
+        /// Why the files as they are now are not in use; empty: they are.
+        package var problem = ""
+        /// Open connections, those in their handshake included.
+        package var connections = 0
+        /// Handshakes since the start: with the certificate, resumed, and failed.
+        package var full = 0
+        package var resumed = 0
+        package var failed = 0
+
+        package init() {}
+
+        package static let members: [JSONMember<Self>] = [
+            .init("tls", strings: \.tls),
+            .init("https", strings: \.https),
+            .init("name", \.name),
+            .init("tls_port", \.tlsPort),
+            .init("url", \.url),
+            .init("template", \.template),
+            .init("addresses", strings: \.addresses),
+            .init("certificate", \.certificate),
+            .init("expires", \.expires),
+            .init("expires_seconds", \.expiresAt),
+            .init("problem", \.problem),
+            .init("connections", \.connections),
+            .init("handshakes", \.full),
+            .init("handshakes_resumed", \.resumed),
+            .init("handshakes_failed", \.failed),
+        ]
+
+        /// For a table of two columns.
+        var rows: [[String]] {
+            let places = [("DoT", tls), ("DoH", https)].filter { !$0.1.isEmpty }
+                .map { "\($0.0) on \($0.1.joined(separator: ", "))" }
+            var rows = [["encrypted", "\(places.joined(separator: "; ")): \(counted(connections, "connection"))"]]
+            rows.append(["", expires.isEmpty ? "NO CERTIFICATE is in use" : "\(certificate), expires \(expires)"])
+            if !problem.isEmpty { rows.append(["", "PROBLEM: \(problem)"]) }
+            return rows
+        }
+    }
+}
+
+extension StatusReport {
+    /// HTTPDNS that is served to apps.
+    package struct Apps: JSONRecord {
+        /// Where it is served in plain http; over https it is where `Encrypted.https` says.
+        package var listen: [String] = []
+        /// All results, also those that no request had.
+        package var requests: [Requests] = []
+        /// By ID.
+        package var accounts: [Account] = []
+
+        package init() {}
+
+        package static let members: [JSONMember<Self>] = [
+            .init("listen", strings: \.listen),
+            .init("requests", records: \.requests),
+            .init("accounts", records: \.accounts),
+        ]
+
+        /// For a table of two columns.
+        ///
+        /// - Parameter https: where it is served over https.
+        func rows(https: [String]) -> [[String]] {
+            let places = listen.map { "http://\($0)" } + https.map { "https://\($0)" }
+            let results = requests.filter { $0.count > 0 }.map { "\($0.count) \($0.result)" }
+            let first = results.isEmpty ? "no request yet" : "requests: \(results.joined(separator: ", "))"
+            var rows = [["apps", "HTTPDNS on \(places.joined(separator: ", ")); \(first)"]]
+            for account in accounts {
+                let limit = account.limit > 0 ? " of \(account.limit)" : ""
+                rows.append(["", "account \(account.id): \(account.names)\(limit) names today"])
+            }
+            return rows
+        }
+    }
+}
+
+extension StatusReport.Apps {
+    /// Requests with one result.
+    package struct Requests: JSONRecord {
+        /// `answered`, or why they were refused.
+        package var result = ""
+        /// Since the start.
+        package var count = 0
+
+        package init() {}
+
+        package init(result: String, count: Int) { (self.result, self.count) = (result, count) }
+
+        package static let members: [JSONMember<Self>] = [
+            .init("result", \.result),
+            .init("count", \.count),
+        ]
+    }
+
+    /// An account and what it has used of its limit.
+    package struct Account: JSONRecord {
+        package var id = ""
+        /// Names since 00:00 UTC.
+        package var names = 0
+        /// `daily_limit`; 0: none.
+        package var limit = 0
+
+        package init() {}
+
+        package init(id: String, names: Int, limit: Int) { (self.id, self.names, self.limit) = (id, names, limit) }
+
+        package static let members: [JSONMember<Self>] = [
+            .init("id", \.id),
+            .init("names_today", \.names),
+            .init("daily_limit", \.limit),
+        ]
+    }
+}
+
+extension StatusReport {
+    /// The collector of dnstap.
+    package struct Dnstap: JSONRecord {
+        /// As in `log.dnstap`.
+        package var collector = ""
+        /// `connecting`, `connected` or `unavailable`.
+        package var state = ""
+        /// Why it cannot be reached; empty while there is no reason.
+        package var error = ""
+        /// Messages since the start: those sent, and those dropped.
+        package var sent = 0
+        package var dropped = 0
+
+        package init() {}
+
+        package static let members: [JSONMember<Self>] = [
+            .init("collector", \.collector),
+            .init("state", \.state),
+            .init("error", \.error),
+            .init("sent", \.sent),
+            .init("dropped", \.dropped),
+        ]
+
+        /// Its row of the text.
+        var text: String {
+            "\(collector) \(state)\(error.isEmpty ? "" : ": \(error)"); \(counted(sent, "message")) sent, \(dropped) dropped"
+        }
+    }
+}
