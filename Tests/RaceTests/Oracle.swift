@@ -598,6 +598,12 @@ struct Oracle {
         if world.yielding == part, self[part.other].one == .records {
             broken.append("1: a client waits though the other family has addresses")
         }
+        if world.yielding == part, own.isOpen, age < 1_900, now < end, self.best(part.other).rank == 3,
+            self[part.other].sources.allSatisfy({ $0 == .unasked }),
+            line.indices.contains(where: { health[$0] == .usable && mayBeAsked($0, part.other, age, now) })
+        {
+            broken.append("1: a client waits for the other family, which is not asked for")
+        }
         if mayBeSuppressed(part, now), !isStaleDue(part, age) { return broken }
         let mayBeTranslated = world.translates && part == .aaaa && own.one != .records
         if best == 1, own.one != .nxDomain || age >= 900, !mayBeTranslated {
