@@ -26,6 +26,8 @@ struct ScriptedRace {
     }
 
     private var race: Race
+    /// Whether anything that comes could still change what it gives.
+    var isRunning: Bool { race.isRunning }
     private(set) var asked: [Ask] = []
     private(set) var checks: [RaceAnswer.Addresses] = []
     private(set) var replies: [Reply] = []

@@ -5,6 +5,19 @@ import Testing
 struct WasteTests {
     private let localFirst = RaceRules(.localDNSFirst, [.first])
 
+    @Test func `a race for a family that yields ends with the preferred one`() {
+        var rules = localFirst
+        rules.yielding = .a
+        let race = ScriptedRace(
+            rules,
+            [
+                (0, .joined(1, .a)), (20, .replied(0, a: .records(1), aaaa: .records(1))),
+                (30, .checked(.aaaa, 0, .verified)),
+            ], until: 30)
+        #expect(race.replies == [.init(30, 1, .a, RaceAnswer(.verified, .noData, .suppressed, life: 600))])
+        #expect(!race.isRunning)
+    }
+
     @Test func `C1: after the first provider's answer no other source is asked`() {
         let race = ScriptedRace(
             RaceRules(.httpdnsFirst, [.first, .second, .third]),
