@@ -22,6 +22,8 @@ struct AnswerHead: Equatable {
     /// Times of storing are written as seconds since this one: as long before 1970 as the greatest age of an answer in
     /// memory.
     static let earliest = -(Int64(1) << 31)
+    /// The last one that five bytes can say.
+    private static let latest = earliest + (1 << 40) - 1
 
     /// Appends it, and then the records that it speaks of.
     func append(to bytes: inout [UInt8], _ body: Span<UInt8>) {
@@ -34,7 +36,7 @@ struct AnswerHead: Equatable {
             let kind = (isSix ? 1 : 0) | (isNegative ? 2 : 0) | route.rawValue << 2 | responseCode.rawValue << 4
             append(kind, 1)
             append(epoch, 2)
-            append(max(storedAt, Self.earliest) - Self.earliest, 5)
+            append(min(max(storedAt, Self.earliest), Self.latest) - Self.earliest, 5)
             append(lifetime, 3)
             append(source, 8)
             append(policy, 8)

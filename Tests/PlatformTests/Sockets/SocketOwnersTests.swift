@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func `where no socket is, or the families differ, there is no owner`() throws {
-        // Ports that nobody gets by chance, as that of a socket which was closed.
+        // Ports that no program gets by chance, as that of a socket which was closed.
         for none in ["127.77.0.1:1", "[::1]:53"] {
             #expect(owners.owner(of: try #require(SocketAddress(none)), asking: server) == nil)
         }
