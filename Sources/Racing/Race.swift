@@ -439,10 +439,13 @@ package struct Race: Hashable, Sendable {
             || rules.yielding == part && own.kind == .records
     }
 
-    /// 5: a family that yields is not asked for beside addresses of the other one, and 0.3 s after it.
+    /// 5: a family that yields is not asked for beside addresses of the other one, unless they are of rank 5 (5.2), and 0.3 s
+    /// after it.
     private func yields(_ part: Part, _ now: Instant) -> Bool {
         guard rules.yielding == part else { return false }
-        return known(part.other, now)?.kind == .records || age(now) < Self.step && isOtherUnderWay(part, now)
+        let other = known(part.other, now)
+        return other.map { $0.kind == .records && $0.rank < .unproved } ?? false
+            || age(now) < Self.step && isOtherUnderWay(part, now)
     }
 
     /// Rank 2: verified addresses; NODATA beside a verified family, or where a provider is empty too.

@@ -384,13 +384,11 @@ struct Oracle {
             && !haveAllFailed(part.other, now)
     }
 
-    /// Whether addresses are known, of whatever rank.
+    /// Whether addresses are known of ranks 1 to 4.
     private func hasAddresses(_ part: Race.Part, _ now: Int) -> Bool {
         let best = best(part)
-        guard best.rank > 3, haveAllFailed(part, now), let local else { return best.kind == .records }
+        guard best.rank > 3, haveAllFailed(part, now), local != nil else { return best.kind == .records }
         return world.hasPreset && part == .a
-            || !world.hasPreset && world.isUnlisted && self[part].sources[local] == .localRecords
-                && !self[part].isForged
     }
 
     /// Whether no source is awaited.

@@ -179,6 +179,18 @@ struct FamilyPreferenceTests {
         #expect(await machine.ask("www.example.com", .aaaa).packed?.counts.answer == 1)
     }
 
+    @Test @Loop func `ipv4: beside an unverified A alone AAAA is asked for, and not awaited unasked`() async {
+        let machine = Machine(
+            policy: RoutePolicy(mode: .httpdnsFirst), rule: CertificateRule(.lenient),
+            local: LocalAnswers(families: .ipv4), answersBothFamilies: false)
+        machine.vendor.behaviour = .failure(.responseCode(.serverFailure))
+        machine.localDNS.behaviour = .addresses("203.0.113.9")
+        let reply = await machine.ask()
+        #expect(reply.has("203.0.113.9"))
+        #expect((reply.waited ?? .seconds(9)) <= .milliseconds(300))
+        #expect(machine.vendor.asked.contains { $0.types.contains(.aaaa) })
+    }
+
     @Test @Loop func `ipv4: IPv6 addresses that an older policy has cached are given no longer`() async {
         let machine = machine(.both)
         #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
