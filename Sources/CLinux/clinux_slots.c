@@ -1,34 +1,15 @@
 #define _GNU_SOURCE
 #include "clinux_slots.h"
 
-#include <stdbool.h>
+#include "sanitizer.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-// Under the address sanitizer every byte of a slot that belongs to no block may not be touched, as in malloc's memory, and
-// the pointers in it count for what is leaked.
-#if defined(__SANITIZE_ADDRESS__)
-#define CLINUX_IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define CLINUX_IS_SANITIZED 1
-#endif
-#endif
-
-#ifdef CLINUX_IS_SANITIZED
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/lsan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(start, size) ((void)(start), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(start, size) ((void)(start), (void)(size))
-#define __lsan_register_root_region(start, size) ((void)(start), (void)(size))
-#define __lsan_unregister_root_region(start, size) ((void)(start), (void)(size))
-#endif
-
-/// Slots that are mapped at once: 1.5 MiB of addresses.
+/// Slots that are made at once: 1.5 MiB of addresses.
 enum { SLOTS = 64, SLAB_SIZE = SLOTS * CLINUX_SLOT_SIZE };
 
 /// The beginning of a slot, and that of each block in it: the bytes in use, this included, and the bytes of the block. As
@@ -40,50 +21,62 @@ struct head {
 _Static_assert(sizeof(struct head) == 16, "a block is aligned as malloc's are");
 
 struct clinux_slots {
-    char **slabs;
-    size_t slab_count;
-    /// Slots that are not in use; room for all that there are.
+    /// The addresses of all slots that there may be; the first `made` bytes can be used.
+    char *start;
+    size_t size;
+    size_t made;
+    /// Slots that are not in use; room for all that are made.
     char **unused;
     size_t unused_count;
 };
 
-struct clinux_slots *clinux_slots_new(void) { return calloc(1, sizeof(struct clinux_slots)); }
+struct clinux_slots *clinux_slots_new(size_t most) {
+    size_t size = (most + SLOTS - 1) / SLOTS * SLAB_SIZE;
+    struct clinux_slots *slots = calloc(1, sizeof *slots);
+    char *start = slots ? mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : MAP_FAILED;
+    if (start == MAP_FAILED) {
+        free(slots);
+        return NULL;
+    }
+    // A huge page would take memory for all that is never touched. It fails where the kernel has none.
+    madvise(start, size, MADV_NOHUGEPAGE);
+    slots->start = start;
+    slots->size = size;
+    return slots;
+}
 
 void clinux_slots_delete(struct clinux_slots *slots) {
     if (!slots)
         return;
-    for (size_t index = 0; index < slots->slab_count; index++) {
-        __lsan_unregister_root_region(slots->slabs[index], SLAB_SIZE);
-        ASAN_UNPOISON_MEMORY_REGION(slots->slabs[index], SLAB_SIZE);
-        munmap(slots->slabs[index], SLAB_SIZE);
-    }
-    free(slots->slabs);
+    for (size_t offset = 0; offset < slots->made; offset += SLAB_SIZE)
+        __lsan_unregister_root_region(slots->start + offset, SLAB_SIZE);
+    ASAN_UNPOISON_MEMORY_REGION(slots->start, slots->made);
+    munmap(slots->start, slots->size);
     free(slots->unused);
     free(slots);
 }
 
-/// Maps further slots.
+/// Makes further slots.
 static bool grow(struct clinux_slots *slots) {
-    size_t count = slots->slab_count + 1;
-    char **slabs = realloc(slots->slabs, count * sizeof *slabs);
-    if (!slabs)
+    if (slots->made == slots->size)
         return false;
-    slots->slabs = slabs;
-    char **unused = realloc(slots->unused, count * SLOTS * sizeof *unused);
+    char **unused = realloc(slots->unused, (slots->made / CLINUX_SLOT_SIZE + SLOTS) * sizeof *unused);
     if (!unused)
         return false;
     slots->unused = unused;
-    char *slab = mmap(NULL, SLAB_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (slab == MAP_FAILED)
+    char *slab = slots->start + slots->made;
+    if (mprotect(slab, SLAB_SIZE, PROT_READ | PROT_WRITE))
         return false;
-    // A huge page would take memory for all that is never touched. It fails where the kernel has none.
-    madvise(slab, SLAB_SIZE, MADV_NOHUGEPAGE);
     ASAN_POISON_MEMORY_REGION(slab, SLAB_SIZE);
     __lsan_register_root_region(slab, SLAB_SIZE);
-    slabs[slots->slab_count++] = slab;
+    slots->made += SLAB_SIZE;
     for (int index = SLOTS - 1; index >= 0; index--)
         unused[slots->unused_count++] = slab + (size_t)index * CLINUX_SLOT_SIZE;
     return true;
+}
+
+bool clinux_slots_have(const struct clinux_slots *slots, const void *block) {
+    return slots && (uintptr_t)block - (uintptr_t)slots->start < slots->size;
 }
 
 void *clinux_slots_take(struct clinux_slots *slots) {
@@ -91,15 +84,16 @@ void *clinux_slots_take(struct clinux_slots *slots) {
         return NULL;
     char *slot = slots->unused[--slots->unused_count];
     ASAN_UNPOISON_MEMORY_REGION(slot, sizeof(struct head));
-    ((struct head *)slot)->size = sizeof(struct head);
     return slot;
 }
 
 void clinux_slots_return(struct clinux_slots *slots, void *slot) {
     if (!slot)
         return;
+    // Locked memory is not taken back.
+    if (madvise(slot, CLINUX_SLOT_SIZE, MADV_DONTNEED))
+        memset(slot, 0, sizeof(struct head));
     ASAN_POISON_MEMORY_REGION(slot, CLINUX_SLOT_SIZE);
-    madvise(slot, CLINUX_SLOT_SIZE, MADV_DONTNEED);
     slots->unused[slots->unused_count++] = slot;
 }
 
@@ -107,8 +101,8 @@ size_t clinux_slots_resident(const struct clinux_slots *slots) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     unsigned char pages[SLAB_SIZE / 4096];
     size_t found = 0;
-    for (size_t index = 0; slots && index < slots->slab_count; index++) {
-        if (mincore(slots->slabs[index], SLAB_SIZE, pages))
+    for (size_t offset = 0; slots && offset < slots->made; offset += SLAB_SIZE) {
+        if (mincore(slots->start + offset, SLAB_SIZE, pages))
             continue;
         for (size_t number = 0; number < SLAB_SIZE / page; number++)
             found += pages[number] & 1 ? page : 0;
@@ -131,16 +125,19 @@ static size_t block_size(const void *block) {
 }
 
 static void *place(size_t size, void *slot) {
-    struct head *head = slot;
-    if (!slot || size > CLINUX_SLOT_SIZE - 2 * sizeof(struct head)
-        || head->size > CLINUX_SLOT_SIZE - sizeof(struct head) - size)
+    if (!slot || size > CLINUX_SLOT_SIZE - 2 * sizeof(struct head))
         return malloc(size);
-    struct head *block = (struct head *)((char *)slot + head->size);
+    // Zero before the first block: a slot without one is not touched.
+    struct head *head = slot;
+    size_t used = head->size ? head->size : sizeof *head;
+    if (used > CLINUX_SLOT_SIZE - sizeof *head - size)
+        return malloc(size);
+    struct head *block = (struct head *)((char *)slot + used);
     ASAN_UNPOISON_MEMORY_REGION(block + 1, size);
     ASAN_UNPOISON_MEMORY_REGION(block, sizeof *block);
     block->size = size;
     ASAN_POISON_MEMORY_REGION(block, sizeof *block);
-    size_t end = head->size + sizeof *block + size;
+    size_t end = used + sizeof *block + size;
     end = (end + sizeof *block - 1) & -sizeof *block;
     head->size = end < CLINUX_SLOT_SIZE ? end : CLINUX_SLOT_SIZE;
     return block + 1;

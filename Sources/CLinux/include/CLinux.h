@@ -5,6 +5,7 @@
 #include "clinux_connections.h"
 #include "clinux_datagrams.h"
 #include "clinux_events.h"
+#include "clinux_handshakes.h"
 #include "clinux_network.h"
 #include "clinux_owner.h"
 #include "clinux_process.h"

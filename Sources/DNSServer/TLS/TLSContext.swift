@@ -1,3 +1,4 @@
+import CLinux
 import COpenSSL
 import Platform
 package import Scheduling
@@ -13,6 +14,15 @@ package import Scheduling
     let asksClients: Bool
     /// The most bytes of a client until its handshake is done.
     var mostOfHandshake: Int { asksClients ? HandshakeInput.mostWithCertificate : HandshakeInput.most }
+
+    /// Has OpenSSL take a handshake's memory from where only its touched pages cost anything (clinux_handshakes.h).
+    ///
+    /// Once, before anything else uses OpenSSL; later, or without addresses, nothing changes.
+    package static func prepareMemory() {
+        guard clinux_handshakes_prepare(DescriptorBudget.encryptedConnections) else { return }
+        _ = unsafe CRYPTO_set_mem_functions(
+            clinux_handshakes_malloc, clinux_handshakes_realloc, clinux_handshakes_free)
+    }
 
     /// - Throws: which file is not what it should be, and why.
     package init(_ content: TLSFiles.Content) throws(TLSFiles.Problem) {

@@ -13,12 +13,12 @@ package struct MemoryBudget: Equatable, Sendable {
     /// Bytes of a client's query that waits for an answer.
     static let query = 2 << 10
     /// Bytes of an encrypted connection at the most, each with 16 KiB that OpenSSL takes while a record is incomplete: one that
-    /// stays in its handshake (48 KiB: Documentation/Encrypted.md), or over HTTPS an idle one (`Benchmarks/encrypted`) with
+    /// stays in its handshake (40 KiB: Documentation/Encrypted.md), or over HTTPS an idle one (`Benchmarks/encrypted`) with
     /// 20 KiB for the table of header compression, which a client can fill with the shortest fields.
     static func connection(over transport: Transport, asksClients: Bool = false) -> Int {
-        let inHandshake = (48 + 16) << 10
-        // The chain of a client's certificate in the place of the first 21 KiB.
-        if asksClients { return inHandshake + (88 - 21) << 10 }
+        let inHandshake = (40 + 16) << 10
+        // The chain of a client's certificate in the place of the first 16 KiB.
+        if asksClients { return inHandshake + (88 - 16) << 10 }
         return transport == .https ? max((26 + 20 + 16) << 10, inHandshake) : inHandshake
     }
     /// The least number of bytes for the load, however low the limit: with less the server would be of no use.

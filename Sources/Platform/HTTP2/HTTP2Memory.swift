@@ -9,7 +9,7 @@ import CNghttp2
 @safe package final class HTTP2Memory {
     fileprivate let slots: OpaquePointer?
 
-    package init() { unsafe slots = unsafe clinux_slots_new() }
+    package init() { unsafe slots = unsafe clinux_slots_new(DescriptorBudget.encryptedConnections) }
 
     deinit { unsafe clinux_slots_delete(slots) }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Configuration
+import DNSServer
 import HTTPDNS
 import Logs
 import Platform
@@ -41,6 +42,7 @@ struct ServeCommand: ParsableCommand {
         // Before any thread starts, for threads inherit the mask.
         Signal.block()
         MappingLimits().shareMemory()
+        TLSContext.prepareMemory()
         let log = try logOutput(settings.log, journalStream: source.variables.process["JOURNAL_STREAM"])
         defer { log.finish(within: .seconds(1)) }
         for warning in loaded.warnings { log.logger.log(.configurationWarning, "\(warning)") }

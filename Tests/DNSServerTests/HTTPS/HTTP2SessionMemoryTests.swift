@@ -12,7 +12,7 @@ import Testing
 
     /// A slot of its own memory, with the functions of allocation.
     private final class Slots {
-        let slots = clinux_slots_new()
+        let slots = clinux_slots_new(128)
         deinit { clinux_slots_delete(slots) }
         func take() throws -> UnsafeMutableRawPointer { try #require(clinux_slots_take(slots)) }
     }
