@@ -41,7 +41,7 @@ package final class AddressChecks {
         self.clock = clock
     }
 
-    /// Called with verdicts that hold for minutes, and for how long.
+    /// Called with verdicts that a certificate decided, and for how long they hold.
     package var onVerdict: (@Loop (Name, IPAddress, AddressVerdict, Duration) -> Void)?
 
     /// Whether the clock cannot be right.
@@ -178,9 +178,7 @@ package final class AddressChecks {
             found.note(hasAnswered: hasAnswered, subject.address, at: now)
             if let lifetime = verdict.lifetime, verdict != .forged || !isClockDoubtful {
                 found.record(verdict, on: subject, for: lifetime, at: now)
-                if verdict == .verified || verdict == .forged {
-                    onVerdict?(subject.name, subject.address, verdict, lifetime)
-                }
+                if verdict.isDecided { onVerdict?(subject.name, subject.address, verdict, lifetime) }
             }
         }
         finish(check, verdict)

@@ -84,11 +84,9 @@ package final class HijackJournal {
         sightings =
             [sighting] + sightings.filter { $0.last > now - CaptivePortal.memory }.prefix(Self.sightingLimit - 1)
         let certificate = sighting.evidence.fingerprint
-        guard
-            CaptivePortal.isShared(certificate, in: sightings)
-                || portal?.certificate == certificate && isPortalSeen(now)
-        else { return false }
-        if portal?.certificate != certificate || !isPortalSeen(now) { report(.connectionsIntercepted(sighting)) }
+        let isKnown = portal.map { $0.certificate == certificate && now <= $0.until } ?? false
+        guard isKnown || CaptivePortal.isShared(certificate, in: sightings[...]) else { return false }
+        if !isKnown { report(.connectionsIntercepted(sighting)) }
         portal = (certificate, now + CaptivePortal.memory)
         let isOfPortal = { (entry: HijackedAddress) in
             entry.evidence.fingerprint == certificate && entry.last > now - CaptivePortal.memory
@@ -97,8 +95,6 @@ package final class HijackJournal {
         entries.removeAll(where: isOfPortal)
         return true
     }
-
-    private func isPortalSeen(_ now: Int64) -> Bool { portal.map { now <= $0.until } ?? false }
 
     /// What was seen says nothing of another network.
     package func networkChanged() { (sightings, portal) = ([], nil) }
@@ -159,31 +155,22 @@ package enum CaptivePortal {
     ///   - now: seconds since 1970.
     /// - Returns: nil unless it was seen, within `memory`, of two names whose last two labels differ.
     package static func sign(in entries: [HijackedAddress], now: Int64) -> Sign? {
-        var names: [IPAddress: Name] = [:]
-        var certificates: [String: HijackedAddress] = [:]
-        var shared: String?
-        for entry in entries where entry.last > now - memory && entry.last <= now {
-            if let other = names[entry.address], !areRelated(entry.name, other) { return .address(entry.address) }
-            names[entry.address] = names[entry.address] ?? entry.name
-            guard !entry.evidence.fingerprint.isEmpty else { continue }
-            let other = certificates[entry.evidence.fingerprint] ?? entry
-            if other.address != entry.address, !areRelated(entry.name, other.name) {
-                shared = shared ?? entry.evidence.fingerprint
-            }
-            certificates[entry.evidence.fingerprint] = other
-        }
-        return shared.map(Sign.certificate)
+        let recent = entries.filter { $0.last > now - memory && $0.last <= now }
+        for (end, entry) in recent.enumerated()
+        where areUnrelated(recent[...end].filter({ $0.address == entry.address })) { return .address(entry.address) }
+        let shared = recent.enumerated().first { isShared($1.evidence.fingerprint, in: recent[...$0]) }
+        return shared.map { .certificate($0.element.evidence.fingerprint) }
     }
 
-    /// Whether unrelated names, two of these, have shown this certificate.
-    static func isShared(_ certificate: String, in sightings: [HijackedAddress]) -> Bool {
-        guard !certificate.isEmpty else { return false }
-        let names = sightings.filter { $0.evidence.fingerprint == certificate }.map(\.name)
-        return names.contains { !areRelated($0, names[0]) }
+    /// Whether unrelated names have shown this certificate.
+    static func isShared(_ certificate: String, in sightings: ArraySlice<HijackedAddress>) -> Bool {
+        !certificate.isEmpty && areUnrelated(sightings.filter { $0.evidence.fingerprint == certificate })
     }
 
-    /// Whether their last two labels are the same: mostly one owner, or one site.
-    private static func areRelated(_ first: Name, _ second: Name) -> Bool { first.owner == second.owner }
+    /// Whether the last two labels of the names differ: mostly those that share them have one owner, or are one site.
+    private static func areUnrelated(_ sightings: [HijackedAddress]) -> Bool {
+        sightings.contains { $0.name.owner != sightings[0].name.owner }
+    }
 }
 
 extension Name {

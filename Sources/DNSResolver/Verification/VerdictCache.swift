@@ -2,7 +2,7 @@ import DNSWire
 import Scheduling
 
 /// The result of a TLS handshake with an address: whether the address belongs to a name.
-package enum AddressVerdict: Hashable, Sendable {
+package enum AddressVerdict: String, Sendable {
     /// Its certificate is valid for the name.
     case verified
     /// It shows a certificate that is not: the address is discarded.
@@ -19,6 +19,9 @@ package enum AddressVerdict: Hashable, Sendable {
     case unchecked
     /// Unchecked, and for other names of the same owner it has lately shown wrong certificates and no right one.
     case discredited
+
+    /// Whether a certificate decided it: then it holds for minutes, also over a restart.
+    package var isDecided: Bool { self == .verified || self == .forged }
 
     /// How long the verdict is cached; nil: not at all.
     ///
@@ -72,7 +75,7 @@ struct VerdictCache {
     /// - Parameter lifetime: how long it holds from now on.
     mutating func record(_ verdict: AddressVerdict, on subject: Subject, for lifetime: Duration, at now: Instant) {
         verdicts.store(verdict, for: subject, until: now + lifetime, at: now)
-        guard verdict == .verified || verdict == .forged else { return }
+        guard verdict.isDecided else { return }
         // A right certificate takes precedence over a wrong one. A name that its owner points at another's address
         // shows nothing of the other's names.
         let (isRight, owner) = (verdict == .verified, subject.ofOwner)

@@ -34,7 +34,8 @@ final class LearnedState {
             }
         }
         service.vendors?.onCall = { [disk] account, calls in
-            disk.keep(StateRecord(.accountCalls, account, storedAt: Int64(time(nil))) { calls.storedText })
+            disk.keep(
+                StateRecord(.accountCalls, account, value: calls.storedText, storedAt: Int64(time(nil))))
         }
         let isAuto = composition.settings.localDNS.servers == .auto
         composition.localDNS.onWorking = { [disk] servers in
@@ -43,8 +44,7 @@ final class LearnedState {
         }
         composition.checks.onVerdict = { [unowned self] name, address, verdict, lifetime in
             let until = Int64(time(nil)) + lifetime.components.seconds
-            guard let text = verdict.storedText else { return }
-            disk.keep(.checkVerdict, "\(name) \(address)", "\(text) \(until) \(composition.networkText)")
+            disk.keep(.checkVerdict, "\(name) \(address)", "\(verdict.rawValue) \(until) \(composition.networkText)")
         }
         composition.checks.journal.onRecord = { [disk] entry in
             disk.keep(.journal, "\(entry.name) \(entry.address)", entry.storedValue, at: entry.last)
@@ -99,7 +99,8 @@ final class LearnedState {
         let value = record.value.split(separator: " ", maxSplits: 2)
         // What is behind an address holds for one network alone.
         guard subject.count == 2, let name = try? Name(String(subject[0])), let address = IPAddress(subject[1]),
-            value.count == 3, let verdict = AddressVerdict(storedText: value[0]), value[2] == composition.networkText,
+            value.count == 3, let verdict = AddressVerdict(rawValue: String(value[0])), verdict.isDecided,
+            value[2] == composition.networkText,
             let until = OutsideNumber(digits: value[1]),
             let rest = (until - time(nil)).within(1...StateRecord.Kind.checkVerdict.lifetime)
         else { return }
@@ -164,7 +165,7 @@ extension HTTPDNSProvider.Learned {
         return switch self {
         case .calls(let record):
             // Counted for every call, and written once in a while.
-            StateRecord(.calls, account, storedAt: present) { record.storedText }
+            StateRecord(.calls, account, value: record.storedText, storedAt: present)
         case .fleet(let record):
             StateRecord(.fleetCalls, account, value: record.storedText, storedAt: present)
         case .clockOffset(let seconds):
@@ -209,25 +210,6 @@ extension Configuration.ProviderEntry {
     /// Whose addresses they are: of a host those that a look-up found, of an account those that its service returned.
     fileprivate var addressesText: String {
         startupAddresses.isEmpty ? "\(url.host)" : "\(url) \(region.rawValue) \(account)"
-    }
-}
-
-extension AddressVerdict {
-    /// Nil for what does not hold for long.
-    fileprivate var storedText: String? {
-        switch self {
-        case .verified: "verified"
-        case .forged: "forged"
-        case .wrongTime, .noTLS, .unclear, .unreachable, .unchecked, .discredited: nil
-        }
-    }
-
-    fileprivate init?(storedText: Substring) {
-        switch storedText {
-        case "verified": self = .verified
-        case "forged": self = .forged
-        default: return nil
-        }
     }
 }
 
