@@ -143,7 +143,7 @@ let package = Package(
                 "Logs",
                 ["HTTPDNS", "Platform", "Scheduling", "TestServers", .product(name: "Logging", package: "swift-log")]
             ),
-            ("Admin", ["DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform", "Scheduling"]),
+            ("Admin", ["DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform", "Scheduling"]),
         ].map { (name: String, extra: [Target.Dependency]) in
             .testTarget(
                 name: name + "Tests",

@@ -4,6 +4,7 @@
 
 @testable import Admin
 @testable import DNSServer
+import DNSCache
 import DNSResolver
 import DNSWire
 import HTTPDNS

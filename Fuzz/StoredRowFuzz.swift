@@ -124,34 +124,27 @@ private final class Store {
         var next: Int64? = .max
         while let position = next {
             let page = try file.page(from: position, limit: 2)
-            for row in page.rows {
-                check(row)
-                for answer in row.answers {
-                    try use(answer, identity, reading, policy, memory, isAgeKnown: script.number() & 1 == 0)
-                }
+            for answer in page.answers {
+                check(answer)
+                try use(answer, identity, reading, policy, memory, isAgeKnown: script.number() & 1 == 0)
             }
             precondition(page.next.map { $0 < position } ?? true, "the walk does not go on")
             next = page.next
         }
-        if let key = try? Self.key(question), let row = try? file.find(key) { check(row) }
+        if let answers = try? file.find(QueryKey(question, dnssecOK: false, checkingDisabled: false).array) {
+            precondition([[.a], [.aaaa], [.a, .aaaa]].contains(answers.map(\.question.type)))
+            for answer in answers { check(answer) }
+        }
         let later = Instant(nanoseconds: script.integer(reading.now.nanoseconds))
         reply(from: memory, at: later)
     }
 
-    private static func key(_ question: Question) throws -> [UInt8] {
-        QueryKey(question, dnssecOK: false, checkingDisabled: false).array
-    }
-
-    /// Checks that a row that was read is one that could have been written.
-    private func check(_ row: AnswerFile.Row) {
-        precondition((1...2).contains(row.answers.count))
-        precondition(row.answers.count == 1 || row.answers.map(\.question.type) == [.a, .aaaa])
-        for answer in row.answers {
-            precondition(WallClock.times.contains(answer.storedAt))
-            precondition(AnswerHead.lifetimes.contains(answer.lifetime))
-            let records = answer.answer.unpacked(for: answer.question)
-            precondition(records?.answers.allSatisfy { $0.ttl <= AnswerHead.lifetimes.upperBound } ?? false)
-        }
+    /// Checks that an answer that was read is one that could have been written.
+    private func check(_ answer: StoredAnswer) {
+        precondition(WallClock.times.contains(answer.head.storedAt))
+        precondition(AnswerHead.lifetimes.contains(answer.head.lifetime))
+        let records = answer.answer.unpacked(for: answer.question)
+        precondition(records?.answers.allSatisfy { $0.ttl <= AnswerHead.lifetimes.upperBound } ?? false)
     }
 
     private func use(
@@ -161,8 +154,8 @@ private final class Store {
         for withRecords in [false, true] {
             let age = answer.age(at: reading.secondsSince1970)
             let report = CacheReport.Entry(
-                answer.question, answer.answer, isSigned: false, isNegative: answer.isNegative, age: age,
-                lifetime: Int(answer.lifetime), source: SourceName(.provider, provider: "vendor"),
+                answer.question, answer.answer, isSigned: false, isNegative: answer.head.isNegative, age: age,
+                lifetime: Int(answer.head.lifetime), source: SourceName(.provider, provider: "vendor"),
                 withRecords: withRecords)
             precondition(report.ttl >= 0 && report.age >= 0 && report.records.allSatisfy { $0.ttl >= 0 })
             precondition(!report.json.isEmpty)

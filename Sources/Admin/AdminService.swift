@@ -1,4 +1,4 @@
-package import DNSResolver
+package import DNSCache
 package import DNSServer
 package import DNSWire
 package import Platform

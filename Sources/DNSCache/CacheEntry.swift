@@ -49,6 +49,27 @@ package struct CacheEntry: Equatable, Sendable {
     }
 }
 
+/// Answers that are removed at a user's command, of every type.
+package enum AnswerRemoval: Sendable, Hashable {
+    case all
+    /// This name only.
+    case name(Name)
+    /// The name and all names below it.
+    case suffix(Name)
+    /// Answers that hold this address.
+    case holding(IPAddress)
+
+    /// Whether it covers the answer of a name with these addresses.
+    package func covers(_ name: Name, _ addresses: @autoclosure () -> [IPAddress]) -> Bool {
+        switch self {
+        case .all: true
+        case .name(let other): name == other
+        case .suffix(let suffix): name.isWithin(suffix)
+        case .holding(let address): addresses().contains(address)
+        }
+    }
+}
+
 /// A cached answer with the parts of its key, as returned by a walk.
 package struct CachedAnswer: Sendable {
     /// In lower case.

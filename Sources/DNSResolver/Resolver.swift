@@ -104,12 +104,6 @@ package final class Resolver {
         return await store.walks.remove(removal)
     }
 
-    /// The same for the answers that hold an address, and those of the other family of their names.
-    package func remove(holding address: IPAddress) async -> Int {
-        defer { forgetFailures() }
-        return await store.walks.remove(holding: address)
-    }
-
     private func forgetFailures() {
         flights.failures.forgetAll()
         for flight in flights.coalescer.all { flight.forgetRemoved() }

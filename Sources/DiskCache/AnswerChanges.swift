@@ -15,15 +15,11 @@ struct AnswerChanges {
         let end: Int
         /// Whether it is the answer of type AAAA in its row.
         let isSix: Bool
-        var isRemoval: Bool
-        let isNegative: Bool
-        let counts: PackedAnswer.SectionCounts
-        let responseCode: UInt16
-        let route: UInt16
-        let source: UInt16
-        let storedAt: Instant
-        let lifetime: UInt32
-        let generation: UInt32
+        /// The new answer, of which `bytes` has the records; nil: what is there is removed.
+        var entry: CacheEntry?
+
+        var question: Range<Int> { start..<body }
+        var records: Range<Int> { body..<end }
     }
 
     private var changes: [Change] = []
@@ -37,57 +33,36 @@ struct AnswerChanges {
     /// The size in bytes of all questions and answers.
     var size: Int { bytes.count }
 
-    /// Appends a new answer under the key of a question without a scope.
-    mutating func append(_ entry: CacheEntry, for key: Span<UInt8>) {
-        let (start, isSix) = appendQuestion(of: key)
-        let body = bytes.count
-        bytes += entry.answer.body
-        changes.append(
-            Change(
-                start: start, body: body, end: bytes.count, isSix: isSix, isRemoval: false,
-                isNegative: entry.isNegative, counts: entry.answer.counts,
-                responseCode: entry.answer.responseCode.rawValue, route: entry.route, source: entry.source,
-                storedAt: entry.storedAt, lifetime: entry.lifetime, generation: entry.generation))
-    }
-
-    /// Appends the removal of what is under a key without a scope.
-    mutating func appendRemoval(of key: Span<UInt8>) {
-        let (start, isSix) = appendQuestion(of: key)
-        changes.append(
-            Change(
-                start: start, body: bytes.count, end: bytes.count, isSix: isSix, isRemoval: true, isNegative: false,
-                counts: .init(), responseCode: 0, route: 0, source: 0, storedAt: Instant(nanoseconds: 0), lifetime: 0,
-                generation: 0))
-        removalCount += 1
-    }
-
-    /// A key is the question of its row, but that the row of AAAA is that of A.
-    private mutating func appendQuestion(of key: Span<UInt8>) -> (start: Int, isSix: Bool) {
+    /// Appends a new answer under the key of a question without a scope, or, if it is nil, the removal of what is there.
+    mutating func append(_ entry: CacheEntry?, for key: Span<UInt8>) {
         let start = bytes.count
-        bytes.append(addingCapacity: key.count) { output in
-            for index in key.indices { output.append(key[index]) }
+        bytes.append(key)
+        let isSix = bytes.makeRowQuestion(from: start)
+        let body = bytes.count
+        var entry = entry
+        if let answer = entry?.answer {
+            bytes += answer.body
+            entry?.answer = PackedAnswer(
+                responseCode: answer.responseCode, counts: answer.counts, body: [], ttlOffsets: [])
+        } else {
+            removalCount += 1
         }
-        let type = bytes.count - 4
-        guard type > start, bytes[type - 1] == 0, bytes[type] == UInt8(RecordType.aaaa.rawValue) else {
-            return (start, false)
-        }
-        bytes[type] = UInt8(RecordType.a.rawValue)
-        return (start, true)
+        changes.append(Change(start: start, body: body, end: bytes.count, isSix: isSix, entry: entry))
     }
 
-    func isRemoval(at index: Int) -> Bool { changes[index].isRemoval }
+    func isRemoval(at index: Int) -> Bool { changes[index].entry == nil }
 
     /// Makes a change the removal of what is under its key.
     mutating func makeRemoval(at index: Int) {
-        guard !changes[index].isRemoval else { return }
-        changes[index].isRemoval = true
+        guard !isRemoval(at: index) else { return }
+        changes[index].entry = nil
         removalCount += 1
     }
 
     func isSix(at index: Int) -> Bool { changes[index].isSix }
 
     /// The question of a change's row: a key of which AAAA is A.
-    func question(at index: Int) -> [UInt8] { Array(bytes[changes[index].start..<changes[index].body]) }
+    func question(at index: Int) -> [UInt8] { Array(bytes[changes[index].question]) }
 
     /// The bytes of a change's key.
     func key(at index: Int) -> [UInt8] {
@@ -98,14 +73,15 @@ struct AnswerChanges {
 
     /// The name of a change, and the addresses of a new answer; nil for a removal.
     func subject(at index: Int) -> (name: Name, addresses: [IPAddress])? {
-        let change = changes[index]
         let key = key(at: index)
-        guard !change.isRemoval, let name = try? Name(wire: Array(key.dropLast(5))) else { return nil }
+        guard let answer = changes[index].entry?.answer, let name = try? Name(wire: Array(key.dropLast(5))) else {
+            return nil
+        }
         let question = Question(
             name: name, type: RecordType(rawValue: UInt16(key[key.count - 5]) << 8 | UInt16(key[key.count - 4])))
         let checked = PackedAnswer.checked(
-            Array(bytes[change.body..<change.end]), responseCode: ResponseCode(rawValue: change.responseCode),
-            counts: change.counts, for: question)
+            Array(bytes[changes[index].records]), responseCode: answer.responseCode, counts: answer.counts,
+            for: question)
         return (name, checked?.answer.addresses ?? [])
     }
 
@@ -114,7 +90,7 @@ struct AnswerChanges {
         at index: Int, _ body: (_ question: Span<UInt8>, _ records: Span<UInt8>) throws(SQLiteError) -> Void
     ) throws(SQLiteError) {
         let (change, span) = (changes[index], bytes.span)
-        try body(span.extracting(change.start..<change.body), span.extracting(change.body..<change.end))
+        try body(span.extracting(change.question), span.extracting(change.records))
     }
 
     /// A new answer in terms that mean the same in the next process; nil for a removal, and for an answer that is not worth
@@ -122,16 +98,15 @@ struct AnswerChanges {
     func head(
         at index: Int, _ identity: PolicyIdentity, _ reading: WallClock.Reading, epoch: UInt16
     ) -> AnswerHead? {
-        let change = changes[index]
-        guard !change.isRemoval, let source = identity.numbers[change.source],
-            let route = StoredRoute(tag: change.route)
+        guard let entry = changes[index].entry, let source = identity.numbers[entry.source],
+            let route = StoredRoute(tag: entry.route)
         else { return nil }
-        let age = FreshnessPolicy.age(from: change.storedAt.seconds, to: reading.now.seconds)
         return AnswerHead(
-            isSix: change.isSix, isNegative: change.isNegative, route: route,
-            responseCode: ResponseCode(rawValue: change.responseCode), epoch: epoch,
-            storedAt: reading.secondsSince1970 - Int64(age), lifetime: change.lifetime, source: source,
-            policy: change.generation == identity.generation ? identity.number : 0, counts: change.counts)
+            isSix: changes[index].isSix, isNegative: entry.isNegative, route: route,
+            responseCode: entry.answer.responseCode, epoch: epoch,
+            storedAt: reading.secondsSince1970 - Int64(entry.age(at: reading.now)), lifetime: entry.lifetime,
+            source: source, policy: entry.generation == identity.generation ? identity.number : 0,
+            counts: entry.answer.counts)
     }
 
     /// Calls `body` with the changes of each row, in order of arrival; the rows in the order of the file's index: so each
@@ -140,37 +115,22 @@ struct AnswerChanges {
         var places = changes.indices.map { (beginning: beginning(of: $0), index: $0) }
         places.sort { left, right in
             if left.beginning != right.beginning { return left.beginning < right.beginning }
-            let order = self.order(left.index, right.index)
-            return order == 0 ? left.index < right.index : order < 0
+            let (first, second) = (bytes[changes[left.index].question], bytes[changes[right.index].question])
+            return first == second ? left.index < right.index : first.lexicographicallyPrecedes(second)
         }
-        let sorted = places.map(\.index)
-        guard !sorted.isEmpty else { return }
-        var start = 0
-        for end in 1...sorted.count where end == sorted.count || order(sorted[start], sorted[end]) != 0 {
-            try body(sorted[start..<end])
-            start = end
+        var rest = places.map(\.index)[...]
+        while let first = rest.first {
+            let question = bytes[changes[first].question]
+            let row = rest.prefix(while: { bytes[changes[$0].question] == question })
+            try body(row)
+            rest = rest.dropFirst(row.count)
         }
     }
 
     /// The first 16 bytes of a change's question: mostly names differ there already.
     private func beginning(of index: Int) -> UInt128 {
-        let change = changes[index]
-        var beginning: UInt128 = 0
-        for place in change.start..<(change.start + 16) {
-            beginning = beginning << 8 | (place < change.body ? UInt128(bytes[place]) : 0)
-        }
-        return beginning
-    }
-
-    /// Below 0 when the left change's row comes first in the index, 0 when both are in the same row.
-    private func order(_ left: Int, _ right: Int) -> Int {
-        let (first, second) = (changes[left], changes[right])
-        let counts = (first.body - first.start, second.body - second.start)
-        for offset in 0..<min(counts.0, counts.1) {
-            let difference = Int(bytes[first.start + offset]) - Int(bytes[second.start + offset])
-            if difference != 0 { return difference }
-        }
-        return counts.0 - counts.1
+        let question = bytes[changes[index].question].prefix(16)
+        return question.reduce(0) { $0 << 8 | UInt128($1) } << (8 * (16 - question.count))
     }
 
     /// Removes all; the room remains, unless they had used only a small part of it.
@@ -188,6 +148,6 @@ struct AnswerChanges {
     mutating func leaveRemovals() {
         let all = self
         self = AnswerChanges()
-        for index in all.indices where all.isRemoval(at: index) { appendRemoval(of: all.key(at: index).span) }
+        for index in all.indices where all.isRemoval(at: index) { append(nil, for: all.key(at: index).span) }
     }
 }

@@ -3,13 +3,6 @@ import DNSWire
 
 /// The open file: answers and records, read and written by one thread. Its format is documented in Documentation/Disk.md.
 final class AnswerFile {
-    /// A row: the answers to one question, of a name's addresses A and AAAA.
-    struct Row: Equatable {
-        /// Its number in the order of writing.
-        let id: Int64
-        let answers: [StoredAnswer]
-    }
-
     /// The identifier of our files in SQLite's header ("hdns").
     static let applicationID: Int64 = 0x6864_6e73
     /// The version of the format.
@@ -65,17 +58,12 @@ final class AnswerFile {
         guard version == Self.version else {
             throw SQLiteError(damaged: "it has format \(version), and this program's is \(Self.version)")
         }
-        find = try connection.prepare("SELECT id, question, value, until FROM answer WHERE question = ?")
+        find = try connection.prepare("SELECT question, value, until FROM answer WHERE question = ?")
         page = try connection.prepare(
-            "SELECT id, question, value FROM answer WHERE id <= ? ORDER BY id DESC LIMIT ?")
+            "SELECT question, value, id FROM answer WHERE id <= ? ORDER BY id DESC LIMIT ?")
         erase = try connection.prepare("DELETE FROM answer WHERE question = ?")
         writer = try RowWriter(connection)
         self.connection = connection
-    }
-
-    /// Runs several operations in one transaction.
-    func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
-        try connection.transaction(body)
     }
 
     /// Whether each commit is synced to the disk, so that it outlasts a crash of the machine too. Outside of transactions.
@@ -85,8 +73,9 @@ final class AnswerFile {
 
     // MARK: Writing
 
-    /// The last change of one answer of a row.
+    /// What became of one answer of a row.
     private struct Update {
+        /// The last change.
         var index = 0
         var head: AnswerHead?
         /// Whether any change was a removal: then the answer of the file is no longer valid, whatever followed.
@@ -106,33 +95,32 @@ final class AnswerFile {
         var written = (answers: 0, rows: 0)
         try changes.forEachRow { row throws(SQLiteError) in
             var (six, other) = (Update(), Update())
+            func note(_ index: Int, in update: inout Update) {
+                update.index = index
+                update.head = changes.head(at: index, identity, reading, epoch: mark.epoch)
+                update.isRemoved = update.isRemoved || changes.isRemoval(at: index)
+            }
             for index in row {
-                let head = changes.head(at: index, identity, reading, epoch: mark.epoch)
-                let isRemoved = changes.isRemoval(at: index)
-                if changes.isSix(at: index) {
-                    six = Update(index: index, head: head, isRemoved: isRemoved || six.isRemoved)
-                } else {
-                    other = Update(index: index, head: head, isRemoved: isRemoved || other.isRemoved)
-                }
+                if changes.isSix(at: index) { note(index, in: &six) } else { note(index, in: &other) }
             }
             guard let first = row.first, !six.isNone || !other.isNone else { return }
             // Mostly both address families change at once, and nothing has to be read.
-            let old = six.isNone || other.isNone ? try self.value(of: changes.question(at: first)) : nil
+            let old = six.isNone || other.isNone ? try self.row(of: changes.question(at: first)) : nil
             try changes.withBytes(at: first) { question, _ in writer.begin(question) }
             var until = old?.until
-            func add(_ update: Update, instead part: ArraySlice<UInt8>?) throws(SQLiteError) {
-                guard let head = update.head else {
-                    if update.isNone, let part { writer.add(part) }
-                    return
+            func add(_ update: Update, isSix: Bool) throws(SQLiteError) {
+                if let head = update.head {
+                    try changes.withBytes(at: update.index) { _, records in writer.add(head, records) }
+                    let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, freshness)
+                    let end = reading.isPlausible ? mark.beginning(of: head.storedAt) + usefulness : 0
+                    until = until.map { min($0, end) == 0 ? 0 : max($0, end) } ?? end
+                    written.answers += 1
+                } else if !update.isRemoved, let answer = old?.answers.first(where: { $0.head.isSix == isSix }) {
+                    writer.add(answer.head, answer.answer.body.span)
                 }
-                try changes.withBytes(at: update.index) { _, records in writer.add(head, records) }
-                let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, freshness)
-                let end = reading.isPlausible ? mark.beginning(of: head.storedAt) + usefulness : 0
-                until = until.map { min($0, end) == 0 ? 0 : max($0, end) } ?? end
-                written.answers += 1
             }
-            try add(other, instead: old?.value.other)
-            try add(six, instead: old?.value.six)
+            try add(other, isSix: false)
+            try add(six, isSix: true)
             if writer.isEmpty {
                 writer.cancel()
                 try erase.run([.blob(changes.question(at: first))])
@@ -146,7 +134,7 @@ final class AnswerFile {
     }
 
     /// Removes the answers that `removal` covers.
-    func remove(_ removal: DiskRemoval) throws(SQLiteError) {
+    func remove(_ removal: AnswerRemoval) throws(SQLiteError) {
         switch removal {
         case .all: try connection.execute("DELETE FROM answer")
         case .name(let name):
@@ -161,12 +149,11 @@ final class AnswerFile {
                 .integer(Int64(wire.count)))
         case .holding(let address):
             var ids: [Int64] = []
-            let candidates = try connection.prepare("SELECT id, question, value FROM answer WHERE instr(value, ?) > 0")
+            let candidates = try connection.prepare("SELECT question, value, id FROM answer WHERE instr(value, ?) > 0")
             try candidates.bind([.blob(address.bytes)])
             while try candidates.step() {
-                let answers = row(candidates)?.answers
-                if answers?.contains(where: { $0.answer.addresses.contains(address) }) ?? true {
-                    ids.append(candidates.integer(0))
+                if answers(candidates)?.contains(where: { $0.answer.addresses.contains(address) }) ?? true {
+                    ids.append(candidates.integer(2))
                 }
             }
             let removal = try connection.prepare("DELETE FROM answer WHERE id = ?")
@@ -176,65 +163,62 @@ final class AnswerFile {
 
     // MARK: Reading
 
-    /// The row that has the answer under one key, with that of the other address family; nil where it has none that is as
-    /// it was written.
+    /// The answers of the row that has the answer under one key: its own, and that of the other address family; nil where
+    /// there is none that is as it was written.
     ///
     /// - Parameter key: the bytes of a `QueryKey` without a scope.
-    func find(_ key: [UInt8]) throws(SQLiteError) -> Row? {
-        let (question, isSix) = [UInt8].rowQuestion(of: key)
-        guard let found = try value(of: question), let answers = found.value.answers(to: question),
-            answers.contains(where: { ($0.question.type == .aaaa) == isSix })
-        else { return nil }
-        return Row(id: found.id, answers: answers)
+    func find(_ key: [UInt8]) throws(SQLiteError) -> [StoredAnswer]? {
+        var question = key
+        let isSix = question.makeRowQuestion()
+        let answers = try row(of: question)?.answers
+        return answers?.contains { $0.head.isSix == isSix } == true ? answers : nil
     }
 
-    private func value(of question: [UInt8]) throws(SQLiteError) -> (id: Int64, value: RowValue, until: Int64)? {
+    private func row(of question: [UInt8]) throws(SQLiteError) -> (answers: [StoredAnswer], until: Int64)? {
         try find.bind([.blob(question)])
         defer { find.reset() }
         // Where the index is damaged, it may lead to the row of another question.
-        guard try find.step(), find.bytes(1) == question, let value = RowValue(find.bytes(2), of: question) else {
-            return nil
-        }
-        return (find.integer(0), value, find.integer(3))
+        guard try find.step(), find.bytes(0) == question, let answers = answers(find) else { return nil }
+        return (answers, find.integer(2))
     }
 
     /// The answers of one name, by type.
     func answers(of name: Name) throws(SQLiteError) -> [StoredAnswer] {
         let wire = name.lowercased.wire
-        let rows = try connection.prepare("SELECT id, question, value FROM answer WHERE question BETWEEN ? AND ?")
+        let rows = try connection.prepare("SELECT question, value FROM answer WHERE question BETWEEN ? AND ?")
         try rows.bind([.blob(wire), .blob(wire + Self.behindTails)])
-        var answers: [StoredAnswer] = []
-        while try rows.step() { answers += row(rows)?.answers ?? [] }
-        return answers.sorted { $0.question.type.rawValue < $1.question.type.rawValue }
+        var found: [StoredAnswer] = []
+        while try rows.step() { found += answers(rows) ?? [] }
+        return found.sorted { $0.question.type.rawValue < $1.question.type.rawValue }
     }
 
-    /// The newest rows up to number `id`, the newest first.
+    /// The answers of the newest rows up to number `id`, the newest first.
     ///
-    /// - Returns: those that are as they were written, the row number to continue from, nil at the end, and how many others
-    ///   there were.
-    func page(from id: Int64, limit: Int) throws(SQLiteError) -> (rows: [Row], next: Int64?, damaged: Int) {
+    /// - Returns: those of rows that are as they were written, the row number to continue from, nil at the end, and how many
+    ///   other rows there were.
+    func page(
+        from id: Int64, limit: Int
+    ) throws(SQLiteError) -> (answers: [StoredAnswer], next: Int64?, damaged: Int) {
         try page.bind([.integer(id), .integer(Int64(limit))])
         defer { page.reset() }
-        var rows: [Row] = []
-        var (count, last) = (0, id)
+        var found: [StoredAnswer] = []
+        var (count, damaged, last) = (0, 0, id)
         while try page.step() {
-            let found = page.integer(0)
+            let number = page.integer(2)
             // SQLite assumes that a page has its rows in order; where the order is damaged, no look-up succeeds.
-            guard found < last || count == 0, found <= last else {
+            guard number < last || count == 0, number <= last else {
                 throw SQLiteError(damaged: "rows are out of order")
             }
-            (count, last) = (count + 1, found)
-            if let row = row(page) { rows.append(row) }
+            (count, last) = (count + 1, number)
+            if let answers = answers(page) { found += answers } else { damaged += 1 }
         }
-        return (rows, count == limit && last > .min ? last - 1 : nil, count - rows.count)
+        return (found, count == limit && last > .min ? last - 1 : nil, damaged)
     }
 
-    /// The current row of a statement; nil where it is not as it was written.
-    private func row(_ statement: borrowing SQLiteStatement) -> Row? {
-        let question = statement.bytes(1)
-        return RowValue(statement.bytes(2), of: question)?.answers(to: question).map {
-            Row(id: statement.integer(0), answers: $0)
-        }
+    /// The answers of a statement's current row, which begins with question and value; nil where it is not as it was
+    /// written.
+    private func answers(_ statement: borrowing SQLiteStatement) -> [StoredAnswer]? {
+        StoredAnswer.read(statement.bytes(1), of: statement.bytes(0))
     }
 
     // MARK: Bounds

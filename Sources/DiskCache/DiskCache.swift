@@ -96,7 +96,7 @@ package final class DiskCache: Sendable {
     /// - Parameter enough: as many as are read in a quarter of a second where nothing else runs.
     @Loop
     package func warm(enough: Int = 100_000, clock: any LoopClock) async {
-        await wait(atMost: .seconds(1), clock, else: ()) { state, caller in
+        await wait(atMost: (.seconds(1), clock), else: ()) { state, caller in
             (state.mayLoad, state.warming) = (true, (enough, caller))
             return true
         }
@@ -137,7 +137,7 @@ package final class DiskCache: Sendable {
     /// Removes answers, including those that memory does not have. Called before they are removed from memory, so that
     /// answers being read from the file do not come back, and once more afterwards, for answers being written
     /// meanwhile.
-    package func remove(_ removal: DiskRemoval) { change { $0.remove(removal) } }
+    package func remove(_ removal: AnswerRemoval) { change { $0.remove(removal) } }
 
     private func change(_ body: (inout PendingChanges) -> Void) {
         let isFirst = state.withLock { state in
@@ -159,7 +159,7 @@ package final class DiskCache: Sendable {
     @Loop
     package func recall(_ key: QueryKey, clock: any LoopClock) async {
         guard mayRecall else { return }
-        await wait(atMost: Self.patience, clock, else: ()) { state, caller in
+        await wait(atMost: (Self.patience, clock), else: ()) { state, caller in
             guard state.recalls.count < PendingChanges.limit else { return false }
             state.recalls.append((key.array, caller))
             return true
@@ -169,17 +169,18 @@ package final class DiskCache: Sendable {
     /// Waits for the disk's thread.
     ///
     /// - Parameters:
+    ///   - limit: the longest wait, on a clock; nil: none.
     ///   - value: returned after this time, or at once when `enter` refuses, or the cache has stopped.
     ///   - enter: puts the caller where the thread finds it.
     @Loop
     private func wait<Value: Sendable>(
-        atMost patience: Duration, _ clock: any LoopClock, else value: Value,
+        atMost limit: (patience: Duration, clock: any LoopClock)? = nil, else value: Value,
         _ enter: (inout State, Waiter<Value>) -> Bool
     ) async -> Value {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value, Never>) in
             let caller = Waiter(continuation)
             guard state.withLock({ !$0.isStopping && enter(&$0, caller) }) else { return caller.finish(value) }
-            _ = clock.schedule(after: patience) { caller.finish(value) }
+            if let limit { _ = limit.clock.schedule(after: limit.patience) { caller.finish(value) } }
             wake.post()
         }
     }
@@ -205,7 +206,7 @@ package final class DiskCache: Sendable {
     ///   used, or the disk is too slow.
     @Loop
     package func settle(clock: any LoopClock) async -> Bool {
-        await wait(atMost: Self.settlingPatience, clock, else: false) { state, caller in
+        await wait(atMost: (Self.settlingPatience, clock), else: false) { state, caller in
             guard state.settlements.count < PendingChanges.limit else { return false }
             state.settlements.append(caller)
             return true
@@ -223,14 +224,11 @@ package final class DiskCache: Sendable {
     package func forgetAll(_ kind: StateRecord.Kind) { change { $0.forgetAll(kind) } }
 
     /// All records of the previous run, once the file is open; none where it never can be opened, when the cache stops.
+    @Loop
     package func states() async -> [StateRecord] {
-        await withCheckedContinuation { continuation in
-            let caller = Waiter(continuation)
-            let isTaken = state.withLock { state in
-                if !state.isStopping { state.stateReaders.append(caller) }
-                return !state.isStopping
-            }
-            if isTaken { wake.post() } else { caller.finish([]) }
+        await wait(else: []) { state, caller in
+            state.stateReaders.append(caller)
+            return true
         }
     }
 }

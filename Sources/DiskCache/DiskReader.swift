@@ -41,10 +41,9 @@ package final class DiskReader {
             var next: Int64? = .max
             var count = 0
             while let position = next {
-                let (rows, following, damaged) = try file.page(from: position, limit: Self.page)
+                let (answers, following, damaged) = try file.page(from: position, limit: Self.page)
                 count += damaged
-                for answer in rows.flatMap(\.answers)
-                where suffix.map({ answer.question.name.isWithin($0) }) ?? true {
+                for answer in answers where suffix.map({ answer.question.name.isWithin($0) }) ?? true {
                     guard body(answer) else { return false }
                 }
                 next = following
@@ -60,7 +59,7 @@ package final class DiskReader {
     }
 
     /// The text of an answer's source, as `PolicyIdentity` has it; empty where the file does not have it.
-    package func source(of answer: StoredAnswer) -> String { sources[answer.source] ?? "" }
+    package func source(of answer: StoredAnswer) -> String { sources[answer.head.source] ?? "" }
 
     private static func reading<Value>(
         _ path: String, _ body: () throws(SQLiteError) -> Value

@@ -12,8 +12,6 @@ final class DiskThread {
     /// When a file that could not be used is tried again.
     private var retryAt: Instant?
     private var backoff: Backoff
-    /// Whether it was reported that the disk is not used.
-    private var isReportedUnavailable = false
     private var flushAt: Instant?
     private var replacedAt: Instant?
     /// Room for the next changes of answers; none wait here.
@@ -32,6 +30,9 @@ final class DiskThread {
         folder = StoreFolder(path: cache.settings.path)
         backoff = Backoff(cache.settings.retry)
     }
+
+    /// Whether it was reported that the disk is not used.
+    private var isReportedUnavailable: Bool { cache.status.state == .memoryOnly }
 
     /// Real time: the thread's waits do not depend on the clock of the answers.
     private var now: Instant { .bootTime }
@@ -81,42 +82,38 @@ final class DiskThread {
 
     private func openFile() {
         retryAt = nil
-        do throws(OpenFailure) {
+        do throws(SystemError) {
+            try folder.prepare()
+            guard try StoreFolder.isOurs(folder.path) else { return failNotOurs() }
+        } catch {
+            return fail("\(error)")
+        }
+        do throws(SQLiteError) {
             open = try OpenStore(folder, cache.settings, cache.clock)
         } catch {
-            switch error {
-            case .notOurs: failNotOurs()
-            case .system(let error): fail("\(error)")
-            case .database(let error) where error.isBusy: fail("another process uses \(folder.path)")
-            case .database(let error): fail(error)
-            }
-            return
+            return error.isBusy ? fail("another process uses \(folder.path)") : fail(error)
         }
         cache.hasMore.store(true, ordering: .releasing)
         // After a fault only a write shows whether the file is usable again.
         if cache.state.withLock({ $0.pending.needsAll }), !flush() { return }
         backoff.succeeded()
-        cache.state.withLock { state in
-            state.status.reason = ""
-            state.status.state = .loading
-        }
-        if isReportedUnavailable { cache.report(.back) }
-        isReportedUnavailable = false
+        let wasReported = isReportedUnavailable
+        cache.state.withLock { ($0.status.state, $0.status.reason) = (.loading, "") }
+        if wasReported { cache.report(.back) }
     }
 
     /// Continues in memory only, and schedules a retry.
     private func fail(_ reason: String) {
         close()
         cache.hasMore.store(false, ordering: .releasing)
+        let wasReported = isReportedUnavailable
         cache.state.withLock { state in
             state.pending.needsAll = true
-            state.status.state = .memoryOnly
-            state.status.reason = reason
+            (state.status.state, state.status.reason) = (.memoryOnly, reason)
         }
         let now = now
         retryAt = now + backoff.failed(at: now)
-        if !isReportedUnavailable { cache.report(.unavailable(reason: reason)) }
-        isReportedUnavailable = true
+        if !wasReported { cache.report(.unavailable(reason: reason)) }
     }
 
     private func fail(_ error: SQLiteError) {
@@ -132,7 +129,7 @@ final class DiskThread {
     private func replaceFile(because reason: String) {
         // A file that was opened is ours, whatever its header is now; but it may have been replaced.
         let isOpened = open.map { $0.identity == folder.identity } ?? false
-        if !isOpened, (try? FileOwner(of: folder.path)) != .us { return failNotOurs() }
+        if !isOpened, (try? StoreFolder.isOurs(folder.path)) != true { return failNotOurs() }
         if let replacedAt, now - replacedAt < cache.settings.retry.upperBound {
             return fail("\(folder.path): \(reason)")
         }
@@ -200,11 +197,11 @@ final class DiskThread {
     private func load() -> Bool {
         guard let open, let position = open.loadPosition, cache.state.withLock({ $0.mayLoad }) else { return false }
         do throws(SQLiteError) {
-            let (rows, next, _) = try open.file.page(from: position, limit: Self.page)
-            open.hasRead = open.hasRead || !rows.isEmpty
+            let (answers, next, _) = try open.file.page(from: position, limit: Self.page)
+            open.hasRead = open.hasRead || !answers.isEmpty
             open.loadPosition = next
             let before = cache.memory.statistics.entries
-            let cached = rows.reduce(0) { $0 + open.remember($1, in: cache) }
+            let cached = open.remember(answers, in: cache)
             let grown = cache.memory.statistics.entries - before
             open.loaded += cached
             cache.state.withLock { $0.status.loaded += cached }
@@ -274,7 +271,7 @@ final class DiskThread {
             if open.hasOtherTime {
                 // What was stored by the wrong time is written again by the right one, and what seemed too old may be read.
                 open.hasOtherTime = false
-                try writeAll(to: open, since: open.opened, identity, freshness)
+                try writeAll(to: open, since: open.certain.now, identity, freshness)
                 cache.hasMore.store(true, ordering: .releasing)
             }
             if changes.needsAll { try writeAll(to: open, identity, freshness) }

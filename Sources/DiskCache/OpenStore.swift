@@ -4,14 +4,6 @@ import Platform
 import Scheduling
 import Synchronization
 
-/// The reason why the file could not be opened.
-enum OpenFailure: Error {
-    /// The file belongs to another program.
-    case notOurs
-    case system(SystemError)
-    case database(SQLiteError)
-}
-
 /// The open file, with the progress of loading and sweeping.
 final class OpenStore {
     let file: AnswerFile
@@ -29,13 +21,11 @@ final class OpenStore {
     private var sources: Set<UInt64>
     /// The latest time of day in the file when it was opened, and when that was. What is of no use any more is removed by
     /// this time, plus the time elapsed since: a clock that is ahead removes nothing.
-    private let certain: WallClock.Reading
+    let certain: WallClock.Reading
     /// The last reading of the clocks.
     private var last: WallClock.Reading
     /// Whether the clock was set since the server started, so that answers stored before have another time of day now.
     var hasOtherTime = false
-    /// When it was opened, on the boot clock.
-    let opened: Instant
     /// How many records may be written until old ones are removed again.
     private var recordsLeft = 0
     private let clock: WallClock
@@ -49,38 +39,31 @@ final class OpenStore {
     /// Rows removed at once when the file has too many bytes.
     private static let removalStep = 1_024
 
-    init(_ folder: StoreFolder, _ settings: DiskSettings, _ clock: WallClock) throws(OpenFailure) {
+    /// Opens a file that is ours, or empty.
+    init(_ folder: StoreFolder, _ settings: DiskSettings, _ clock: WallClock) throws(SQLiteError) {
         self.clock = clock
         let reading = clock.reading
-        (last, opened) = (reading, reading.now)
+        last = reading
         limit = Int64(settings.limit)
-        let owner: FileOwner
-        do throws(SystemError) {
-            try folder.prepare()
-            owner = try FileOwner(of: folder.path)
-        } catch { throw .system(error) }
-        guard owner == .us else { throw .notOurs }
-        do throws(SQLiteError) {
-            file = try AnswerFile(folder.path, system: settings.system)
-            let records = try file.connection.records()
-            learned = records.filter(\.kind.isLearned)
-            sources = Set(records.lazy.filter { $0.kind == .source }.compactMap { UInt64($0.name, radix: 16) })
-            let written = records.first { $0.kind == .clock }
-            var mark = written.flatMap { ClockMark($0.value, latest: $0.storedAt) } ?? ClockMark()
-            certain = WallClock.Reading(
-                now: opened, secondsSince1970: mark.latest > 0 ? mark.latest : reading.secondsSince1970)
-            if reading.isPlausible { mark.noteSetting(reading.secondsSince1970) }
-            self.mark = mark
-        } catch { throw .database(error) }
+        file = try AnswerFile(folder.path, system: settings.system)
+        let records = try file.connection.records()
+        learned = records.filter(\.kind.isLearned)
+        sources = Set(records.lazy.filter { $0.kind == .source }.compactMap { UInt64($0.name, radix: 16) })
+        let written = records.first { $0.kind == .clock }
+        var mark = written.flatMap { ClockMark($0.value, latest: $0.storedAt) } ?? ClockMark()
+        certain = WallClock.Reading(
+            now: reading.now, secondsSince1970: mark.latest > 0 ? mark.latest : reading.secondsSince1970)
+        if reading.isPlausible { mark.noteSetting(reading.secondsSince1970) }
+        self.mark = mark
         identity = folder.identity
     }
 
-    /// Stores the answers of a row in memory, but for those of which memory has one, or that must not be used any more.
+    /// Stores answers in memory, but for those of which memory has one, or that must not be used any more.
     ///
     /// - Returns: how many were stored.
-    func remember(_ row: AnswerFile.Row, in cache: DiskCache) -> Int {
+    func remember(_ answers: [StoredAnswer], in cache: DiskCache) -> Int {
         let reading = clock.reading
-        return row.answers.count { remember($0, in: cache, reading) }
+        return answers.count { remember($0, in: cache, reading) }
     }
 
     private func remember(_ answer: StoredAnswer, in cache: DiskCache, _ reading: WallClock.Reading) -> Bool {
@@ -93,7 +76,7 @@ final class OpenStore {
             else { return false }
             if entry.freshness(at: reading.now, state.freshness) == .dead {
                 // It may have been stored by a clock that was behind.
-                let usefulness = StoredAnswer.usefulness(lifetime: answer.lifetime, state.freshness)
+                let usefulness = StoredAnswer.usefulness(lifetime: answer.head.lifetime, state.freshness)
                 guard reading.secondsSince1970 <= mark.latestStoring(of: answer, at: reading) + usefulness,
                     let stale = answer.entry(identity, reading, isAgeKnown: false),
                     stale.freshness(at: reading.now, state.freshness) != .dead
@@ -105,7 +88,8 @@ final class OpenStore {
         }
     }
 
-    /// Writes changes in one transaction, and removes old answers and records where that is due.
+    /// Writes changes in one transaction, and removes old answers and records where that is due. After an error the file must
+    /// be closed.
     ///
     /// - Returns: how many answers were written.
     func write(
@@ -116,15 +100,15 @@ final class OpenStore {
         last = reading
         if change.magnitude > Self.drift { hasOtherTime = true }
         let now = min(reading.secondsSince1970, certain.secondsSince1970 + reading.seconds(since: certain))
-        var (mark, sweepPosition, sources) = (mark, sweepPosition, sources)
         if reading.isPlausible { mark.follow(reading.secondsSince1970) }
         let isTidying = recordsLeft <= changes.states.count && !changes.states.isEmpty && reading.isPlausible
-        let answers = try file.transaction { () throws(SQLiteError) in
+        recordsLeft = isTidying ? Self.recordsPerTidying : recordsLeft - changes.states.count
+        return try file.connection.transaction { () throws(SQLiteError) in
             if reading.isPlausible {
                 sweepPosition = try file.sweep(from: sweepPosition, count: Self.sweepStep, now: now)
             }
             for removal in changes.removals { try file.remove(removal) }
-            try file.connection.write(StateRecord(.clock, "", value: mark.text, storedAt: mark.latest))
+            try file.connection.write(mark.record)
             for (tag, text) in identity.sources {
                 guard let number = identity.numbers[tag], sources.insert(number).inserted else { continue }
                 let name = String(number, radix: 16)
@@ -139,8 +123,5 @@ final class OpenStore {
             if try file.size() > limit { try file.removeOldest(written.rows + Self.removalStep) }
             return written.answers
         }
-        (self.mark, self.sweepPosition, self.sources) = (mark, sweepPosition, sources)
-        recordsLeft = isTidying ? Self.recordsPerTidying : recordsLeft - changes.states.count
-        return answers
     }
 }

@@ -1,25 +1,5 @@
 import DNSCache
-package import DNSWire
-
-/// A set of answers to be removed, whether loaded into memory or not.
-package enum DiskRemoval: Sendable, Hashable {
-    case all
-    case name(Name)
-    /// The name and all names below it.
-    case suffix(Name)
-    /// Answers that contain this address.
-    case holding(IPAddress)
-
-    /// Whether it covers this answer.
-    func covers(_ name: Name, _ addresses: @autoclosure () -> [IPAddress]) -> Bool {
-        switch self {
-        case .all: true
-        case .name(let other): name == other
-        case .suffix(let suffix): name.isWithin(suffix)
-        case .holding(let address): addresses().contains(address)
-        }
-    }
-}
+import DNSWire
 
 /// The changes that wait to be written; bounded, so that they do not grow while the disk is slow or unavailable.
 struct PendingChanges {
@@ -34,7 +14,7 @@ struct PendingChanges {
     private(set) var answers = AnswerChanges()
     /// The keys of `answers`; nil until the first look-up, since mostly there is none.
     private var keys: Set<[UInt8]>?
-    private(set) var removals: [DiskRemoval] = []
+    private(set) var removals: [AnswerRemoval] = []
     private(set) var states: [StateRecord.Key: StateRecord?] = [:]
     /// Kinds whose records are all removed, before `states` is written.
     private(set) var forgottenKinds: Set<StateRecord.Kind> = []
@@ -62,12 +42,12 @@ struct PendingChanges {
     /// - Parameter key: the bytes of a `QueryKey`.
     mutating func remove(_ key: [UInt8]) {
         guard answers.removalCount < Self.limit else { return remove(.all, thenAll: true) }
-        answers.appendRemoval(of: key.span)
+        answers.append(nil, for: key.span)
         keys?.insert(key)
     }
 
     /// - Parameter thenAll: whether the entries in memory are to be written again afterwards.
-    mutating func remove(_ removal: DiskRemoval, thenAll: Bool = false) {
+    mutating func remove(_ removal: AnswerRemoval, thenAll: Bool = false) {
         if removal == .all || removals.count >= 64 {
             // Only a part was to be removed: the entries still in memory are valid.
             needsAll = needsAll || thenAll || removal != .all

@@ -2,18 +2,20 @@ import DNSCache
 import DNSWire
 
 /// What is known of one stored answer beside its records; stands before them in a row's value.
-struct AnswerHead: Equatable {
-    let isSix: Bool
-    let isNegative: Bool
-    let route: StoredRoute
-    let responseCode: ResponseCode
-    let epoch: UInt16
-    /// In seconds since 1970.
-    let storedAt: Int64
-    let lifetime: UInt32
-    let source: UInt64
-    let policy: UInt64
-    let counts: PackedAnswer.SectionCounts
+package struct AnswerHead: Equatable, Sendable {
+    var isSix: Bool
+    package var isNegative: Bool
+    package var route: StoredRoute
+    var responseCode: ResponseCode
+    /// By which setting of the clock it was stored (`ClockMark.epoch`), and when, in seconds since 1970.
+    var epoch: UInt16
+    var storedAt: Int64
+    /// Its original TTL, in seconds.
+    package var lifetime: UInt32
+    /// The source that gave the answer, and the policy under which it was stored, as `PolicyIdentity` numbers them.
+    var source: UInt64
+    var policy: UInt64
+    var counts: PackedAnswer.SectionCounts
 
     /// Bytes of it, of which the last two are the length of the records.
     static let size = 35
@@ -27,7 +29,7 @@ struct AnswerHead: Equatable {
 
     /// Appends it, and then the records that it speaks of.
     func append(to bytes: inout [UInt8], _ body: Span<UInt8>) {
-        bytes.append(addingCapacity: Self.size + body.count) { output in
+        bytes.append(addingCapacity: Self.size) { output in
             func append(_ number: some FixedWidthInteger, _ count: Int) {
                 for shift in stride(from: (count - 1) * 8, through: 0, by: -8) {
                     output.append(UInt8(truncatingIfNeeded: number >> shift))
@@ -44,8 +46,8 @@ struct AnswerHead: Equatable {
             append(counts.authority, 2)
             append(counts.additional, 2)
             append(body.count, 2)
-            for index in body.indices { output.append(body[index]) }
         }
+        bytes.append(body)
     }
 }
 
@@ -70,85 +72,74 @@ extension AnswerHead {
     }
 }
 
-/// The value of a row, which checks: the answers to its question, each a head and records, and a checksum of all.
-///
-/// Of a name's addresses A and AAAA are one row, since most services are asked for both at once; its question has the
-/// type A.
-struct RowValue {
-    /// The answer of type AAAA, and any other one: head and records.
-    private(set) var six: ArraySlice<UInt8>?
-    private(set) var other: ArraySlice<UInt8>?
-
+extension StoredAnswer {
+    /// Reads the value of a row: the answers to its question, each a head and records, and a checksum of all. It is checked
+    /// as if it had come from the network.
+    ///
+    /// Of a name's addresses A and AAAA are one row, since most services are asked for both at once; its question has the
+    /// type A.
+    ///
+    /// - Parameter question: name in lower case, type, class, and a byte of flags, as in a `QueryKey`.
     /// - Returns: nil for a value that is not as it was written.
-    init?(_ value: [UInt8], of question: [UInt8]) {
-        let end = value.count - Checksum.size
-        guard end > 0 else { return nil }
+    static func read(_ value: [UInt8], of question: [UInt8]) -> [StoredAnswer]? {
+        let (end, tail) = (value.count - Checksum.size, Array(question.suffix(5)))
+        guard end > 0, question.count > 5, tail[4] < 4 else { return nil }
         var checksum = Checksum()
         checksum.add(question.span)
         checksum.add(value.span.extracting(..<end))
-        guard value[end...].reduce(0, { $0 << 8 | UInt64($1) }) == checksum.value else { return nil }
+        guard value[end...].reduce(0, { $0 << 8 | UInt64($1) }) == checksum.value,
+            let name = try? Name(wire: Array(question.dropLast(5)))
+        else { return nil }
+        let type = RecordType(rawValue: UInt16(tail[0]) << 8 | UInt16(tail[1]))
+        let `class` = RecordClass(rawValue: UInt16(tail[2]) << 8 | UInt16(tail[3]))
+        var answers: [StoredAnswer] = []
         var start = 0
         while start < end {
             let records = start + AnswerHead.size
             guard records <= end else { return nil }
             let next = records + (Int(value[records - 2]) << 8 | Int(value[records - 1]))
-            guard next <= end else { return nil }
-            if value[start] & 1 != 0 { six = value[start..<next] } else { other = value[start..<next] }
+            let head = AnswerHead(value[start..<records])
+            // AAAA stands last.
+            guard next <= end, type != .aaaa, !head.isSix || type == .a,
+                answers.last.map({ head.isSix && !$0.head.isSix }) ?? true,
+                let answer = StoredAnswer(
+                    Question(name: name, type: head.isSix ? .aaaa : type, class: `class`), flags: tail[4], head,
+                    Array(value[records..<next]))
+            else { return nil }
+            answers.append(answer)
             start = next
         }
+        return answers
     }
 
-    /// Its answers; every value is checked as if it had come from the network.
-    ///
-    /// - Returns: nil where one of them is not valid.
-    func answers(to question: [UInt8]) -> [StoredAnswer]? {
-        guard let (name, kind) = Self.parts(of: question) else { return nil }
-        var answers: [StoredAnswer] = []
-        for part in [other, six] {
-            guard let part else { continue }
-            let head = AnswerHead(part.prefix(AnswerHead.size))
-            guard !head.isSix || kind.type == .a, AnswerHead.lifetimes.contains(head.lifetime),
-                WallClock.times.contains(head.storedAt)
-            else { return nil }
-            let question = Question(name: name, type: head.isSix ? .aaaa : kind.type, class: kind.class)
-            guard
-                let (answer, isNegative) = PackedAnswer.checked(
-                    Array(part.dropFirst(AnswerHead.size)), responseCode: head.responseCode, counts: head.counts,
-                    for: question),
-                answer.longestTTL <= AnswerHead.lifetimes.upperBound, isNegative == head.isNegative
-            else { return nil }
-            answers.append(
-                StoredAnswer(
-                    question: question, dnssecOK: kind.flags & 1 != 0, checkingDisabled: kind.flags & 2 != 0,
-                    answer: answer, isNegative: isNegative, storedAt: head.storedAt, epoch: head.epoch,
-                    lifetime: head.lifetime, route: head.route, source: head.source, policy: head.policy))
-        }
-        return answers.isEmpty ? nil : answers
-    }
-
-    /// The question of a row as a message has it: name in lower case, type, class, and a byte of flags, as in a `QueryKey`.
-    private static func parts(of question: [UInt8]) -> (
-        Name, kind: (type: RecordType, class: RecordClass, flags: UInt8)
-    )? {
-        guard question.count > 5, let name = try? Name(wire: Array(question.dropLast(5))) else { return nil }
-        let tail = Array(question.suffix(5))
-        let type = RecordType(rawValue: UInt16(tail[0]) << 8 | UInt16(tail[1]))
-        guard type != .aaaa, tail[4] < 4 else { return nil }
-        return (name, (type, RecordClass(rawValue: UInt16(tail[2]) << 8 | UInt16(tail[3])), tail[4]))
+    private init?(_ question: Question, flags: UInt8, _ head: AnswerHead, _ records: [UInt8]) {
+        guard AnswerHead.lifetimes.contains(head.lifetime), WallClock.times.contains(head.storedAt),
+            let (answer, isNegative) = PackedAnswer.checked(
+                records, responseCode: head.responseCode, counts: head.counts, for: question),
+            answer.longestTTL <= AnswerHead.lifetimes.upperBound, isNegative == head.isNegative
+        else { return nil }
+        (self.question, self.head, self.answer) = (question, head, answer)
+        (dnssecOK, checkingDisabled) = (flags & 1 != 0, flags & 2 != 0)
     }
 }
 
 extension [UInt8] {
-    /// The question of the row of a key, and whether the key's answer is the one of type AAAA there.
-    ///
-    /// - Parameter key: the bytes of a `QueryKey` without a scope.
-    static func rowQuestion(of key: [UInt8]) -> (question: [UInt8], isSix: Bool) {
-        var question = key
-        guard key.count > 5, key[key.count - 5] == 0, key[key.count - 4] == UInt8(RecordType.aaaa.rawValue) else {
-            return (question, false)
+    mutating func append(_ part: Span<UInt8>) {
+        append(addingCapacity: part.count) { output in
+            for index in part.indices { output.append(part[index]) }
         }
-        question[key.count - 4] = UInt8(RecordType.a.rawValue)
-        return (question, true)
+    }
+
+    /// Makes the key of a question without a scope, which stands at the end, the question of its row: AAAA has its place in
+    /// the row of A.
+    ///
+    /// - Parameter start: where the key begins.
+    /// - Returns: whether the type was AAAA.
+    mutating func makeRowQuestion(from start: Int = 0) -> Bool {
+        let type = count - 4
+        guard type > start, self[type - 1] == 0, self[type] == UInt8(RecordType.aaaa.rawValue) else { return false }
+        self[type] = UInt8(RecordType.a.rawValue)
+        return true
     }
 }
 
@@ -197,14 +188,11 @@ struct RowWriter: ~Copyable {
     /// Begins a row, as the newest one; it replaces an older one of the same question. Its answers are added next.
     mutating func begin(_ question: Span<UInt8>) {
         let start = bytes.count
-        append(question)
+        bytes.append(question)
         self.question = start..<bytes.count
     }
 
     mutating func add(_ head: AnswerHead, _ body: Span<UInt8>) { head.append(to: &bytes, body) }
-
-    /// Adds an answer as another row has it.
-    mutating func add(_ part: ArraySlice<UInt8>) { bytes += part }
 
     /// Whether the row that was begun has no answer.
     var isEmpty: Bool { bytes.count == question.upperBound }
@@ -234,11 +222,5 @@ struct RowWriter: ~Copyable {
         }
         rows.removeAll(keepingCapacity: true)
         if bytes.count > Self.room { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
-    }
-
-    private mutating func append(_ part: Span<UInt8>) {
-        bytes.append(addingCapacity: part.count) { output in
-            for index in part.indices { output.append(part[index]) }
-        }
     }
 }

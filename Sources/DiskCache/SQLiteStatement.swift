@@ -78,12 +78,10 @@ import CSQLite
         let code = unsafe bytes.withUnsafeBytes { bytes in
             var index: Int32 = 1
             for row in rows {
-                let number = unsafe sqlite3_bind_int64(handle, index, row.number)
-                let first = unsafe bind(bytes[row.first], at: index + 1)
-                let second = unsafe bind(bytes[row.second], at: index + 2)
-                guard number == SQLITE_OK, first == SQLITE_OK, second == SQLITE_OK else {
-                    return [number, first, second].first { $0 != SQLITE_OK } ?? number
-                }
+                var code = unsafe sqlite3_bind_int64(handle, index, row.number)
+                if code == SQLITE_OK { code = unsafe bind(bytes[row.first], at: index + 1) }
+                if code == SQLITE_OK { code = unsafe bind(bytes[row.second], at: index + 2) }
+                guard code == SQLITE_OK else { return code }
                 index += 3
             }
             return unsafe sqlite3_step(handle)

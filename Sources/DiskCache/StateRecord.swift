@@ -1,5 +1,5 @@
 /// A learned fact that is stored over a restart, beside answers.
-package struct StateRecord: Equatable, Sendable {
+package struct StateRecord: Sendable {
     /// The kinds of records; the names do not change between versions.
     package enum Kind: String, CaseIterable, Sendable {
         /// Addresses of a service's host, by provider.
@@ -59,21 +59,28 @@ package struct StateRecord: Equatable, Sendable {
         }
     }
 
-    package let kind: Kind
-    /// The subject: at most 512 bytes.
-    package let name: String
+    /// What a record is of.
+    struct Key: Hashable, Sendable {
+        let kind: Kind
+        /// The subject: at most 512 bytes.
+        let name: String
+
+        /// As the key of its row.
+        fileprivate var text: String { "\(kind.rawValue) \(name)" }
+    }
+
+    let key: Key
+    package var kind: Kind { key.kind }
+    package var name: String { key.name }
     /// Seconds since 1970.
     package let storedAt: Int64
     private let make: @Sendable () -> String
 
-    package init(_ kind: Kind, _ name: String, value: String, storedAt: Int64) {
-        self.init(kind, name, storedAt: storedAt) { value }
-    }
-
-    /// - Parameter value: called when the record is written: for one that is replaced before, never.
-    package init(_ kind: Kind, _ name: String, storedAt: Int64, value: @escaping @Sendable () -> String) {
-        self.kind = kind
-        self.name = name
+    /// - Parameter value: evaluated when the record is written: of one that is replaced before, never.
+    package init(
+        _ kind: Kind, _ name: String, value: @autoclosure @escaping @Sendable () -> String, storedAt: Int64
+    ) {
+        key = Key(kind: kind, name: name)
         self.storedAt = storedAt
         make = value
     }
@@ -81,62 +88,42 @@ package struct StateRecord: Equatable, Sendable {
     /// At most 4,096 bytes, in a format specific to the kind. A longer one is not stored.
     package var value: String { make() }
 
-    package static func == (left: Self, right: Self) -> Bool {
-        left.key == right.key && left.storedAt == right.storedAt && left.value == right.value
-    }
-
-    /// The key of a record.
-    struct Key: Hashable, Sendable {
-        var kind: Kind
-        var name: String
-    }
-
-    var key: Key { Key(kind: kind, name: name) }
-
     /// The most records that are read.
     static let limit = 10_000
-    static let longestName = 512
-    static let longestValue = 4_096
+
+    fileprivate static func fits(_ name: String, _ value: String) -> Bool {
+        name.utf8.count <= 512 && value.utf8.count <= 4_096
+    }
 }
 
+// The records in the file, beside the answers: a row's key is "KIND NAME", its value "CHECKSUM STORED VALUE".
 extension StateRecord {
-    /// The row of a record: "KIND NAME", and "CHECKSUM STORED VALUE", of which the checksum is of all but itself.
-    fileprivate func row(of value: String) -> (key: String, value: String) {
-        let (key, value) = (key.text, "\(storedAt) \(value)")
-        return (key, "\(Self.checksum(key, value)) \(value)")
-    }
-
     /// - Returns: nil for a row that is not as it was written, or of an unknown kind.
     fileprivate init?(key: String, value: String) {
-        let subject = key.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-        let fields = value.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-        guard subject.count == 2, let kind = Kind(rawValue: String(subject[0])), fields.count == 3,
-            let storedAt = Int64(fields[1]), WallClock.times.contains(storedAt),
+        let subject = key.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        let fields = value.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
+        guard subject.count == 2, let kind = Kind(rawValue: subject[0]), fields.count == 3,
+            let storedAt = Int64(fields[1]), WallClock.times.contains(storedAt), Self.fits(subject[1], fields[2]),
             fields[0] == Self.checksum(key, "\(fields[1]) \(fields[2])")
         else { return nil }
-        self.init(kind, String(subject[1]), value: String(fields[2]), storedAt: storedAt)
-        guard name.utf8.count <= Self.longestName, fields[2].utf8.count <= Self.longestValue else { return nil }
+        self.init(kind, subject[1], value: fields[2], storedAt: storedAt)
     }
 
-    private static func checksum(_ key: String, _ value: String) -> String {
+    /// Of all but itself.
+    fileprivate static func checksum(_ key: String, _ value: String) -> String {
         String(Checksum.number(of: key + "\0" + value), radix: 16)
     }
 }
 
-extension StateRecord.Key {
-    fileprivate var text: String { "\(kind.rawValue) \(name)" }
-}
-
-// The records in the file, beside the answers.
 extension SQLiteConnection {
     /// Writes a record, unless it is too long; replaces an older one with the same key.
     func write(_ record: StateRecord) throws(SQLiteError) {
-        let value = record.value
-        guard record.name.utf8.count <= StateRecord.longestName, value.utf8.count <= StateRecord.longestValue else {
-            return
-        }
-        let row = record.row(of: value)
-        try run("INSERT OR REPLACE INTO state (key, value) VALUES (?, ?)", .text(row.key), .text(row.value))
+        let (key, value) = (record.key.text, record.value)
+        guard StateRecord.fits(record.name, value) else { return }
+        let text = "\(record.storedAt) \(value)"
+        try run(
+            "INSERT OR REPLACE INTO state (key, value) VALUES (?, ?)", .text(key),
+            .text("\(StateRecord.checksum(key, text)) \(text)"))
     }
 
     func remove(_ key: StateRecord.Key) throws(SQLiteError) {

@@ -45,7 +45,7 @@ struct StoreFolder {
     func quarantine() -> String? {
         let target = path + Self.damaged
         // What cannot be opened may be another program's.
-        let isFree = unsafe access(target, F_OK) != 0 || (try? FileOwner(of: target)) == .us
+        let isFree = unsafe access(target, F_OK) != 0 || (try? Self.isOurs(target)) == true
         let isRenamed = unsafe isFree && rename(path, target) == 0
         if !isRenamed { unsafe unlink(path) }
         for companion in Self.companions {
@@ -57,33 +57,29 @@ struct StoreFolder {
         }
         return isRenamed ? target : nil
     }
-}
 
-/// The program to which a file belongs, by its first bytes: only a file of ours may be written, renamed or deleted.
-enum FileOwner: Equatable {
-    /// A database with our `application_id`, damaged or not; or an empty file, which has no data of another program.
-    case us
-    /// Anything else, also a file of ours whose header is damaged, since nothing in it identifies it.
-    case another
+    // MARK: Whose file it is
 
     /// The first bytes of a database, and the offset of its application_id, big-endian (SQLite's file format, section
     /// 1.3).
     private static let magic = Array("SQLite format 3\0".utf8)
-    private static let place = 68..<72
+    private static let idPlace = 68..<72
 
-    /// Reads the header of a file. Called while this process has no connection to it: closing any descriptor of a file
-    /// releases SQLite's locks on it.
-    init(of path: String) throws(SystemError) {
+    /// Whether a file is ours, by its first bytes; only then it may be written, renamed or deleted. It is if it is a database
+    /// with our `application_id`, damaged or not, or empty. A file of ours whose header is damaged is not: nothing in it
+    /// identifies it.
+    ///
+    /// Called while this process has no connection to it: closing any descriptor of a file releases SQLite's locks on it.
+    static func isOurs(_ path: String) throws(SystemError) -> Bool {
         let number = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard number >= 0 else { throw .last("open \(path)") }
         let descriptor = Descriptor(owning: number)
-        var header = [UInt8](repeating: 0, count: Self.place.upperBound)
+        var header = [UInt8](repeating: 0, count: idPlace.upperBound)
         let count = unsafe header.withUnsafeMutableBytes {
             unsafe pread(descriptor.number, $0.baseAddress, $0.count, 0)
         }
         guard count >= 0 else { throw .last("read \(path)") }
-        let isDatabase = count == header.count && header.starts(with: Self.magic)
-        let id = header[Self.place].reduce(0) { $0 << 8 | Int64($1) }
-        self = count == 0 || (isDatabase && id == AnswerFile.applicationID) ? .us : .another
+        let id = header[idPlace].reduce(0) { $0 << 8 | Int64($1) }
+        return count == 0 || count == header.count && header.starts(with: magic) && id == AnswerFile.applicationID
     }
 }

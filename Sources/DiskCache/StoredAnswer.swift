@@ -9,16 +9,7 @@ package struct StoredAnswer: Equatable, Sendable {
     package var dnssecOK: Bool
     package var checkingDisabled: Bool
     package var answer: PackedAnswer
-    package var isNegative: Bool
-    /// When it was stored, in seconds since 1970, and by which setting of the clock (`ClockMark.epoch`).
-    package var storedAt: Int64
-    var epoch: UInt16
-    /// Its original TTL, in seconds.
-    package var lifetime: UInt32
-    package var route: StoredRoute
-    /// The source that gave the answer, and the policy under which it was stored, as `PolicyIdentity` numbers them.
-    var source: UInt64
-    var policy: UInt64
+    package var head: AnswerHead
 
     /// The key of the answer in the cache.
     package var key: QueryKey { QueryKey(question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled) }
@@ -27,7 +18,7 @@ package struct StoredAnswer: Equatable, Sendable {
     ///
     /// - Parameter now: seconds since 1970.
     package func age(at now: Int64) -> Int {
-        now < storedAt ? Int(lifetime) : Int(min(now, WallClock.range.upperBound) - storedAt)
+        now < head.storedAt ? Int(head.lifetime) : Int(min(now, WallClock.range.upperBound) - head.storedAt)
     }
 
     /// Seconds after its storing for which it may be served, fresh or stale.
@@ -39,26 +30,27 @@ package struct StoredAnswer: Equatable, Sendable {
     ///
     /// - Parameter isAgeKnown: if not, the entry is not fresh.
     func entry(_ identity: PolicyIdentity, _ reading: WallClock.Reading, isAgeKnown: Bool) -> CacheEntry? {
-        guard let tag = identity.tags[source],
-            let routeTag = identity.route(question, dnssecOK || checkingDisabled), StoredRoute(tag: routeTag) == route
+        guard let tag = identity.tags[head.source],
+            let routeTag = identity.route(question, dnssecOK || checkingDisabled),
+            StoredRoute(tag: routeTag) == head.route
         else { return nil }
-        let isSamePolicy = policy == identity.number
-        if identity.standIns.contains(tag), route != .bypass, !isSamePolicy { return nil }
+        let isSamePolicy = head.policy == identity.number
+        if identity.standIns.contains(tag), head.route != .bypass, !isSamePolicy { return nil }
         let storedAt = reading.now - .seconds(age(reading, isKnown: isAgeKnown))
         // A generation other than the current one: the loop decides again before a thread serves it.
         let generation =
             storedAt <= identity.networkBegan
             ? identity.earlierNetwork : isSamePolicy ? identity.generation : identity.generation &- 1
         return CacheEntry(
-            answer: answer, storedAt: storedAt, lifetime: lifetime, generation: generation, route: routeTag,
-            source: tag, isNegative: isNegative)
+            answer: answer, storedAt: storedAt, lifetime: head.lifetime, generation: generation, route: routeTag,
+            source: tag, isNegative: head.isNegative)
     }
 
     /// Seconds since it was stored. An unknown age makes the answer stale, and not only by a little: a client waits
     /// longer for a better answer.
     private func age(_ reading: WallClock.Reading, isKnown: Bool) -> Int64 {
-        let age = reading.secondsSince1970 - storedAt
-        guard isKnown, storedAt >= WallClock.earliest, age >= 0 else { return 2 * Int64(lifetime) + 1 }
+        let age = reading.secondsSince1970 - head.storedAt
+        guard isKnown, head.storedAt >= WallClock.earliest, age >= 0 else { return 2 * Int64(head.lifetime) + 1 }
         // Far beyond any use, and far below the overflow of 32 bits of seconds.
         return min(age, Int64(Int32.max / 2))
     }
@@ -106,11 +98,7 @@ package struct PolicyIdentity: Sendable {
     let numbers: [UInt16: UInt64]
     let tags: [UInt64: UInt16]
 
-    /// - Parameters:
-    ///   - sources: a number of the memory cache, and a text that changes with whatever makes it another source.
-    ///   - standIns: numbers of sources whose answers depend on the whole policy when they are for protected names:
-    ///     LocalDNS.
-    ///   - digest: of lists, mode and sources.
+    /// - Parameter digest: of lists, mode and sources.
     package init(
         sources: [UInt16: String], standIns: Set<UInt16>, digest: String, generation: UInt32,
         networkBegan: Instant = Instant(nanoseconds: .min), earlierNetwork: UInt32 = 0,

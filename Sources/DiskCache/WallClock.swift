@@ -69,20 +69,21 @@ struct ClockMark: Equatable {
 
     /// Whether the time since an answer was written is known.
     func knowsAge(of answer: StoredAnswer, at reading: WallClock.Reading) -> Bool {
-        answer.epoch == epoch && reading.secondsSince1970 >= latest
+        answer.head.epoch == epoch && reading.secondsSince1970 >= latest
     }
 
     /// The time, in seconds since 1970, at which an answer was stored at the latest: where the clock has come to its former
     /// time again since the answer was stored, that time was right as it seems, and the clock behind in between.
     func latestStoring(of answer: StoredAnswer, at reading: WallClock.Reading) -> Int64 {
-        answer.epoch == epoch && former <= reading.secondsSince1970 ? max(answer.storedAt, former) : answer.storedAt
+        let storedAt = answer.head.storedAt
+        return answer.head.epoch == epoch && former <= reading.secondsSince1970 ? max(storedAt, former) : storedAt
     }
 
     /// The seconds since 1970 from which on the usefulness of an answer counts.
     func beginning(of storedAt: Int64) -> Int64 { max(storedAt, former) }
 
-    /// As the text of a record, whose time is `latest`.
-    var text: String { "\(epoch) \(former)" }
+    /// As it is stored.
+    var record: StateRecord { StateRecord(.clock, "", value: "\(epoch) \(former)", storedAt: latest) }
 
     /// - Returns: nil for what is never written.
     init?(_ text: String, latest: Int64) {

@@ -1,3 +1,4 @@
+import DNSCache
 import DNSResolver
 import DNSServer
 import DNSWire
@@ -219,6 +220,7 @@ struct ControlAPITests {
             case .all: calls.append("flush all")
             case .name(let name): calls.append("flush name \(name)")
             case .suffix(let name): calls.append("flush suffix \(name)")
+            case .holding(let address): calls.append("flush holding \(address)")
             }
             return FlushReport()
         }

@@ -207,7 +207,7 @@ struct PolicyTests {
         #expect(machine.vendor.asked.count == 1)
         let address = IPAddress("192.0.2.1") ?? .v4(0)
         machine.badAddresses.report(address)
-        let removing = Task { @Loop in await machine.store.walks.remove(holding: address) }
+        let removing = Task { @Loop in await machine.store.walks.remove(.holding(address)) }
         await machine.clock.advance(by: .seconds(1))
         #expect(await removing.value == 2)
         let reply = await machine.ask()

@@ -61,7 +61,7 @@ import Testing
         var changes = try changes("a.example.com")
         changes.append(
             try entry("b.example.com", .aaaa, at: TestClock().now), for: key("b.example.com", .aaaa).array.span)
-        changes.appendRemoval(of: key("c.example.com").array.span)
+        changes.append(nil, for: key("c.example.com").array.span)
         let subjects = changes.indices.map { changes.subject(at: $0) }
         #expect(subjects.map { $0?.name } == [name("a.example.com"), name("b.example.com"), nil])
         #expect(

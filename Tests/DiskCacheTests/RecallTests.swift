@@ -252,11 +252,11 @@ import Testing
         gate.open()
         await second.reached()
         let events = machine.events
-        disk.keep(
-            StateRecord(.switchedOff, "httpdns", storedAt: noon) {
-                events.add(.loaded(count: disk.status.loaded, isComplete: false))
-                return "off"
-            })
+        @Sendable func value() -> String {
+            events.add(.loaded(count: disk.status.loaded, isComplete: false))
+            return "off"
+        }
+        disk.keep(StateRecord(.switchedOff, "httpdns", value: value(), storedAt: noon))
         async let isWritten = disk.settle(clock: ManualClock())
         await awaited { disk.state.withLock { !$0.settlements.isEmpty } }
         second.open()

@@ -347,10 +347,10 @@ import Testing
     }
 
     @Test(arguments: [
-        DiskRemoval.all, .name(name("www.example.com")), .suffix(name("example.com")),
+        AnswerRemoval.all, .name(name("www.example.com")), .suffix(name("example.com")),
         .holding(address(of: "www.example.com")),
     ])
-    func `what was flushed does not come back`(removal: DiskRemoval) throws {
+    func `what was flushed does not come back`(removal: AnswerRemoval) throws {
         let clock = TestClock()
         try write(["www.example.com"], clock: clock)
         let second = try Machine(path, clock: clock)
@@ -377,7 +377,7 @@ import Testing
         clock.set(noon + 36_000)
         try second.put("www.example.com", ttl: 86_400)
         second.disk.stop()
-        #expect(try AnswerFile(path).answer(key("www.example.com"))?.storedAt == noon + 36_000)
+        #expect(try AnswerFile(path).answer(key("www.example.com"))?.head.storedAt == noon + 36_000)
         clock.set(noon + 30 * 3_600)
         let third = try Machine(path, clock: clock)
         #expect(third.load())
@@ -405,7 +405,7 @@ import Testing
         #expect(machine.flush())
         machine.disk.stop()
         let file = try AnswerFile(path)
-        for name in names { #expect(try file.find(key(name).array)?.answers.count == 2) }
+        for name in names { #expect(try file.find(key(name).array)?.count == 2) }
         #expect(try file.answer(six) != nil)
         #expect(try file.answer(key("four.example.com")) != nil)
     }
@@ -495,7 +495,7 @@ import Testing
     @Test func `space that is not used any more is returned to the file system`() throws {
         let file = try AnswerFile(path)
         let text = String(repeating: "x", count: 4_000)
-        try file.transaction { () throws(SQLiteError) in
+        try file.connection.transaction { () throws(SQLiteError) in
             for index in 0..<1_500 {
                 try file.connection.write(StateRecord(.journal, "n\(index)", value: text, storedAt: noon))
             }
@@ -563,13 +563,11 @@ import Testing
         for name in ["long", "vendor"] {
             first.disk.keep(StateRecord(.journal, name, value: long, storedAt: noon))
         }
-        first.disk.keep(StateRecord(.journal, "made too long", storedAt: noon) { long })
+        first.disk.keep(StateRecord(.journal, "made too long", value: long, storedAt: noon))
         first.disk.stop()
         let second = try Machine(path, clock: clock)
         let found = await second.disk.states()
-        #expect(
-            found.sorted { $0.kind.rawValue < $1.kind.rawValue }
-                == records.sorted { $0.kind.rawValue < $1.kind.rawValue })
+        #expect(found.map(\.text).sorted() == records.map(\.text).sorted())
         second.disk.stop()
     }
 
@@ -577,11 +575,11 @@ import Testing
         let made = Mutex<[Int]>([])
         let machine = try Machine(path, flushInterval: .seconds(60))
         for number in 0..<3 {
-            machine.disk.keep(
-                StateRecord(.calls, "vendor", storedAt: noon) {
-                    made.withLock { $0.append(number) }
-                    return "\(number)"
-                })
+            @Sendable func value() -> String {
+                made.withLock { $0.append(number) }
+                return "\(number)"
+            }
+            machine.disk.keep(StateRecord(.calls, "vendor", value: value(), storedAt: noon))
         }
         machine.disk.stop()
         #expect(made.withLock { $0 } == [2])

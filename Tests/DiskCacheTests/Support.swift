@@ -110,8 +110,10 @@ func stored(_ text: String, at seconds: Int64 = noon, ttl: UInt32 = 300, source:
     guard let packed = answer(text, ttl: ttl) else { throw TestFailure("an answer that cannot be packed") }
     return StoredAnswer(
         question: Question(name: name(text), type: .a), dnssecOK: false, checkingDisabled: false, answer: packed,
-        isNegative: false, storedAt: seconds, epoch: 0, lifetime: ttl, route: .protect,
-        source: Checksum.number(of: source), policy: Checksum.number(of: "policy one"))
+        head: AnswerHead(
+            isSix: false, isNegative: false, route: .protect, responseCode: .noError, epoch: 0, storedAt: seconds,
+            lifetime: ttl, source: Checksum.number(of: source), policy: Checksum.number(of: "policy one"),
+            counts: packed.counts))
 }
 
 /// A mark of the clock in epoch 0.
@@ -119,18 +121,20 @@ func mark(at seconds: Int64 = noon, epoch: UInt16 = 0) throws -> ClockMark {
     try #require(ClockMark("\(epoch) 0", latest: seconds))
 }
 
+extension StateRecord {
+    /// All of it.
+    var text: String { "\(kind.rawValue) \(name) \(storedAt) \(value)" }
+}
+
 extension AnswerFile {
     /// Writes one row of one answer, or of one of each address family, whatever they have.
     func write(_ answers: StoredAnswer...) throws(SQLiteError) {
         var writer = try RowWriter(connection)
         for (index, stored) in answers.enumerated() {
-            let (question, _) = [UInt8].rowQuestion(of: stored.key.array)
+            var question = stored.key.array
+            _ = question.makeRowQuestion()
             if index == 0 { writer.begin(question.span) }
-            let head = AnswerHead(
-                isSix: stored.question.type == .aaaa, isNegative: stored.isNegative, route: stored.route,
-                responseCode: stored.answer.responseCode, epoch: stored.epoch, storedAt: stored.storedAt,
-                lifetime: stored.lifetime, source: stored.source, policy: stored.policy, counts: stored.answer.counts)
-            writer.add(head, stored.answer.body.span)
+            writer.add(stored.head, stored.answer.body.span)
         }
         try writer.end(until: 0)
         try writer.finish()
@@ -138,7 +142,7 @@ extension AnswerFile {
 
     /// The answer under a key.
     func answer(_ key: QueryKey) throws(SQLiteError) -> StoredAnswer? {
-        try find(key.array)?.answers.first { $0.key.array == key.array }
+        try find(key.array)?.first { $0.key.array == key.array }
     }
 }
 

@@ -1,3 +1,4 @@
+import DNSCache
 import DNSResolver
 package import DNSServer
 import DNSWire

@@ -22,8 +22,8 @@ package struct CacheWalks {
             let count = memory.statistics.entries
             memory.removeAll()
             return count
-        case .name(let name): return await removeAll { $0 == name }
-        case .suffix(let suffix): return await removeAll { $0.isWithin(suffix) }
+        case .name, .suffix: return await removeAll { removal.covers($0, []) }
+        case .holding(let address): return await removeAll(holding: address)
         }
     }
 
@@ -36,10 +36,8 @@ package struct CacheWalks {
         return count
     }
 
-    /// Removes the answers that hold an address, and those of the other family of their names. Returns how many.
-    package func remove(holding address: IPAddress) async -> Int {
-        archive?.remove(holding: address)
-        defer { archive?.remove(holding: address) }
+    /// Removes the answers that hold an address, and those of the other family of their names.
+    private func removeAll(holding address: IPAddress) async -> Int {
         var count = 0
         await forEach(where: { _ in true }) { answer in
             guard answer.type.isAddress, answer.entry.answer.holds(address) else { return }
@@ -109,21 +107,9 @@ package protocol AnswerArchive: AnyObject, Sendable {
     /// afterwards: all of memory may have been written in between.
     func remove(_ removal: AnswerRemoval)
 
-    /// Removes answers that hold an address, as above.
-    func remove(holding address: IPAddress)
-
     /// Whether it may have answers that memory does not.
     var mayRecall: Bool { get }
 
     /// Loads the answer under a key into memory if it has it; takes 100 ms at most.
     func recall(_ key: QueryKey, clock: any LoopClock) async
-}
-
-/// The answers that a user's command removes.
-package enum AnswerRemoval: Sendable, Hashable {
-    case all
-    /// This name only.
-    case name(Name)
-    /// The name and all below it.
-    case suffix(Name)
 }

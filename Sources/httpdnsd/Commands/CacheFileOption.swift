@@ -68,8 +68,8 @@ extension CacheReport.Entry {
     fileprivate init(_ stored: StoredAnswer, of file: DiskReader, at now: Int64, withRecords: Bool) {
         self.init(
             stored.question, stored.answer, isSigned: stored.dnssecOK || stored.checkingDisabled,
-            isNegative: stored.isNegative, age: stored.age(at: now), lifetime: Int(stored.lifetime),
-            source: SourceName(file.source(of: stored), stored.route), withRecords: withRecords)
+            isNegative: stored.head.isNegative, age: stored.age(at: now), lifetime: Int(stored.head.lifetime),
+            source: SourceName(file.source(of: stored), stored.head.route), withRecords: withRecords)
     }
 }
 

@@ -140,7 +140,7 @@ extension Administration: ControlTarget {
         service.reported.report(address, lifetime: lifetime)
         service.learned?.keepBadAddress(address)
         // Only now: what is stored meanwhile has the address at its end already.
-        let removed = await resolver.remove(holding: address)
+        let removed = await resolver.remove(.holding(address))
         _ = await settle()
         return report(removed: removed)
     }

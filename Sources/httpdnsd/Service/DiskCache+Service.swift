@@ -38,17 +38,7 @@ extension DiskCache {
 }
 
 /// The disk is where answers go; neither target knows the other.
-extension DiskCache: AnswerArchive {
-    func remove(_ removal: AnswerRemoval) {
-        switch removal {
-        case .all: remove(DiskRemoval.all)
-        case .name(let name): remove(DiskRemoval.name(name))
-        case .suffix(let suffix): remove(DiskRemoval.suffix(suffix))
-        }
-    }
-
-    func remove(holding address: IPAddress) { remove(DiskRemoval.holding(address)) }
-}
+extension DiskCache: AnswerArchive {}
 
 extension DiskEvent {
     fileprivate var kind: LogKind {

@@ -28,16 +28,11 @@ struct AnswerArchiveTests {
         func remove(_ removal: AnswerRemoval) {
             names = names.filter { name in
                 switch removal {
-                case .all: false
+                case .all, .holding: false
                 case .name(let wanted): name != wanted
                 case .suffix(let suffix): !name.isWithin(suffix)
                 }
             }
-            writeAll()
-        }
-
-        func remove(holding address: IPAddress) {
-            names = []
             writeAll()
         }
 
@@ -68,8 +63,6 @@ struct AnswerArchiveTests {
         func remove(_ key: borrowing QueryKey) {}
 
         func remove(_ removal: AnswerRemoval) {}
-
-        func remove(holding address: IPAddress) {}
 
         func recall(_ key: QueryKey, clock: any LoopClock) async {
             reads += 1
@@ -111,7 +104,7 @@ struct AnswerArchiveTests {
         async throws
     {
         let address = try #require(IPAddress("192.0.2.1"))
-        #expect(await names { await $0.walks.remove(holding: address) } == ["other.example.net"])
+        #expect(await names { await $0.walks.remove(.holding(address)) } == ["other.example.net"])
     }
 
     /// A disk on which there is an answer, or none.
@@ -125,8 +118,6 @@ struct AnswerArchiveTests {
         func remove(_ key: borrowing QueryKey) { isTaken = false }
 
         func remove(_ removal: AnswerRemoval) {}
-
-        func remove(holding address: IPAddress) {}
 
         func recall(_ key: QueryKey, clock: any LoopClock) async {}
     }

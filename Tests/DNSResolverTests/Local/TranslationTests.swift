@@ -393,7 +393,6 @@ struct TranslationTests {
         func store(_ entry: CacheEntry, for key: borrowing QueryKey) { stored.append(key.type) }
         func remove(_ key: borrowing QueryKey) { removed.append(key.type) }
         func remove(_ removal: AnswerRemoval) {}
-        func remove(holding address: IPAddress) {}
         func recall(_ key: QueryKey, clock: any LoopClock) async {}
     }
 

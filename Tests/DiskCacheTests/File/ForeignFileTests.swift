@@ -87,7 +87,7 @@ import Testing
         try file.write(try stored("www.example.com"))
         let copy = path + "-copy"
         try FileManager.default.copyItem(atPath: path, toPath: copy)
-        #expect(try FileOwner(of: copy) == .us)
+        #expect(try StoreFolder.isOurs(copy))
         _ = file
     }
 

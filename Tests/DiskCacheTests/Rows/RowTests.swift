@@ -18,7 +18,7 @@ import Testing
     /// Writes rows and records in an instance that then ends.
     private func write(_ rows: [StoredAnswer], _ records: [StateRecord] = []) throws {
         let file = try AnswerFile(path)
-        try file.transaction { () throws(SQLiteError) in
+        try file.connection.transaction { () throws(SQLiteError) in
             for row in rows { try file.write(row) }
             for record in records { try file.connection.write(record) }
             try file.connection.write(StateRecord(.clock, "", value: "0 0", storedAt: noon))
@@ -67,14 +67,10 @@ import Testing
 
     @Test func `a value is checked whatever its checksum says`() throws {
         var rows = try ["a", "b", "c", "d", "e"].map { try stored($0 + ".example.com") }
-        rows[1].isNegative = true
-        rows[2].lifetime = 0
-        rows[3].answer = PackedAnswer(
-            responseCode: .noError, counts: .init(answer: 2), body: rows[3].answer.body,
-            ttlOffsets: rows[3].answer.ttlOffsets)
-        rows[4].answer = PackedAnswer(
-            responseCode: .refused, counts: rows[4].answer.counts, body: rows[4].answer.body,
-            ttlOffsets: rows[4].answer.ttlOffsets)
+        rows[1].head.isNegative = true
+        rows[2].head.lifetime = 0
+        rows[3].head.counts.answer = 2
+        rows[4].head.responseCode = .refused
         try write(rows)
         let file = try AnswerFile(path)
         #expect(try rows.map { try file.answer($0.key) != nil } == [true, false, false, false, false])
@@ -129,7 +125,7 @@ import Testing
     @Test func `a record's TTL beyond what can be configured is rejected, whatever its checksum says`() throws {
         let longest = AnswerHead.lifetimes.upperBound
         var long = try stored("b.example.com", ttl: longest + 1)
-        long.lifetime = 300
+        long.head.lifetime = 300
         try write([try stored("a.example.com", ttl: longest), long])
         let machine = try Machine(path)
         #expect(machine.load() && machine.has("a.example.com") && !machine.has("b.example.com"))
