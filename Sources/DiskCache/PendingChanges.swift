@@ -68,8 +68,7 @@ struct PendingChanges {
 
     /// Whether an answer that was read from the file may still be used.
     mutating func allows(_ key: [UInt8], _ answer: StoredAnswer) -> Bool {
-        var changed = keys ?? []
-        if keys == nil { for index in answers.indices { changed.insert(answers.key(at: index)) } }
+        let changed = keys ?? Set(answers.indices.map(answers.key))
         keys = changed
         return !changed.contains(key) && !removals.contains { $0.covers(answer.question.name, answer.answer.addresses) }
     }

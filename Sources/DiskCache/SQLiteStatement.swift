@@ -29,19 +29,19 @@ import CSQLite
         reset()
         for (index, value) in values.enumerated() {
             let index = Int32(truncatingIfNeeded: index + 1)
-            switch value {
-            case .integer(let number): try check(unsafe sqlite3_bind_int64(handle, index, number), "bind")
-            case .text(let text):
-                try check(
+            let code =
+                switch value {
+                case .integer(let number): unsafe sqlite3_bind_int64(handle, index, number)
+                case .text(let text):
                     unsafe Array(text.utf8).withUnsafeBytes {
                         unsafe csqlite_bind_text(handle, index, $0.baseAddress, Int32(clamping: $0.count))
-                    }, "bind")
-            case .blob(let bytes):
-                try check(
+                    }
+                case .blob(let bytes):
                     unsafe bytes.withUnsafeBytes {
                         unsafe csqlite_bind_blob(handle, index, $0.baseAddress, Int32(clamping: $0.count))
-                    }, "bind")
-            }
+                    }
+                }
+            try check(code, "bind")
         }
     }
 
