@@ -42,7 +42,7 @@ let package = Package(
 
         // Pure cores: no C import, no descriptor.
         .target(name: "Scheduling", swiftSettings: strict),
-        .target(name: "DNSWire", swiftSettings: strict),
+        .target(name: "DNSWire", dependencies: ["Scheduling"], swiftSettings: strict),
         .target(name: "DNSCache", dependencies: ["CPrefetch", "DNSWire", "Scheduling"], swiftSettings: strict),
         .target(name: "HTTPDNS", dependencies: ["DNSWire"], swiftSettings: strict),
         .target(name: "Racing", dependencies: ["Scheduling"], swiftSettings: strict),

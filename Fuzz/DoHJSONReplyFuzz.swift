@@ -7,7 +7,7 @@ func fuzzDoHJSONReply(_ body: [UInt8]) {
     guard let host = try? Name("www.example.com") else { preconditionFailure("no name") }
     let format = DoHJSONFormat()
     for type in [RecordType.a, .aaaa] {
-        let question = ProviderQuestion(name: host, types: [type])
+        let question = UpstreamQuestion(name: host, types: [type])
         let outcome = format.outcome(of: HTTPResponse(status: 200, body: body), to: question)
         let aged = format.outcome(of: HTTPResponse(status: 200, age: 100, body: body), to: question)
         switch (outcome, aged) {

@@ -10,7 +10,7 @@ func fuzzDoHReply(_ input: [UInt8]) {
     let types: [RecordType] = [.a, .aaaa, .cname, .https, .txt]
     let type = types[Int(head & 7) % types.count]
     let age = head & 8 == 0 ? nil : UInt32(head) << 20
-    let question = ProviderQuestion(name: name, types: [type])
+    let question = UpstreamQuestion(name: name, types: [type])
     let format = DoHFormat(padsQueries: head & 16 != 0)
     let media = "application/dns-message"
     if case .results(let results) = format.outcome(
@@ -28,7 +28,7 @@ func fuzzDoHReply(_ input: [UInt8]) {
     }
 }
 
-private func check(_ results: ProviderResults, _ asked: RecordType) {
+private func check(_ results: UpstreamResults, _ asked: RecordType) {
     for (type, result) in results {
         precondition(type == asked, "a type that was not asked")
         guard case .answer(let answer) = result else { continue }

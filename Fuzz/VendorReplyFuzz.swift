@@ -37,7 +37,7 @@ func fuzzVendorReply(_ body: [UInt8]) {
     }
     for format in formats {
         for types in [[RecordType.a], [.aaaa], [.a, .aaaa]] {
-            let question = ProviderQuestion(name: name, types: types)
+            let question = UpstreamQuestion(name: name, types: types)
             if case .results(let results) = format.outcome(of: HTTPResponse(status: 200, body: body), to: question) {
                 check(results, name, types)
             }
@@ -50,7 +50,7 @@ func fuzzVendorReply(_ body: [UInt8]) {
     }
 }
 
-private func check(_ results: ProviderResults, _ name: Name, _ types: [RecordType]) {
+private func check(_ results: UpstreamResults, _ name: Name, _ types: [RecordType]) {
     for (type, result) in results {
         precondition(types.contains(type), "a type that was not asked")
         switch result {

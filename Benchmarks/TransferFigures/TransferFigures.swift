@@ -62,7 +62,7 @@ private final class Run {
 
     private func fetch() throws {
         let name = try Name("m\(sent).bench.example")
-        let question = ProviderQuestion(name: name, types: [.a, .aaaa])
+        let question = UpstreamQuestion(name: name, types: [.a, .aaaa])
         let request = try format.request(for: question, at: 0)
         sent += 1
         // Under callgrind the first handshake alone may take a second.
@@ -71,7 +71,7 @@ private final class Run {
         }
     }
 
-    private func take(_ result: Result<HTTPResponse, UpstreamFailure>, _ question: ProviderQuestion) {
+    private func take(_ result: Result<HTTPResponse, UpstreamFailure>, _ question: UpstreamQuestion) {
         var isAnswer = false
         if case .success(let response) = result,
             case .results(let results) = format.outcome(of: response, to: question),

@@ -82,7 +82,7 @@ struct ExchangeTests {
     @Test(arguments: replays)
     func `the request is sent as it stands there, and the reply means what it should`(replay: Replay) throws {
         let exchange = try Exchange(replay.file)
-        let question = ProviderQuestion(name: Self.host, types: replay.types)
+        let question = UpstreamQuestion(name: Self.host, types: replay.types)
         let request = try replay.format.request(for: question, at: replay.time)
         let (path, parameters) = Exchange.parts(request.target[...])
         #expect(path == exchange.path)

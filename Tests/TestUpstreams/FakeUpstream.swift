@@ -105,8 +105,7 @@ package final class FakeUpstream: Upstream, Endpoint {
             return UpstreamReply(failure: .timeout, types: question.types)
         }
         health.responseTime.add(delay)
-        return UpstreamReply(
-            RecordTypeMap(question.types.map { ($0, owned(results[$0], by: question.name)) }))
+        return UpstreamReply(question.types) { owned(results[$0], by: question.name) }
     }
 
     /// Gives records without an owner the name asked for.

@@ -1,4 +1,4 @@
-import DNSWire
+package import DNSWire
 package import Scheduling
 
 /// Finds out by which prefix the network translates IPv4 addresses: LocalDNS is asked for AAAA of ipv4only.arpa (RFC 7050), at

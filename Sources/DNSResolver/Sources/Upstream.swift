@@ -11,35 +11,6 @@ package protocol Upstream: AnyObject, Sendable {
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply
 }
 
-/// A question to an upstream.
-package struct UpstreamQuestion: Hashable, Sendable {
-    /// Lower-cased.
-    package var name: Name
-    /// One type, or A and AAAA together.
-    package var types: [RecordType]
-    package var dnssecOK: Bool
-    package var checkingDisabled: Bool
-    /// The network of the clients for which it is asked, which may be sent to a service; nil: none.
-    package var clientNetwork: AddressPrefix?
-    /// The client network whose fair share it counts against.
-    package var holder: ClientNetwork
-    /// When the caller stops waiting.
-    package var deadline: Instant
-
-    package init(
-        name: Name, types: [RecordType], dnssecOK: Bool = false, checkingDisabled: Bool = false,
-        clientNetwork: AddressPrefix? = nil, holder: ClientNetwork = .daemon, deadline: Instant
-    ) {
-        self.holder = holder
-        self.name = name
-        self.types = types
-        self.dnssecOK = dnssecOK
-        self.checkingDisabled = checkingDisabled
-        self.clientNetwork = clientNetwork
-        self.deadline = deadline
-    }
-}
-
 extension UpstreamQuestion {
     /// The question of a flight for some of its types.
     init(_ key: FlightKey, _ types: [RecordType], until deadline: Instant) {
@@ -51,43 +22,43 @@ extension UpstreamQuestion {
 
 /// The result of asking an upstream, for every type asked for.
 package struct UpstreamReply: Equatable, Sendable {
-    package var results: RecordTypeMap<UpstreamResult>
+    package var results: UpstreamResults
     /// The address and port of the server that answered; empty when none did.
     package var server: String
 
-    package init(_ results: RecordTypeMap<UpstreamResult>, server: String = "") {
+    package init(_ results: UpstreamResults, server: String = "") {
         self.results = results
         self.server = server
     }
 
     /// A result for each of `types`.
     package init(_ types: [RecordType], server: String = "", result: (RecordType) -> UpstreamResult) {
-        var results = RecordTypeMap<UpstreamResult>()
+        var results = UpstreamResults()
         for type in types { results[type] = result(type) }
         self.init(results, server: server)
     }
 
     /// The same failure for each of `types`.
     package init(failure: UpstreamFailure, types: [RecordType]) {
-        self.init(RecordTypeMap(types.lazy.map { ($0, .failure(failure)) }))
+        self.init(types) { _ in .failure(failure) }
     }
 }
 
 extension UpstreamReply {
     /// Whether the attempt was cancelled without any result.
     var isCancelled: Bool {
-        !results.containsValue { if case .failure(.cancelled) = $0 { false } else { true } }
+        results.count { if case .failure(.cancelled) = $0 { false } else { true } } == 0
     }
 
     /// Why the reply has no result at all; nil when it has one, or the attempt was cancelled.
     package var failure: UpstreamFailure? {
         var last: UpstreamFailure?
-        let hasResult = results.containsValue { result in
+        let found = results.count { result in
             guard case .failure(let failure) = result else { return true }
             if failure != .cancelled { last = failure }
             return false
         }
-        return hasResult ? nil : last
+        return found == 0 ? last : nil
     }
 }
 

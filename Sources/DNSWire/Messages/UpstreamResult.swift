@@ -1,3 +1,36 @@
+package import Scheduling
+
+/// A question to an upstream: a provider, LocalDNS, or the servers of a `forward` entry.
+package struct UpstreamQuestion: Hashable, Sendable {
+    /// Lower-cased.
+    package var name: Name
+    /// One type, or A and AAAA together.
+    package var types: [RecordType]
+    package var dnssecOK: Bool
+    package var checkingDisabled: Bool
+    /// The network of the clients for which it is asked, which may be sent to a service; nil: none.
+    package var clientNetwork: AddressPrefix?
+    /// The client network whose fair share it counts against.
+    package var holder: ClientNetwork
+    /// When the caller stops waiting.
+    package var deadline: Instant
+
+    /// - Parameter deadline: by default there is none.
+    package init(
+        name: Name, types: [RecordType], dnssecOK: Bool = false, checkingDisabled: Bool = false,
+        clientNetwork: AddressPrefix? = nil, holder: ClientNetwork = .daemon,
+        deadline: Instant = Instant(nanoseconds: .max)
+    ) {
+        self.name = name
+        self.types = types
+        self.dnssecOK = dnssecOK
+        self.checkingDisabled = checkingDisabled
+        self.clientNetwork = clientNetwork
+        self.holder = holder
+        self.deadline = deadline
+    }
+}
+
 /// The result of asking an upstream for one type.
 package enum UpstreamResult: Hashable, Sendable {
     /// Records, or an NXDOMAIN or NODATA response. Indirect, since it is passed on many times.
@@ -6,6 +39,59 @@ package enum UpstreamResult: Hashable, Sendable {
     /// next source is asked. `ttl`: seconds that the service gave for it, if any.
     case indeterminateEmpty(ttl: UInt32?)
     case failure(UpstreamFailure)
+}
+
+/// A result for each type of a question: one type, or A and AAAA. It needs no heap storage.
+package struct UpstreamResults: Sendable {
+    /// The type that is not AAAA.
+    private var firstType = RecordType.a
+    private var first: UpstreamResult?
+    private var aaaa: UpstreamResult?
+
+    package init() {}
+
+    /// Nil for a type without a result. Beside AAAA one other type has a place: the last that is set.
+    package subscript(type: RecordType) -> UpstreamResult? {
+        get { type == .aaaa ? aaaa : type == firstType ? first : nil }
+        set { if type == .aaaa { aaaa = newValue } else { (firstType, first) = (type, newValue) } }
+    }
+
+    /// Adds the result for a type; of several for one type the first is used.
+    package mutating func add(_ result: UpstreamResult, for type: RecordType) {
+        if self[type] == nil { self[type] = result }
+    }
+
+    package var isEmpty: Bool { first == nil && aaaa == nil }
+
+    /// Calls `body` with each type and its result, without an iterator, which needs heap storage.
+    package func forEach(_ body: (RecordType, UpstreamResult) -> Void) {
+        if let first { body(firstType, first) }
+        if let aaaa { body(.aaaa, aaaa) }
+    }
+
+    /// How many of the results are wanted.
+    package func count(where isWanted: (UpstreamResult) -> Bool) -> Int {
+        (first.map(isWanted) == true ? 1 : 0) + (aaaa.map(isWanted) == true ? 1 : 0)
+    }
+}
+
+extension UpstreamResults: Sequence {
+    package func makeIterator() -> IndexingIterator<[(type: RecordType, result: UpstreamResult)]> {
+        [(firstType, first), (.aaaa, aaaa)].compactMap { type, result in result.map { (type, $0) } }.makeIterator()
+    }
+}
+
+extension UpstreamResults: ExpressibleByDictionaryLiteral {
+    package init(dictionaryLiteral elements: (RecordType, UpstreamResult)...) {
+        for (type, result) in elements { add(result, for: type) }
+    }
+}
+
+extension UpstreamResults: Equatable {
+    package static func == (left: UpstreamResults, right: UpstreamResults) -> Bool {
+        left.first == right.first && left.aaaa == right.aaaa
+            && (left.first == nil || left.firstType == right.firstType)
+    }
 }
 
 /// Why an upstream gave no answer: the one vocabulary of the HTTP client, the providers' formats, LocalDNS and the resolver.

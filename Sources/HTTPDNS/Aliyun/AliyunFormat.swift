@@ -26,7 +26,7 @@ package struct AliyunFormat: ProviderFormat {
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let host = try HostText.of(question.name)
         // Appended to one text: each interpolation would allocate.
         var target = ""
@@ -37,7 +37,7 @@ package struct AliyunFormat: ProviderFormat {
         target += "&query="
         target += try AddressFamilies(question.types).aliyunText
         // Not signed. The service takes an address: the first one of the network is sent.
-        if let client = question.clientSubnet?.address.description { target += "&ip=\(TextEncoding.percent(client))" }
+        if let client = question.clientNetwork?.address.description { target += "&ip=\(TextEncoding.percent(client))" }
         guard let secret else { return HTTPRequest(target: target) }
         let expiry = SignatureExpiry.text(at: time)
         guard let digest = crypto.md5(Array("\(host)-\(secret.value)-\(expiry)".utf8)) else {
@@ -46,7 +46,7 @@ package struct AliyunFormat: ProviderFormat {
         return HTTPRequest(target: "\(target)&t=\(expiry)&s=\(TextEncoding.hexadecimal(digest))")
     }
 
-    package func outcome(of response: HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
+    package func outcome(of response: HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
         let reply: AliyunReply
         do {
             reply = try AliyunReply(response.body)
@@ -59,7 +59,7 @@ package struct AliyunFormat: ProviderFormat {
         guard let host = reply.host, HostText.matches(host, question.name) else {
             return .failure(.unusable("the reply is for another name"))
         }
-        var results = ProviderResults()
+        var results = UpstreamResults()
         for type in question.types { results.add(reply.list(type).result(for: type, of: question.name), for: type) }
         return .results(results)
     }

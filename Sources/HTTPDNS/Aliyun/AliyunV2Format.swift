@@ -50,10 +50,10 @@ package struct AliyunV2Format: ProviderFormat {
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let (host, families) = (try HostText.of(question.name), try AddressFamilies(question.types).aliyunText)
         // The service takes an address: the first one of the network is sent.
-        let client = question.clientSubnet?.address.description
+        let client = question.clientNetwork?.address.description
         var parameters: [AliyunV2Signature.Parameter] = [("id", account), ("m", String(encryption.mode))]
         if let box {
             let text = JSONWriter.object { writer in
@@ -77,7 +77,7 @@ package struct AliyunV2Format: ProviderFormat {
         return HTTPRequest(target: "/v2/d?\(query.joined(separator: "&"))")
     }
 
-    package func outcome(of response: HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
+    package func outcome(of response: HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
         let reply: AliyunV2Reply
         do {
             reply = try AliyunV2Reply(response.body)
@@ -92,7 +92,7 @@ package struct AliyunV2Format: ProviderFormat {
             guard answers.allSatisfy({ HostText.matches($0.host, question.name) }) else {
                 return .failure(.unusable("the reply is for another name"))
             }
-            var results = ProviderResults()
+            var results = UpstreamResults()
             for answer in answers {
                 for type in question.types {
                     guard let family = answer.families[type] else { continue }

@@ -28,7 +28,7 @@ package struct DoHFormat: ProviderFormat {
 
     package func answers(_ type: RecordType) -> Bool { !type.isMeta }
 
-    package func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let query = query(for: try Self.question(question), of: question).encoded
         let target = path + (path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + "dns=" + TextEncoding.base64URL(query)
         if target.utf8.count + Self.authorityLength <= Self.maximumURLLength {
@@ -39,7 +39,7 @@ package struct DoHFormat: ProviderFormat {
     }
 
     /// The only question of the message.
-    private static func question(_ question: ProviderQuestion) throws(UpstreamFailure) -> Question {
+    private static func question(_ question: UpstreamQuestion) throws(UpstreamFailure) -> Question {
         guard let type = question.types.first, question.types.count == 1, !type.isMeta else {
             throw .rejected("one type that exists in zones can be asked for, no other")
         }
@@ -47,12 +47,12 @@ package struct DoHFormat: ProviderFormat {
     }
 
     /// The DNS query, with ID 0 so that HTTP caches can answer it (RFC 8484 section 4.1).
-    private func query(for wireQuestion: Question, of question: ProviderQuestion) -> Message {
+    private func query(for wireQuestion: Question, of question: UpstreamQuestion) -> Message {
         var query = Message(flags: .recursionDesired, questions: [wireQuestion])
         if question.checkingDisabled { query.flags.insert(.checkingDisabled) }
-        guard question.dnssecOK || padsQueries || question.clientSubnet != nil else { return query }
+        guard question.dnssecOK || padsQueries || question.clientNetwork != nil else { return query }
         query.edns = EDNS(udpPayloadSize: Self.payloadSize, dnssecOK: question.dnssecOK)
-        if let subnet = question.clientSubnet { query.edns?.options.append(ClientSubnetOption(subnet).option) }
+        if let subnet = question.clientNetwork { query.edns?.options.append(ClientSubnetOption(subnet).option) }
         if padsQueries {
             let length = query.encoded.count + 4
             let padding = (Self.paddingBlock - length % Self.paddingBlock) % Self.paddingBlock
@@ -61,10 +61,10 @@ package struct DoHFormat: ProviderFormat {
         return query
     }
 
-    package func outcome(of response: HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
+    package func outcome(of response: HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
         do {
             let wireQuestion = try Self.question(question)
-            let message = try Self.message(in: response, subnet: question.clientSubnet)
+            let message = try Self.message(in: response, subnet: question.clientNetwork)
             return DoHOutcome.outcome(of: message, to: wireQuestion, dnssecOK: question.dnssecOK, age: response.age)
         } catch {
             return .failure(error)

@@ -26,12 +26,12 @@ package struct DoHJSONFormat: ProviderFormat {
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let type = try Self.question(question).type
         let host = try HostText.of(question.name)
         var target = "\(path)?name=\(TextEncoding.percent(host))&type=\(type)"
         if question.checkingDisabled { target += "&cd=1" }
-        if let subnet = question.clientSubnet {
+        if let subnet = question.clientNetwork {
             target += "&edns_client_subnet=\(TextEncoding.percent(subnet.description))"
         }
         if let account { target += try account.parameters(for: host, at: time) }
@@ -39,14 +39,14 @@ package struct DoHJSONFormat: ProviderFormat {
     }
 
     /// The only question of the query.
-    private static func question(_ question: ProviderQuestion) throws(UpstreamFailure) -> Question {
+    private static func question(_ question: UpstreamQuestion) throws(UpstreamFailure) -> Question {
         guard let type = question.types.first, question.types.count == 1, type.isAddress else {
             throw .rejected("A or AAAA can be asked for, one at a time")
         }
         return Question(name: question.name, type: type)
     }
 
-    package func outcome(of response: HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
+    package func outcome(of response: HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
         do {
             let wireQuestion = try Self.question(question)
             return DoHOutcome.outcome(

@@ -114,11 +114,11 @@ package struct MarkedFormat: ProviderFormat {
 
     package func answers(_ type: RecordType) -> Bool { format.answers(type) }
 
-    package func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         mark.added(to: try format.request(for: question, at: time))
     }
 
-    package func outcome(of response: HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
+    package func outcome(of response: HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
         format.outcome(of: response, to: question)
     }
 }

@@ -41,7 +41,7 @@ package struct TencentFormat: ProviderFormat {
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let host = try HostText.of(question.name)
         var target = "/d?dn=\(try sealed(host) ?? host)"
         switch access {
@@ -53,7 +53,7 @@ package struct TencentFormat: ProviderFormat {
         }
         // The client's address at the end of the response shows that it is complete. Both SDKs request it too.
         target += "&ttl=1&clientip=1&query=1"
-        if let client = question.clientSubnet?.address.description {
+        if let client = question.clientNetwork?.address.description {
             // The service takes an address: the first one of the network is sent, encrypted like the name. So the vendor's
             // documentation demands it; its SDKs send it as it is.
             target += "&ip=\(try sealed(client) ?? client)"
@@ -72,7 +72,7 @@ package struct TencentFormat: ProviderFormat {
         return TextEncoding.hexadecimal(try box.seal(Array(text.utf8)))
     }
 
-    package func outcome(of response: HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
+    package func outcome(of response: HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
         guard response.isSuccess else { return .failure(HTTPStatusFailure.failure(of: response)) }
         let body = TencentReply.trimmed(response.body[...])
         do {
@@ -98,14 +98,14 @@ enum TencentReply {
     ///
     /// - Throws: for another name or none, for several lines, and for any other text.
     static func results(
-        _ text: ArraySlice<UInt8>, _ question: ProviderQuestion
-    ) throws(UpstreamFailure) -> ProviderResults {
+        _ text: ArraySlice<UInt8>, _ question: UpstreamQuestion
+    ) throws(UpstreamFailure) -> UpstreamResults {
         guard !text.contains(UInt8(ascii: "\n")) else { throw unreadable }
         let bar = text.lastIndex(of: UInt8(ascii: "|"))
         let line = text[..<(bar ?? text.endIndex)]
         // The service may leave out a name without addresses.
         let lists = text.isEmpty ? empty(question.types) : try lists(line, question)
-        var results = ProviderResults()
+        var results = UpstreamResults()
         for type in question.types {
             if let list = lists[type] { results.add(list.result(for: type, of: question.name), for: type) }
         }
@@ -121,7 +121,7 @@ enum TencentReply {
 
     /// The list for each type that the line covers.
     private static func lists(
-        _ line: ArraySlice<UInt8>, _ question: ProviderQuestion
+        _ line: ArraySlice<UInt8>, _ question: UpstreamQuestion
     ) throws(UpstreamFailure) -> [RecordType: AddressList] {
         if let dot = line.indices.first(where: { line[$0...].starts(with: ".:".utf8) }) {
             guard HostText.matches(text(line[..<dot]), question.name) else {

@@ -12,8 +12,6 @@ final class HTTPDNSEndpoint: Endpoint {
     @Loop
     fileprivate final class SentQuestion: Cancellable {
         let question: UpstreamQuestion
-        /// The query in the service's terms.
-        let asked: ProviderQuestion
         /// Whether a new connection is made for it.
         let onNewConnection: Bool
         let began: Instant
@@ -28,18 +26,14 @@ final class HTTPDNSEndpoint: Endpoint {
         private var endpoint: HTTPDNSEndpoint?
         private var done: (@Loop (UpstreamReply) -> Void)?
 
-        /// - Parameter clientSubnet: the client network sent to the service; nil: none.
+        /// - Parameter question: with the client network that is sent to the service.
         init(
-            _ question: UpstreamQuestion, clientSubnet: AddressPrefix?, onNewConnection: Bool,
-            at endpoint: HTTPDNSEndpoint, began: Instant, delayed: (@Loop () -> Void)?,
-            done: @escaping @Loop (UpstreamReply) -> Void
+            _ question: UpstreamQuestion, onNewConnection: Bool, at endpoint: HTTPDNSEndpoint, began: Instant,
+            delayed: (@Loop () -> Void)?, done: @escaping @Loop (UpstreamReply) -> Void
         ) {
             self.question = question
             self.onNewConnection = onNewConnection
             self.began = began
-            asked = ProviderQuestion(
-                name: question.name, types: question.types, dnssecOK: question.dnssecOK,
-                checkingDisabled: question.checkingDisabled, clientSubnet: clientSubnet)
             self.endpoint = endpoint
             self.delayed = delayed
             self.done = done
@@ -157,9 +151,10 @@ final class HTTPDNSEndpoint: Endpoint {
         _ question: UpstreamQuestion, onNewConnection: Bool, delayed: (@Loop () -> Void)? = nil,
         done: @escaping @Loop (UpstreamReply) -> Void
     ) -> any Cancellable {
+        var question = question
+        question.clientNetwork = clientSubnet.reported(for: question.clientNetwork)
         let attempt = SentQuestion(
-            question, clientSubnet: clientSubnet.reported(for: question.clientNetwork),
-            onNewConnection: onNewConnection, at: self, began: loop.now, delayed: delayed, done: done)
+            question, onNewConnection: onNewConnection, at: self, began: loop.now, delayed: delayed, done: done)
         send(attempt)
         return attempt
     }
@@ -186,7 +181,7 @@ final class HTTPDNSEndpoint: Endpoint {
         attempt.offset = account.clock.offset
         lastUse = loop.now
         do throws(UpstreamFailure) {
-            let request = try format.request(for: attempt.asked, at: account.clock.now)
+            let request = try format.request(for: attempt.question, at: account.clock.now)
             attempt.transfer = try readyTransfers().begin(
                 request, deadline: attempt.question.deadline, holder: attempt.question.holder,
                 renewing: attempt.onNewConnection, permit: permit, delayed: attempt.delayed
@@ -207,12 +202,16 @@ final class HTTPDNSEndpoint: Endpoint {
         case .success(let response):
             noteTime(of: response)
             account.noteTime(of: response)
-            switch format.outcome(of: response, to: attempt.asked) {
+            switch format.outcome(of: response, to: attempt.question) {
             case .results(let results):
                 if !attempt.onNewConnection { account.latencies.add(from: attempt.began, to: loop.now) }
                 account.bill(results)
                 answered(attempt.question.name)
-                attempt.finish(Self.reply(results, attempt.question.types))
+                // Also for what the service has left out.
+                attempt.finish(
+                    UpstreamReply(attempt.question.types) { type in
+                        results[type] ?? .failure(.unusable("the reply is silent on \(type)"))
+                    })
             case .failure(.clockSkew(_, let serverTime))
             where !attempt.isSecond && mayCorrectClock(since: attempt.offset, serverTime ?? response.date):
                 attempt.isSecond = true
@@ -276,13 +275,6 @@ final class HTTPDNSEndpoint: Endpoint {
         made.onWrongTime = { [account] in account.onSign?(.wrongTime) }
         transfers = made
         return made
-    }
-
-    /// A result for every type queried, also for those that the service left out.
-    private static func reply(_ results: ProviderResults, _ types: [RecordType]) -> UpstreamReply {
-        UpstreamReply(types) { type in
-            results[type] ?? .failure(.unusable("the reply is silent on \(type)"))
-        }
     }
 }
 

@@ -83,7 +83,7 @@ package final class HostSources {
         (first.types, second.types) = ([.a], [.aaaa])
         async let other = endpoint.reply(to: second)
         var reply = await endpoint.reply(to: first)
-        for (type, result) in await other.results { reply.results[type] = result }
+        reply.results[.aaaa] = await other.results[.aaaa]
         return reply
     }
 }
@@ -99,7 +99,7 @@ extension Endpoint {
 
 extension UpstreamReply {
     fileprivate var answers: [Answer] {
-        results.map(\.value).compactMap { if case .answer(let answer) = $0 { answer } else { nil } }
+        [results[.a], results[.aaaa]].compactMap { if case .answer(let answer)? = $0 { answer } else { nil } }
     }
 
     /// Whether there is an answer, be it that there is no address.

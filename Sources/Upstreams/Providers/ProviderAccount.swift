@@ -76,7 +76,7 @@ final class ProviderAccount {
     /// Counts what a reply is billed.
     ///
     /// Stored with the next call.
-    func bill(_ results: ProviderResults) {
+    func bill(_ results: UpstreamResults) {
         guard unitsOfAnswer > 0 else { return }
         let answers = results.addressAnswers
         if answers > 0 { calls.bill(answers * unitsOfAnswer, at: clock.own) }

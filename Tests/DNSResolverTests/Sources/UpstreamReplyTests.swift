@@ -14,7 +14,7 @@ struct UpstreamReplyTests {
             ([.indeterminateEmpty(ttl: nil)], false), ([cancelled, .indeterminateEmpty(ttl: nil)], false),
         ] as [([UpstreamResult], Bool)])
     func `an attempt is cancelled when it has no other result`(results: [UpstreamResult], isCancelled: Bool) {
-        let reply = UpstreamReply(RecordTypeMap(zip([.a, .aaaa], results)))
+        let reply = UpstreamReply(Array([.a, .aaaa].prefix(results.count))) { results[$0 == .a ? 0 : 1] }
         #expect(reply.isCancelled == isCancelled)
     }
 }

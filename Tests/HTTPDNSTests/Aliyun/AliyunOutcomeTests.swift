@@ -12,7 +12,7 @@ struct AliyunOutcomeTests {
     ) -> ProviderOutcome {
         AliyunRequestTests.signing.outcome(
             of: HTTPResponse(status: status, retryAfter: retryAfter, date: date, body: Array(body.utf8)),
-            to: ProviderQuestion(name: Self.host, types: types))
+            to: UpstreamQuestion(name: Self.host, types: types))
     }
 
     private func answer(_ addresses: [String], ttl: UInt32) -> UpstreamResult {
@@ -104,7 +104,7 @@ struct AliyunOutcomeTests {
     func `a reply for the name is read, whatever the name`(host: String) {
         let response = HTTPResponse(status: 200, body: Array("{\"host\":\"\(host)\",\"ttl\":60}".utf8))
         #expect(
-            AliyunRequestTests.signing.outcome(of: response, to: ProviderQuestion(name: name(host), types: [.a]))
+            AliyunRequestTests.signing.outcome(of: response, to: UpstreamQuestion(name: name(host), types: [.a]))
                 == .results([.a: .indeterminateEmpty(ttl: 60)]))
     }
 

@@ -13,7 +13,7 @@ struct AliyunRequestTests {
         _ format: AliyunFormat, _ text: String = "www.example.com", _ types: [RecordType] = [.a, .aaaa],
         at time: Int64 = 1_699_999_400
     ) throws(UpstreamFailure) -> String {
-        try format.request(for: ProviderQuestion(name: name(text), types: types), at: time).target
+        try format.request(for: UpstreamQuestion(name: name(text), types: types), at: time).target
     }
 
     @Test func `a signed request for both families expires ten minutes from now`() throws {
@@ -47,7 +47,7 @@ struct AliyunRequestTests {
     }
 
     @Test func `a request is a GET without headers`() throws {
-        let question = ProviderQuestion(name: name("www.example.com"), types: [.a])
+        let question = UpstreamQuestion(name: name("www.example.com"), types: [.a])
         let request = try Self.signing.request(for: question, at: 0)
         #expect(request.body == nil)
         #expect(request.headers.isEmpty)
@@ -79,7 +79,7 @@ struct AliyunRequestTests {
         "a,b.example", "192.0.2.1", #"\000.example"#,
     ])
     func `a name with other bytes is not asked for`(text: String) {
-        let question = ProviderQuestion(name: name(text), types: [.a])
+        let question = UpstreamQuestion(name: name(text), types: [.a])
         let error = #expect(throws: UpstreamFailure.self) { try Self.signing.request(for: question, at: 0) }
         guard case .rejected = error else {
             Issue.record("\(text): \(String(describing: error))")

@@ -54,7 +54,7 @@ struct AliyunV2Tests {
     private func target(
         _ format: AliyunV2Format, _ host: String = "www.example.com", _ types: [RecordType] = [.a, .aaaa]
     ) throws(UpstreamFailure) -> String {
-        try format.request(for: ProviderQuestion(name: name(host), types: types), at: 1_699_999_400).target
+        try format.request(for: UpstreamQuestion(name: name(host), types: types), at: 1_699_999_400).target
     }
 
     @Test func `a signed plain request expires ten minutes from now`() throws {
@@ -138,7 +138,7 @@ struct AliyunV2Tests {
     ) -> ProviderOutcome {
         Self.format(encryption).outcome(
             of: HTTPResponse(status: status, body: Array(body.utf8)),
-            to: ProviderQuestion(name: Self.host, types: types))
+            to: UpstreamQuestion(name: Self.host, types: types))
     }
 
     /// The outcome of the plain response with these families of the name.

@@ -6,9 +6,9 @@ import Testing
 struct ClientSubnetTests {
     private static func question(
         _ network: String = "203.0.113.0/24", _ types: [RecordType] = [.a]
-    ) throws -> ProviderQuestion {
+    ) throws -> UpstreamQuestion {
         let subnet: AddressPrefix = try #require(AddressPrefix(network))
-        return ProviderQuestion(name: name("www.example.com"), types: types, clientSubnet: subnet)
+        return UpstreamQuestion(name: name("www.example.com"), types: types, clientNetwork: subnet)
     }
 
     @Test func `Aliyun gets the network's first address, outside the signature`() throws {
@@ -39,7 +39,7 @@ struct ClientSubnetTests {
     @Test func `Tencent gets it encrypted like the name, as its page wants it`() throws {
         var question = try Self.question()
         // A single address, as in the vector.
-        question.clientSubnet = AddressPrefix("203.0.113.7/32")
+        question.clientNetwork = AddressPrefix("203.0.113.7/32")
         #expect(
             try TencentTests.aes.request(for: question, at: 0).target
                 .hasSuffix("&ip=000102030405060708090a0b0c0d0e0fbd02a139376986145c96a90ae9db49c2"))
@@ -83,7 +83,7 @@ struct ClientSubnetTests {
         _ data: [UInt8]?, to network: String = "203.0.113.0/24", isSent: Bool = true
     ) throws -> ProviderOutcome {
         var question = try Self.question(network)
-        if !isSent { question.clientSubnet = nil }
+        if !isSent { question.clientNetwork = nil }
         var reply = Message(
             flags: [.response, .recursionAvailable], questions: [Question(name: question.name, type: .a)])
         reply.answers = Answer(name: question.name, addresses: [.v4(0xc000_0201)], ttl: 60).answers

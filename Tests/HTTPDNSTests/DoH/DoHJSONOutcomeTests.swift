@@ -17,7 +17,7 @@ struct DoHJSONOutcomeTests {
             of: HTTPResponse(
                 status: status, contentType: "text/plain", age: age, retryAfter: retryAfter, date: date,
                 body: Array(body.utf8)),
-            to: ProviderQuestion(name: name(text), types: [type]))
+            to: UpstreamQuestion(name: name(text), types: [type]))
     }
 
     /// The outcome of a response with these members besides `Status` 0 and the question.
@@ -390,7 +390,7 @@ struct DoHJSONOutcomeTests {
                 changed[index] ^= 1 << UInt8(bit)
                 let response = HTTPResponse(status: 200, body: changed)
                 let outcome = DoHJSONFormat().outcome(
-                    of: response, to: ProviderQuestion(name: Self.host, types: [.a]))
+                    of: response, to: UpstreamQuestion(name: Self.host, types: [.a]))
                 guard let answer = answer(outcome) else { continue }
                 #expect(answer.answers.allSatisfy { $0.name == Self.host && [.a, .cname].contains($0.type) })
             }

@@ -16,7 +16,7 @@ struct DoHJSONRequestTests {
         _ format: DoHJSONFormat = DoHJSONFormat(), _ text: String = "www.example.com", _ types: [RecordType] = [.a],
         checkingDisabled: Bool = false, at time: Int64 = 1_700_000_000
     ) throws(UpstreamFailure) -> String {
-        let question = ProviderQuestion(name: name(text), types: types, checkingDisabled: checkingDisabled)
+        let question = UpstreamQuestion(name: name(text), types: types, checkingDisabled: checkingDisabled)
         return try format.request(for: question, at: time).target
     }
 
@@ -29,7 +29,7 @@ struct DoHJSONRequestTests {
     }
 
     @Test func `a request is a GET that accepts what Cloudflare insists on`() throws {
-        let question = ProviderQuestion(name: name("www.example.com"), types: [.a])
+        let question = UpstreamQuestion(name: name("www.example.com"), types: [.a])
         let request = try DoHJSONFormat().request(for: question, at: 0)
         #expect(request.body == nil)
         #expect(request.headers == [["Accept", "application/dns-json"]])
@@ -70,7 +70,7 @@ struct DoHJSONRequestTests {
         #"\000.example"#,
     ])
     func `a name that a service might read otherwise is not asked for`(text: String) {
-        let question = ProviderQuestion(name: name(text), types: [.a])
+        let question = UpstreamQuestion(name: name(text), types: [.a])
         let error = #expect(throws: UpstreamFailure.self) { try DoHJSONFormat().request(for: question, at: 0) }
         guard case .rejected = error else {
             Issue.record("\(text): \(String(describing: error))")

@@ -20,7 +20,7 @@ struct DoHOutcomeTests {
     ) -> ProviderOutcome {
         let response = HTTPResponse(
             status: status, contentType: contentType, age: age, retryAfter: retryAfter, body: body)
-        return DoHFormat().outcome(of: response, to: ProviderQuestion(name: Self.host, types: [type]))
+        return DoHFormat().outcome(of: response, to: UpstreamQuestion(name: Self.host, types: [type]))
     }
 
     private func outcome(_ message: Message, type: RecordType = .a, age: UInt32? = nil) -> ProviderOutcome {

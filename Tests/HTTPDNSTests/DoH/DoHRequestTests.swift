@@ -9,7 +9,7 @@ struct DoHRequestTests {
         dnssecOK: Bool = false,
         checkingDisabled: Bool = false
     ) throws(UpstreamFailure) -> HTTPRequest {
-        let question = ProviderQuestion(
+        let question = UpstreamQuestion(
             name: name(text), types: [type], dnssecOK: dnssecOK, checkingDisabled: checkingDisabled)
         return try format.request(for: question, at: 0)
     }
@@ -121,7 +121,7 @@ struct DoHRequestTests {
 
     @Test(arguments: [[], [.any], [.a, .aaaa]] as [[RecordType]])
     func `what is not one such type is not asked for`(types: [RecordType]) {
-        let question = ProviderQuestion(name: name("www.example.com"), types: types)
+        let question = UpstreamQuestion(name: name("www.example.com"), types: types)
         #expect(throws: UpstreamFailure.self) { try DoHFormat().request(for: question, at: 0) }
         let response = HTTPResponse(status: 200, contentType: "application/dns-message")
         guard case .failure(.rejected) = DoHFormat().outcome(of: response, to: question) else {

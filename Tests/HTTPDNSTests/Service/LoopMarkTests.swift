@@ -6,7 +6,7 @@ import Testing
 struct LoopMarkTests {
     @Test func `each provider's request has it, and stays what it was`() throws {
         let mark = try #require(LoopMark(CountingIVs()))
-        let question = ProviderQuestion(name: name("www.example.com"), types: [.a])
+        let question = UpstreamQuestion(name: name("www.example.com"), types: [.a])
         let format = DoHJSONFormat()
         let plain = try format.request(for: question, at: 0)
         let marked = try MarkedFormat(format, mark: mark).request(for: question, at: 0)

@@ -52,7 +52,7 @@ struct ServiceBoundsTests {
     func `a signed request in Google's form is served for ten minutes of either clock`(
         time: Int64, later: Int64, status: Int
     ) throws {
-        let question = ProviderQuestion(name: name("www.example.com"), types: [.a])
+        let question = UpstreamQuestion(name: name("www.example.com"), types: [.a])
         let request = try DoHJSONRequestTests.signing.request(for: question, at: time)
         #expect(try TestService().reply(to: request.target, at: time + later).status == status)
     }

@@ -167,7 +167,7 @@ struct ServiceDenialTests {
 
     @Test func `the network of all addresses is no client, but forbids sending the sender's`() throws {
         let service = TestService()
-        let question = ProviderQuestion(name: name("www.example.com"), types: [.a])
+        let question = UpstreamQuestion(name: name("www.example.com"), types: [.a])
         let signed = try DoHJSONRequestTests.signing.request(for: question, at: TestService.time).target
         for target in [signed, "/resolve?name=www.example.com"] {
             #expect(try !service.call(target).hidesNetwork)

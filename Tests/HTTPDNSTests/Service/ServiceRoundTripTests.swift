@@ -40,7 +40,7 @@ struct ServiceRoundTripTests {
     ) throws -> [RecordType: UpstreamResult] {
         var results: [RecordType: UpstreamResult] = [:]
         for types in provider.format.answersBothFamilies ? [types] : types.map({ [$0] }) {
-            let question = ProviderQuestion(name: name(text), types: types)
+            let question = UpstreamQuestion(name: name(text), types: types)
             let request = try provider.format.request(for: question, at: TestService.time)
             let reply = try service.reply(to: request.target)
             let outcome = provider.format.outcome(

@@ -14,7 +14,7 @@ struct TencentTests {
     private func target(
         _ format: TencentFormat, _ host: String = "www.example.com", _ types: [RecordType] = [.a]
     ) throws(UpstreamFailure) -> String {
-        try format.request(for: ProviderQuestion(name: name(host), types: types), at: 0).target
+        try format.request(for: UpstreamQuestion(name: name(host), types: types), at: 0).target
     }
 
     // MARK: Requests
@@ -93,7 +93,7 @@ struct TencentTests {
     ) -> ProviderOutcome {
         format.outcome(
             of: HTTPResponse(status: status, retryAfter: 7, body: Array(body.utf8)),
-            to: ProviderQuestion(name: Self.host, types: types))
+            to: UpstreamQuestion(name: Self.host, types: types))
     }
 
     private static let both: ProviderOutcome = .results([

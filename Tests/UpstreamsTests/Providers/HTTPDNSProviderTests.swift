@@ -15,16 +15,16 @@ private struct PlainFormat: ProviderFormat {
 
     func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPDNS.HTTPRequest {
+    func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPDNS.HTTPRequest {
         if question.name.description.hasPrefix("unwritable") { throw .rejected("cannot be written") }
         let types = question.types.map { $0 == .a ? "4" : "6" }.joined(separator: ",")
         return HTTPDNS.HTTPRequest(target: "/139450/d?host=\(question.name)&query=\(types)&t=\(time)")
     }
 
-    func outcome(of response: HTTPDNS.HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
+    func outcome(of response: HTTPDNS.HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
         switch response.status {
         case 200:
-            var results = ProviderResults()
+            var results = UpstreamResults()
             for type in question.types {
                 let address = Answer(name: question.name, addresses: [.v4(0xc000_0207)], ttl: 60)
                 results.add(type == .a ? .answer(address) : .indeterminateEmpty(ttl: 7), for: type)
@@ -109,7 +109,7 @@ struct HTTPDNSProviderTests {
 
     private func failure(_ status: Int) async throws -> Set<UpstreamResult> {
         server.misbehave(.status(status))
-        return try await Set(ask(provider()).results.map(\.value))
+        return try await Set(ask(provider()).results.map(\.result))
     }
 
     @Test func `only https authenticates responses, whatever the service encrypts`() async {
@@ -179,7 +179,7 @@ struct HTTPDNSProviderTests {
 
     @Test func `a name that the service cannot write is never sent`() async throws {
         let reply = try await ask(provider(), name: Name("unwritable.example"))
-        #expect(Set(reply.results.map(\.value)) == [.failure(.rejected("cannot be written"))])
+        #expect(Set(reply.results.map(\.result)) == [.failure(.rejected("cannot be written"))])
         #expect(server.requests.isEmpty)
     }
 
@@ -287,7 +287,8 @@ struct HTTPDNSProviderTests {
         server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
         server.misbehave(.status(403))
         let provider = await provider(time: { 1_800_000_000 - 30 * 86_400 })
-        #expect(try await Set(ask(provider).results.map(\.value)) == [.failure(.clockSkew("expired", serverTime: nil))])
+        let results = try await ask(provider).results
+        #expect(Set(results.map(\.result)) == [.failure(.clockSkew("expired", serverTime: nil))])
         #expect(server.requests.count == 1)
         #expect(await provider.clockOffset == 0)
     }
@@ -368,7 +369,8 @@ struct HTTPDNSProviderTests {
         server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
         server.misbehave(.status(403))
         let provider = await provider(time: { 1_799_989_200 })
-        #expect(try await Set(ask(provider).results.map(\.value)) == [.failure(.clockSkew("expired", serverTime: nil))])
+        let results = try await ask(provider).results
+        #expect(Set(results.map(\.result)) == [.failure(.clockSkew("expired", serverTime: nil))])
         #expect(server.requests.count == 2)
     }
 

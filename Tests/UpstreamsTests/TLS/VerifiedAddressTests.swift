@@ -16,13 +16,13 @@ private struct AnsweringFormat: ProviderFormat {
 
     func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPDNS.HTTPRequest {
+    func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPDNS.HTTPRequest {
         HTTPFixture.request(question.name.description)
     }
 
-    func outcome(of response: HTTPDNS.HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
+    func outcome(of response: HTTPDNS.HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
         guard response.status == 200 else { return .failure(.unusable("")) }
-        var results = ProviderResults()
+        var results = UpstreamResults()
         for type in question.types { results.add(.indeterminateEmpty(ttl: 60), for: type) }
         return .results(results)
     }
