@@ -72,9 +72,7 @@ private final class Run {
         }
         let question = questions[asked]
         asked += 1
-        let client = ClientQuestion(
-            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false), dnssecOK: false,
-            client: .v4(0x7f00_0001), arrived: loop.now)
+        let client = ClientQuestion(question: question, client: .v4(0x7f00_0001), arrived: loop.now)
         resolver.respond(to: client) { [self] response in
             if case .answer = response.content {} else { failed += 1 }
             loop.atTurnEnd { self.askNext() }

@@ -1,13 +1,10 @@
 package import DNSWire
 package import Scheduling
 
-/// One client's question, as the server passes it to the resolver. An object, since its key is long and every step that
-/// waits refers to it.
+/// One client's question, as the server passes it to the resolver. An object: every step that waits refers to it.
 package final class ClientQuestion: Sendable {
     /// In the client's letter case.
     package let question: Question
-    /// The cache key of an answer that holds for all clients.
-    package let key: QueryKey
     package let dnssecOK: Bool
     package let checkingDisabled: Bool
     /// The client's address; for limits, rules and client subnets.
@@ -23,12 +20,11 @@ package final class ClientQuestion: Sendable {
 
     /// - Parameter network: nil: that of the address.
     package init(
-        question: Question, key: QueryKey, dnssecOK: Bool = false, checkingDisabled: Bool = false, client: IPAddress,
+        question: Question, dnssecOK: Bool = false, checkingDisabled: Bool = false, client: IPAddress,
         network: ClientNetwork? = nil, hidesNetwork: Bool = false, arrived: Instant, trace: Trace? = nil
     ) {
         self.trace = trace
         self.question = question
-        self.key = key
         self.dnssecOK = dnssecOK
         self.checkingDisabled = checkingDisabled
         self.client = client
@@ -52,11 +48,10 @@ extension ClientQuestion {
 
     /// The same client's question for another type, of class IN.
     func asking(for type: RecordType) -> ClientQuestion {
-        let other = Question(name: question.name, type: type)
-        return ClientQuestion(
-            question: other, key: QueryKey(other, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled),
-            dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, client: client, network: network,
-            hidesNetwork: hidesNetwork, arrived: arrived, trace: trace)
+        ClientQuestion(
+            question: Question(name: question.name, type: type), dnssecOK: dnssecOK,
+            checkingDisabled: checkingDisabled, client: client, network: network, hidesNetwork: hidesNetwork,
+            arrived: arrived, trace: trace)
     }
 }
 

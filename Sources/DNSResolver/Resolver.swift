@@ -147,15 +147,13 @@ package final class Resolver {
     package func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
         if client.question.isForAny { return AnyAnswer.respond(to: client, by: self, reply: reply) }
         if let response = answeredHere(client) { return reply(response) }
-        guard store.mayRecall, case let key = cacheKey(for: client), store.mustRecall(key) else {
-            return lookUp(client, reply)
-        }
-        let generation = store.generation
+        let key = flightKey(client.question.name, client.question.type, for: client)
+        guard store.mustRecall(key, client.question.type) else { return lookUp(client, key, reply) }
         Loop.spawn { [self] in
-            let isRecalled = await store.recall(key)
+            let isRecalled = await store.recall(key, client.question.type)
             if isRecalled { client.note(.cache, "read from the cache file") }
-            guard generation == store.generation else { return respond(to: client, reply: reply) }
-            lookUp(client) { reply(isRecalled ? $0.recalled : $0) }
+            guard key.generation == store.generation else { return respond(to: client, reply: reply) }
+            lookUp(client, key) { reply(isRecalled ? $0.recalled : $0) }
         }
     }
 
@@ -168,15 +166,12 @@ package final class Resolver {
     }
 
     /// Answers a client's question from the cache or the sources; by the new policy, if it is replaced meanwhile.
-    func lookUp(_ client: ClientQuestion, _ reply: @escaping @Loop (Response) -> Void) {
+    private func lookUp(_ client: ClientQuestion, _ key: FlightKey, _ reply: @escaping @Loop (Response) -> Void) {
         let type = client.question.type
-        let key = flightKey(for: client)
-        let cached = store.cached(for: client, key)
+        let cached = store.cached(key, type)
         if let trace = client.trace { note(cached, type, key, in: trace) }
         if let cached, case .fresh(let isEnding) = cached.age {
-            if isEnding, store.claimRefresh(client.key.scoped(to: key.scope)) {
-                background.prefetch(key, type, for: self)
-            }
+            if isEnding, store.claimRefresh(key, type) { background.prefetch(key, type, for: self) }
             return reply(cached.response)
         }
         if let error = remembered(key, type, hasStale: cached != nil) {
@@ -268,36 +263,17 @@ package final class Resolver {
         return .source(tag, AnswerKind(tag, route: route))
     }
 
-    /// The key of the flight for a client's question.
-    func flightKey(for client: ClientQuestion) -> FlightKey {
-        flightKey(
-            client.question.name, client.question.type, dnssecOK: client.dnssecOK,
-            checkingDisabled: client.checkingDisabled, for: client)
-    }
-
-    /// The client scope of the answer for this client; nil for all.
-    func scope(of client: ClientQuestion) -> ClientScope? {
-        guard policy.lines.clientScoping != nil else { return nil }
-        let name = client.question.name.lowercased
-        return policy.lines.scope(
-            of: client, name: name, route: policy.routes.route(for: name, client.question.type))
-    }
-
-    /// The key of a client's answer in the cache.
-    func cacheKey(for client: ClientQuestion) -> QueryKey {
-        scope(of: client).map { client.key.scoped(to: $0) } ?? client.key
-    }
-
     /// The key of the flight for a name and type by the policy in force.
     ///
     /// - Parameter client: nil: none.
-    func flightKey(
-        _ name: Name, _ type: RecordType, dnssecOK: Bool = false, checkingDisabled: Bool = false,
-        for client: ClientQuestion? = nil
-    ) -> FlightKey {
-        policy.flightKey(
-            name, type, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, for: client,
-            generation: store.generation)
+    func flightKey(_ name: Name, _ type: RecordType, for client: ClientQuestion? = nil) -> FlightKey {
+        let name = name.lowercased
+        let route = policy.routes.route(for: name, type)
+        return FlightKey(
+            name: name, type: type, route: route, dnssecOK: client?.dnssecOK ?? false,
+            checkingDisabled: client?.checkingDisabled ?? false,
+            scope: policy.lines.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
+            generation: store.generation, trace: client?.trace)
     }
 
     /// The response for a local answer; one from the configuration is cached where the UDP threads find it.

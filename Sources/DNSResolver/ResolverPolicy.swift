@@ -52,23 +52,6 @@ package final class ResolverPolicy: Sendable {
 
     private static let families: [RecordType] = [.a, .aaaa]
 
-    /// The key of the flight for a name and type.
-    ///
-    /// - Parameters:
-    ///   - client: nil: none.
-    ///   - generation: the number under which this policy is in force.
-    func flightKey(
-        _ name: Name, _ type: RecordType, dnssecOK: Bool = false, checkingDisabled: Bool = false,
-        for client: ClientQuestion? = nil, generation: UInt32
-    ) -> FlightKey {
-        let name = name.lowercased
-        let route = routes.route(for: name, type)
-        return FlightKey(
-            name: name, type: type, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
-            scope: lines.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
-            generation: generation, trace: client?.trace)
-    }
-
     /// A preset name exists, whatever is answered for its other types: a client that gets NXDOMAIN drops its addresses
     /// too.
     func consistent(_ answer: consuming Answer, for key: FlightKey) -> Answer {

@@ -84,9 +84,7 @@ struct AnyTests {
         let machine = Machine()
         _ = await machine.ask()
         let question = Question(name: try Name("www.example.com"), type: type, class: .any)
-        let client = ClientQuestion(
-            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false), client: .v4(1),
-            arrived: machine.clock.now)
+        let client = ClientQuestion(question: question, client: .v4(1), arrived: machine.clock.now)
         let reply = ResolverTests.Reply(clock: machine.clock)
         machine.resolver.respond(to: client) { reply.response = $0 }
         #expect(reply.packed?.holds(.a) == true && machine.vendor.asked.count == 1)

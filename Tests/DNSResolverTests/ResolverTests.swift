@@ -98,9 +98,8 @@ struct ResolverTests {
         ) {
             let question = Question(name: (try? Name(name)) ?? .root, type: type)
             let client = ClientQuestion(
-                question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: checkingDisabled),
-                dnssecOK: signed, checkingDisabled: checkingDisabled, client: client, hidesNetwork: hidesNetwork,
-                arrived: clock.now - waiting)
+                question: question, dnssecOK: signed, checkingDisabled: checkingDisabled, client: client,
+                hidesNetwork: hidesNetwork, arrived: clock.now - waiting)
             resolver.respond(to: client) { [clock] in
                 reply.response = $0
                 reply.answered = clock.now
@@ -778,8 +777,7 @@ struct SeparateFamiliesTests {
     ) {
         let question = Question(name: (try? Name("www.example.com")) ?? .root, type: type)
         let client = ClientQuestion(
-            question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: false),
-            dnssecOK: signed, client: .v4(0x7f00_0001), arrived: clock.now)
+            question: question, dnssecOK: signed, client: .v4(0x7f00_0001), arrived: clock.now)
         resolver.respond(to: client) { reply.response = $0 }
     }
 }

@@ -107,13 +107,6 @@ package final class AnswerStore {
 
     func isOfLocalDNS(_ cached: Cached) -> Bool { rules.isOfLocalDNS(cached.source) }
 
-    /// The cached answer for a client, whose question would be asked by the flight `flight`.
-    func cached(for client: ClientQuestion, _ flight: FlightKey) -> Cached? {
-        // Mostly there is no scope: then the key, which is long, is not copied.
-        guard let scope = flight.scope else { return cached(client.key, route: flight.route, at: clock.now) }
-        return cached(client.key.scoped(to: scope), route: flight.route, at: clock.now)
-    }
-
     /// How an entry may be used for a question with this `route`; nil: not at all.
     func age(of entry: CacheEntry, _ type: RecordType, by route: Route, at now: Instant) -> Cached.Age? {
         guard rules.isUsable(entry, type, by: route) else { return nil }
@@ -137,7 +130,9 @@ package final class AnswerStore {
     }
 
     /// Decides whether a fresh answer near its end is prefetched now: once, and only if a client has had it before.
-    func claimRefresh(_ key: QueryKey) -> Bool { memory.claimRefresh(of: key) && freshness.prefetches }
+    func claimRefresh(_ key: FlightKey, _ type: RecordType) -> Bool {
+        memory.claimRefresh(of: key.cacheKey(type)) && freshness.prefetches
+    }
 
     /// Whether the addresses of a source's answer rotate: an RRset has no order (RFC 2181 section 5), unless an address in
     /// it was reported bad, which is its last.
@@ -240,7 +235,8 @@ package final class AnswerStore {
             CacheEntry(
                 answer: packed, storedAt: clock.now, lifetime: ttls.min() ?? 0, generation: generation,
                 route: AnswerRules.localRoute, source: rules.tag(of: source), isNegative: isNegative),
-            for: client.key)
+            for: QueryKey(
+                client.question, dnssecOK: client.dnssecOK, checkingDisabled: client.checkingDisabled))
         return packed
     }
 
@@ -254,22 +250,19 @@ package final class AnswerStore {
 
     // MARK: Answers that only the archive has
 
-    /// Whether there may be answers that memory does not have.
-    var mayRecall: Bool { archive?.mayRecall ?? false }
-
     /// Whether only the archive may have an answer.
-    func mustRecall(_ key: QueryKey) -> Bool {
-        mayRecall && !key.isScoped && memory.entry(for: key) == nil
+    func mustRecall(_ key: FlightKey, _ type: RecordType) -> Bool {
+        archive?.mayRecall == true && key.scope == nil && memory.entry(for: key.cacheKey(type)) == nil
     }
 
     /// Loads an answer into memory that only the archive has.
     ///
     /// - Returns: whether memory has it now and had not.
     @discardableResult
-    func recall(_ key: QueryKey) async -> Bool {
-        guard mustRecall(key) else { return false }
-        await archive?.recall(key, clock: clock)
-        return memory.entry(for: key) != nil
+    func recall(_ key: FlightKey, _ type: RecordType) async -> Bool {
+        guard mustRecall(key, type) else { return false }
+        await archive?.recall(key.cacheKey(type), clock: clock)
+        return memory.entry(for: key.cacheKey(type)) != nil
     }
 
     /// The archive of an answer: none if it holds for one client network. Such answers are many and soon of no use, and

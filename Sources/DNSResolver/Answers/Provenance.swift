@@ -132,11 +132,7 @@ extension Resolver {
     /// One line for what decides about `subject`, one for each cached answer, with the client's DO and CD bits, and for
     /// each type that failed since, else one that says that there is none; and one for each detected forgery.
     package func explanation(of subject: Name, for client: ClientQuestion) -> [String] {
-        let keys = Self.explainedTypes.map { type in
-            let key = flightKey(
-                subject, type, dnssecOK: client.dnssecOK, checkingDisabled: client.checkingDisabled, for: client)
-            return (type, key)
-        }
+        let keys = Self.explainedTypes.map { type in (type, flightKey(subject, type, for: client)) }
         var lines = keys.compactMap { type, key in provenance(of: key, type)?.text }
         lines += keys.compactMap { type, key in
             flights.failures.last(key, type).map { failure in

@@ -134,8 +134,7 @@ extension Resolver {
         trace.add(.route, decision(on: question))
         if !isOn { trace.add(.route, "HTTPDNS is switched off") }
         let client = ClientQuestion(
-            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
-            client: .v4(0x7f00_0001), arrived: clock.now, trace: trace)
+            question: question, client: .v4(0x7f00_0001), arrived: clock.now, trace: trace)
         let response = await withCheckedContinuation { continuation in
             respond(to: client) { continuation.resume(returning: $0) }
         }

@@ -95,10 +95,8 @@ final class PendingQueries {
         }
         add(pending, for: network)
         let question = ClientQuestion(
-            question: asked, key: QueryKey(query, in: message.span),
-            dnssecOK: query.dnssecOK, checkingDisabled: query.checkingDisabled, client: client.ip,
-            network: network,
-            hidesNetwork: query.hidesNetwork(in: message.span), arrived: arrived)
+            question: asked, dnssecOK: query.dnssecOK, checkingDisabled: query.checkingDisabled, client: client.ip,
+            network: network, hidesNetwork: query.hidesNetwork(in: message.span), arrived: arrived)
         begin(pending, question)
     }
 

@@ -65,15 +65,6 @@ package struct QueryKey: Sendable {
             checkingDisabled: query.checkingDisabled)
     }
 
-    /// The key of the same question in another scope.
-    package func scoped(to scope: ClientScope?) -> QueryKey {
-        var key = QueryKey()
-        for index in 0..<nameCount { key.append(storage[index]) }
-        key.endName(scope)
-        for index in (count - Self.tailLength)..<count { key.append(storage[index]) }
-        return key
-    }
-
     /// Appends the scope after the name. The name's terminating zero shows where it begins, so no key of a scope equals
     /// one of another, or one without.
     private mutating func endName(_ scope: ClientScope?) {

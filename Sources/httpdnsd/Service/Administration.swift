@@ -72,11 +72,8 @@ extension Administration: ControlTarget {
     }
 
     func why(_ name: Name) -> WhyReport {
-        let question = Question(name: name, type: .a)
         let client = ClientQuestion(
-            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
-            client: .v4(0x7f00_0001),
-            arrived: service.loop.now)
+            question: Question(name: name, type: .a), client: .v4(0x7f00_0001), arrived: service.loop.now)
         return WhyReport(lines: resolver.explanation(of: name, for: client))
     }
 

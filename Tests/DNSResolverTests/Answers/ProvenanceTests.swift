@@ -21,9 +21,7 @@ struct ProvenanceTests {
     @Loop
     private func ask(_ name: String, _ machine: Machine, from client: IPAddress = .v4(0x7f00_0001)) -> Response? {
         let question = Question(name: (try? Name("why." + name)) ?? .root, type: .txt, class: .chaos)
-        let client = ClientQuestion(
-            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
-            client: client, arrived: machine.clock.now)
+        let client = ClientQuestion(question: question, client: client, arrived: machine.clock.now)
         var response: Response?
         machine.resolver.respond(to: client) { response = $0 }
         return response

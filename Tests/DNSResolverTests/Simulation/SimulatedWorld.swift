@@ -227,9 +227,8 @@ final class SimulatedWorld {
             isFirst: !isUnderWay(asking.name))
         clients.append(client)
         if !client.isSigned, let hit = hit(question) { return take(hit, for: client) }
-        let key = QueryKey(question, dnssecOK: client.isSigned, checkingDisabled: false)
         let asked = ClientQuestion(
-            question: question, key: key, dnssecOK: client.isSigned, client: simulated.address,
+            question: question, dnssecOK: client.isSigned, client: simulated.address,
             hidesNetwork: simulated.hidesNetwork, arrived: clock.now - client.lateness)
         let door = Door()
         doors.append(DoorPlate(door: door))

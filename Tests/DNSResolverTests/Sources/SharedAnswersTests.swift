@@ -232,7 +232,7 @@ struct SharedAnswersTests {
         let question = Question(name: name, type: .a)
         let key = QueryKey(question, dnssecOK: false, checkingDisabled: false)
         resolver.respond(
-            to: ClientQuestion(question: question, key: key, client: .v4(0x7f00_0001), arrived: clock.now)
+            to: ClientQuestion(question: question, client: .v4(0x7f00_0001), arrived: clock.now)
         ) { _ in }
         await clock.advance(by: .milliseconds(10))
         #expect(memory.entry(for: key)?.lifetime == 7)

@@ -51,9 +51,7 @@ struct ServiceBindingsTests {
         /// Asks without waiting.
         func start(_ name: String, _ type: RecordType, _ reply: ResolverTests.Reply) {
             let question = Question(name: (try? Name(name)) ?? .root, type: type)
-            let client = ClientQuestion(
-                question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
-                client: .v4(0x7f00_0001), arrived: clock.now)
+            let client = ClientQuestion(question: question, client: .v4(0x7f00_0001), arrived: clock.now)
             resolver.respond(to: client) { reply.response = $0 }
         }
 
@@ -61,8 +59,7 @@ struct ServiceBindingsTests {
         func ask(signed: Bool = false) async throws -> [Record] {
             let question = Question(name: try Name("www.example.com"), type: .https)
             let client = ClientQuestion(
-                question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: false),
-                dnssecOK: signed, client: .v4(0x7f00_0001), arrived: clock.now)
+                question: question, dnssecOK: signed, client: .v4(0x7f00_0001), arrived: clock.now)
             let reply = ResolverTests.Reply(clock: clock)
             resolver.respond(to: client) { reply.response = $0 }
             await clock.advance(by: .seconds(3))

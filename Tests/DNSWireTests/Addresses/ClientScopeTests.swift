@@ -43,12 +43,6 @@ struct ClientScopeTests {
         #expect(ClientScope(keyBytes: [3] + bytes.dropFirst()) == nil)
     }
 
-    @Test func `a key is put into a scope and out of it`() throws {
-        let scope = try Self.scope("192.0.2.0/24")
-        #expect(Self.key(nil).scoped(to: scope).array == Self.key(scope).array)
-        #expect(Self.key(scope).scoped(to: nil).array == Self.key(nil).array)
-    }
-
     @Test func `the longest name and the longest network fit`() throws {
         let name = try Name(wire: NameTests.longest)
         let key = Self.key(try Self.scope("2001:db8::1/128"), Question(name: name, type: .aaaa))
