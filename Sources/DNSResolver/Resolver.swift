@@ -160,7 +160,9 @@ package final class Resolver {
     /// The response that needs no source and no cache look-up; nil when there is none.
     private func answeredHere(_ client: ClientQuestion) -> Response? {
         if probes.received(client.question.name) { return Response(.failure(.nameError)) }
-        if let subject = client.question.provenanceSubject { return answer(explain(subject, to: client), to: client) }
+        if client.question.class == .chaos, let subject = client.question.provenanceSubject {
+            return answer(explain(subject, to: client), to: client)
+        }
         return policy.localAnswers.reply(to: client.question, policy: policy.routes, isSigned: client.isSigned)
             .map { answer($0, to: client) }
     }
@@ -188,15 +190,10 @@ package final class Resolver {
         }
         let isAsked = flights.ask(key, type, by: policy, arrived: client.arrived) { [self] outcome in
             switch outcome {
-            case .answer(let answer, let source)?:
-                reply(Response(.answer(answer, age: 0), from: origin(source, by: key.route)))
-            case .cached(let cached)?: reply(cached.response)
-            case .stale(let stale, let error)?:
-                reply(self.stale(stale, client.question, key.route, or: error.code, error.text))
-            case .failure(let error)?:
-                reply(stale(nil, client.question, key.route, or: error.code, error.text, for: key))
-            case nil:
-                respond(to: client, reply: reply)
+            case .given(let response)?: reply(response)
+            case .missing(let stale, let error)?:
+                reply(self.stale(stale, client.question, key.route, or: error.code, error.text, for: key))
+            case nil: respond(to: client, reply: reply)
             }
         }
         guard !isAsked else { return }
@@ -237,7 +234,7 @@ package final class Resolver {
     }
 
     private func noBinding(for question: Question) -> Response? {
-        PackedAnswer(.negative(name: question.name, ttl: FlightAnswers.madeTTL), for: question)
+        PackedAnswer(.negative(name: question.name, ttl: Flight.madeTTL), for: question)
             .map { Response(.answer($0, age: 0), from: .source(store.rules.tag(of: .rule), .rule)) }
     }
 
@@ -255,12 +252,6 @@ package final class Resolver {
         return Response(
             .answer(packed, age: 0), extendedError: ExtendedError(.other, "preset of last resort"),
             from: .source(store.rules.tag(of: .preset), .preset))
-    }
-
-    /// - Parameter tag: the number of the source of an answer, if it has one.
-    func origin(_ tag: UInt16?, by route: Route) -> Response.Origin {
-        guard let tag else { return .ourselves }
-        return .source(tag, AnswerKind(tag, route: route))
     }
 
     /// The key of the flight for a name and type by the policy in force.

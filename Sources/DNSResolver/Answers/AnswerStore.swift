@@ -85,24 +85,20 @@ package final class AnswerStore {
         package var isFromSource: Bool { SourceTags.isSource(source) }
     }
 
-    /// The cached answer for `key`, if it was obtained by this route.
-    package func cached(_ key: QueryKey, route: Route, at now: Instant) -> Cached? {
-        guard var entry = memory.entry(for: key), let age = age(of: entry, key.type, by: route, at: now) else {
+    /// The cached answer to a type of a flight, if it was obtained by the same route.
+    func cached(_ key: FlightKey, _ type: RecordType) -> Cached? {
+        let (cacheKey, now) = (key.cacheKey(type), clock.now)
+        guard var entry = memory.entry(for: cacheKey), let age = age(of: entry, type, by: key.route, at: now) else {
             return nil
         }
         guard case .fresh = age else { return Cached(age, source: entry.source, stale(entry, at: now)) }
         // Decided again under the present policy, with the same result: the UDP threads may serve it again.
         if entry.generation != generation {
             entry.answer.rotates = mayRotate(entry.answer)
-            memory.restamp(key, generation: generation, rotates: entry.answer.rotates)
+            memory.restamp(cacheKey, generation: generation, rotates: entry.answer.rotates)
         }
         return Cached(
             age, source: entry.source, Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
-    }
-
-    /// The same for a type of a flight.
-    func cached(_ key: FlightKey, _ type: RecordType) -> Cached? {
-        cached(key.cacheKey(type), route: key.route, at: clock.now)
     }
 
     func isOfLocalDNS(_ cached: Cached) -> Bool { rules.isOfLocalDNS(cached.source) }
@@ -272,7 +268,7 @@ package final class AnswerStore {
 
 extension Answer {
     /// The same answer with no TTL above `seconds`.
-    fileprivate consuming func limited(to seconds: UInt32) -> Answer {
+    package consuming func limited(to seconds: UInt32) -> Answer {
         guard seconds < .max else { return self }
         for index in answers.indices { answers[index].ttl = min(answers[index].ttl, seconds) }
         for index in authorities.indices { authorities[index].ttl = min(authorities[index].ttl, seconds) }

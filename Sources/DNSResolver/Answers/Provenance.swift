@@ -48,14 +48,12 @@ extension HijackedAddress {
 // `dig why.www.example.com CH TXT`: what decides about www.example.com, and the origin of its answers.
 
 extension Question {
-    /// The name that is asked about, in lower case; nil for a question of another kind.
+    /// The name that a question of class CH asks about, in lower case; nil for one of another kind.
     var provenanceSubject: Name? {
-        // Cheap tests first, which most questions fail.
-        guard self.class == .chaos, type == .txt else { return nil }
         let name = name.lowercased
-        guard name.labels.count > 1,
-            name.labels.first?.elementsEqual("why".utf8) == true
-        else { return nil }
+        guard type == .txt, name.labels.count > 1, name.labels.first?.elementsEqual("why".utf8) == true else {
+            return nil
+        }
         return name.parent
     }
 }

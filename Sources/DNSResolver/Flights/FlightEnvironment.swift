@@ -125,11 +125,11 @@ package final class SingleRace {
         let policy = policy
         _ = environment.ask(key, type, by: policy, arrived: environment.clock.now) { outcome in
             switch outcome {
-            case .answer(let packed, let tag)?:
-                let source = tag.map { policy.sourceName($0, by: route) } ?? SourceName(.rule)
-                done(packed.unpacked(for: Question(name: name, type: type)), source, "")
-            case .stale(_, let error)?, .failure(let error)?: done(nil, SourceName(.failure), error.text)
-            case .cached?, nil: done(nil, SourceName(.failure), "given up")
+            case .given(let response)?:
+                let source = response.source.map { policy.sourceName($0, by: route) } ?? SourceName(response.kind)
+                done(response.records(for: Question(name: name, type: type)), source, "")
+            case .missing(_, let error)?: done(nil, SourceName(.failure), error.text)
+            case nil: done(nil, SourceName(.failure), "given up")
             }
         }
     }

@@ -50,10 +50,11 @@ extension Provider {
     /// first one's last. Vendors want their IPv6 addresses to be used only where there is no IPv4.
     package var orderedEndpoints: [any Endpoint] {
         let endpoints = endpoints
-        guard let family = endpoints.first?.family, endpoints.contains(where: { $0.family != family }) else {
-            return endpoints
+        let family = endpoints.first?.family
+        for endpoint in endpoints where endpoint.family != family {
+            return endpoints.filter { $0.family == family } + endpoints.filter { $0.family != family }
         }
-        return endpoints.filter { $0.family == family } + endpoints.filter { $0.family != family }
+        return endpoints
     }
 }
 

@@ -1,4 +1,4 @@
-package import DNSCache
+import DNSCache
 package import DNSWire
 import Racing
 package import Scheduling
@@ -9,14 +9,9 @@ package import Scheduling
 package final class Flight {
     /// What the clients of one type get.
     package enum Outcome: Sendable {
-        /// - Parameter source: its number; nil: it was made here.
-        case answer(PackedAnswer, source: UInt16?)
-        /// What another race for the name has stored since, for a client that had waited: its own had less time.
-        case cached(AnswerStore.Cached)
-        /// An answer past its TTL, in place of one that does not come.
-        case stale(AnswerStore.Cached, ExtendedError)
-        /// No answer: what is left is a preset of last resort, or SERVFAIL.
-        case failure(ExtendedError)
+        case given(Response)
+        /// No new answer, and why: what is left is one past its TTL, a preset of last resort, or SERVFAIL.
+        case missing(stale: AnswerStore.Cached?, ExtendedError)
     }
 
     /// Called once: with the outcome, or with nil when the flight was given up and the client is to ask again.
@@ -33,11 +28,7 @@ package final class Flight {
     let ends: Instant
     /// Whether its first client had waited before: what it has no time for is no failure of a source.
     let isLate: Bool
-    /// The family that clients get only where the other one has no addresses.
-    let yielding: Race.Part?
-    let line: SourceLine
-    /// The providers of the line, with their addresses that can be asked.
-    private(set) var members: [SourceLine.Member]
+    private(set) var line: SourceLine
     /// What is known of each type.
     private let a: FlightLane
     /// Where one type alone is asked for, the same.
@@ -90,22 +81,19 @@ package final class Flight {
         self.environment = environment
         types = policy.types(for: type, key)
         let hasFamilies = types.count > 1
-        (line, members) = policy.lines.line(
-            for: key, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
+        line = policy.lines.line(for: key, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
         a = FlightLane(types[0], key, policy, environment)
         aaaa = hasFamilies ? FlightLane(types[1], key, policy, environment) : a
-        var rules = line.rules
-        rules.a = a.known(isRefresh: isRefresh, key.route)
-        if hasFamilies { rules.aaaa = aaaa.known(isRefresh: isRefresh, key.route) }
-        rules.hasFamilies = hasFamilies
-        rules.isSigned = key.isSigned
-        if case .prefix = policy.translation { rules.translates = hasFamilies && policy.translates(.aaaa, key) }
-        yielding = hasFamilies ? policy.yielding(key) : nil
-        rules.yielding = yielding
-        rules.staleWait = environment.store.staleWait.nanoseconds
+        line.rules.a = a.known(isRefresh: isRefresh, key.route)
+        if hasFamilies { line.rules.aaaa = aaaa.known(isRefresh: isRefresh, key.route) }
+        line.rules.hasFamilies = hasFamilies
+        line.rules.isSigned = key.isSigned
+        if case .prefix = policy.translation { line.rules.translates = hasFamilies && policy.translates(.aaaa, key) }
+        line.rules.yielding = hasFamilies ? policy.yielding(key) : nil
+        line.rules.staleWait = environment.store.staleWait.nanoseconds
         ends = arrived + Budget.answer
         isLate = environment.clock.now - arrived > Self.lateness
-        race = Race(rules, ends: ends)
+        race = Race(line.rules, ends: ends)
     }
 
     var store: AnswerStore { environment.store }
@@ -200,18 +188,18 @@ package final class Flight {
         case .ask(let place, let parts, let address): ask(place, parts, address: address)
         case .check(let part, let addresses): LocalAttempt.check(addresses, of: part, for: self)
         case .store(let part, let answer):
-            let outcome = FlightAnswers(flight: self).keep(answer, part)
-            self[part].given = FlightLane.Given(answer: answer, outcome: outcome)
+            self[part].given = FlightLane.Given(answer: answer, outcome: keep(answer, part))
         case .drop(let part): store.forgetUnverified(key, type(of: part))
         case .reply(let client, let part, let answer):
             guard let done = clients.take(client) else { return }
+            // What another race for the name has stored since: this one had less time.
             if isLate, answer.rank >= .stale, let cached = store.cached(key, type(of: part)), cached.isFresh,
                 cached.isFromSource
             {
-                return done(.cached(cached))
+                return done(.given(cached.response))
             }
             if let given = self[part].given, given.answer == answer { return done(given.outcome) }
-            done(FlightAnswers(flight: self).outcome(answer, part))
+            done(outcome(answer, part))
         case .again(let client, _):
             _ = clients.take(client)
             refused = client
@@ -244,11 +232,11 @@ package final class Flight {
         probeWait = policy.lines.providers.probes.wait(until: ends) { [self] in
             probeWait = nil
             for (place, source) in line.rules.line.enumerated() where source.health == .probed {
-                guard let number = source.provider, members[number].endpoints.isEmpty else { continue }
-                members[number].refresh()
-                if !members[number].endpoints.isEmpty {
+                guard let number = source.provider, line.members[number].endpoints.isEmpty else { continue }
+                line.members[number].refresh()
+                if !line.members[number].endpoints.isEmpty {
                     run(.probed(place, isUp: true))
-                } else if !members[number].inBackoff.contains(where: \.backoff.isProbing) {
+                } else if !line.members[number].inBackoff.contains(where: \.backoff.isProbing) {
                     run(.probed(place, isUp: false))
                 }
             }

@@ -35,7 +35,7 @@ final class ProviderAttempt {
     ///   - place: the source's place in the line.
     ///   - address: the place of the address in the provider's order.
     static func begin(for flight: Flight, _ number: Int, at place: Int, _ parts: Race.Parts, address: Int) {
-        let member = flight.members[number]
+        let member = flight.line.members[number]
         guard member.endpoints.indices.contains(address) else { return flight.run(.failed(place, parts)) }
         let candidate = Candidate(index: member.index, provider: member.provider, endpoint: member.endpoints[address])
         let attempt = ProviderAttempt(candidate, for: flight, at: place, parts)
@@ -137,7 +137,7 @@ extension Flight {
         if line.rules.isGuarded, !answer.isNegative(for: type) {
             // 5.4
             return answer.withoutHints(type, keepsSigned: key.dnssecOK)
-                ?? .negative(name: key.name, ttl: FlightAnswers.madeTTL)
+                ?? .negative(name: key.name, ttl: Flight.madeTTL)
         }
         return type == .aaaa && policy.translates(.aaaa, key) && !answer.hasSignatures
             ? answer.withoutMappedAddresses() : answer

@@ -22,7 +22,7 @@ final class SharedTurn {
     /// Begins the look-up; nil when there is nothing to look at, and providers are to be asked at once.
     static func begin(for flight: Flight) -> SharedTurn? {
         guard let shared = flight.policy.lines.shared, case .protect = flight.key.route,
-            flight.members.contains(where: \.provider.isAuthenticated)
+            flight.line.members.contains(where: \.provider.isAuthenticated)
         else { return nil }
         let turn = SharedTurn(flight)
         // Both families, although one may not be wanted: they are one value.
@@ -67,7 +67,7 @@ final class SharedTurn {
     }
 
     private func take(_ shared: SharedAnswer, at place: Int, _ part: Race.Part) -> Race.Reply? {
-        guard let provider = flight.members.first(where: { $0.index == shared.provider })?.provider,
+        guard let provider = flight.line.members.first(where: { $0.index == shared.provider })?.provider,
             provider.isAuthenticated
         else { return nil }
         flight.key.note(

@@ -107,26 +107,24 @@ package final class SourceLines {
     /// The line of a name's sources. Begins the probes that are due.
     ///
     /// - Parameter isInSearchDomain: whether the name is within a search domain of the network.
-    func line(for key: FlightKey, isInSearchDomain: Bool) -> (SourceLine, members: [SourceLine.Member]) {
+    func line(for key: FlightKey, isInSearchDomain: Bool) -> SourceLine {
         switch key.route {
-        case .bypass: return (SourceLine(Self.alone, localDNS, .localDNS), [])
-        case .forward(let index): return (SourceLine(Self.alone, forwarders[index], .forward(index: index)), [])
+        case .bypass: return SourceLine(Self.alone, localDNS, .localDNS)
+        case .forward(let index): return SourceLine(Self.alone, forwarders[index], .forward(index: index))
         case .portal, .protect: break
         }
         let isGuarded = isGuarded(key)
         let eligible = eligible(for: key)
         let mayUseLocalDNS = mode != .httpdnsOnly && !isGuarded
         // 1: what no provider may answer is LocalDNS's.
-        if eligible.isEmpty, mayUseLocalDNS {
-            return (SourceLine(Self.alone, localDNS, .localDNS), [])
-        }
+        if eligible.isEmpty, mayUseLocalDNS { return SourceLine(Self.alone, localDNS, .localDNS) }
         let members = members(eligible)
         var sources: [RaceRules.Source] = []
         sources.reserveCapacity(members.count + 2)
         for (number, member) in members.enumerated() { sources.append(RaceRules.Source(number: number, member)) }
         let isUnverified = checks != nil && certificates.unverified.contains { key.name.isWithin($0) }
         var rules = RaceRules(
-            raceMode(key.route, mayUseLocalDNS), sources,
+            raceMode(key.route, mayUseLocalDNS), consume sources,
             localDNS: mayUseLocalDNS ? RaceRules.Source(provider: nil, answersBoth: true) : nil,
             check: checks == nil ? .off : RaceRules.CertificateCheck(certificates.setting),
             isListed: key.route == .protect(explicit: true), isUnverified: isUnverified)
@@ -134,7 +132,7 @@ package final class SourceLines {
         rules.isClockWrong = checks?.isClockDoubtful ?? false
         rules.isInSearchDomain = isInSearchDomain
         rules.isGuarded = isGuarded
-        return (SourceLine(rules, localDNS, .localDNS, eligible: eligible), members)
+        return SourceLine(rules, localDNS, .localDNS, eligible: eligible, members)
     }
 
     /// LocalDNS, or the servers of a `forward` entry, alone: asked for what clients want.
@@ -189,8 +187,9 @@ struct SourceLine {
         @Loop
         mutating func refresh() {
             endpoints = provider.orderedEndpoints
-            isWhole = !provider.access.isActive && endpoints.allSatisfy(\.health.isUsable)
+            isWhole = !provider.access.isActive
             // Mostly all of them: then no list is made.
+            for endpoint in endpoints where !endpoint.health.isUsable { isWhole = false }
             if !isWhole { endpoints = provider.access.isActive ? [] : endpoints.filter(\.health.isUsable) }
         }
 
@@ -203,16 +202,22 @@ struct SourceLine {
         }
     }
 
-    let rules: RaceRules
+    var rules: RaceRules
     /// LocalDNS, or the servers of a `forward` entry.
     let upstream: any Upstream
     let upstreamSource: Source
     /// The indices of the providers that may be asked, whether they can be or not.
     let eligible: [Int]
+    /// Those that can be asked.
+    var members: [Member]
 
-    init(_ rules: RaceRules, _ upstream: any Upstream, _ upstreamSource: Source, eligible: [Int] = []) {
+    init(
+        _ rules: RaceRules, _ upstream: any Upstream, _ upstreamSource: Source, eligible: [Int] = [],
+        _ members: [Member] = []
+    ) {
         self.rules = rules
         self.eligible = eligible
+        self.members = members
         self.upstream = upstream
         self.upstreamSource = upstreamSource
     }

@@ -133,23 +133,15 @@ package final class LocalDNS: Upstream, LookupServers {
                 if Task.isCancelled { lookup.cancel() } else { lookup.start() }
             }
             for lookup in lookups {
-                reply.results[lookup.question.type] = limited(await lookup.result())
+                let result = await lookup.result()
+                reply.results[lookup.question.type] =
+                    if case .answer(let answer) = result { .answer(answer.limited(to: maxTTL)) } else { result }
                 if let server = lookup.answeredBy { reply.server = server.description }
             }
         } onCancel: {
             Loop.spawn { for lookup in lookups { lookup.cancel() } }
         }
         return reply
-    }
-
-    /// The result with no TTL above `maxTTL`, that of a denial included.
-    private func limited(_ result: UpstreamResult) -> UpstreamResult {
-        guard case .answer(var answer) = result else { return result }
-        for index in answer.answers.indices { answer.answers[index].ttl = min(answer.answers[index].ttl, maxTTL) }
-        for index in answer.authorities.indices {
-            answer.authorities[index].ttl = min(answer.authorities[index].ttl, maxTTL)
-        }
-        return .answer(answer)
     }
 
     /// Restores the servers that worked for an earlier process.

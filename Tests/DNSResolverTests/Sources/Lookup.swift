@@ -37,13 +37,13 @@ final class Lookup {
                 generation: store.generation)
             _ = environment.ask(key, type, by: policy, arrived: clock.now) { [self] outcome in
                 switch outcome {
-                case .answer(let packed, let tag)?:
-                    results[type] = packed.unpacked(for: Question(name: name, type: type)).map { .answer($0) }
-                    sources[type] = tag.flatMap { tags.source(of: $0) }
-                case .stale(_, let error)?, .failure(let error)?:
+                case .given(let response)?:
+                    results[type] = response.records(for: Question(name: name, type: type)).map { .answer($0) }
+                    sources[type] = response.source.flatMap { tags.source(of: $0) }
+                case .missing(_, let error)?:
                     results[type] = .failure(
                         error.code == .networkError ? .network(error.text) : .unusable(error.text))
-                case .cached?, nil: results[type] = .failure(.cancelled)
+                case nil: results[type] = .failure(.cancelled)
                 }
             }
         }

@@ -3,57 +3,48 @@ import DNSWire
 import Racing
 import Scheduling
 
-/// What becomes of the answers of a flight's race: what is stored, and what clients get.
-@Loop
-struct FlightAnswers {
+// What becomes of the answers of a flight's race: what is stored, and what clients get.
+
+extension Flight {
     /// Seconds for which a denial is cached that is made here.
     static let madeTTL: UInt32 = 5
     /// Seconds for which "no address of this family" is cached at most, where the other family is preferred.
     private static let longestSuppression: UInt32 = 300
 
-    let flight: Flight
-
-    private var key: FlightKey { flight.key }
-    private var policy: ResolverPolicy { flight.policy }
-    private var store: AnswerStore { flight.store }
-
-    private subscript(part: Race.Part) -> FlightLane { flight[part] }
-
     /// Stores an answer, or remembers that there is none.
-    func keep(_ answer: RaceAnswer, _ part: Race.Part) -> Flight.Outcome {
-        let type = flight.type(of: part)
+    func keep(_ answer: RaceAnswer, _ part: Race.Part) -> Outcome {
+        let type = type(of: part)
         let outcome = outcome(answer, part, isStored: true)
         switch outcome {
-        case .answer(let packed, let source):
-            flight.environment.failures.answered(key, type, isMadeHere: source == nil || source == SourceTags.rule)
+        case .given(let response):
+            environment.failures.answered(key, type, isMadeHere: response.source == SourceTags.rule)
             // One call, for both families or for one.
-            if let brake = flight.environment.brake, type == flight.types[0], key.isBraked, packed.denies(type) {
-                brake.denied(key.name, to: key.holder, at: flight.clock.now)
+            if let brake = environment.brake, type == types[0], key.isBraked, response.denies(type) {
+                brake.denied(key.name, to: key.holder, at: clock.now)
             }
-        case .cached: break
-        case .stale(_, let error), .failure(let error):
-            guard !flight.isLate, self[part].providerFailure?.isOurs != true, self[part].localFailure?.isOurs != true
+        case .missing(_, let error):
+            guard !isLate, self[part].providerFailure?.isOurs != true, self[part].localFailure?.isOurs != true
             else {
                 break
             }
-            flight.environment.failures.failed(
-                key, type, isTransport: isSilent(part), error: error, at: flight.clock.now, asked: flight.began,
+            environment.failures.failed(
+                key, type, isTransport: isSilent(part), error: error, at: clock.now, asked: began,
                 hasStale: answer.rank == .stale)
         }
         return outcome
     }
 
     /// What clients get of an answer.
-    func outcome(_ answer: RaceAnswer, _ part: Race.Part, isStored: Bool = false) -> Flight.Outcome {
-        let type = flight.type(of: part)
+    func outcome(_ answer: RaceAnswer, _ part: Race.Part, isStored: Bool = false) -> Outcome {
+        let type = type(of: part)
         // 8: what a door has refused says nothing against the providers.
-        if answer.rank == .unproved, self[part].providerFailure?.isOurs == true { return .failure(reason(part)) }
+        if answer.rank == .unproved, self[part].providerFailure?.isOurs == true { return missing(part) }
         switch answer.origin {
         case .source(let place):
-            guard let found = self[part].answer(at: place) else { return .failure(reason(part)) }
+            guard let found = self[part].answer(at: place) else { return missing(part) }
             return give(found, part, life: answer.life, isStored)
         case .localDNS(let addresses):
-            guard var found = self[part].local else { return .failure(reason(part)) }
+            guard var found = self[part].local else { return missing(part) }
             let known = self[part].localAddresses
             if answer.kind == .records, type.isAddress {
                 found.answer = found.answer.keeping { address in
@@ -80,17 +71,17 @@ struct FlightAnswers {
             let made = Answer.negative(name: key.name, ttl: Self.madeTTL)
             return give(FlightLane.Found(made), part, life: nil, isStored)
         case .nowhere(isForged: true):
-            return .failure(
-                ExtendedError(
-                    .forgedAnswer, "the addresses of LocalDNS show certificates that are not the name's"))
-        case .stale: return self[part].stale.map { .stale($0, reason(part)) } ?? .failure(reason(part))
-        case .preset, .nowhere, .cache: return .failure(reason(part))
+            let error = ExtendedError(
+                .forgedAnswer, "the addresses of LocalDNS show certificates that are not the name's")
+            return .missing(stale: nil, error)
+        case .stale: return .missing(stale: self[part].stale, reason(part))
+        case .preset, .nowhere, .cache: return missing(part)
         }
     }
 
     /// - Parameter life: seconds for which it lives at most; nil: its TTL.
-    private func give(_ found: FlightLane.Found, _ part: Race.Part, life: UInt32?, _ isStored: Bool) -> Flight.Outcome {
-        let type = flight.type(of: part)
+    private func give(_ found: FlightLane.Found, _ part: Race.Part, life: UInt32?, _ isStored: Bool) -> Outcome {
+        let type = type(of: part)
         let tag = policy.sources.tag(of: found.source)
         if isStored {
             key.note(
@@ -101,9 +92,15 @@ struct FlightAnswers {
         let packed = store.keep(
             policy.consistent(found.answer, for: key), for: key, type, found.source, found.server,
             longest: min(life ?? .max, found.sharedFor ?? .max), isStored: isStored && found.isStored && isGiven)
-        guard let packed else { return .failure(ExtendedError(.other, "the answer is longer than a message can be")) }
-        if isStored, flight.yielding == part.other, packed.holds(type) { store.forget(key, type.otherFamily) }
-        return .answer(packed, source: tag)
+        guard let packed else {
+            return .missing(stale: nil, ExtendedError(.other, "the answer is longer than a message can be"))
+        }
+        if isStored, line.rules.yielding == part.other, packed.holds(type) { store.forget(key, type.otherFamily) }
+        return given(packed, tag)
+    }
+
+    private func given(_ packed: PackedAnswer, _ tag: UInt16) -> Outcome {
+        .given(Response(.answer(packed, age: 0), from: .source(tag, AnswerKind(tag, route: key.route))))
     }
 
     // MARK: DNS64
@@ -111,9 +108,9 @@ struct FlightAnswers {
     /// Addresses made of the other family's (RFC 6147), of the worse of both ranks.
     private func translated(
         _ answer: RaceAnswer, _ part: Race.Part, _ isStored: Bool
-    ) -> Flight.Outcome {
+    ) -> Outcome {
         // What was made before is stale itself.
-        if answer.rank == .stale, let stale = self[part].stale { return .stale(stale, reason(part)) }
+        if answer.rank == .stale, let stale = self[part].stale { return .missing(stale: stale, reason(part)) }
         let denial = self[part].found.last
         let ipv4 = ipv4Answer(isStale: answer.rank == .stale)
         let source = [denial?.source, ipv4?.source].compactMap(\.self).max { $0.worth > $1.worth } ?? .rule
@@ -121,22 +118,23 @@ struct FlightAnswers {
         guard let ipv4, case .prefix(let prefix) = policy.translation, !ipv4.answer.hasSignatures,
             denial?.answer.hasSignatures != true, let made = prefix.translated(ipv4.answer, longest: longest)
         else {
-            guard let denial else { return .failure(reason(part)) }
+            guard let denial else { return missing(part) }
             return give(denial, part, life: nil, isStored)
         }
         guard
             let packed = store.keep(
                 made, for: key, .aaaa, source, denial?.server ?? "", isTranslated: true,
                 isStored: isStored && answer.rank != .stale)
-        else { return .failure(reason(part)) }
-        return .answer(packed, source: policy.sources.tag(of: source))
+        else { return missing(part) }
+        return given(packed, policy.sources.tag(of: source))
     }
 
     /// The name's IPv4 addresses that clients get.
     private func ipv4Answer(isStale: Bool) -> (answer: Answer, source: Source)? {
         let question = Question(name: key.name, type: .a)
-        if let own = flight.known(.a), own.origin != .cache, case .answer(let packed, let tag) = outcome(own, .a) {
-            return packed.unpacked(for: question).map { ($0, tag.flatMap { policy.sources.source(of: $0) } ?? .rule) }
+        if let own = known(.a), own.origin != .cache, case .given(let response) = outcome(own, .a) {
+            let source = response.source.flatMap { policy.sources.source(of: $0) }
+            return response.records(for: question).map { ($0, source ?? .rule) }
         }
         guard let cached = store.cached(key, .a), cached.isFresh != isStale,
             let answer = cached.response.records(for: question)
@@ -152,6 +150,8 @@ struct FlightAnswers {
             && self[part].local == nil
     }
 
+    private func missing(_ part: Race.Part) -> Outcome { .missing(stale: nil, reason(part)) }
+
     private func reason(_ part: Race.Part) -> ExtendedError {
         let local = self[part].localFailure ?? self[part].local.map { refusal(of: $0, part) }
         let failure: UpstreamFailure? =
@@ -165,15 +165,15 @@ struct FlightAnswers {
 
     /// Why none of the providers was asked; nil where one was.
     private var reasonAgainstProviders: UpstreamFailure? {
-        guard !flight.line.rules.trustsLocalDNS, flight.members.allSatisfy(\.endpoints.isEmpty) else { return nil }
-        return flight.line.eligible.isEmpty
+        guard !line.rules.trustsLocalDNS, line.members.allSatisfy(\.endpoints.isEmpty) else { return nil }
+        return line.eligible.isEmpty
             ? .unusable("no provider for this name and type")
-            : .network(policy.lines.providers.reasonAgainst(flight.line.eligible))
+            : .network(policy.lines.providers.reasonAgainst(line.eligible))
     }
 
     /// Why an answer of LocalDNS is of no use.
     private func refusal(of found: FlightLane.Found, _ part: Race.Part) -> UpstreamFailure {
-        found.answer.isNegative(for: flight.type(of: part))
+        found.answer.isNegative(for: type(of: part))
             ? .unusable("a LocalDNS that says there is nothing cannot be believed")
             : .unusable("nothing verifies the addresses of LocalDNS")
     }
@@ -203,8 +203,11 @@ extension Answer {
     }
 }
 
-extension PackedAnswer {
+extension Response {
     /// Whether it says that the name does not exist. Vendors without response codes give it no address; a name without
     /// IPv6 address alone mostly has others.
-    fileprivate func denies(_ type: RecordType) -> Bool { responseCode == .nameError || type == .a && !holds(.a) }
+    fileprivate func denies(_ type: RecordType) -> Bool {
+        guard case .answer(let answer, _) = content else { return false }
+        return answer.responseCode == .nameError || type == .a && !answer.holds(.a)
+    }
 }
