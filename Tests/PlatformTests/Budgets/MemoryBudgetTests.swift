@@ -44,6 +44,11 @@ import Testing
         #expect(MemoryBudget(limit: 128 << 20, cache: 256 << 20).cache(256 << 20) >> 20 == 64)
     }
 
+    @Test func `however low the limit is, clients have 4 MiB`() {
+        let budget = MemoryBudget(limit: 16 << 20, cache: 64 << 20)
+        #expect(((4 << 20) * 15 / 16...4 << 20).contains(load(budget)))
+    }
+
     @Test func `without a limit every part has its most, and the cache what it is configured to`() {
         let budget = MemoryBudget(limit: nil, cache: 8 << 30)
         #expect(budget.cache(8 << 30) == 8 << 30)

@@ -58,6 +58,16 @@ import Testing
         #expect(read(reader.number, &byte, 1) == 1 && byte == 5)
     }
 
+    @Test func `a file is made, and a device written to, also by a process without a standard input`() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try TemporaryDirectory()
+            close(STDIN_FILENO)
+            try createFile(directory.path + "/a", [1], mode: 0o600)
+            try writeOutput("/dev/null", [1], mode: 0o600)
+            guard try readFile(directory.path + "/a", limit: 9) == [1] else { exit(1) }
+        }
+    }
+
     @Test func `a folder that is not there is an error that names the file`() {
         let error = #expect(throws: SystemError.self) { try replaceFile("/nowhere/a", [1], mode: 0o600) }
         #expect(error?.description == "make /nowhere/a.new: No such file or directory")

@@ -42,6 +42,11 @@ import Testing
         #expect(fill(&queue, 1, 100) == 20)
     }
 
+    @Test(arguments: [1, 0]) func `a queue of one place, and one of none, holds one item`(capacity: Int) {
+        var queue = makeQueue(capacity)
+        #expect(fill(&queue, 1, 3) == 1)
+    }
+
     @Test func `a network that asks for little waits for one turn of the others`() {
         var queue = makeQueue(1_000)
         let first = fill(&queue, 1, 500)

@@ -42,6 +42,26 @@ struct NetworkPathsTests {
         #expect(try !paths(.a, .aaaa, from: address("172.17.0.2")).isIPv6Only)
     }
 
+    @Test @Loop func `addresses with a route and a carrier come first, and the order is as it was otherwise`() throws {
+        let paths = NetworkPaths { $0.recordType == .a ? .init(interface: $0.isPrivate ? 2 : 1) : nil }
+        paths.update(deadLinks: [2])
+        let addresses = try ["[2001:db8::1]:53", "192.0.2.1:53", "10.0.0.1:53", "192.0.2.2:53"].map {
+            try #require(SocketAddress($0))
+        }
+        #expect(paths.routedFirst(addresses) == [1, 3, 0, 2].map { addresses[$0] })
+    }
+
+    @Test @Loop func `what leads over a link without a carrier is unreachable, but for link-local addresses`() throws {
+        let paths = paths(.a)
+        #expect(try paths.unreachableReason(for: address("192.0.2.1")) == nil)
+        paths.update(deadLinks: [1])
+        #expect(try paths.unreachableReason(for: address("192.0.2.1")) != nil)
+        #expect(try paths.unreachableReason(for: address("169.254.1.1")) == nil)
+        #expect(try paths.unreachableReason(for: address("2001:db8::1")) == nil)
+        paths.update(deadLinks: [2])
+        #expect(try paths.unreachableReason(for: address("192.0.2.1")) == nil)
+    }
+
     @Test @Loop func `an IPv4 address without a route is reached through the translator`() throws {
         let paths = paths(.aaaa, by: "64:ff9b::/96")
         #expect(try paths.reached(address("192.0.2.1")) == address("64:ff9b::192.0.2.1"))

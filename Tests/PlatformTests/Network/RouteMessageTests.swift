@@ -37,10 +37,12 @@ enum RouteBytes {
 
     static func route(
         to destination: String? = nil, length: UInt8 = 0, family: UInt8 = 2, maker: UInt8 = 16, kind: UInt8 = 1,
-        flags: UInt32 = 0, gateway: String? = nil, interface: UInt32? = 2
+        flags: UInt32 = 0, gateway: String? = nil, interface: UInt32? = 2, table: UInt32 = 254
     ) -> [UInt8] {
+        // RT_TABLE_COMPAT stands for a number that does not fit.
+        let shortTable = UInt8(exactly: table) ?? 252
         var bytes: [UInt8] =
-            [family, length, 0, 0, 254, maker, 0, kind] + native(flags) + attribute(15, native(UInt32(254)))
+            [family, length, 0, 0, shortTable, maker, 0, kind] + native(flags) + attribute(15, native(table))
         if let destination { bytes += attribute(1, IPAddress(destination)?.bytes ?? []) }
         if let gateway { bytes += attribute(5, IPAddress(gateway)?.bytes ?? []) }
         if let interface { bytes += attribute(4, native(interface)) }
@@ -118,6 +120,15 @@ enum RouteBytes {
             return
         }
         #expect(!route.isChosen)
+    }
+
+    @Test(arguments: [254, 1_000] as [UInt32]) func `a route is of a table, whatever its number is`(table: UInt32) {
+        let bytes = RouteBytes.message(24, RouteBytes.route(table: table))
+        guard case .route(let route, isGone: false)? = read(bytes).first else {
+            Issue.record("no route")
+            return
+        }
+        #expect(route.table == table)
     }
 
     @Test(arguments: [(2, 33), (2, 255), (10, 129)] as [(UInt8, UInt8)])

@@ -30,6 +30,22 @@ import Testing
         #expect(name.value == "udp 127.0.0.1 a\n")
     }
 
+    @Test func `a thread can be interrupted, also one made where the signal for it is blocked`() async throws {
+        let isBlocked = try await NamedThread.run("maker") {
+            var interrupt = sigset_t()
+            sigaddset(&interrupt, SIGURG)
+            pthread_sigmask(SIG_BLOCK, &interrupt, nil)
+            let isBlocked = Mutex(true)
+            (try? NamedThread("made") {
+                var mask = sigset_t()
+                pthread_sigmask(SIG_BLOCK, nil, &mask)
+                isBlocked.withLock { $0 = sigismember(&mask, SIGURG) == 1 }
+            })?.join()
+            return isBlocked.withLock { $0 }
+        }
+        #expect(!isBlocked)
+    }
+
     @Test func `after dropping to a user there is no way back to root`() async {
         await #expect(processExitsWith: .success) {
             guard getuid() == 0 else { return }
@@ -56,6 +72,15 @@ import Testing
                 found.map(\.error.code) == [EACCES, EACCES, ENOENT]
             else { exit(1) }
             guard geteuid() == 0, try Privileges.unreadable(names, by: "root").isEmpty else { exit(2) }
+        }
+    }
+
+    @Test func `root without further groups can try what a user can read`() async {
+        await #expect(processExitsWith: .success) {
+            guard getuid() == 0 else { return }
+            guard setgroups(0, nil) == 0, try !Privileges.unreadable(["/missing"], by: "nobody").isEmpty,
+                getgroups(0, nil) == 0
+            else { exit(1) }
         }
     }
 

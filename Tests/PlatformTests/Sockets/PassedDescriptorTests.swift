@@ -24,6 +24,20 @@ import Testing
         #expect(socket.receive(within: .zero) == nil)
     }
 
+    @Test func `a connection has ended once its other end is closed, and what came before can be received`() throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0)
+        let socket = NoticeSocket(Descriptor(owning: ends[0]))
+        do {
+            let other = Descriptor(owning: ends[1])
+            #expect(send(other.number, "READY=1", 7, 0) == 7)
+            #expect(!socket.hasEnded)
+        }
+        #expect(socket.hasEnded)
+        #expect(socket.receive(within: .zero)?.lines == ["READY=1"])
+        #expect(socket.receive(within: .patience) == nil)
+    }
+
     @Test func `a file that is longer than expected, and a socket, have no contents`() throws {
         let file = try PassedDescriptor([1, 2, 3], name: "file")
         #expect(file.contents(limit: 3) == [1, 2, 3])

@@ -59,6 +59,14 @@ import Testing
         #expect(address.ip.bytes == address.addressBytes)
     }
 
+    @Test(arguments: [
+        ("0.0.0.0:53", true), ("[::]:53", true), ("127.0.0.1:53", false), ("[::1]:53", false),
+        ("[2001:db8::]:53", false),
+    ])
+    func `only the address of zeros stands for all of the machine`(text: String, isWildcard: Bool) {
+        #expect(SocketAddress(text)?.isWildcard == isWildcard)
+    }
+
     @Test func `an IPv4 address differs from the IPv6 one with the same last bytes`() {
         #expect(SocketAddress("0.0.0.1:53") != SocketAddress("[::1]:53"))
     }
