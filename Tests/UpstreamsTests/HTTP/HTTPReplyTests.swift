@@ -36,6 +36,18 @@ import Testing
         #expect(reply("Retry-After: Fri, 31 Dec 9999 23:59:59 GMT").retryAfter == .max)
     }
 
+    @Test func `white space around a value is no part of it`() {
+        let reply = reply("Content-Type:\t text/html \t", "Age: 7 ", "Date:  Sun, 06 Nov 1994 08:49:37 GMT \t ")
+        #expect(reply.contentType == "text/html" && reply.age == 7 && reply.date == 784_111_777)
+    }
+
+    @Test func `fields whose names only begin like those that are read are passed over`() {
+        let reply = reply(
+            "Content-Length: 5", "Connection: gzip", "Allow: 7", "Dates: Sun, 06 Nov 1994 08:49:37 GMT", "Range: 7")
+        #expect(reply.contentType == nil && reply.compression == nil && reply.age == nil)
+        #expect(reply.date == nil && reply.retryAfter == nil)
+    }
+
     @Test func `a year of more than four digits is no date`() {
         #expect(reply("Date: Sun Nov  6 08:49:37 1999991999").date == nil)
         #expect(reply("Retry-After: Sun Nov  6 08:49:37 1999991999").retryAfter == nil)

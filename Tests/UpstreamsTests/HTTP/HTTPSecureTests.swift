@@ -7,6 +7,7 @@ import Platform
 import Scheduling
 import TestServers
 import TestSupport
+import TestUpstreams
 import Testing
 import Upstreams
 
@@ -68,6 +69,16 @@ struct HTTPSecureTests {
         #expect(try await transfers(["127.0.0.1"]).get("www.example.com").isSuccess)
         #expect(nginx.waitForRequests(1))
         #expect(nginx.requests.first?.serverName == "")
+    }
+
+    @Test func `a document is fetched from its host's address`() async throws {
+        let nobody = FakeUpstream("localdns", .failure(.timeout), clock: ManualClock())
+        let document = await WebDocument(
+            host: "127.0.0.1", port: nginx.address.port, path: HTTPFixture.request("www.example.com").target,
+            caFile: certificates.authority, proxy: nil, bootstrap: HostSources(localDNS: nobody),
+            paths: NetworkPaths(), loop: LoopRunner.shared.loop)
+        let response = try await document.fetch(unless: nil).get()
+        #expect(response.status == 200 && !response.body.isEmpty)
     }
 
     @Test func `when no name is in the certificate nothing is sent`() async throws {

@@ -353,6 +353,41 @@ struct HTTPDNSProviderTests {
         #expect(await nextDay.callsToday.calls == 0)
     }
 
+    @Test @Loop func `calls that an earlier process has stored count`() async throws {
+        let first = await provider(limit: 10)
+        for _ in 0..<3 { _ = try await ask(first) }
+        let second = await provider(limit: 10)
+        second.restore(.calls(first.callRecord), at: 1_700_000_000)
+        #expect(second.callsToday.calls == 3)
+    }
+
+    @Test @Loop func `the service's time and addresses that an earlier process has stored are used`() async throws {
+        let provider = await provider(host: "service.example", scheme: .https, time: { 1_800_000_000 })
+        provider.restore(.clockOffset(3_600), at: 1_799_999_000)
+        #expect(provider.clockOffset == 3_600)
+        provider.restore(.addresses([SocketAddress(.v4(0xc000_0201), port: 443)]), at: 1_799_999_000)
+        #expect(provider.knownEndpoints.map(\.name) == ["192.0.2.1:\(server.address.port)"])
+    }
+
+    @Test @Loop func `calls and the service's time are passed on to be stored`() async throws {
+        server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
+        server.misbehave(.status(403), times: 1)
+        let provider = await provider(limit: 10, time: { 1_799_989_200 })
+        var learned: [HTTPDNSProvider.Learned] = []
+        provider.onLearned = { learned.append($0) }
+        _ = try await ask(provider)
+        #expect(learned.contains(.clockOffset(10_800)))
+        #expect(learned.last { if case .calls = $0 { true } else { false } } == .calls(provider.callRecord))
+    }
+
+    @Test @Loop func `a client network has a share of the calls once half of a limit is spent`() async throws {
+        let provider = await provider(limit: 4)
+        #expect(provider.callShare == .max)
+        for _ in 0..<3 { _ = try await ask(provider) }
+        #expect((1..<4).contains(try #require(provider.callShare)))
+        #expect(await self.provider().callShare == nil)
+    }
+
     @Test @Loop func `what is known of a fleet outlasts a change of the Redis that counts its calls`() async throws {
         let provider = await provider(limit: 1_000)
         let record = try #require(FleetRecord(storedText: "daily_limit 19675 7 0 4"))

@@ -127,6 +127,18 @@ struct HostAddressesTests {
         #expect(seen.changes.last == [Self.second])
     }
 
+    @Test @Loop func `one address of several that does not answer brings one look-up of every source forward`() async {
+        let (addresses, _) = make()
+        upstream.a = answer([Self.first, Self.second])
+        await use(addresses)
+        addresses.addressFailed(isLast: false)
+        await use(addresses, after: .seconds(10))
+        #expect(upstream.calls == 2)
+        addresses.addressFailed(isLast: false)
+        await use(addresses, after: .seconds(10))
+        #expect(upstream.calls == 2)
+    }
+
     @Test @Loop func `in another network the host is looked up again at once, also after a look-up that was under way`()
         async
     {

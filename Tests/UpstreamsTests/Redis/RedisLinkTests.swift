@@ -71,6 +71,18 @@ struct RedisLinkTests {
         #expect(redis.events.isEmpty)
     }
 
+    @Test(arguments: [true, false]) @Loop
+    func `who listens on a connection learns of its end, whoever has ended it`(isOurs: Bool) {
+        let link = redis.link()
+        var ends = 0
+        link.onEnd = { ends += 1 }
+        _ = link.usable()
+        if isOurs { link.networkChanged() } else { redis.last?.events.end("closed", false) }
+        #expect(ends == 1)
+        link.networkChanged()
+        #expect(ends == 1)
+    }
+
     @Test @Loop func `a host that has another address takes the connection there`() async throws {
         let link = redis.link("redis.example.com")
         #expect(link.usable() == nil)
