@@ -116,6 +116,15 @@ import Testing
         #expect(read("GET / HTTP/1.1\r\nHost: a\r\nX: a\tb c \u{e9}~\r\n\r\n").requests.count == 1)
     }
 
+    @Test func `a name in capitals is that of no other field`() {
+        #expect(refusal("GET / HTTP/1.1\r\nHOST: a\r\n\r\n") == nil)
+        #expect(refusal("GET / HTTP/1.1\r\nHXST: a\r\n\r\n") == .badRequest)
+    }
+
+    @Test func `what follows a request is read from its first byte`() {
+        #expect(refusal(Self.get + "\r\n\r\n") == .badRequest)
+    }
+
     @Test func `what is HTTP and not served is refused with its own status`() {
         #expect(refusal("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n") == .lengthRequired)
         #expect(refusal("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n") == .notImplemented)
@@ -183,6 +192,26 @@ import Testing
         #expect(first != nil)
         #expect(session.nextRequest() == nil)
         #expect(session.isSaturated)
+    }
+
+    @Test func `what a session holds is counted whatever it waits for, and in the end that is nothing`() throws {
+        let session = HTTP1ServerSession()
+        let request = Array(Self.get.utf8)
+        session.receive(request[..<20])
+        #expect(session.held == 20)
+        session.receive((request[20...] + request)[...])
+        // The first one is whole, and of the second the bytes are there.
+        #expect(session.held > request.count)
+        for _ in 0..<2 {
+            let before = session.held
+            let stream = try #require(session.nextRequest())
+            #expect(session.held == before)
+            session.respond(HTTPServerResponse(.ok, body: [UInt8](repeating: 7, count: 1_000)), to: stream)
+            #expect(session.held > 1_000)
+            var output: [UInt8] = []
+            session.takeOutput(into: &output, limit: .max)
+        }
+        #expect(session.held == 0)
     }
 
     @Test func `a connection ends after the last request, and after one that is refused`() {

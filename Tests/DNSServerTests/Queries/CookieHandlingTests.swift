@@ -113,6 +113,29 @@ import Testing
         #expect((0..<10).allSatisfy { _ in rate.take(for: one, at: start + .seconds(1)) })
     }
 
+    @Test func `threads that count at the same time let no more through than the rate`() async throws {
+        let limit = 50_000
+        let rate = DatagramRate(limit)
+        let client = try #require(IPAddress(Self.client))
+        let now = Instant(nanoseconds: 10_000_000_000)
+        let threads = 4
+        let allowed = await withTaskGroup(of: Int.self) { group in
+            for _ in 0..<threads {
+                group.addTask { (0..<limit / 2).count { _ in rate.take(for: client, at: now) } }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(allowed == limit)
+    }
+
+    @Test func `a reload's rate counts from then on`() throws {
+        let fixture = try fixture(1)
+        #expect((0..<10).count { _ in (try? fixture.ask(at: 0))?.answers.count == 1 } == 1)
+        let access = AccessList([try #require(AddressPrefix("0.0.0.0/0"))])
+        fixture.rules.replace(with: ClientRules(access: access, datagramRate: 5))
+        #expect((0..<10).count { _ in (try? fixture.ask(at: 1))?.answers.count == 1 } == 5)
+    }
+
     @Test func `a response that is cut for the cookie has it, and TC`() throws {
         // 12 + 17 + 28 * 16 + 11 bytes are within 512, with 28 more they are not.
         let fixture = try fixture(100, addresses: 28)

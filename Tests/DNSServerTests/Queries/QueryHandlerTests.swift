@@ -332,4 +332,13 @@ import Testing
         #expect(try reply(message).edns?.option(11) == nil)
         #expect(try reply(message, from: "192.0.2.1", over: .tcp).edns?.option(11) == [0, 100])
     }
+
+    @Test(arguments: ["127.0.0.1", "192.0.2.1"])
+    func `without the keepalive option a reply has none, and over HTTPS in any case`(client: String) throws {
+        try storeAnswer()
+        let without = query([11: 1], then: opt())
+        let message = query([11: 1], then: opt([0, 11, 0, 0]))
+        #expect(try reply(without, from: client, over: .tls).edns?.options.contains { $0.code == 11 } == false)
+        #expect(try reply(message, from: client, over: .https).edns?.options.contains { $0.code == 11 } == false)
+    }
 }
