@@ -3,6 +3,7 @@ import DNSResolver
 import DNSWire
 import Platform
 import Scheduling
+import Synchronization
 import TestServers
 import Testing
 
@@ -113,19 +114,20 @@ import Testing
         #expect((0..<10).allSatisfy { _ in rate.take(for: one, at: start + .seconds(1)) })
     }
 
-    @Test func `threads that count at the same time let no more through than the rate`() async throws {
+    @Test func `threads that count at the same time let no more through than the rate`() throws {
         let limit = 50_000
         let rate = DatagramRate(limit)
         let client = try #require(IPAddress(Self.client))
         let now = Instant(nanoseconds: 10_000_000_000)
-        let threads = 4
-        let allowed = await withTaskGroup(of: Int.self) { group in
-            for _ in 0..<threads {
-                group.addTask { (0..<limit / 2).count { _ in rate.take(for: client, at: now) } }
+        let allowed = Mutex(0)
+        let threads = try (0..<4).map { _ in
+            try NamedThread("receiver") {
+                let own = (0..<limit / 2).count { _ in rate.take(for: client, at: now) }
+                allowed.withLock { $0 += own }
             }
-            return await group.reduce(0, +)
         }
-        #expect(allowed == limit)
+        for thread in threads { thread.join() }
+        #expect(allowed.withLock { $0 } == limit)
     }
 
     @Test func `a reload's rate counts from then on`() throws {

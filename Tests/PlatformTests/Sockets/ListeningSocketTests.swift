@@ -15,6 +15,16 @@ import Testing
         return client
     }
 
+    @Test func `sockets are opened also by a process without a standard input`() async {
+        await #expect(processExitsWith: .success) {
+            close(STDIN_FILENO)
+            let any = SocketAddress(ipv4: 0x7f00_0001, port: 0)
+            do { _ = try ListeningSocket(any) }
+            do { _ = try UDPSocket.bind(any) }
+            guard any.isOnThisMachine, !SocketAddress(ipv4: 0xc000_0201, port: 0).isOnThisMachine else { exit(1) }
+        }
+    }
+
     @Test func `without a connection accepting would block`() throws {
         let listener = try ListeningSocket(anyPort)
         guard case .wouldBlock = listener.accept() else { return #expect(Bool(false), "a connection from nowhere") }

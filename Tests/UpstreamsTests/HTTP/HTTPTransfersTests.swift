@@ -239,6 +239,16 @@ struct HTTPTransfersTests {
         #expect(server.requests.count == 1)
     }
 
+    @Test func `a service is asked also by a process without a standard input`() async throws {
+        await #expect(processExitsWith: .success) { [port = server.address.port as UInt16] in
+            _ = LoopRunner.shared
+            let transfers = try await HTTPFixture.plain(TestAddress("127.0.0.1", port: port))
+            close(STDIN_FILENO)
+            _ = try await transfers.get("www.example.com").get()
+        }
+        #expect(server.requests.count == 1)
+    }
+
     @Test func `a file for TLS keys named by the environment is not opened`() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/keys"

@@ -1,5 +1,6 @@
 import DNSResolver
 import DNSWire
+import Glibc
 import Platform
 import Scheduling
 import TestServers
@@ -25,6 +26,22 @@ struct CertificateCheckTests {
         let servers = try CertificateServers()
         #expect(try await shakeHands(servers, .honest) == .verified)
         #expect(try await shakeHands(servers, .honest, as: "WWW.Example.COM") == .verified)
+    }
+
+    @Test func `a certificate is checked also by a process without a standard input`() async throws {
+        let servers = try CertificateServers()
+        await #expect(processExitsWith: .success) {
+            [port = servers.port as UInt16, authority = servers.authority as String] in
+            let check = CertificateCheck(caFile: authority, loop: LoopRunner.shared.loop)
+            let address = try #require(IPAddress(CertificateServers.Kind.honest.address))
+            close(STDIN_FILENO)
+            for _ in 0..<2 {
+                let outcome = await check.shakeHands(
+                    with: address, port: port, as: try Name(CertificateServers.name), until: .bootTime + .patience)
+                guard outcome == .verified else { exit(1) }
+            }
+        }
+        withExtendedLifetime(servers) {}
     }
 
     @Test func `a wrong certificate is recorded as evidence`() async throws {
