@@ -220,7 +220,7 @@ import Testing
             let next = try TestTCPClient(server.address, from: "127.0.0.2")
             try next.send([0xff, 0xff] + [UInt8](repeating: 0, count: 20_000))
             await server.until { $0.buffered == 80_006 && $0.count == 3 }
-            #expect(clients.count { $0.isClosed(within: .zero) } == 1)
+            await awaited { clients.count { $0.isClosed(within: .zero) } == 1 }
             #expect(!next.isClosed(within: .zero))
         }
     }
@@ -238,7 +238,7 @@ import Testing
             await server.until { $0.buffered == 2 * 30_002 + 20 }
             try other.send(Array(query.framed.dropFirst(20)))
             #expect(try other.receive()?.rcode == 0)
-            #expect(holders.count { $0.isClosed(within: .zero) } == 1)
+            await awaited { holders.count { $0.isClosed(within: .zero) } == 1 }
         }
     }
 
@@ -261,7 +261,7 @@ import Testing
             await server.responder.asked(1)
             await server.turn()
             #expect(await server.server.encrypted.count == 1)
-            #expect(holders.count { $0.isClosed(within: .zero) } == 1)
+            await awaited { holders.count { $0.isClosed(within: .zero) } == 1 }
             await server.responder.release()
         }
     }
