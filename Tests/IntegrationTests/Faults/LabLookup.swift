@@ -49,5 +49,11 @@ extension [LabLookup] {
     /// The number of look-ups with each verdict.
     var tally: [LabLookup.Verdict: Int] { reduce(into: [:]) { $0[$1.verdict, default: 0] += 1 } }
 
+    /// Those with another verdict than these, with what came, as text.
+    func others(than verdicts: LabLookup.Verdict...) -> [String] {
+        filter { !verdicts.contains($0.verdict) }
+            .map { "\($0.question): \($0.verdict), \(String(describing: $0.lookup.reply))" }
+    }
+
     func count(_ verdict: LabLookup.Verdict) -> Int { count { $0.verdict == verdict } }
 }

@@ -253,7 +253,8 @@ struct HTTPSecureTests {
         relay.silence()
         // A busy loop still asks for a sign of life before.
         #expect(await transfers.get("early.example.com", timeout: HTTPLimits.test * 2).failure == .timeout)
-        try await Task.sleep(for: max(HTTPLimits.silence, made))
+        // Twice that: a busy loop asks later.
+        try await Task.sleep(for: max(HTTPLimits.silence, made) * 2)
         let swallowed = relay.swallowed
         #expect(await transfers.get(String(repeating: "next.", count: 40) + "example.com").isSuccess)
         // The connection's end, and no request.
