@@ -47,7 +47,7 @@ final class DiskThread {
             if let open {
                 for reader in take(\.stateReaders) { reader.finish(open.learned) }
             } else {
-                settle(isWritten: false)
+                refuseSettlements()
             }
             answerWarming()
             guard cache.state.withLock({ $0.identity != nil }) else {
@@ -66,7 +66,7 @@ final class DiskThread {
         close()
         while answerRecalls() {}
         for reader in take(\.stateReaders) { reader.finish([]) }
-        settle(isWritten: false)
+        refuseSettlements()
     }
 
     /// Waits until there is work.
@@ -223,12 +223,15 @@ final class DiskThread {
     /// - Returns: whether something was written.
     private func flushIfDue() -> Bool {
         guard let open else { return false }
-        let (changedAt, interval, isUrgent) = cache.state.withLock {
-            ($0.changedAt, $0.flushInterval, $0.pending.isLarge || !$0.settlements.isEmpty)
+        let (changedAt, interval, isUrgent, settled) = cache.state.withLock { state in
+            // Taken at once: a caller that comes after a later change waits for that one.
+            var settled: [Waiter<Bool>] = []
+            if state.changedAt == nil { swap(&settled, &state.settlements) }
+            return (state.changedAt, state.flushInterval, state.pending.isLarge || !state.settlements.isEmpty, settled)
         }
+        for settlement in settled { settlement.finish(true) }
         guard let changedAt else {
             flushAt = nil
-            settle(isWritten: true)
             return false
         }
         let due = changedAt + interval
@@ -289,9 +292,9 @@ final class DiskThread {
         }
     }
 
-    /// Resumes the callers that wait until what they changed is written.
-    private func settle(isWritten: Bool) {
-        for settlement in take(\.settlements) { settlement.finish(isWritten) }
+    /// Resumes the callers that wait until what they changed is written, which it cannot be.
+    private func refuseSettlements() {
+        for settlement in take(\.settlements) { settlement.finish(false) }
     }
 
     /// Writes all entries in memory.

@@ -59,6 +59,17 @@ import Testing
         #expect(try AnswerFile(path).answer(key("b.example.com")) != nil)
     }
 
+    @Test func `what changed before a wait is written when it ends, whatever the thread does`() async throws {
+        let machine = try Machine(path, flushInterval: .seconds(3_600))
+        #expect(machine.load())
+        for number in 1...500 {
+            try machine.put("a\(number).example.com")
+            #expect(await machine.disk.settle(clock: ManualClock()))
+            #expect(machine.disk.status.written == number)
+        }
+        machine.disk.stop()
+    }
+
     @Test func `a file that cannot be used is no reason to wait`() async throws {
         let machine = try Machine("/proc/none/cache.sqlite", retry: .seconds(3_600) ... .seconds(3_600))
         machine.disk.keep(StateRecord(.switchedOff, "httpdns", value: "off", storedAt: noon))
