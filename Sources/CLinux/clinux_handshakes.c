@@ -13,7 +13,7 @@
 enum { MESSAGE = 21848, BUFFER = 4096, BLOCKS = 3 };
 
 static struct clinux_slots *slots;
-/// Slots whose pages stay for the next handshakes: giving them back and touching others costs a handshake a twelfth more.
+/// Slots whose pages stay for the next handshakes: giving them back and touching others costs a handshake some 8 % more.
 static void *warm[CLINUX_HANDSHAKES_WARM];
 static size_t warm_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -72,10 +72,10 @@ struct HTTPSecureTests {
     }
 
     @Test func `a document is fetched from its host's address`() async throws {
-        let nobody = FakeUpstream("localdns", .failure(.timeout), clock: ManualClock())
+        let silent = FakeUpstream("localdns", .failure(.timeout), clock: ManualClock())
         let document = await WebDocument(
             host: "127.0.0.1", port: nginx.address.port, path: HTTPFixture.request("www.example.com").target,
-            caFile: certificates.authority, proxy: nil, bootstrap: HostSources(localDNS: nobody),
+            caFile: certificates.authority, proxy: nil, bootstrap: HostSources(localDNS: silent),
             paths: NetworkPaths(), loop: LoopRunner.shared.loop)
         let response = try await document.fetch(unless: nil).get()
         #expect(response.status == 200 && !response.body.isEmpty)

@@ -87,12 +87,12 @@ extension SharedStore {
     /// A store of the test's own, in the Redis at a path.
     @Loop
     static func test(at path: String) throws -> SharedStore {
-        let nobody = FakeUpstream("localdns", .silence, clock: ManualClock())
+        let silent = FakeUpstream("localdns", .silence, clock: ManualClock())
         let settings = SharedStoreSettings(
             redis: RedisSettings(place: .path(path), timeout: .patience),
             key: Secret(String(repeating: "5a", count: 32)), prefix: "test:", takesLease: true, countsCalls: true)
         let store = SharedStore(
-            settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: nobody), paths: NetworkPaths(),
+            settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: silent), paths: NetworkPaths(),
             hasTime: { true }, timeOfDay: { 1_700_000_000 }, report: { _ in })
         return try #require(store)
     }
