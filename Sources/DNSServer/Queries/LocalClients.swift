@@ -5,7 +5,8 @@ import Scheduling
 /// Tells the programs of this machine apart, which all ask from one address: by the owners of their sockets.
 ///
 /// The kernel is asked only while a choice among them may come: when many of their queries wait, or their misses near the
-/// brake. A query that is answered from the cache never comes here.
+/// brake. A query that is answered from the cache never comes here. What the kernel said of a socket counts while a query
+/// of that socket waits: its program is there to get the answer.
 @Loop
 final class LocalClients {
     /// How many of their queries wait.
@@ -16,6 +17,8 @@ final class LocalClients {
     private let longestWait: Duration
     /// Nil until it is needed, and where the process may not ask.
     private lazy var owners = try? SocketOwners()
+    /// The programs whose sockets have queries that wait, and how many.
+    private var known: [SocketAddress: (program: ClientNetwork, queries: Int)] = [:]
 
     /// - Parameters:
     ///   - crowd: from how many waiting queries on the owners count.
@@ -32,9 +35,13 @@ final class LocalClients {
     {
         let usual = ClientNetwork(client.ip)
         // Over TCP what its own connections hold is bounded already.
-        guard client.ip.isLoopback, case .datagram(let datagram) = path, isCrowded(at: now) || isBraked(usual),
-            let owner = owners?.owner(of: client, asking: datagram.destination(of: client.family))
-        else { return usual }
+        guard client.ip.isLoopback, case .datagram(let datagram) = path, isCrowded(at: now) || isBraked(usual) else {
+            return usual
+        }
+        if let program = known[client]?.program { return program }
+        guard let owner = owners?.owner(of: client, asking: datagram.destination(of: client.family)) else {
+            return usual
+        }
         return ClientNetwork(user: owner.user, group: owner.group)
     }
 
@@ -47,6 +54,20 @@ final class LocalClients {
         return true
     }
 
-    /// Counts a query that begins to wait, or that waits no more.
-    func count(_ change: Int, of client: SocketAddress) { if client.ip.isLoopback { waiting += change } }
+    /// Counts a query that begins to wait.
+    ///
+    /// - Parameter network: in whose share it is.
+    func add(_ client: SocketAddress, in network: ClientNetwork) {
+        guard client.ip.isLoopback else { return }
+        waiting += 1
+        if network.program != nil { known[client, default: (network, 0)].queries += 1 }
+    }
+
+    /// Counts a query that waits no more: what `add` counted.
+    func remove(_ client: SocketAddress, in network: ClientNetwork) {
+        guard client.ip.isLoopback else { return }
+        waiting -= 1
+        guard network.program != nil, let queries = known[client]?.queries else { return }
+        if queries == 1 { known[client] = nil } else { known[client]?.queries = queries - 1 }
+    }
 }

@@ -23,16 +23,16 @@ struct LocalClientsTests {
 
     @Test @Loop func `while few queries wait, the address alone counts`() {
         let clients = LocalClients(crowd: 2, longestWait: .seconds(2))
-        clients.count(1, of: client.address)
+        clients.add(client.address, in: ClientNetwork(client.address.ip))
         let network = clients.network(of: client.address, by: path, at: now) { _ in false }
         #expect(network == ClientNetwork(client.address.ip) && network.program == nil)
     }
 
     @Test @Loop func `in a crowd the owner of the socket counts, until all that waited in it have their answers`() {
         let clients = LocalClients(crowd: 2, longestWait: .seconds(2))
-        for _ in 0..<2 { clients.count(1, of: client.address) }
+        for _ in 0..<2 { clients.add(client.address, in: ClientNetwork(client.address.ip)) }
         #expect(clients.network(of: client.address, by: path, at: now) { _ in false }.program?.user == geteuid())
-        clients.count(-1, of: client.address)
+        clients.remove(client.address, in: ClientNetwork(client.address.ip))
         #expect(clients.network(of: client.address, by: path, at: now + .seconds(1)) { _ in false }.program != nil)
         #expect(clients.network(of: client.address, by: path, at: now + .seconds(2)) { _ in false }.program == nil)
     }
@@ -42,13 +42,28 @@ struct LocalClientsTests {
         #expect(clients.network(of: client.address, by: path, at: now) { _ in true }.program?.user == geteuid())
     }
 
+    @Test @Loop func `a program is known while a query of its socket waits, and the kernel is asked again after that`()
+        throws
+    {
+        let clients = LocalClients(crowd: 0, longestWait: .seconds(2))
+        var client: UDPSocket? = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
+        let address = try #require(client?.address)
+        let program = clients.network(of: address, by: path, at: now) { _ in false }
+        for _ in 0..<2 { clients.add(address, in: program) }
+        client = nil
+        clients.remove(address, in: program)
+        #expect(program.program != nil && clients.network(of: address, by: path, at: now) { _ in false } == program)
+        clients.remove(address, in: program)
+        #expect(clients.network(of: address, by: path, at: now) { _ in false } == ClientNetwork(address.ip))
+    }
+
     @Test @Loop func `a socket that is closed, and a client elsewhere, count by their addresses`() throws {
         let clients = LocalClients(crowd: 0, longestWait: .seconds(2))
         let closed = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender.address
         #expect(clients.network(of: closed, by: path, at: now) { _ in true } == ClientNetwork(closed.ip))
         let other = try #require(SocketAddress("192.0.2.1:53"))
         #expect(clients.network(of: other, by: path, at: now) { _ in true } == ClientNetwork(other.ip))
-        clients.count(1, of: other)
+        clients.add(other, in: ClientNetwork(other.ip))
         #expect(clients.waiting == 0)
     }
 
