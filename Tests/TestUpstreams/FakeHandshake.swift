@@ -25,9 +25,9 @@ package final class FakeHandshake: Handshake {
         package static let refusing = Server(.noTLS)
         package static let silent = Server(.silent, after: .seconds(3_600))
         /// Accepts connections, and is silent then.
-        package static let mute = Server(.mute, after: .seconds(3_600))
+        package static let mute = Server(.unclear, after: .seconds(3_600))
         package static let unreachable = Server(.unreachable)
-        package static let plain = Server(.unclear("not TLS"))
+        package static let plain = Server(.noTLS)
     }
 
     /// One handshake that was started.
@@ -68,6 +68,6 @@ package final class FakeHandshake: Handshake {
             cancelled += 1
             return .cancelled
         }
-        return due < deadline || server.outcome == .mute ? server.outcome : .silent
+        return due < deadline || server.outcome == .unclear ? server.outcome : .silent
     }
 }

@@ -123,10 +123,10 @@ extension Race.Verdict {
         self =
             switch verdict {
             case .verified: .verified
-            case .forged, .discredited: .anothers
+            case .forged: .anothers
             case .wrongTime: .wrongTime
             case .unreachable: .unreachable
-            case .noTLS, .unclear, .unchecked: .unproved
+            case .unverified, .unchecked: .unproved
             }
     }
 }

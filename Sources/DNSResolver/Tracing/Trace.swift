@@ -103,12 +103,10 @@ extension AddressVerdict {
         switch self {
         case .verified: "shows a certificate of the name"
         case .forged: "shows a certificate that is not the name's: forged"
-        case .noTLS: "speaks no TLS"
         case .wrongTime: "shows a certificate that is the name's but for its time"
-        case .unclear: "says nothing that decides it"
+        case .unverified: "shows no certificate"
         case .unreachable: "cannot be reached from here"
         case .unchecked: "was not checked in time"
-        case .discredited: "was not checked, and showed wrong certificates for names of the same owner"
         }
     }
 }

@@ -22,12 +22,10 @@ package final class AddressChecks {
     private let clock: any LoopClock
     private var found = VerdictCache()
     /// The checks that wait for their turn, or are under way.
-    private var checks: [VerdictCache.Subject: PendingCheck] = [:]
+    private(set) var pending: [VerdictCache.Subject: PendingCheck] = [:]
     private var queue = CheckQueue()
     /// Fires at the end of the next turn for which others wait.
     private var turnTimer: LoopTimer?
-    /// Incremented when everything is forgotten: the results of checks that began before are ignored.
-    private var epoch = 0
 
     /// - Parameter timeOfDay: nothing is recorded while that cannot be right; nil: it always is.
     package nonisolated init(
@@ -47,18 +45,16 @@ package final class AddressChecks {
     /// Whether the clock cannot be right.
     var isClockDoubtful: Bool { timeOfDay?.doubt != nil }
 
-    /// How many handshakes are under way, and how many checks wait for their turn.
-    var load: (underWay: Int, waiting: Int) { queue.load }
-
     /// The verdict that holds on an address of a name; nil: none.
     package func known(_ address: IPAddress, for name: Name) -> AddressVerdict? {
         found.verdict(on: VerdictCache.Subject(name: name, address: address), at: clock.now)
     }
 
-    /// Drops all verdicts: on another network the same address may be another host.
+    /// Drops all verdicts, and ends the checks, which say nothing about another network: there the same address may be
+    /// another host. What waits for one goes on waiting.
     package func forgetAll() {
         found = VerdictCache()
-        epoch += 1
+        for check in pending.values { end(check, nil) }
     }
 
     /// Restores a verdict that an earlier process reached on this network, where this one has none.
@@ -77,31 +73,25 @@ package final class AddressChecks {
     /// - Parameters:
     ///   - server: the server of LocalDNS that gave the address.
     ///   - holder: the client network whose fair share of the checks it counts against.
-    ///   - deadline: when, without a verdict, it is `.discredited`, or `.unchecked`.
-    ///   - end: until when, instead of `.unchecked`, a verdict is awaited if that is later.
+    ///   - deadline: when, without a verdict, it is `.forged` where its owner's other names make it so.
+    ///   - end: when, without a verdict, it is `.unchecked`; no earlier than the deadline.
     ///   - done: called once with the verdict, never before this returns.
     package func check(
         _ address: IPAddress, of name: Name, from server: String, for holder: ClientNetwork, until deadline: Instant,
-        orElse end: Instant? = nil, done: @escaping @Loop (AddressVerdict) -> Void
+        orElse end: Instant, done: @escaping @Loop (AddressVerdict) -> Void
     ) -> any Cancellable {
         let subject = VerdictCache.Subject(name: name, address: address)
-        let end = max(deadline, end ?? deadline)
-        let waiter = CheckWaiter(done)
-        waiter.onCancel = { [self] in left(subject, isCancelled: true) }
+        let end = max(deadline, end)
+        let waiter = CheckWaiter(done) { [self] in left(subject, isCancelled: true) }
         let isSilent = found.hasAnswered(address, at: clock.now) == false
-        if let verdict = known(address, for: name) ?? (isSilent ? .noTLS : nil) {
+        if let verdict = known(address, for: name) ?? (isSilent ? .unverified : nil) {
             waiter.timer = clock.schedule(at: clock.now) { waiter.resume(verdict) }
             return waiter
         }
         waiter.timer = clock.schedule(at: deadline) { [self] in expire(waiter, subject, until: end) }
         guard clock.now < end else { return waiter }
-        if let check = checks[subject] {
-            check.add(waiter, until: end)
-        } else {
-            let check = PendingCheck(subject, from: server, holder: holder)
-            check.add(waiter, until: end)
-            enqueue(check)
-        }
+        let check = pending[subject] ?? enqueue(PendingCheck(subject, from: server, holder: holder, until: end))
+        check.add(waiter, until: end)
         beginNext()
         return waiter
     }
@@ -109,38 +99,39 @@ package final class AddressChecks {
     /// At its deadline: another client's check may have reached a verdict.
     private func expire(_ waiter: CheckWaiter, _ subject: VerdictCache.Subject, until end: Instant) {
         let now = clock.now
-        let isDiscredited = found.isDiscredited(subject, at: now)
-        let verdict =
-            found.verdict(on: subject, at: now) ?? (isDiscredited ? .discredited : now < end ? nil : .unchecked)
-        guard let verdict else {
+        let known = found.verdict(on: subject, at: now) ?? (found.isDiscredited(subject, at: now) ? .forged : nil)
+        guard known != nil || now >= end else {
             waiter.timer = clock.schedule(at: end) { [self] in expire(waiter, subject, until: end) }
             return
         }
-        waiter.resume(verdict)
+        waiter.resume(known ?? .unchecked)
         left(subject, isCancelled: false)
     }
 
     /// Called when a waiter waits no longer.
     private func left(_ subject: VerdictCache.Subject, isCancelled: Bool) {
-        guard let check = checks[subject], !check.isWaitedFor, check.task == nil || isCancelled else { return }
-        check.task.take()?.cancel()
-        queue.remove(check)
-        finish(check, nil)
+        guard let check = pending[subject], !check.isWaitedFor, check.task == nil || isCancelled else { return }
+        end(check, nil)
         beginNext()
     }
 
     // MARK: The queue
 
-    private func enqueue(_ check: PendingCheck) {
-        checks[check.subject] = check
-        if let removed = queue.append(check) { finish(removed, nil) }
+    @discardableResult
+    private func enqueue(_ check: PendingCheck) -> PendingCheck {
+        pending[check.subject] = check
+        if let removed = queue.append(check) { pending[removed.subject] = nil }
+        return check
     }
 
+    /// Removes a check, and ends its handshake.
+    ///
     /// - Parameter verdict: nil: none; what waits for one goes on waiting.
-    private func finish(_ check: PendingCheck, _ verdict: AddressVerdict?) {
-        checks[check.subject] = nil
-        let waiters = check.takeWaiters()
-        if let verdict { for waiter in waiters { waiter.resume(verdict) } }
+    private func end(_ check: PendingCheck, _ verdict: AddressVerdict?) {
+        check.task.take()?.cancel()
+        queue.remove(check)
+        pending[check.subject] = nil
+        if let verdict { for waiter in check.waiters { waiter.resume(verdict) } }
     }
 
     private func beginNext() {
@@ -151,7 +142,7 @@ package final class AddressChecks {
                 next.task = Loop.spawn { [self] in await run(next) }
                 guard let displaced else { continue }
                 displaced.task.take()?.cancel()
-                if displaced.isWaitedFor { enqueue(displaced) } else { finish(displaced, nil) }
+                if displaced.isWaitedFor { enqueue(displaced) } else { pending[displaced.subject] = nil }
             case .wait(let end):
                 guard let end else { return }
                 turnTimer?.cancel()
@@ -168,25 +159,18 @@ package final class AddressChecks {
 
     private func run(_ check: PendingCheck) async {
         guard !Task.isCancelled else { return }
-        let began = epoch
         let (verdict, hasAnswered) = await look(at: check)
-        // It was displaced, or nothing waits for it.
+        // It was ended meanwhile, or displaced.
         guard !Task.isCancelled else { return }
         let (subject, now) = (check.subject, clock.now)
-        queue.remove(check)
-        if let verdict, began == epoch {
-            found.note(hasAnswered: hasAnswered, subject.address, at: now)
-            if let lifetime = verdict.lifetime, verdict != .forged || !isClockDoubtful {
-                found.record(verdict, on: subject, for: lifetime, at: now)
-                if verdict.isDecided { onVerdict?(subject.name, subject.address, verdict, lifetime) }
-            }
+        found.note(hasAnswered: hasAnswered, subject.address, at: now)
+        if let verdict, let lifetime = verdict.lifetime, verdict != .forged || !isClockDoubtful {
+            found.record(verdict, on: subject, for: lifetime, at: now)
+            if verdict.isDecided { onVerdict?(subject.name, subject.address, verdict, lifetime) }
         }
-        finish(check, verdict)
+        end(check, verdict)
         if found.hasAnswered(subject.address, at: now) == false {
-            for other in queue.all where other.subject.address == subject.address {
-                queue.remove(other)
-                finish(other, .noTLS)
-            }
+            for other in queue.waiting where other.subject.address == subject.address { end(other, .unverified) }
         }
         beginNext()
     }
@@ -197,8 +181,7 @@ package final class AddressChecks {
     private func look(at check: PendingCheck) async -> (AddressVerdict?, hasAnswered: Bool?) {
         let subject = check.subject
         let deadline = clock.now + Self.longest
-        var verdict = AddressVerdict.noTLS
-        var hasAnswered: Bool? = false
+        var (verdict, hasAnswered) = (AddressVerdict.unverified, Bool?.some(false))
         for (index, port) in ports.enumerated() {
             let share = (deadline - clock.now) / (ports.count - index)
             let outcome = await handshake.shakeHands(
@@ -210,12 +193,10 @@ package final class AddressChecks {
                     journal.record(subject.name, subject.address, from: check.server, port: port, evidence)
                 }
                 return (.forged, true)
-            case .noTLS: hasAnswered = true
             case .wrongTime: (verdict, hasAnswered) = (.wrongTime, true)
-            case .unclear: (verdict, hasAnswered) = (verdict == .wrongTime ? verdict : .unclear, true)
+            case .noTLS: hasAnswered = true
+            case .unclear: if hasAnswered == false { hasAnswered = nil }
             case .silent: break
-            // Perhaps for this name alone.
-            case .mute: if hasAnswered == false { hasAnswered = nil }
             case .unreachable: return (.unreachable, nil)
             case .cancelled: return (nil, nil)
             }
@@ -239,20 +220,18 @@ package enum HandshakeOutcome: Hashable, Sendable {
     case verified
     /// It is not.
     case wrongCertificate(CertificateEvidence)
-    /// It is but for its time: this machine's clock may be wrong, or the site's operator may have renewed late. The reason
-    /// is for logs.
-    case wrongTime(String)
-    /// The connection was refused.
+    /// It is but for its time: this machine's clock may be wrong, or the site's operator may have renewed late.
+    case wrongTime
+    /// The server answered without a certificate: it refused the connection, ended it, or speaks something else.
     case noTLS
     /// There was no response at all in time: not even a TCP connection.
     case silent
-    /// There was a TCP connection, and no TLS in time: perhaps for this name alone.
-    case mute
+    /// Nothing is known of the address: there was a TCP connection and no TLS in time, perhaps for this name alone, or no
+    /// handshake can be made with this name.
+    case unclear
     /// The address is unreachable from here, which says nothing about the server.
     case unreachable
-    /// Anything else; the reason is for logs.
-    case unclear(String)
-    /// It was cancelled: nothing is known.
+    /// It was cancelled, or there was no room for it on this host: it was not made.
     case cancelled
 }
 

@@ -5,16 +5,16 @@ import Scheduling
 /// handshakes under way first.
 ///
 /// Forged answers can bring any number of silent addresses, each of which takes a handshake its whole time. So a check
-/// that is under way at an address that has not answered is displaced by one that waits when its turn is over. Addresses
-/// that have answered and new ones have equal parts, so that neither keeps the other waiting, and checks that can hardly
-/// end in time go last.
+/// that is under way is displaced by one that waits when its turn is over: by one of the same network only at an address
+/// that has not answered. Addresses that have answered and new ones have equal parts, so that neither keeps the other
+/// waiting, and checks that can hardly end in time go last.
 @Loop
 struct CheckQueue {
     /// How many handshakes may be at one address that has not answered yet; one that has may be that of many names.
     nonisolated static let newAddressLimit = 2
     /// The most checks that wait, shared fairly by client networks.
     nonisolated static let capacity = 1_024
-    /// For how long a check at an address that has not answered cannot be displaced.
+    /// For how long a check under way cannot be displaced.
     nonisolated static let turn: Duration = .milliseconds(250)
 
     /// What is to be done.
@@ -33,24 +33,19 @@ struct CheckQueue {
         case inTime
         /// An address that has answered otherwise.
         case further
-        /// A new address for which there is less time than a turn.
-        case late
-        /// A new address that has had its turn.
-        case again
+        /// A check that has had its turn, or at a new address has less time than one.
+        case last
     }
 
-    private let waiting = FairQueue<PendingCheck>(capacity: CheckQueue.capacity)
+    private let queue = FairQueue<PendingCheck>(capacity: CheckQueue.capacity)
     /// The checks under way, the one that began first at the front, and their client networks.
     private var underWay: [PendingCheck] = []
     private var places = FairShare(capacity: AddressChecks.limit)
 
     nonisolated init() {}
 
-    /// How many handshakes are under way, and how many checks wait for their turn.
-    var load: (underWay: Int, waiting: Int) { (underWay.count, waiting.count) }
-
     /// The checks that wait, in no order.
-    var all: [PendingCheck] { Array(waiting.all) }
+    var waiting: [PendingCheck] { Array(queue.all) }
 
     /// Whether each place is taken.
     var isFull: Bool { places.isFull }
@@ -60,18 +55,18 @@ struct CheckQueue {
     /// - Returns: the check for which there is no room then, of the network with the most; perhaps this one.
     mutating func append(_ check: PendingCheck) -> PendingCheck? {
         var removed: PendingCheck?
-        if waiting.isFull {
-            removed = waiting.displace(for: check.holder)
+        if queue.isFull {
+            removed = queue.displace(for: check.holder)
             guard removed != nil else { return check }
         }
-        check.ticket = waiting.append(check, for: check.holder)
+        check.ticket = queue.append(check, for: check.holder)
         return removed
     }
 
     /// Removes a check, which waits or is under way.
     mutating func remove(_ check: PendingCheck) {
         guard let index = underWay.firstIndex(where: { $0 === check }) else {
-            waiting.remove(check.ticket)
+            queue.remove(check.ticket)
             return
         }
         underWay.remove(at: index)
@@ -80,41 +75,44 @@ struct CheckQueue {
 
     /// The next check to begin, if there is a place or another is displaced; it counts as under way from now on.
     ///
-    /// Of those at new addresses the one that began first is displaced, once its turn is over, by one that has had no turn
-    /// yet, of the same client network or one with fewer under way.
+    /// The one that began first is displaced, once its turn is over, by one that has had no turn yet: of a client network with
+    /// fewer under way, or, at a new address, of the same network.
     ///
     /// - Parameter found: which addresses have answered.
     mutating func next(at now: Instant, _ found: VerdictCache) -> Step {
-        let new = underWay.filter { found.hasAnswered($0.subject.address, at: now) != true }
+        func isNew(_ check: PendingCheck) -> Bool { found.hasAnswered(check.subject.address, at: now) != true }
+        let new = underWay.filter(isNew)
         let isMostlyNew = underWay.count <= 2 * new.count
         func rank(_ check: PendingCheck) -> Rank? {
-            let address = check.subject.address
-            if found.hasAnswered(address, at: now) == true { return isMostlyNew ? .answered : .further }
-            guard new.count(where: { $0.subject.address == address }) < Self.newAddressLimit else { return nil }
-            guard check.began == nil else { return .again }
-            return check.deadline.map { now + Self.turn <= $0 } ?? true ? .inTime : .late
+            if isNew(check) {
+                let atAddress = new.count { $0.subject.address == check.subject.address }
+                guard atAddress < Self.newAddressLimit else { return nil }
+                return check.began == nil && now + Self.turn <= check.deadline ? .inTime : .last
+            }
+            guard check.began == nil else { return .last }
+            return isMostlyNew ? .answered : .further
         }
-        let ticket = waiting.first({ places.held(by: $0) }, rank: { rank($0)?.rawValue })
-        guard let ticket, let next = waiting[ticket] else { return .wait(nil) }
+        let ticket = queue.first({ places.held(by: $0) }, rank: { rank($0)?.rawValue })
+        guard let ticket, let next = queue[ticket] else { return .wait(nil) }
+        func yields(_ check: PendingCheck) -> Bool {
+            check.holder == next.holder
+                ? isNew(check) && (isMostlyNew || isNew(next))
+                : places.held(by: check.holder) > places.held(by: next.holder)
+        }
         var displaced: PendingCheck?
         if places.isFull {
-            guard next.began == nil, isMostlyNew || found.hasAnswered(next.subject.address, at: now) != true,
-                let first = new.first(where: { yields($0, to: next) }), let began = first.began
-            else { return .wait(nil) }
+            guard next.began == nil, let first = underWay.first(where: yields), let began = first.began else {
+                return .wait(nil)
+            }
             guard began + Self.turn <= now else { return .wait(began + Self.turn) }
             remove(first)
             displaced = first
         }
-        waiting.take(ticket)
+        queue.take(ticket)
         next.ticket = places.add(for: next.holder)
         next.began = now
         underWay.append(next)
         return .begin(next, displaced: displaced)
-    }
-
-    /// Whether a check under way may be displaced by one of another client network, or of its own.
-    private func yields(_ check: PendingCheck, to next: PendingCheck) -> Bool {
-        check.holder == next.holder || places.held(by: check.holder) > places.held(by: next.holder)
     }
 }
 
@@ -129,30 +127,26 @@ final class PendingCheck {
     /// Its ticket among the checks that wait for their turn, or among those under way.
     var ticket: FairShare.Ticket = 0
     /// When the last of its waiters no longer waits for it.
-    private(set) var deadline: Instant?
+    private(set) var deadline: Instant
     /// When its handshake began last; nil until its first turn has come.
     var began: Instant?
     /// Its handshake; nil while it waits for its turn.
     var task: Task<Void, Never>?
-    private var waiters: [CheckWaiter] = []
+    private(set) var waiters: [CheckWaiter] = []
 
-    init(_ subject: VerdictCache.Subject, from server: String, holder: ClientNetwork) {
+    init(_ subject: VerdictCache.Subject, from server: String, holder: ClientNetwork, until end: Instant) {
         self.subject = subject
         self.server = server
         self.holder = holder
+        deadline = end
     }
 
     var isWaitedFor: Bool { waiters.contains(where: \.isWaiting) }
 
     func add(_ waiter: CheckWaiter, until end: Instant) {
-        deadline = max(deadline ?? end, end)
+        deadline = max(deadline, end)
         waiters.removeAll { !$0.isWaiting }
         waiters.append(waiter)
-    }
-
-    func takeWaiters() -> [CheckWaiter] {
-        defer { waiters = [] }
-        return waiters
     }
 }
 
@@ -160,11 +154,14 @@ final class PendingCheck {
 @Loop
 final class CheckWaiter: Cancellable {
     private var done: (@Loop (AddressVerdict) -> Void)?
-    var onCancel: (@Loop () -> Void)?
+    private var onCancel: (@Loop () -> Void)?
     /// Fires when it waits no longer.
     var timer: LoopTimer?
 
-    init(_ done: @escaping @Loop (AddressVerdict) -> Void) { self.done = done }
+    init(_ done: @escaping @Loop (AddressVerdict) -> Void, onCancel: @escaping @Loop () -> Void) {
+        self.done = done
+        self.onCancel = onCancel
+    }
 
     var isWaiting: Bool { done != nil }
 

@@ -1,24 +1,21 @@
 import DNSWire
 import Scheduling
 
-/// The result of a TLS handshake with an address: whether the address belongs to a name.
+/// What a TLS handshake says about whether an address belongs to a name (Documentation/Strategy.md, section 4).
 package enum AddressVerdict: String, Sendable {
     /// Its certificate is valid for the name.
     case verified
-    /// It shows a certificate that is not: the address is discarded.
+    /// It shows a certificate that is not; or it was not checked, and lately showed such ones, and no right one, for other
+    /// names of the same owner.
     case forged
     /// Its certificate is valid for the name but for its time.
     case wrongTime
-    /// It speaks no TLS: refused, silent, or mute.
-    case noTLS
-    /// Another failure, such as plain HTTP or a reset: neither verified nor forged.
-    case unclear
+    /// It shows no certificate: no TLS, or silence.
+    case unverified
     /// The address is unreachable from here: no verdict, and of no use to programs on this host either.
     case unreachable
     /// There was no time or no room for a check.
     case unchecked
-    /// Unchecked, and for other names of the same owner it has lately shown wrong certificates and no right one.
-    case discredited
 
     /// Whether a certificate decided it: then it holds for minutes, also over a restart.
     package var isDecided: Bool { self == .verified || self == .forged }
@@ -31,8 +28,8 @@ package enum AddressVerdict: String, Sendable {
         switch self {
         case .verified: .seconds(600)
         case .forged: .seconds(300)
-        case .wrongTime, .noTLS, .unclear: .seconds(30)
-        case .unreachable, .unchecked, .discredited: nil
+        case .wrongTime, .unverified: .seconds(30)
+        case .unreachable, .unchecked: nil
         }
     }
 }

@@ -25,22 +25,13 @@ package final class CertificateCheck: Handshake {
         self.loop = loop
     }
 
-    /// The number of open connections; each is closed with its handshake. For tests.
-    package fileprivate(set) var openConnections = 0
-
     package func shakeHands(
         with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant
     ) async -> HandshakeOutcome {
-        guard let host = name.certificateHost else { return .unclear("no certificate can be for this name") }
+        guard let host = name.certificateHost else { return .unclear }
         guard paths.unreachableReason(for: address) == nil else { return .unreachable }
-        let handshake: CertificateHandshake
-        do throws(UpstreamFailure) {
-            let tls = try TLSChannel(
-                TLSAuthorities.read(authorities, at: loop.now), host: host, session: nil)
-            handshake = CertificateHandshake(SocketAddress(address, port: port), tls, for: self)
-        } catch {
-            return .unclear("\(error)")
-        }
+        let origin = HTTPOrigin(scheme: .https, address: address, port: port, hosts: [host], caFile: authorities)
+        let handshake = CertificateHandshake(with: origin, for: self)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 guard !Task.isCancelled else { return continuation.resume(returning: .cancelled) }
@@ -71,24 +62,18 @@ package final class CertificateCheck: Handshake {
 /// One handshake in progress.
 @Loop
 private final class CertificateHandshake {
-    /// Bytes per read of the socket.
-    private static let readSize = 4_096
-
-    private let address: SocketAddress
-    private let tls: TLSChannel
+    private let origin: HTTPOrigin
     private let check: CertificateCheck
     /// Nil before it begins, and once it has ended.
-    private var descriptor: Descriptor?
-    private var watch: Watch?
+    private var socket: TLSSocket?
+    /// The socket's number.
+    private var number: Int32 = -1
+    private var isConnected = false
     private var timer: LoopTimer?
     private var continuation: CheckedContinuation<HandshakeOutcome, Never>?
-    private var isConnected = false
-    /// Bytes of the server's.
-    private var received = 0
 
-    init(_ address: SocketAddress, _ tls: TLSChannel, for check: CertificateCheck) {
-        self.address = address
-        self.tls = tls
+    init(with origin: HTTPOrigin, for check: CertificateCheck) {
+        self.origin = origin
         self.check = check
     }
 
@@ -97,84 +82,56 @@ private final class CertificateHandshake {
         until deadline: Instant, on loop: EventLoop, _ continuation: CheckedContinuation<HandshakeOutcome, Never>
     ) {
         self.continuation = continuation
-        check.openConnections += 1
-        let number = address.openSocket(.tcp)
+        let address = SocketAddress(origin.address, port: origin.port)
+        number = address.openSocket(.tcp)
         guard number >= 0 else { return failed(errno) }
-        descriptor = Descriptor(owning: number)
+        let descriptor = Descriptor(owning: number)
         guard unsafe address.withSockaddr({ unsafe connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
             return failed(errno)
         }
-        do {
-            watch = try loop.watch(number, for: .writable) { [self] in serve($0) }
+        do throws(UpstreamFailure) {
+            let socket = try TLSSocket(consume descriptor, to: origin, at: loop.now)
+            self.socket = socket
+            try socket.watch(on: loop) { [self] in serve($0) }
         } catch {
-            return end(.cancelled)
+            return end(error.isOurs ? .cancelled : .unclear)
         }
-        timer = loop.schedule(at: deadline) { [self] in end(isConnected ? .mute : .silent) }
+        timer = loop.schedule(at: deadline) { [self] in end(isConnected ? .unclear : .silent) }
     }
 
     /// - Parameter error: why there is no connection, as the system's error code.
-    private func failed(_ error: Int32) { end(check.outcome(ofConnecting: error, to: address.ip)) }
+    private func failed(_ error: Int32) { end(check.outcome(ofConnecting: error, to: origin.address)) }
 
     private func serve(_ ready: Interest) {
-        guard let number = descriptor?.number else { return }
-        if isConnected {
-            if ready.contains(.readable) { receive(from: number) }
-        } else {
+        if !isConnected {
             var (error, length): (Int32, socklen_t) = (0, socklen_t(MemoryLayout<Int32>.size))
             guard unsafe getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &length) == 0, error == 0 else {
                 return failed(error)
             }
             isConnected = true
-            advance()
         }
-        send()
-    }
-
-    private func receive(from number: Int32) {
-        var buffer = [UInt8](repeating: 0, count: Self.readSize)
-        let count = unsafe recv(number, &buffer, buffer.count, Int32(MSG_DONTWAIT))
-        if count < 0, errno == EAGAIN || errno == EINTR { return }
-        guard count > 0 else { return end(.unclear("the connection was closed")) }
-        received += count
-        let isTaken = unsafe buffer.withUnsafeBytes { bytes in
-            unsafe tls.receive(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
-        }
-        guard isTaken, received <= HTTPLimits.handshake else {
-            return end(.unclear("the server's handshake has no end"))
-        }
-        advance()
-    }
-
-    private func advance() {
-        do throws(UpstreamFailure) {
-            guard case .isDone = try tls.shakeHands() else { return }
-            end(.verified)
-        } catch {
-            guard case .certificate(let reason) = error, let evidence = tls.evidence(reason) else {
-                return end(.unclear("\(error)"))
+        do throws(HTTPEnd) {
+            try socket?.serve(ready) { event in
+                if case .isReady = event { end(.verified) }
             }
-            end(tls.isWrongInTimeAlone ? .wrongTime(reason) : .wrongCertificate(evidence))
+        } catch {
+            end(outcome(of: error))
         }
     }
 
-    private func send() {
-        guard let number = descriptor?.number else { return }
-        unsafe tls.sendPending { bytes in
-            unsafe max(0, Glibc.send(number, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)))
-        }
-        watch?.update(tls.pendingCount > 0 ? [.readable, .writable] : .readable)
+    private func outcome(of end: HTTPEnd) -> HandshakeOutcome {
+        guard case .refusedName(.certificate(let reason), isTimeAlone: let isTimeAlone) = end,
+            let evidence = socket?.tls.evidence(reason)
+        else { return .noTLS }
+        return isTimeAlone ? .wrongTime : .wrongCertificate(evidence)
     }
 
     /// Does nothing after the first time.
     func end(_ outcome: HandshakeOutcome) {
         guard let continuation = continuation.take() else { return }
-        // The alert that says what is wrong, or that this is the end.
-        if outcome == .verified { tls.close() }
-        if isConnected { send() }
         timer.take()?.cancel()
-        watch.take()?.cancel()
-        descriptor = nil
-        check.openConnections -= 1
+        // The alert that says what is wrong, or that this is the end.
+        socket.take()?.close(saysGoodbye: outcome == .verified)
         continuation.resume(returning: outcome)
     }
 }

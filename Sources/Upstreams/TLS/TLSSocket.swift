@@ -67,6 +67,15 @@ final class TLSSocket {
         descriptor = try HTTPSocket.connect(to: origin)
     }
 
+    /// Takes over a socket that connects to `origin`, as its first name; HTTP is offered.
+    ///
+    /// - Throws: `UpstreamFailure.unusable` without trust anchors, `UpstreamFailure.network` without memory.
+    init(_ socket: consuming Descriptor, to origin: HTTPOrigin, at now: Instant) throws(UpstreamFailure) {
+        self.origin = origin
+        tls = try TLSChannel(TLSAuthorities.read(origin.caFile, at: now), host: origin.hosts[0], session: nil)
+        descriptor = consume socket
+    }
+
     /// Registers `handler`, called whenever `serve` is to be called.
     ///
     /// - Throws: `UpstreamFailure.overloaded` without memory.

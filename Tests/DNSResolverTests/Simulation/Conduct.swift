@@ -134,8 +134,8 @@ extension Conduct.Address {
         case .hijacker: (.milliseconds(30), forged)
         case .slowHijacker: (.milliseconds(700), forged)
         case .refusing: (.zero, .noTLS)
-        case .silent: (.seconds(3_600), .noTLS)
-        case .plain: (.milliseconds(30), .unclear("not TLS"))
+        case .silent: (.seconds(3_600), .silent)
+        case .plain: (.milliseconds(30), .noTLS)
         }
     }
 

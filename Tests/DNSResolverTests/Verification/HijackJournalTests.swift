@@ -51,7 +51,8 @@ struct HijackJournalTests {
             guard let ip = IPAddress(address), let checks else { return }
             let name = try Name(name)
             checks.forgetAll()
-            _ = checks.check(ip, of: name, from: server, for: .daemon, until: clock.now + .seconds(1)) { _ in }
+            let end = clock.now + .seconds(1)
+            _ = checks.check(ip, of: name, from: server, for: .daemon, until: end, orElse: end) { _ in }
             await clock.advance(by: .zero)
         }
     }

@@ -176,7 +176,12 @@ final class LocalDNSRawServer {
     }
 
     /// The number of this process's descriptors that are connected to this server.
-    var connectedDescriptors: Int { (0..<Int32(4_096)).count { socketPort($0, getpeername) == port } }
+    var connectedDescriptors: Int { descriptors(connectedTo: port) }
+}
+
+/// The number of this process's descriptors that are connected to this port.
+func descriptors(connectedTo port: UInt16) -> Int {
+    (0..<Int32(4_096)).count { socketPort($0, getpeername) == port }
 }
 
 private typealias NameCall = (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
