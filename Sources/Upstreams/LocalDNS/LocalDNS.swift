@@ -124,6 +124,7 @@ package final class LocalDNS: Upstream, LookupServers {
         loops?.probeIfDue(servers)
         probes.beginDue(at: servers.filter { !isLooping($0) }, while: question)
         let deadline = min(question.deadline, clock.now + timeout)
+        // No `triesTCP`: clients choose names, and one whose servers are slow is no reason for a connection.
         let lookups = Set(question.types).map { LocalDNSLookup($0, of: question, deadline: deadline, at: self) }
         for lookup in lookups { self.lookups[ObjectIdentifier(lookup)] = lookup }
         defer { for lookup in lookups { self.lookups[ObjectIdentifier(lookup)] = nil } }
@@ -163,7 +164,7 @@ package final class LocalDNS: Upstream, LookupServers {
 
     // MARK: For lookups
 
-    func choices() throws(UpstreamFailure) -> [LocalDNSLookup.Choice] {
+    func ways() throws(UpstreamFailure) -> [LocalDNSLookup.Way] {
         // One that is being probed stays with its group: those of another group may not know the name, or know another
         // address for it.
         let choices = groups.enumerated().flatMap { group, servers in
@@ -174,10 +175,9 @@ package final class LocalDNS: Upstream, LookupServers {
             throw .noServer(servers.isEmpty ? "\(name) has no server" : "every server of \(name) forwards to us")
         }
         return choices.map { server, group, health in
-            // Clients choose names, and one whose servers are slow is no reason for a connection.
             .init(
                 server: server, group: group, transport: server.usesTCP ? .tcp : health.transport,
-                edns: health.offersEDNS, triesTCP: false)
+                edns: health.offersEDNS)
         }
     }
 

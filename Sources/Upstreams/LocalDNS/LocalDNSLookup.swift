@@ -21,7 +21,7 @@ protocol LookupServers: AnyObject, Sendable {
     /// The servers in the order in which a lookup that begins now queries them.
     ///
     /// - Throws: why there is none.
-    func choices() throws(UpstreamFailure) -> [LocalDNSLookup.Choice]
+    func ways() throws(UpstreamFailure) -> [LocalDNSLookup.Way]
 
     /// Whether `server` cannot be reached from here, and not just for a moment: a denial by the others is final without
     /// it.
@@ -41,9 +41,9 @@ protocol LookupServers: AnyObject, Sendable {
 /// of the time (`LocalDNSLimit.patience` at most): that one may still answer. Once all were queried they are queried
 /// again, since datagrams get lost; the last query to a server has no EDNS, which some drop. The response decides:
 /// - NOERROR ends the lookup.
-/// - NXDOMAIN ends it when every group has denied the name or refused to answer, or is away (`LookupServers.isAway`);
-///   until then only the other groups are queried. If one of them fails, so does the lookup: it may be the one that
-///   knows the name.
+/// - NXDOMAIN ends it when every other group has denied the name, or each of its servers has refused to answer or is away
+///   (`LookupServers.isAway`); until then only the other groups are queried. If one of them fails, so does the lookup: it
+///   may be the one that knows the name.
 /// - FORMERR, NOTIMP or BADVERS to a query with EDNS: the server is queried without EDNS, at once.
 /// - A response in another letter case is forged, or the server does not preserve it. It is not accepted, and the
 ///   lookup goes on listening; in parallel the server is queried over TCP, once, where a response cannot be forged
@@ -58,27 +58,16 @@ protocol LookupServers: AnyObject, Sendable {
 ///   a failed connection: the server is not queried any more.
 @Loop
 final class LocalDNSLookup: Sendable {
-    /// A server that may be queried.
-    struct Choice {
+    /// How a server is queried.
+    struct Way {
         let server: LocalDNSServer
         /// Servers of one group know the same names.
         let group: Int
-        let transport: Transport
-        let edns: Bool
-        /// Whether the last query over UDP is sent over TCP as well.
-        let triesTCP: Bool
-    }
+        var transport: Transport
+        var edns: Bool
 
-    /// How a server is queried.
-    private struct Way {
-        let server: LocalDNSServer
-        let transport: Transport
-        let edns: Bool
-        /// Whether the server has refused EDNS in this lookup.
-        var isRefused = false
-
-        var overTCP: Way { Way(server: server, transport: .tcp, edns: edns, isRefused: isRefused) }
-        var withoutEDNS: Way { Way(server: server, transport: transport, edns: false, isRefused: true) }
+        var overTCP: Way { Way(server: server, group: group, transport: .tcp, edns: edns) }
+        var withoutEDNS: Way { Way(server: server, group: group, transport: transport, edns: false) }
     }
 
     /// An outstanding query.
@@ -92,23 +81,25 @@ final class LocalDNSLookup: Sendable {
     let question: Question
     /// The server that gave the result's answer.
     private(set) var answeredBy: LocalDNSServer?
-    /// Whether a server has responded with EDNS; false only when it has refused EDNS, or not responded to a query with it.
+    /// Whether a server to which EDNS was offered has responded with it; false also when it has not responded to a query
+    /// with it.
     private(set) var takesEDNS: Bool?
     /// Over what a server has answered; TCP only when it had not responded over UDP.
     private(set) var answeredOver: Transport?
     private let asked: UpstreamQuestion
     private let deadline: Instant
     private let servers: any LookupServers
+    private let triesTCP: Bool
     private var environment: LocalDNSEnvironment { servers.environment }
     private var began: Instant
-    private var choices: [Choice] = []
+    /// How the servers are queried first.
+    private var ways: [Way] = []
     /// The next servers to query, and how many more times.
-    private var candidates: [(choice: Choice, sends: Int)] = []
+    private var candidates: [(way: Way, sends: Int)] = []
     private var share = Duration.zero
-    /// Servers queried over TCP in parallel to a query over UDP, or in place of one that failed.
-    private var askedBeside: Set<LocalDNSServer> = []
-    /// Those of them that had not responded over UDP.
-    private var mute: Set<LocalDNSServer> = []
+    /// The servers queried over TCP beside a query over UDP, or in place of one that failed; and whether because they had not
+    /// responded over UDP.
+    private var askedBeside: [LocalDNSServer: Bool] = [:]
     private var sent: [Int: SentQuery] = [:]
     private var lastNumber = 0
     private var shareTimer: LoopTimer?
@@ -116,16 +107,22 @@ final class LocalDNSLookup: Sendable {
     private var failure: UpstreamFailure?
     /// The last NXDOMAIN.
     private var denial: (answer: Answer, server: LocalDNSServer)?
-    /// The groups that denied the name, or refused to answer.
+    /// The groups that denied the name, and the servers that refused to answer.
     private var deniedBy: Set<Int> = []
+    private var refusedBy: Set<LocalDNSServer> = []
     private var outcome: UpstreamResult?
     private var waiter: CheckedContinuation<UpstreamResult, Never>?
 
-    init(_ type: RecordType, of asked: UpstreamQuestion, deadline: Instant, at servers: any LookupServers) {
+    /// - Parameter triesTCP: whether the last query over UDP is sent over TCP as well.
+    init(
+        _ type: RecordType, of asked: UpstreamQuestion, deadline: Instant, at servers: any LookupServers,
+        triesTCP: Bool = false
+    ) {
         question = Question(name: asked.name.lowercased, type: type)
         self.asked = asked
         self.deadline = deadline
         self.servers = servers
+        self.triesTCP = triesTCP
         began = servers.environment.clock.now
     }
 
@@ -140,19 +137,19 @@ final class LocalDNSLookup: Sendable {
     func startOver() {
         guard outcome == nil, deadlineTimer != nil else { return }
         close { _ in true }
-        (failure, denial, deniedBy, askedBeside, mute) = (nil, nil, [], [], [])
+        (failure, denial, deniedBy, refusedBy, askedBeside) = (nil, nil, [], [], [:])
         begin()
     }
 
     private func begin() {
         began = environment.clock.now
         do throws(UpstreamFailure) {
-            choices = try servers.choices()
+            ways = try servers.ways()
         } catch {
             return finish(.failure(error))
         }
         // The most datagrams to one server, each with its own ID, letter case and port. The last one has no EDNS.
-        candidates = choices.map { ($0, asked.dnssecOK ? 3 : 2) }
+        candidates = ways.map { ($0, asked.dnssecOK ? 3 : 2) }
         share = min(LocalDNSLimit.patience, (deadline - began) / (candidates.count + 1))
         askNext()
     }
@@ -164,6 +161,17 @@ final class LocalDNSLookup: Sendable {
         }
     }
 
+    /// Why it has ended without an answer.
+    var outcomeFailure: UpstreamFailure? { if case .failure(let failure)? = outcome { failure } else { nil } }
+
+    /// Whether a server has responded, be it with an error.
+    var isHeard: Bool {
+        switch outcome {
+        case .answer, .failure(.responseCode), .failure(.rejected): true
+        default: false
+        }
+    }
+
     /// Ends the lookup at once.
     func cancel() { finish(.failure(.cancelled)) }
 
@@ -171,7 +179,7 @@ final class LocalDNSLookup: Sendable {
 
     private func askNext() {
         guard outcome == nil else { return }
-        guard let (choice, sends) = candidates.first else {
+        guard let (way, sends) = candidates.first else {
             if sent.isEmpty { settle() }
             return
         }
@@ -180,30 +188,31 @@ final class LocalDNSLookup: Sendable {
             return sent.isEmpty ? settle() : waitForShare()
         }
         candidates.removeFirst()
-        if sends > 1 { candidates.append((choice, sends - 1)) }
-        ask(Way(server: choice.server, transport: choice.transport, edns: sends > 1 && choice.edns))
-        if sends == 1, choice.triesTCP { askOverTCPAsWell(choice.server) }
+        if sends > 1 { candidates.append((way, sends - 1)) }
+        ask(sends > 1 ? way : way.withoutEDNS)
+        if sends == 1, triesTCP { askOverTCPAsWell(way.server) }
     }
 
     /// Queries a server over TCP, once, if there is a query over UDP to which it has not responded.
     func askOverTCPAsWell(_ server: LocalDNSServer) {
-        guard isAwaited(server, over: [.udp]), let choice = choice(server) else { return }
-        askOverTCP(Way(server: server, transport: .udp, edns: choice.edns))
+        guard isAwaited(server, over: [.udp]), let way = firstWay(server) else { return }
+        askBeside(way, isMute: true)
     }
 
-    private func choice(_ server: LocalDNSServer) -> Choice? { choices.first { $0.server == server } }
+    private func firstWay(_ server: LocalDNSServer) -> Way? { ways.first { $0.server == server } }
 
-    private func isAwaited(_ server: LocalDNSServer, over transports: [Transport] = [.udp, .tcp]) -> Bool {
+    private func isAwaited(_ server: LocalDNSServer, over transports: [Transport]) -> Bool {
         sent.values.contains { $0.way.server == server && transports.contains($0.way.transport) }
     }
 
-    /// Queries a server that does not respond over UDP over TCP, once.
+    /// Queries a server over TCP, once.
     ///
+    /// - Parameter isMute: whether it does not respond over UDP.
     /// - Returns: false when it was before.
     @discardableResult
-    private func askOverTCP(_ way: Way) -> Bool {
-        guard askedBeside.insert(way.server).inserted else { return false }
-        mute.insert(way.server)
+    private func askBeside(_ way: Way, isMute: Bool) -> Bool {
+        guard askedBeside[way.server] == nil else { return false }
+        askedBeside[way.server] = isMute
         ask(way.overTCP)
         return true
     }
@@ -256,7 +265,7 @@ final class LocalDNSLookup: Sendable {
         case .foreign: return false
         case .otherLetterCase:
             note(.unusable("a response in another letter case"))
-            if askedBeside.insert(sent.way.server).inserted { ask(sent.way.overTCP) }
+            askBeside(sent.way, isMute: false)
             return false
         }
     }
@@ -282,7 +291,7 @@ final class LocalDNSLookup: Sendable {
         guard !isAwaited(way.server, over: way.transport == .udp ? [.udp, .tcp] : [.udp]) else { return }
         if !failure.isOurs {
             // A server without a socket for UDP may have one for TCP.
-            if way.transport == .udp, askOverTCP(way) { return }
+            if way.transport == .udp, askBeside(way, isMute: true) { return }
             servers.doubted(way.server, since: began)
         }
         giveUp(way.server, failure)
@@ -299,18 +308,18 @@ final class LocalDNSLookup: Sendable {
             guard !isReferral else { return giveUp(way.server, .rejected("the server does not do recursion")) }
             servers.answered(way.server, question, for: asked.holder)
             noteEDNS(way)
-            if way.transport == .udp || mute.contains(way.server) {
+            if way.transport == .udp || askedBeside[way.server] == true {
                 answeredOver = way.transport
-                if way.transport == .tcp, choice(way.server)?.transport == .udp { doubt(way.server) }
+                if way.transport == .tcp, firstWay(way.server)?.transport == .udp { doubt(way.server) }
             }
-            guard answer.responseCode != .nameError else { return deny(answer, by: way.server) }
+            guard answer.responseCode != .nameError else { return deny(answer, by: way) }
             answeredBy = way.server
             finish(.answer(answer))
         case .failure(let code) where way.edns && code.mayRefuseEDNS:
             ask(way.withoutEDNS)
         case .failure(let code):
-            if way.isRefused, !code.mayRefuseEDNS { noteEDNS(way) }
-            if code == .refused { addDenial(by: way.server) }
+            if !way.edns, !code.mayRefuseEDNS { noteEDNS(way) }
+            if code == .refused { refusedBy.insert(way.server) }
             giveUp(way.server, .responseCode(code))
         case .endlessAliases:
             giveUp(way.server, .rejected("the name's chain of aliases has no end"))
@@ -320,10 +329,9 @@ final class LocalDNSLookup: Sendable {
     }
 
     private func noteEDNS(_ way: Way) {
-        guard way.edns || way.isRefused || sent.values.contains(where: { $0.way.server == way.server && $0.way.edns })
-        else { return }
+        guard firstWay(way.server)?.edns == true else { return }
         takesEDNS = way.edns
-        if !way.edns, choice(way.server)?.edns == true { doubt(way.server) }
+        if !way.edns { doubt(way.server) }
     }
 
     /// Has a server probed that has just responded.
@@ -344,18 +352,14 @@ final class LocalDNSLookup: Sendable {
 
     // MARK: Denials
 
-    /// Removes the group of `server` from this lookup: the others may know the name.
-    private func deny(_ answer: Answer, by server: LocalDNSServer) {
-        denial = (answer, server)
-        addDenial(by: server)
-        candidates.removeAll { deniedBy.contains($0.choice.group) }
-        close { choice($0.server).map { deniedBy.contains($0.group) } ?? false }
+    /// Removes a server's group from this lookup: the others may know the name.
+    private func deny(_ answer: Answer, by way: Way) {
+        denial = (answer, way.server)
+        deniedBy.insert(way.group)
+        candidates.removeAll { deniedBy.contains($0.way.group) }
+        close { deniedBy.contains($0.group) }
         guard sent.isEmpty else { return }
-        if candidates.allSatisfy({ servers.isAway($0.choice.server) }) { settle() } else { askNext() }
-    }
-
-    private func addDenial(by server: LocalDNSServer) {
-        if let group = choice(server)?.group { deniedBy.insert(group) }
+        if candidates.allSatisfy({ servers.isAway($0.way.server) }) { settle() } else { askNext() }
     }
 
     // MARK: The end
@@ -363,7 +367,7 @@ final class LocalDNSLookup: Sendable {
     /// Removes `server` from this lookup, and queries the next one.
     private func giveUp(_ server: LocalDNSServer, _ failure: UpstreamFailure) {
         note(failure)
-        candidates.removeAll { $0.choice.server == server }
+        candidates.removeAll { $0.way.server == server }
         close { $0.server == server }
         askNext()
     }
@@ -392,11 +396,14 @@ final class LocalDNSLookup: Sendable {
 
     /// Ends the lookup without an answer, or with a denial that no group can contradict.
     private func settle() {
-        guard let denial, choices.allSatisfy({ deniedBy.contains($0.group) || servers.isAway($0.server) }) else {
-            return finish(.failure(failure ?? .timeout))
-        }
+        guard let denial, ways.allSatisfy(hasNothingMore) else { return finish(.failure(failure ?? .timeout)) }
         answeredBy = denial.server
         finish(.answer(denial.answer))
+    }
+
+    /// Whether nothing that a server could say contradicts a denial by another group.
+    private func hasNothingMore(_ way: Way) -> Bool {
+        deniedBy.contains(way.group) || refusedBy.contains(way.server) || servers.isAway(way.server)
     }
 
     private func finish(_ result: UpstreamResult) {

@@ -83,48 +83,49 @@ final class LocalDNSProbes {
         // The others are asked, all at once, where the zone has no answer by then.
         let secondStep = began + LoneServer.timeout / 2
         Loop.spawn { [self] in
-            await withTaskGroup(of: (Question, LoneServer.Finding?).self) { group in
+            await withTaskGroup(of: (Question, LocalDNSLookup?).self) { group in
                 for question in [zone] + others {
                     group.addTask { [self] in
                         let isDue = question == zone ? true : await environment.clock.sleep(until: secondStep)
                         guard isDue else { return (question, nil) }
-                        let finding = await LoneServer(server, environment).ask(question, until: deadline)
+                        let lookup = await LoneServer(server, environment).ask(question, until: deadline)
                         // An answer counts as soon as it comes.
-                        await heard(finding, of: server, by: number)
-                        return (question, finding)
+                        await ended(lookup, of: server, by: number)
+                        return (question, lookup)
                     }
                 }
-                var findings: [Question: LoneServer.Finding] = [:]
-                while let (question, finding) = await group.next() {
-                    findings[question] = finding
-                    if question == zone, finding?.isHeard == true { break }
+                var lookups: [Question: LocalDNSLookup] = [:]
+                while let (question, lookup) = await group.next() {
+                    lookups[question] = lookup
+                    if question == zone, lookup?.isHeard == true { break }
                 }
                 group.cancelAll()
-                judge(findings, of: server, by: number, since: began)
+                judge(lookups, of: server, by: number, since: began)
             }
         }
     }
 
-    private func heard(_ finding: LoneServer.Finding, of server: LocalDNSServer, by number: Int) {
-        if finding.isHeard, number > lastForgotten { answered(server) }
+    private func ended(_ lookup: LocalDNSLookup, of server: LocalDNSServer, by number: Int) {
+        if lookup.isHeard, number > lastForgotten { answered(server) }
     }
 
-    /// - Parameter findings: for the zone, which alone decides on EDNS and UDP; and for questions of clients, each of which
+    /// - Parameter lookups: for the zone, which alone decides on EDNS and UDP; and for questions of clients, each of which
     ///   can only show that the server responds.
     private func judge(
-        _ findings: [Question: LoneServer.Finding], of server: LocalDNSServer, by number: Int, since began: Instant
+        _ lookups: [Question: LocalDNSLookup], of server: LocalDNSServer, by number: Int, since began: Instant
     ) {
-        guard number > lastForgotten, let ofZone = findings[zone] else { return }
+        guard number > lastForgotten, let ofZone = lookups[zone] else { return }
         states[server, default: LocalDNSHealth()].probeEnded(
-            number, edns: ofZone.takesEDNS, over: ofZone.transport, at: now)
-        if ofZone.transport == .tcp { onTCPAlone(server) }
+            number, edns: ofZone.takesEDNS, over: ofZone.answeredOver, at: now)
+        if ofZone.answeredOver == .tcp { onTCPAlone(server) }
         guard !ofZone.isHeard else { return }
-        let silent = findings.filter { !$0.value.isHeard }
-        guard silent.count == findings.count else {
+        let silent = lookups.filter { !$0.value.isHeard }
+        guard silent.count == lookups.count else {
             for question in silent.keys { states[server]?.questions.remove(question) }
             return
         }
-        guard case .failure(let failure) = ofZone.result, !findings.values.contains(where: \.isOurs),
+        let reasons = lookups.values.compactMap(\.outcomeFailure)
+        guard let failure = ofZone.outcomeFailure, !reasons.contains(where: \.isOurs),
             !health(of: server).hasAnswered(since: began)
         else { return }
         let wasSilent = health(of: server).isSilent
@@ -138,28 +139,6 @@ final class LocalDNSProbes {
 /// A query of the daemon's own to one server: no other server and no earlier failure has an influence on it.
 @Loop
 final class LoneServer: LookupServers {
-    /// What one query has shown.
-    struct Finding: Sendable {
-        let result: UpstreamResult
-        /// Whether it was answered with EDNS; nil when that cannot be said.
-        let takesEDNS: Bool?
-        /// The transport over which it was answered; nil when that says nothing about the other one.
-        let transport: Transport?
-
-        /// Whether the server has responded, be it with an error.
-        var isHeard: Bool {
-            switch result {
-            case .answer, .failure(.responseCode), .failure(.rejected): true
-            default: false
-            }
-        }
-
-        /// Whether it was not asked, for want of a place here.
-        var isOurs: Bool {
-            if case .failure(let failure) = result { failure.isOurs } else { false }
-        }
-    }
-
     /// The time-out of a query.
     static let timeout = Duration.seconds(1)
 
@@ -174,17 +153,18 @@ final class LoneServer: LookupServers {
     /// Queries the server, with the DO bit: so two datagrams have EDNS, and the third one has not.
     ///
     /// - Parameter deadline: by default after `timeout`.
-    func ask(_ asked: Question, until deadline: Instant? = nil) async -> Finding {
+    /// - Returns: the lookup, which has ended.
+    func ask(_ asked: Question, until deadline: Instant? = nil) async -> LocalDNSLookup {
         let deadline = deadline ?? environment.clock.now + Self.timeout
         let question = UpstreamQuestion(name: asked.name, types: [asked.type], dnssecOK: true, deadline: deadline)
-        let lookup = LocalDNSLookup(asked.type, of: question, deadline: deadline, at: self)
+        let lookup = LocalDNSLookup(asked.type, of: question, deadline: deadline, at: self, triesTCP: true)
         lookup.start()
-        let result = await lookup.result()
-        return Finding(result: result, takesEDNS: lookup.takesEDNS, transport: lookup.answeredOver)
+        _ = await lookup.result()
+        return lookup
     }
 
-    func choices() -> [LocalDNSLookup.Choice] {
-        [.init(server: server, group: 0, transport: server.usesTCP ? .tcp : .udp, edns: true, triesTCP: true)]
+    func ways() -> [LocalDNSLookup.Way] {
+        [.init(server: server, group: 0, transport: server.usesTCP ? .tcp : .udp, edns: true)]
     }
 
     func isAway(_ server: LocalDNSServer) -> Bool { false }

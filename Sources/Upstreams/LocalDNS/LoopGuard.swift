@@ -58,8 +58,8 @@ final class LoopGuard {
             }
             names[server] = (name, false)
             Loop.spawn { [weak self, environment] in
-                let finding = await LoneServer(server, environment).ask(Question(name: name, type: .a))
-                self?.judge(finding, of: server, for: name)
+                let lookup = await LoneServer(server, environment).ask(Question(name: name, type: .a))
+                self?.judge(lookup, of: server, for: name)
             }
         }
     }
@@ -75,9 +75,9 @@ final class LoopGuard {
         report(.serverLoops(upstream: name, server: server.description))
     }
 
-    private func judge(_ finding: LoneServer.Finding, of server: LocalDNSServer, for probe: Name) {
+    private func judge(_ lookup: LocalDNSLookup, of server: LocalDNSServer, for probe: Name) {
         // No response decides nothing: the server stays looping.
-        guard let (name, isSeen) = names[server], name == probe, !isSeen, finding.isHeard,
+        guard let (name, isSeen) = names[server], name == probe, !isSeen, lookup.isHeard,
             looping.remove(server) != nil
         else { return }
         report(.serverLoopEnded(upstream: self.name, server: server.description))

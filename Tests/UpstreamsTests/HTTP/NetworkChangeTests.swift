@@ -25,7 +25,7 @@ struct NetworkChangeTests {
         #expect(localDNS.backoffEnd(localDNS.servers[0]) != nil)
         localDNS.networkChanged()
         #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
-        #expect(try localDNS.choices().map(\.server) == localDNS.servers)
+        #expect(try localDNS.ways().map(\.server) == localDNS.servers)
     }
 
     @Test @Loop func `a look-up under way restarts, at the servers of the new network`() async throws {

@@ -93,6 +93,22 @@ struct LocalDNSGroupTests {
         #expect(isDenial(await grouped(groups, clock: ManualClock()).ask(try question("a.example"))))
     }
 
+    @Test(arguments: [false, true]) @Loop
+    func `a group of which one server refuses has denied nothing while another is asked`(isFirst: Bool) async throws {
+        let (refusing, slow, denying) = (try server(Self.refused), try LocalDNSRawServer(), try server(Self.denied))
+        let clock = ManualClock()
+        let localDNS = grouped([isFirst ? [refusing, slow] : [slow, refusing], [denying]], clock: clock)
+        let asked = try question("vpn.example")
+        async let reply = localDNS.ask(asked)
+        await slow.received(1)
+        await clock.advance(by: .milliseconds(400))
+        // The group's other server is refused, or the other group denies the name.
+        await denying.received(1)
+        await repliesArrive(on: clock)
+        slow.send(slow.questions[0].reply([rawRecord(1, rawGood)]), to: slow.questions[0])
+        #expect(addresses(await reply) == ["192.0.2.1"])
+    }
+
     @Test @Loop
     func `a silent group delays the next by its share, and has a name that only it knows until the deadline`()
         async throws

@@ -197,14 +197,6 @@ struct LocalDNSTests {
         #expect(server.queries.count == 2)
     }
 
-    @Test @Loop func `other servers are asked after they were replaced`() async throws {
-        let old = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawEvil)])] }
-        let new = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
-        let localDNS = makeLocalDNS([old], clock: ManualClock())
-        localDNS.replaceServers([[LocalDNSServer(.v4(0x7f00_0001), port: new.port)]])
-        #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
-        #expect(old.queries.isEmpty)
-    }
 }
 
 @Loop
