@@ -120,27 +120,39 @@ package final class LocalDNS: Upstream, LookupServers {
     /// answer: `.responseCode`, `.unusable`, `.network`, `.overloaded`; `.noServer` when there is no server to query,
     /// and `.timeout` without any response.
     package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        guard !Task.isCancelled else { return UpstreamReply(failure: .cancelled, types: question.types) }
+        let lookups = begin(question)
+        await withTaskCancellationHandler {
+            for lookup in lookups { await lookup.ended() }
+        } onCancel: {
+            Loop.spawn { for lookup in lookups { lookup.cancel() } }
+        }
+        return reply(of: lookups)
+    }
+
+    // The two are functions of their own, since a task's memory holds what an `async` one has, for each question under way.
+    private func begin(_ question: UpstreamQuestion) -> [LocalDNSLookup] {
         searchIfNeeded()
         loops?.probeIfDue(servers)
         probes.beginDue(at: servers.filter { !isLooping($0) }, while: question)
         let deadline = min(question.deadline, clock.now + timeout)
         // No `triesTCP`: clients choose names, and one whose servers are slow is no reason for a connection.
         let lookups = Set(question.types).map { LocalDNSLookup($0, of: question, deadline: deadline, at: self) }
-        for lookup in lookups { self.lookups[ObjectIdentifier(lookup)] = lookup }
-        defer { for lookup in lookups { self.lookups[ObjectIdentifier(lookup)] = nil } }
+        for lookup in lookups {
+            self.lookups[ObjectIdentifier(lookup)] = lookup
+            lookup.start()
+        }
+        return lookups
+    }
+
+    private func reply(of lookups: [LocalDNSLookup]) -> UpstreamReply {
         var reply = UpstreamReply([:])
-        await withTaskCancellationHandler {
-            for lookup in lookups {
-                if Task.isCancelled { lookup.cancel() } else { lookup.start() }
-            }
-            for lookup in lookups {
-                let result = await lookup.result()
-                reply.results[lookup.question.type] =
-                    if case .answer(let answer) = result { .answer(answer.limited(to: maxTTL)) } else { result }
-                if let server = lookup.answeredBy { reply.server = server.description }
-            }
-        } onCancel: {
-            Loop.spawn { for lookup in lookups { lookup.cancel() } }
+        for lookup in lookups {
+            self.lookups[ObjectIdentifier(lookup)] = nil
+            var result = lookup.outcome ?? .failure(.timeout)
+            if case .answer(let answer) = result { result = .answer(answer.limited(to: maxTTL)) }
+            reply.results[lookup.question.type] = result
+            if let server = lookup.answeredBy { reply.server = server.description }
         }
         return reply
     }

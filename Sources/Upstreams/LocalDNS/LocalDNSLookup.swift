@@ -110,8 +110,9 @@ final class LocalDNSLookup: Sendable {
     /// The groups that denied the name, and the servers that refused to answer.
     private var deniedBy: Set<Int> = []
     private var refusedBy: Set<LocalDNSServer> = []
-    private var outcome: UpstreamResult?
-    private var waiter: CheckedContinuation<UpstreamResult, Never>?
+    /// The result; nil until it has ended.
+    private(set) var outcome: UpstreamResult?
+    private var waiter: CheckedContinuation<Void, Never>?
 
     /// - Parameter triesTCP: whether the last query over UDP is sent over TCP as well.
     init(
@@ -154,11 +155,9 @@ final class LocalDNSLookup: Sendable {
         askNext()
     }
 
-    /// The result, once there is one; at most one caller may wait.
-    func result() async -> UpstreamResult {
-        await withCheckedContinuation { continuation in
-            if let outcome { continuation.resume(returning: outcome) } else { waiter = continuation }
-        }
+    /// Returns once it has ended; at most one caller may wait.
+    func ended() async {
+        if outcome == nil { await withCheckedContinuation { waiter = $0 } }
     }
 
     /// Why it has ended without an answer.
@@ -413,7 +412,7 @@ final class LocalDNSLookup: Sendable {
         deadlineTimer?.cancel()
         candidates = []
         close { _ in true }
-        waiter.take()?.resume(returning: result)
+        waiter.take()?.resume()
     }
 }
 

@@ -159,7 +159,7 @@ final class LoneServer: LookupServers {
         let question = UpstreamQuestion(name: asked.name, types: [asked.type], dnssecOK: true, deadline: deadline)
         let lookup = LocalDNSLookup(asked.type, of: question, deadline: deadline, at: self, triesTCP: true)
         lookup.start()
-        _ = await lookup.result()
+        await lookup.ended()
         return lookup
     }
 
