@@ -63,8 +63,8 @@ final class LocalDNSLookup: Sendable {
         let server: LocalDNSServer
         /// Servers of one group know the same names.
         let group: Int
-        var transport: Transport
-        var edns: Bool
+        let transport: Transport
+        let edns: Bool
 
         var overTCP: Way { Way(server: server, group: group, transport: .tcp, edns: edns) }
         var withoutEDNS: Way { Way(server: server, group: group, transport: transport, edns: false) }

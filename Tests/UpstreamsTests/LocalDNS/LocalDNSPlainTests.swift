@@ -188,13 +188,4 @@ struct LocalDNSPlainTests {
             #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [1])
         }
     }
-
-    @Test @Loop func `an error without a question and with another ID is not taken`() async throws {
-        let server = try LocalDNSRawServer { query in
-            (1...4).map { query.bareReply(code: 5, id: query.id &+ $0) } + [query.reply([rawRecord(1, rawGood)])]
-        }
-        let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("a.example"))
-        #expect(addresses(reply) == ["192.0.2.1"])
-        #expect(server.queries.count == 1)
-    }
 }
