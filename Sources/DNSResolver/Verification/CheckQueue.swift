@@ -38,9 +38,8 @@ struct CheckQueue {
     }
 
     private let queue = FairQueue<PendingCheck>(capacity: CheckQueue.capacity)
-    /// The checks under way, the one that began first at the front, and their client networks.
+    /// The checks under way, the one that began first at the front.
     private var underWay: [PendingCheck] = []
-    private var places = FairShare(capacity: AddressChecks.limit)
 
     nonisolated init() {}
 
@@ -48,7 +47,7 @@ struct CheckQueue {
     var waiting: [PendingCheck] { Array(queue.all) }
 
     /// Whether each place is taken.
-    var isFull: Bool { places.isFull }
+    var isFull: Bool { underWay.count >= AddressChecks.limit }
 
     /// Appends a check to those of its client network.
     ///
@@ -65,12 +64,11 @@ struct CheckQueue {
 
     /// Removes a check, which waits or is under way.
     mutating func remove(_ check: PendingCheck) {
-        guard let index = underWay.firstIndex(where: { $0 === check }) else {
+        if let index = underWay.firstIndex(where: { $0 === check }) {
+            underWay.remove(at: index)
+        } else {
             queue.remove(check.ticket)
-            return
         }
-        underWay.remove(at: index)
-        places.remove(check.ticket)
     }
 
     /// The next check to begin, if there is a place or another is displaced; it counts as under way from now on.
@@ -83,6 +81,7 @@ struct CheckQueue {
         func isNew(_ check: PendingCheck) -> Bool { found.hasAnswered(check.subject.address, at: now) != true }
         let new = underWay.filter(isNew)
         let isMostlyNew = underWay.count <= 2 * new.count
+        let held = underWay.reduce(into: [:]) { $0[$1.holder, default: 0] += 1 }
         func rank(_ check: PendingCheck) -> Rank? {
             if isNew(check) {
                 let atAddress = new.count { $0.subject.address == check.subject.address }
@@ -92,15 +91,15 @@ struct CheckQueue {
             guard check.began == nil else { return .last }
             return isMostlyNew ? .answered : .further
         }
-        let ticket = queue.first({ places.held(by: $0) }, rank: { rank($0)?.rawValue })
+        let ticket = queue.first({ held[$0, default: 0] }, rank: { rank($0)?.rawValue })
         guard let ticket, let next = queue[ticket] else { return .wait(nil) }
         func yields(_ check: PendingCheck) -> Bool {
             check.holder == next.holder
                 ? isNew(check) && (isMostlyNew || isNew(next))
-                : places.held(by: check.holder) > places.held(by: next.holder)
+                : held[check.holder, default: 0] > held[next.holder, default: 0]
         }
         var displaced: PendingCheck?
-        if places.isFull {
+        if isFull {
             guard next.began == nil, let first = underWay.first(where: yields), let began = first.began else {
                 return .wait(nil)
             }
@@ -109,7 +108,6 @@ struct CheckQueue {
             displaced = first
         }
         queue.take(ticket)
-        next.ticket = places.add(for: next.holder)
         next.began = now
         underWay.append(next)
         return .begin(next, displaced: displaced)
@@ -124,7 +122,7 @@ final class PendingCheck {
     let server: String
     /// The client network whose fair share it counts against: that of the client for which it was first wanted.
     let holder: ClientNetwork
-    /// Its ticket among the checks that wait for their turn, or among those under way.
+    /// Its ticket among the checks that wait for their turn.
     var ticket: FairShare.Ticket = 0
     /// When the last of its waiters no longer waits for it.
     private(set) var deadline: Instant

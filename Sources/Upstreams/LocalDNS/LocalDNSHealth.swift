@@ -19,8 +19,8 @@ struct LocalDNSHealth: Sendable {
     private var lastAnswer: Instant?
     /// When the last probe began.
     private var lastProbe: Instant?
-    private var plainUntil: Instant?
-    private var tcpUntil: Instant?
+    /// How it is queried instead of with EDNS over UDP, and when a probe tries these again.
+    private var makeshift: (edns: Bool, transport: Transport, until: Instant)?
     /// What it is probed with beside the zone.
     var questions = ProbeQuestions()
 
@@ -28,10 +28,10 @@ struct LocalDNSHealth: Sendable {
     var isSilent: Bool { backoff.isActive }
 
     /// Whether a query has EDNS.
-    var offersEDNS: Bool { plainUntil == nil }
+    var offersEDNS: Bool { makeshift?.edns ?? true }
 
     /// The transport of a query.
-    var transport: Transport { tcpUntil == nil ? .udp : .tcp }
+    var transport: Transport { makeshift?.transport ?? .udp }
 
     /// Whether something in a lookup that began at `began` is a reason for a probe.
     func isSuspect(since began: Instant, at now: Instant) -> Bool {
@@ -41,7 +41,7 @@ struct LocalDNSHealth: Sendable {
     /// Whether a probe is due: of a silent server, or with EDNS or over UDP of one that did not support it.
     func isDue(at now: Instant) -> Bool {
         if isSilent { return backoff.isDue(at: now, isUrgent: false) }
-        return [plainUntil, tcpUntil].contains { $0.map { now >= $0 } ?? false } && mayDoubt(at: now)
+        return makeshift.map { now >= $0.until } ?? false && mayDoubt(at: now)
     }
 
     /// Whether any question was answered there since.
@@ -64,8 +64,9 @@ struct LocalDNSHealth: Sendable {
     ///   - transport: over which it has shown that the server responds; nil: none.
     mutating func probeEnded(_ number: Int, edns: Bool?, over transport: Transport?, at now: Instant) {
         backoff.probeEnded(number)
-        if let edns { plainUntil = edns ? nil : now + Self.plainTime }
-        if let transport { tcpUntil = transport == .udp ? nil : now + Self.plainTime }
+        guard edns != nil || transport != nil else { return }
+        let (edns, transport) = (edns ?? offersEDNS, transport ?? self.transport)
+        makeshift = edns && transport == .udp ? nil : (edns, transport, now + Self.plainTime)
     }
 
     /// Called when a probe failed.
