@@ -31,10 +31,8 @@ final class AnswerFile {
     private var writer: RowWriter
 
     /// Opens the file for writing, and creates it if there is none.
-    ///
-    /// - Parameter system: the name of a registered VFS; nil: SQLite's default.
-    convenience init(_ path: String, system: String? = nil) throws(SQLiteError) {
-        let connection = try SQLiteConnection(path, system: system)
+    convenience init(_ path: String) throws(SQLiteError) {
+        let connection = try SQLiteConnection(path)
         if try connection.integer("PRAGMA page_count") == 0 { try connection.execute(Self.schema) }
         // WAL: a commit is an append. Without a sync for each: a crash of the process loses nothing, one of the machine
         // loses the last commits, and neither damages the file.
@@ -73,61 +71,38 @@ final class AnswerFile {
 
     // MARK: Writing
 
-    /// What became of one answer of a row.
-    private struct Update {
-        /// The last change.
-        var index = 0
-        var head: AnswerHead?
-        /// Whether any change was a removal: then the answer of the file is no longer valid, whatever followed.
-        var isRemoved = false
-
-        /// Whether the file's answer stays as it is.
-        var isNone: Bool { head == nil && !isRemoved }
-    }
-
-    /// Writes changes of answers, each row as the newest. Inside a transaction; after an error the file must be closed.
+    /// Writes some changes of answers, each row as the newest. What was stored before of an answer that changed is not used
+    /// any more, whether or not the new one is worth storing. Inside a transaction; after an error the file must be closed.
     ///
-    /// - Returns: how many changed answers, and how many rows, were written.
+    /// - Returns: how many changed answers were written.
     func write(
-        _ changes: AnswerChanges, _ identity: PolicyIdentity, _ mark: ClockMark, _ reading: WallClock.Reading,
-        _ freshness: FreshnessPolicy
-    ) throws(SQLiteError) -> (answers: Int, rows: Int) {
-        var written = (answers: 0, rows: 0)
-        try changes.forEachRow { row throws(SQLiteError) in
-            var (six, other) = (Update(), Update())
-            func note(_ index: Int, in update: inout Update) {
-                update.index = index
-                update.head = changes.head(at: index, identity, reading, epoch: mark.epoch)
-                update.isRemoved = update.isRemoved || changes.isRemoval(at: index)
-            }
-            for index in row {
-                if changes.isSix(at: index) { note(index, in: &six) } else { note(index, in: &other) }
-            }
-            guard let first = row.first, !six.isNone || !other.isNone else { return }
+        _ changes: AnswerChanges, _ part: Range<Int>, _ identity: PolicyIdentity, _ mark: ClockMark,
+        _ reading: WallClock.Reading, _ freshness: FreshnessPolicy
+    ) throws(SQLiteError) -> Int {
+        var written = 0
+        try changes.forEachRow(of: part) { other, six throws(SQLiteError) in
+            guard let question = (other ?? six).map({ changes[$0].question }) else { return }
             // Mostly both address families change at once, and nothing has to be read.
-            let old = six.isNone || other.isNone ? try self.row(of: changes.question(at: first)) : nil
-            try changes.withBytes(at: first) { question, _ in writer.begin(question) }
+            let old = other == nil || six == nil ? try row(of: Array(changes.bytes[question])) : nil
+            writer.begin(changes.bytes.span.extracting(question))
             var until = old?.until
-            func add(_ update: Update, isSix: Bool) throws(SQLiteError) {
-                if let head = update.head {
-                    try changes.withBytes(at: update.index) { _, records in writer.add(head, records) }
-                    let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, freshness)
-                    let end = reading.isPlausible ? mark.beginning(of: head.storedAt) + usefulness : 0
-                    until = until.map { min($0, end) == 0 ? 0 : max($0, end) } ?? end
-                    written.answers += 1
-                } else if !update.isRemoved, let answer = old?.answers.first(where: { $0.head.isSix == isSix }) {
-                    writer.add(answer.head, answer.answer.body.span)
+            func add(_ index: Int?, isSix: Bool) {
+                guard let index else {
+                    guard let answer = old?.answers.first(where: { $0.head.isSix == isSix }) else { return }
+                    return writer.add(answer.head, answer.answer.body.span)
                 }
+                guard let entry = changes[index].entry,
+                    let head = AnswerHead(entry, isSix: isSix, identity, reading, epoch: mark.epoch)
+                else { return }
+                writer.add(head, changes.bytes.span.extracting(changes[index].records))
+                let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, freshness)
+                let end = reading.isPlausible ? mark.beginning(of: head.storedAt) + usefulness : 0
+                until = until.map { min($0, end) == 0 ? 0 : max($0, end) } ?? end
+                written += 1
             }
-            try add(other, isSix: false)
-            try add(six, isSix: true)
-            if writer.isEmpty {
-                writer.cancel()
-                try erase.run([.blob(changes.question(at: first))])
-            } else {
-                try writer.end(until: until ?? 0)
-                written.rows += 1
-            }
+            add(other, isSix: false)
+            add(six, isSix: true)
+            if try !writer.end(until: until ?? 0) { try erase.run([.blob(Array(changes.bytes[question]))]) }
         }
         try writer.finish()
         return written

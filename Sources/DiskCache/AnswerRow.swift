@@ -52,6 +52,19 @@ package struct AnswerHead: Equatable, Sendable {
 }
 
 extension AnswerHead {
+    /// An answer in memory in terms that mean the same in the next process; nil for one that is not worth storing, since its
+    /// source is not in the policy in force.
+    init?(
+        _ entry: CacheEntry, isSix: Bool, _ identity: PolicyIdentity, _ reading: WallClock.Reading, epoch: UInt16
+    ) {
+        guard let source = identity.numbers[entry.source], let route = StoredRoute(tag: entry.route) else { return nil }
+        self.init(
+            isSix: isSix, isNegative: entry.isNegative, route: route, responseCode: entry.answer.responseCode,
+            epoch: epoch, storedAt: reading.secondsSince1970 - Int64(entry.age(at: reading.now)),
+            lifetime: entry.lifetime, source: source,
+            policy: entry.generation == identity.generation ? identity.number : 0, counts: entry.answer.counts)
+    }
+
     /// Reads the bytes of one, which are as many as `size`.
     init(_ bytes: ArraySlice<UInt8>) {
         var rest = bytes
@@ -166,16 +179,18 @@ struct Checksum {
 ///
 /// Rows that were ended wait for `finish`; all of it inside one transaction.
 struct RowWriter: ~Copyable {
-    /// The rows of one statement.
+    /// The rows of one statement, and the values of a row.
     private static let batch = 16
+    private static let width = 3
     /// The most bytes that wait, but for the last row's: an answer may have 64 KiB.
     private static let room = 64 << 10
 
     private let one: SQLiteStatement
     private let many: SQLiteStatement
-    private var rows: [SQLiteStatement.Placed] = []
+    /// The rows that wait; their blobs are parts of `bytes`.
+    private var values: [SQLiteStatement.Value] = []
     private var bytes: [UInt8] = []
-    /// Where the question and the value of the row that was begun stand.
+    /// Where the question of the row that was begun stands; its value follows.
     private var question = 0..<0
 
     init(_ connection: borrowing SQLiteConnection) throws(SQLiteError) {
@@ -194,33 +209,35 @@ struct RowWriter: ~Copyable {
 
     mutating func add(_ head: AnswerHead, _ body: Span<UInt8>) { head.append(to: &bytes, body) }
 
-    /// Whether the row that was begun has no answer.
-    var isEmpty: Bool { bytes.count == question.upperBound }
-
-    /// Ends the row.
+    /// Ends the row, or drops it where it has no answer.
     ///
     /// - Parameter until: after this time, in seconds since 1970, it may be removed; 0: it is not known.
-    mutating func end(until: Int64) throws(SQLiteError) {
+    /// - Returns: whether it has an answer.
+    mutating func end(until: Int64) throws(SQLiteError) -> Bool {
+        guard bytes.count > question.upperBound else {
+            bytes.removeLast(question.count)
+            return false
+        }
         var checksum = Checksum()
         checksum.add(bytes.span.extracting(question.lowerBound...))
         for shift in stride(from: 56, through: 0, by: -8) {
             bytes.append(UInt8(truncatingIfNeeded: checksum.value >> shift))
         }
-        rows.append(.init(number: until, first: question, second: question.upperBound..<bytes.count))
-        if rows.count == Self.batch || bytes.count > Self.room { try finish() }
+        values += [.integer(until), .part(question), .part(question.upperBound..<bytes.count)]
+        if values.count == Self.batch * Self.width || bytes.count > Self.room { try finish() }
+        return true
     }
-
-    /// Drops the row that was begun.
-    mutating func cancel() { bytes.removeLast(bytes.count - question.lowerBound) }
 
     /// Writes the rows that wait.
     mutating func finish() throws(SQLiteError) {
-        if rows.count == Self.batch {
-            try many.run(rows[...], in: bytes)
+        if values.count == Self.batch * Self.width {
+            try many.run(values, parts: bytes)
         } else {
-            for index in rows.indices { try one.run(rows[index...index], in: bytes) }
+            for start in stride(from: 0, to: values.count, by: Self.width) {
+                try one.run(Array(values[start..<start + Self.width]), parts: bytes)
+            }
         }
-        rows.removeAll(keepingCapacity: true)
-        if bytes.count > Self.room { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
+        values.removeAll(keepingCapacity: true)
+        bytes.removeAll(keepingCapacity: bytes.count <= Self.room)
     }
 }

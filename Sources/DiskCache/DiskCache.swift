@@ -17,26 +17,27 @@ package final class DiskCache: Sendable {
     /// What is shared with the disk's thread, and changes.
     struct State {
         var pending = PendingChanges()
-        /// Callers that wait until the answer under a key was looked up.
-        var recalls: [(key: [UInt8], caller: Waiter<Void>)] = []
-        /// The caller that waits until so many answers are loaded.
-        var warming: (enough: Int, caller: Waiter<Void>)?
-        /// Callers that wait until what changed before is written.
-        var settlements: [Waiter<Bool>] = []
-        var stateReaders: [Waiter<[StateRecord]>] = []
+        /// When the oldest pending change was made, on the boot clock; nil: there is none.
+        var changedAt: Instant?
+        /// What callers want of the thread; the last one comes first.
+        var jobs: [@Sendable (DiskThread) -> Void] = []
         /// Nil until a policy is in force: until then nothing is read into memory, nor written.
         var identity: PolicyIdentity?
         /// Whether the answers of the file may be read into memory before they are queried.
         var mayLoad = false
+        /// Whether policy or time of day are others than when this loading began, so that what it did not use may be usable.
+        var hasOtherRules = false
         var freshness: FreshnessPolicy
         var flushInterval: Duration
         var status = DiskStatus()
-        /// When the oldest pending change was added, on the boot clock.
-        var changedAt: Instant?
-        /// Whether changes were taken that are not written yet.
-        var isWriting = false
         var isStopping = false
         var hasEnded = false
+
+        /// Makes pending changes.
+        mutating func change(_ body: (inout PendingChanges) -> Void) {
+            body(&pending)
+            changedAt = changedAt ?? .bootTime
+        }
     }
 
     let state: Mutex<State>
@@ -48,7 +49,6 @@ package final class DiskCache: Sendable {
     /// Whether the file may have answers that memory does not.
     let hasMore = Atomic<Bool>(true)
     private let ended: EventCounter
-    private let thread = Mutex<NamedThread?>(nil)
 
     /// - Parameters:
     ///   - memory: filled from the file, and the source of what is written again after a fault.
@@ -72,12 +72,10 @@ package final class DiskCache: Sendable {
     ///
     /// - Throws: when no thread can be created.
     package func start() throws(SystemError) {
-        let started = try NamedThread("disk") { [self] in
+        _ = try NamedThread("disk") { [self] in
             DiskThread(self).run()
-            state.withLock { $0.hasEnded = true }
             ended.post()
         }
-        thread.withLock { $0 = started }
     }
 
     /// Begins to read the file's answers into memory, the most recently used first. Called once the server answers:
@@ -96,17 +94,14 @@ package final class DiskCache: Sendable {
     /// - Parameter enough: as many as are read in a quarter of a second where nothing else runs.
     @Loop
     package func warm(enough: Int = 100_000, clock: any LoopClock) async {
-        await wait(atMost: (.seconds(1), clock), else: ()) { state, caller in
-            (state.mayLoad, state.warming) = (true, (enough, caller))
-            return true
-        }
+        load()
+        await ask(atMost: (.seconds(1), clock), else: ()) { $0.load(enough) }
     }
 
     /// Writes all pending changes, and closes the file. Blocks the calling thread until then.
     ///
     /// - Parameter limit: the longest wait: a disk may hang for ever.
     package func stop(within limit: Duration = .seconds(2)) {
-        guard thread.withLock({ $0.take() }) != nil else { return }
         state.withLock { $0.isStopping = true }
         wake.post()
         let deadline = Instant.bootTime + limit
@@ -140,14 +135,12 @@ package final class DiskCache: Sendable {
     package func remove(_ removal: AnswerRemoval) { change { $0.remove(removal) } }
 
     private func change(_ body: (inout PendingChanges) -> Void) {
-        let isFirst = state.withLock { state in
-            let wasLarge = state.pending.isLarge
-            body(&state.pending)
-            guard state.changedAt == nil else { return !wasLarge && state.pending.isLarge }
-            state.changedAt = .bootTime
-            return true
+        let isDue = state.withLock { state in
+            let before = (isEmpty: state.changedAt == nil, isLarge: state.pending.isLarge)
+            state.change(body)
+            return before.isEmpty || !before.isLarge && state.pending.isLarge
         }
-        if isFirst { wake.post() }
+        if isDue { wake.post() }
     }
 
     /// Whether the file may answer a query that memory cannot. One atomic load; may be called from any thread.
@@ -159,30 +152,39 @@ package final class DiskCache: Sendable {
     @Loop
     package func recall(_ key: QueryKey, clock: any LoopClock) async {
         guard mayRecall else { return }
-        await wait(atMost: (Self.patience, clock), else: ()) { state, caller in
-            guard state.recalls.count < PendingChanges.limit else { return false }
-            state.recalls.append((key.array, caller))
-            return true
-        }
+        let key = key.array
+        await ask(atMost: (Self.patience, clock), else: ()) { $0.lookUp(key) }
     }
 
-    /// Waits for the disk's thread.
+    /// Has the disk's thread do something for a caller, and waits for it.
     ///
     /// - Parameters:
     ///   - limit: the longest wait, on a clock; nil: none.
-    ///   - value: returned after this time, or at once when `enter` refuses, or the cache has stopped.
-    ///   - enter: puts the caller where the thread finds it.
+    ///   - value: returned after this time, or at once when too many wait, or the cache has stopped.
     @Loop
-    private func wait<Value: Sendable>(
-        atMost limit: (patience: Duration, clock: any LoopClock)? = nil, else value: Value,
-        _ enter: (inout State, Waiter<Value>) -> Bool
+    private func ask<Value: Sendable>(
+        atMost limit: (patience: Duration, clock: any LoopClock), else value: Value,
+        _ job: @escaping @Sendable (DiskThread) -> Value
     ) async -> Value {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value, Never>) in
             let caller = Waiter(continuation)
-            guard state.withLock({ !$0.isStopping && enter(&$0, caller) }) else { return caller.finish(value) }
-            if let limit { _ = limit.clock.schedule(after: limit.patience) { caller.finish(value) } }
-            wake.post()
+            // Under a flood most have gone on without the disk.
+            guard add({ thread in if !caller.isFinished { caller.finish(job(thread)) } }) else {
+                return caller.finish(value)
+            }
+            _ = limit.clock.schedule(after: limit.patience) { caller.finish(value) }
         }
+    }
+
+    /// - Returns: false when too many wait, or the cache has stopped.
+    private func add(_ job: @escaping @Sendable (DiskThread) -> Void) -> Bool {
+        let isAdded = state.withLock { state in
+            guard !state.isStopping, state.jobs.count < PendingChanges.limit else { return false }
+            state.jobs.append(job)
+            return true
+        }
+        wake.post()
+        return isAdded
     }
 
     /// Adopts another policy: from now on the file's answers are judged by it.
@@ -191,10 +193,15 @@ package final class DiskCache: Sendable {
             state.identity = identity
             state.freshness = freshness
             state.flushInterval = flushInterval
+            adoptOtherRules(&state)
         }
-        // Answers that were unusable under the old policy may be usable now.
-        hasMore.store(true, ordering: .releasing)
         wake.post()
+    }
+
+    /// Notes that answers which were unusable may be usable now.
+    func adoptOtherRules(_ state: inout State) {
+        state.hasOtherRules = true
+        hasMore.store(true, ordering: .releasing)
     }
 
     // MARK: State
@@ -206,11 +213,7 @@ package final class DiskCache: Sendable {
     ///   used, or the disk is too slow.
     @Loop
     package func settle(clock: any LoopClock) async -> Bool {
-        await wait(atMost: (Self.settlingPatience, clock), else: false) { state, caller in
-            guard state.settlements.count < PendingChanges.limit else { return false }
-            state.settlements.append(caller)
-            return true
-        }
+        await ask(atMost: (Self.settlingPatience, clock), else: false) { $0.flush(isSynced: true) }
     }
 
     /// Stores a record; replaces an older one of its kind and name. One that is too long is not written.
@@ -226,9 +229,9 @@ package final class DiskCache: Sendable {
     /// All records of the previous run, once the file is open; none where it never can be opened, when the cache stops.
     @Loop
     package func states() async -> [StateRecord] {
-        await wait(else: []) { state, caller in
-            state.stateReaders.append(caller)
-            return true
+        await withCheckedContinuation { (continuation: CheckedContinuation<[StateRecord], Never>) in
+            let caller = Waiter(continuation)
+            if !add({ $0.tell(caller) }) { caller.finish([]) }
         }
     }
 }

@@ -23,7 +23,7 @@ package final class DiskReader {
             let file = try withExtendedLifetime(copy) { () throws(SQLiteError) in
                 try AnswerFile(SQLiteConnection(copy.path))
             }
-            let sources = try file.connection.records().filter { $0.kind == .source }
+            let sources = try file.connection.records().values.filter { $0.kind == .source }
             let pairs = sources.compactMap { record in UInt64(record.name, radix: 16).map { ($0, record.value) } }
             return (file, Dictionary(pairs) { $1 })
         }

@@ -4,24 +4,26 @@ import Platform
 import Scheduling
 import Synchronization
 
-/// The work of the disk's thread: opens, loads, looks up, writes, checks; and retries after a fault.
+/// The work of the disk's thread: opens, loads, looks up and writes; and tries again after a fault.
 final class DiskThread {
     private let cache: DiskCache
     private let folder: StoreFolder
     private var open: OpenStore?
-    /// When a file that could not be used is tried again.
-    private var retryAt: Instant?
+    /// The records of the file that was open last.
+    private var records: [StateRecord.Key: StateRecord] = [:]
+    /// Of a file that cannot be used.
     private var backoff: Backoff
-    private var flushAt: Instant?
     private var replacedAt: Instant?
-    /// Room for the next changes of answers; none wait here.
-    private var room = AnswerChanges()
-    /// Keys to be looked up, each with the callers that wait for it.
-    private var recalls: [(key: [UInt8], callers: [Waiter<Void>])] = []
+    /// The changes that are being written; else none, with room for the next ones.
+    private var changes = PendingChanges()
+    /// Callers that wait for the records of the file, until there is one.
+    private var readers: [Waiter<[StateRecord]>] = []
 
     /// Rows read from the file in one go: less than a millisecond, so that a query does not wait for the loading, nor a
     /// write for queries.
     private static let page = 128
+    /// Jobs of callers done in one go, so that a flood of them does not keep the thread from writing.
+    private static let jobs = 128
     /// Slots of the memory cache that are walked in one go when all entries are written.
     private static let slotsPerStep = 1_024
 
@@ -31,9 +33,6 @@ final class DiskThread {
         backoff = Backoff(cache.settings.retry)
     }
 
-    /// Whether it was reported that the disk is not used.
-    private var isReportedUnavailable: Bool { cache.status.state == .memoryOnly }
-
     /// Real time: the thread's waits do not depend on the clock of the answers.
     private var now: Instant { .bootTime }
 
@@ -41,47 +40,48 @@ final class DiskThread {
     func run() {
         while true {
             let isStopping = cache.state.withLock { $0.isStopping }
-            if open == nil, !isStopping || !isReportedUnavailable, retryAt.map({ $0 <= now }) ?? true { openFile() }
+            if open == nil, backoff.nextProbe.map({ $0 <= now && !isStopping }) ?? true { openFile() }
             if isStopping { return finish() }
-            // A file that cannot be opened yet is tried again, and what was learned is of use then, too.
-            if let open {
-                for reader in take(\.stateReaders) { reader.finish(open.learned) }
-            } else {
-                refuseSettlements()
-            }
-            answerWarming()
-            guard cache.state.withLock({ $0.identity != nil }) else {
-                wait()
-                continue
-            }
-            let isMore = answerRecalls()
-            if flushIfDue() || load() || isMore { continue }
-            wait()
+            let isMore = doJobs()
+            if !flushIfDue(), !load(), !isMore { wait() }
         }
     }
 
     /// Writes the remaining changes, and resumes all waiting callers.
     private func finish() {
-        if open != nil, cache.state.withLock({ !$0.pending.isEmpty }) { flush() }
-        close()
-        while answerRecalls() {}
-        for reader in take(\.stateReaders) { reader.finish([]) }
-        refuseSettlements()
+        if cache.state.withLock({ $0.changedAt != nil }) { flush() }
+        while doJobs() {}
+        open = nil
+        for reader in readers { reader.finish([]) }
+        cache.state.withLock { $0.hasEnded = true }
+    }
+
+    /// Does some of what callers wait for.
+    ///
+    /// - Returns: whether there was anything to do.
+    private func doJobs() -> Bool {
+        let jobs = cache.state.withLock { state in
+            let jobs = state.jobs.suffix(Self.jobs)
+            state.jobs.removeLast(jobs.count)
+            return jobs
+        }
+        for job in jobs.reversed() { job(self) }
+        return !jobs.isEmpty
     }
 
     /// Waits until there is work.
     private func wait() {
-        let due = [open == nil ? retryAt : nil, flushAt].compactMap { $0 }.min()
+        let due = cache.state.withLock { state in
+            guard open != nil else { return backoff.nextProbe }
+            return state.identity == nil ? nil : state.changedAt.map { $0 + state.flushInterval }
+        }
         guard let due else { return cache.wake.wait() }
-        let left = (due - now).nanoseconds
-        guard left > 0 else { return }
-        cache.wake.wait(atMost: Int32(clamping: left / 1_000_000 + 1))
+        cache.wake.wait(atMost: Int32(clamping: max(0, (due - now).nanoseconds) / 1_000_000 + 1))
     }
 
     // MARK: Opening
 
     private func openFile() {
-        retryAt = nil
         do throws(SystemError) {
             try folder.prepare()
             guard try StoreFolder.isOurs(folder.path) else { return failNotOurs() }
@@ -89,38 +89,36 @@ final class DiskThread {
             return fail("\(error)")
         }
         do throws(SQLiteError) {
-            open = try OpenStore(folder, cache.settings, cache.clock)
+            open = try adopt(OpenStore(folder, cache.settings, cache.clock))
         } catch {
             return error.isBusy ? fail("another process uses \(folder.path)") : fail(error)
         }
         cache.hasMore.store(true, ordering: .releasing)
         // After a fault only a write shows whether the file is usable again.
-        if cache.state.withLock({ $0.pending.needsAll }), !flush() { return }
+        if cache.state.withLock({ $0.pending.needsAll && $0.identity != nil }), !flush() { return }
         backoff.succeeded()
-        let wasReported = isReportedUnavailable
+        let wasReported = cache.status.state == .memoryOnly
         cache.state.withLock { ($0.status.state, $0.status.reason) = (.loading, "") }
         if wasReported { cache.report(.back) }
+        for reader in readers { tell(reader) }
+        readers = []
     }
 
-    /// Continues in memory only, and schedules a retry.
+    /// Continues in memory only, until the file is tried again.
     private func fail(_ reason: String) {
         close()
         cache.hasMore.store(false, ordering: .releasing)
-        let wasReported = isReportedUnavailable
+        let wasReported = cache.status.state == .memoryOnly
         cache.state.withLock { state in
-            state.pending.needsAll = true
+            state.change { $0.needsAll = true }
             (state.status.state, state.status.reason) = (.memoryOnly, reason)
         }
-        let now = now
-        retryAt = now + backoff.failed(at: now)
+        backoff.failed(at: now)
         if !wasReported { cache.report(.unavailable(reason: reason)) }
     }
 
     private func fail(_ error: SQLiteError) {
-        switch error.remedy {
-        case .replaceFile: replaceFile(because: "\(error)")
-        case .tryAgain: fail("\(folder.path): \(error)")
-        }
+        if error.isDamage { replaceFile(because: "\(error)") } else { fail("\(folder.path): \(error)") }
     }
 
     private func failNotOurs() { fail("\(folder.path) is not a cache of this program, and left as it is") }
@@ -137,81 +135,70 @@ final class DiskThread {
         close()
         let target = folder.quarantine()
         cache.report(.quarantined(path: target, reason: reason))
-        cache.state.withLock { $0.pending.needsAll = true }
-        retryAt = now
+        cache.state.withLock { state in state.change { $0.needsAll = true } }
+        openFile()
     }
 
     private func close() {
+        records = open?.records ?? records
         open = nil
-        flushAt = nil
+    }
+
+    /// Gives a file that takes the place of another one the records of that one.
+    private func adopt(_ store: OpenStore) -> OpenStore {
+        var missing = PendingChanges()
+        for (key, record) in records where key.kind.isLearned && store.records[key] == nil { missing.keep(record) }
+        if !missing.states.isEmpty { cache.state.withLock { state in state.change { $0.putBack(missing) } } }
+        return store
     }
 
     // MARK: Reading
 
-    /// Takes the callers that wait.
-    private func take<Caller: Sendable>(_ callers: WritableKeyPath<DiskCache.State, [Caller]>) -> [Caller] {
-        cache.state.withLock { state in
-            defer { state[keyPath: callers] = [] }
-            return state[keyPath: callers]
+    /// Gives a caller what the file has of what was learned, once it is open.
+    func tell(_ reader: Waiter<[StateRecord]>) {
+        guard let open else { return readers.append(reader) }
+        reader.finish(open.records.values.filter(\.kind.isLearned))
+    }
+
+    /// Reads the answers of the row that has the answer under a key into memory.
+    func lookUp(_ key: [UInt8]) {
+        guard let open else { return }
+        do throws(SQLiteError) {
+            let count = try open.file.find(key).map { open.remember($0, in: cache) } ?? 0
+            cache.state.withLock { $0.status.loaded += count }
+        } catch {
+            fail(error)
         }
     }
 
-    /// Looks up what callers wait for, each key once; a few at a time, so that a flood of them does not keep the thread
-    /// from writing.
-    ///
-    /// - Returns: whether there was anything to do.
-    private func answerRecalls() -> Bool {
-        if recalls.isEmpty {
-            recalls = Dictionary(grouping: take(\.recalls), by: \.key).map { ($0, $1.map(\.caller)) }
-        }
-        guard !recalls.isEmpty else { return false }
-        var left = Self.page
-        while left > 0, let (key, callers) = recalls.popLast() {
-            // Under a flood most have gone on without the disk.
-            if let open, !callers.allSatisfy(\.isFinished) {
-                left -= 1
-                do throws(SQLiteError) {
-                    let count = try open.file.find(key).map { open.remember($0, in: cache) } ?? 0
-                    cache.state.withLock { $0.status.loaded += count }
-                } catch {
-                    fail(error)
-                }
-            }
-            for caller in callers { caller.finish(()) }
-        }
-        return true
-    }
-
-    private func answerWarming() {
-        let caller = cache.state.withLock { state -> Waiter<Void>? in
-            guard let warming = state.warming, !state.status.isBehind(warming.enough) else { return nil }
-            state.warming = nil
-            return warming.caller
-        }
-        caller?.finish(())
-    }
+    /// Reads so many answers into memory, if the file has them and there is room.
+    func load(_ enough: Int) { while cache.status.loaded < enough, load() {} }
 
     /// Reads the next answers into memory, until there are no more or no room.
     ///
     /// - Returns: whether there was anything to do.
     private func load() -> Bool {
-        guard let open, let position = open.loadPosition, cache.state.withLock({ $0.mayLoad }) else { return false }
+        guard let open, let position = open.loadPosition,
+            cache.state.withLock({ $0.mayLoad && $0.identity != nil })
+        else { return false }
+        if position == .max { cache.state.withLock { $0.hasOtherRules = false } }
         do throws(SQLiteError) {
             let (answers, next, _) = try open.file.page(from: position, limit: Self.page)
-            open.hasRead = open.hasRead || !answers.isEmpty
-            open.loadPosition = next
             let before = cache.memory.statistics.entries
             let cached = open.remember(answers, in: cache)
             let grown = cache.memory.statistics.entries - before
-            open.loaded += cached
-            cache.state.withLock { $0.status.loaded += cached }
+            if !answers.isEmpty { open.loaded = (open.loaded ?? 0) + cached }
             // Further answers would evict those read before, and are used less.
             let isFull = grown < cached - cached / 8
-            if isFull { open.loadPosition = nil }
-            guard open.loadPosition == nil else { return true }
-            if !isFull { cache.hasMore.store(false, ordering: .releasing) }
-            if open.hasRead { cache.report(.loaded(count: open.loaded, isComplete: !isFull)) }
-            cache.state.withLock { $0.status.state = .used }
+            open.loadPosition = isFull ? nil : next
+            let isOver = open.loadPosition == nil
+            cache.state.withLock { state in
+                state.status.loaded += cached
+                guard isOver else { return }
+                state.status.state = .used
+                if !isFull, !state.hasOtherRules { cache.hasMore.store(false, ordering: .releasing) }
+            }
+            if isOver, let count = open.loaded { cache.report(.loaded(count: count, isComplete: !isFull)) }
         } catch {
             fail(error)
         }
@@ -220,81 +207,59 @@ final class DiskThread {
 
     // MARK: Writing
 
-    /// - Returns: whether something was written.
+    /// - Returns: whether there was anything to write.
     private func flushIfDue() -> Bool {
-        guard let open else { return false }
-        let (changedAt, interval, isUrgent, settled) = cache.state.withLock { state in
-            // Taken at once: a caller that comes after a later change waits for that one.
-            var settled: [Waiter<Bool>] = []
-            if state.changedAt == nil { swap(&settled, &state.settlements) }
-            return (state.changedAt, state.flushInterval, state.pending.isLarge || !state.settlements.isEmpty, settled)
+        let isDue = cache.state.withLock { state in
+            guard let changedAt = state.changedAt, state.identity != nil else { return false }
+            return state.pending.isLarge || changedAt + state.flushInterval <= now
         }
-        for settlement in settled { settlement.finish(true) }
-        guard let changedAt else {
-            flushAt = nil
-            return false
-        }
-        let due = changedAt + interval
-        guard isUrgent || due <= now else {
-            flushAt = due
-            return false
-        }
-        flushAt = nil
-        // Writes to a database that was deleted would succeed without an error.
-        guard folder.identity == open.identity else {
-            fail("\(folder.path) is gone")
-            return true
-        }
-        return flush() || true
+        guard open != nil, isDue else { return false }
+        flush()
+        return true
     }
 
     /// Writes the pending changes, in one transaction, or after a fault all entries in memory in several.
     ///
-    /// - Returns: whether it succeeded.
+    /// - Parameter isSynced: whether what is in the file outlasts a crash of the machine, too.
+    /// - Returns: whether all that has changed is in the file.
     @discardableResult
-    private func flush() -> Bool {
+    func flush(isSynced: Bool = false) -> Bool {
         guard let open else { return false }
-        let due = cache.state.withLock { state -> (PendingChanges, PolicyIdentity, FreshnessPolicy, [Waiter<Bool>])? in
-            guard let identity = state.identity else { return nil }
-            state.changedAt = nil
-            state.isWriting = true
-            let settlements = state.settlements
-            state.settlements = []
-            return (state.pending.take(leaving: &room), identity, state.freshness, settlements)
+        // Writes to a database that was deleted would succeed without an error.
+        guard folder.identity == open.identity else {
+            fail("\(folder.path) is gone")
+            return false
         }
-        guard let (taken, identity, freshness, settlements) = due else { return true }
-        var changes = taken
-        defer { cache.state.withLock { $0.isWriting = false } }
+        let rules = cache.state.withLock { state -> (PolicyIdentity, FreshnessPolicy)? in
+            guard let identity = state.identity else { return nil }
+            swap(&state.pending, &changes)
+            state.changedAt = nil
+            return (identity, state.freshness)
+        }
+        guard let (identity, freshness) = rules else { return false }
         do throws(SQLiteError) {
-            if !settlements.isEmpty { try open.file.sync(true) }
+            try open.file.sync(isSynced)
             let written = try open.write(changes, identity, freshness)
-            if !settlements.isEmpty { try open.file.sync(false) }
             cache.state.withLock { $0.status.written += written }
-            changes.giveBack(&room)
             if open.hasOtherTime {
                 // What was stored by the wrong time is written again by the right one, and what seemed too old may be read.
                 open.hasOtherTime = false
                 try writeAll(to: open, since: open.certain.now, identity, freshness)
-                cache.hasMore.store(true, ordering: .releasing)
+                cache.state.withLock { cache.adoptOtherRules(&$0) }
             }
             if changes.needsAll { try writeAll(to: open, identity, freshness) }
             try open.file.shrink()
-            let memory = cache.memory.statistics
-            // Memory has begun to evict answers, which the file still has.
-            if memory.bytes > memory.limit / 16 * 15 { cache.hasMore.store(true, ordering: .releasing) }
-            for settlement in settlements { settlement.finish(true) }
-            return true
         } catch {
-            for settlement in settlements { settlement.finish(false) }
             cache.state.withLock { $0.pending.putBack(changes) }
+            changes.removeAll()
             fail(error)
             return false
         }
-    }
-
-    /// Resumes the callers that wait until what they changed is written, which it cannot be.
-    private func refuseSettlements() {
-        for settlement in take(\.settlements) { settlement.finish(false) }
+        changes.removeAll()
+        let memory = cache.memory.statistics
+        // Memory has begun to evict answers, which the file still has.
+        if memory.bytes > memory.limit / 16 * 15 { cache.hasMore.store(true, ordering: .releasing) }
+        return true
     }
 
     /// Writes all entries in memory.

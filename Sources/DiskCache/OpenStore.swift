@@ -8,17 +8,14 @@ import Synchronization
 final class OpenStore {
     let file: AnswerFile
     let identity: StoreFolder.Identity?
-    /// What the server had learned, when the file was opened.
-    let learned: [StateRecord]
+    /// The records in the file, so that one which takes its place can have them, too.
+    private(set) var records: [StateRecord.Key: StateRecord]
     /// Answers up to this row number are still to be loaded; nil when there are no more.
     var loadPosition: Int64? = .max
-    /// Whether any answer was read to be loaded, and how many were stored in memory.
-    var hasRead = false
-    var loaded = 0
-    private(set) var mark: ClockMark
+    /// How many of them were stored in memory; nil until there was one to load.
+    var loaded: Int?
+    private var mark: ClockMark
     private var sweepPosition: Int64 = .min
-    /// The numbers of the sources whose texts are in the file.
-    private var sources: Set<UInt64>
     /// The latest time of day in the file when it was opened, and when that was. What is of no use any more is removed by
     /// this time, plus the time elapsed since: a clock that is ahead removes nothing.
     let certain: WallClock.Reading
@@ -45,11 +42,9 @@ final class OpenStore {
         let reading = clock.reading
         last = reading
         limit = Int64(settings.limit)
-        file = try AnswerFile(folder.path, system: settings.system)
-        let records = try file.connection.records()
-        learned = records.filter(\.kind.isLearned)
-        sources = Set(records.lazy.filter { $0.kind == .source }.compactMap { UInt64($0.name, radix: 16) })
-        let written = records.first { $0.kind == .clock }
+        file = try AnswerFile(folder.path)
+        records = try file.connection.records()
+        let written = records[ClockMark.key]
         var mark = written.flatMap { ClockMark($0.value, latest: $0.storedAt) } ?? ClockMark()
         certain = WallClock.Reading(
             now: reading.now, secondsSince1970: mark.latest > 0 ? mark.latest : reading.secondsSince1970)
@@ -101,27 +96,55 @@ final class OpenStore {
         if change.magnitude > Self.drift { hasOtherTime = true }
         let now = min(reading.secondsSince1970, certain.secondsSince1970 + reading.seconds(since: certain))
         if reading.isPlausible { mark.follow(reading.secondsSince1970) }
-        let isTidying = recordsLeft <= changes.states.count && !changes.states.isEmpty && reading.isPlausible
-        recordsLeft = isTidying ? Self.recordsPerTidying : recordsLeft - changes.states.count
         return try file.connection.transaction { () throws(SQLiteError) in
-            if reading.isPlausible {
-                sweepPosition = try file.sweep(from: sweepPosition, count: Self.sweepStep, now: now)
+            sweepPosition = try file.sweep(from: sweepPosition, count: Self.sweepStep, now: now)
+            try put(mark.record)
+            for (tag, number) in identity.numbers {
+                let record = StateRecord(
+                    .source, String(number, radix: 16), value: identity.sources[tag] ?? "",
+                    storedAt: reading.secondsSince1970)
+                if records[record.key] == nil { try put(record) }
             }
-            for removal in changes.removals { try file.remove(removal) }
-            try file.connection.write(mark.record)
-            for (tag, text) in identity.sources {
-                guard let number = identity.numbers[tag], sources.insert(number).inserted else { continue }
-                let name = String(number, radix: 16)
-                try file.connection.write(StateRecord(.source, name, value: text, storedAt: reading.secondsSince1970))
+            var (written, start) = (0, 0)
+            for (end, removal) in changes.removals.map({ ($0.place, $0.removal) }) + [(changes.answers.count, nil)] {
+                written += try file.write(changes.answers, start..<end, identity, mark, reading, freshness)
+                if let removal { try file.remove(removal) }
+                start = end
             }
-            let written = try file.write(changes.answers, identity, mark, reading, freshness)
-            for kind in changes.forgottenKinds { try file.connection.removeRecords(kind) }
-            for (key, record) in changes.states {
-                if let record { try file.connection.write(record) } else { try file.connection.remove(key) }
-            }
-            if isTidying { try file.connection.tidyRecords(now: now) }
-            if try file.size() > limit { try file.removeOldest(written.rows + Self.removalStep) }
-            return written.answers
+            try write(changes, now: now)
+            if try file.size() > limit { try file.removeOldest(written + Self.removalStep) }
+            return written
         }
+    }
+
+    // MARK: Records
+
+    /// Writes changes of records, and removes those that are too old or too many when many were written.
+    private func write(_ changes: PendingChanges, now: Int64) throws(SQLiteError) {
+        for key in records.keys where changes.forgottenKinds.contains(key.kind) { try remove(key) }
+        for (key, record) in changes.states {
+            if let record { try put(record) } else { try remove(key) }
+        }
+        recordsLeft -= changes.states.count
+        guard recordsLeft < 0 else { return }
+        recordsLeft = Self.recordsPerTidying
+        for (kind, records) in Dictionary(grouping: records.values, by: \.kind) {
+            let newest = records.sorted { $0.storedAt > $1.storedAt }
+            for (index, record) in newest.enumerated()
+            where index >= kind.limit || record.storedAt < now - min(kind.lifetime, now) {
+                try remove(record.key)
+            }
+        }
+    }
+
+    private func put(_ record: StateRecord) throws(SQLiteError) {
+        guard let record = record.made else { return }
+        records[record.key] = record
+        try file.connection.write(record)
+    }
+
+    private func remove(_ key: StateRecord.Key) throws(SQLiteError) {
+        records[key] = nil
+        try file.connection.remove(key)
     }
 }

@@ -2,17 +2,9 @@ import CSQLite
 
 /// A failed call of SQLite.
 struct SQLiteError: Error, Hashable, Sendable {
-    /// The reaction to an error.
-    enum Remedy: Hashable, Sendable {
-        /// The file is damaged or invalid: it is renamed, and a new one started.
-        case replaceFile
-        /// The file may be good, but cannot be used now: it is tried again later.
-        case tryAgain
-    }
-
     /// The extended result code, such as `SQLITE_IOERR_READ`.
     let code: Int32
-    /// What was attempted: "open", "bind".
+    /// What was attempted: "open", "step".
     let operation: String
     /// SQLite's error text.
     let reason: String
@@ -35,14 +27,15 @@ struct SQLiteError: Error, Hashable, Sendable {
     /// Whether another process holds the file's lock.
     var isBusy: Bool { code & 0xff == SQLITE_BUSY }
 
-    var remedy: Remedy {
-        switch code & 0xff {
+    /// Whether the file is damaged or invalid, and a new one has to be started; else it may be good, and is tried again
+    /// later.
+    var isDamage: Bool {
         // All statements are constants that fit the schema: where one itself fails, the schema differs.
-        case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT, SQLITE_ERROR, SQLITE_CONSTRAINT, SQLITE_MISMATCH,
-            SQLITE_TOOBIG, SQLITE_RANGE, SQLITE_SCHEMA:
-            .replaceFile
-        default: .tryAgain
-        }
+        let damage = [
+            SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT, SQLITE_ERROR, SQLITE_CONSTRAINT, SQLITE_MISMATCH,
+            SQLITE_TOOBIG, SQLITE_RANGE, SQLITE_SCHEMA,
+        ]
+        return damage.contains(code & 0xff)
     }
 }
 
@@ -62,13 +55,11 @@ extension SQLiteError: CustomStringConvertible {
     private static let lockPatience: Int32 = 250
 
     /// Opens a file, without reading it yet, and creates it if there is none.
-    ///
-    /// - Parameter system: the name of a registered VFS; nil: SQLite's default.
-    init(_ path: String, system: String? = nil) throws(SQLiteError) {
+    init(_ path: String) throws(SQLiteError) {
         Self.configuration
         var opened: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-        let code = unsafe sqlite3_open_v2(path, &opened, flags, system)
+        let code = unsafe sqlite3_open_v2(path, &opened, flags, nil)
         // The file is not memory-mapped: when it was truncated, a read fails, and the process continues. The index of
         // the write-ahead log would be mapped if the file were shared with other processes.
         let choice = "PRAGMA mmap_size = 0; PRAGMA locking_mode = EXCLUSIVE"

@@ -13,19 +13,18 @@ import CSQLite
         case integer(Int64)
         case text(String)
         case blob([UInt8])
-    }
-
-    /// A number and two blobs, the parameters of one row; the blobs are parts of bytes that stand elsewhere.
-    struct Placed {
-        let number: Int64
-        let first: Range<Int>
-        let second: Range<Int>
+        /// A blob: this part of bytes that stand beside the values.
+        case part(Range<Int>)
     }
 
     /// Resets the statement to before the first row, with these parameters.
     ///
-    /// - Parameter values: one for each parameter, in order.
+    /// - Parameter values: one for each parameter, in order; no parts.
     func bind(_ values: [Value]) throws(SQLiteError) {
+        try check(unsafe bind(values, parts: UnsafeRawBufferPointer(start: nil, count: 0)), "bind")
+    }
+
+    private func bind(_ values: [Value], parts: UnsafeRawBufferPointer) -> Int32 {
         reset()
         for (index, value) in values.enumerated() {
             let index = Int32(truncatingIfNeeded: index + 1)
@@ -40,13 +39,33 @@ import CSQLite
                     unsafe bytes.withUnsafeBytes {
                         unsafe csqlite_bind_blob(handle, index, $0.baseAddress, Int32(clamping: $0.count))
                     }
+                case .part(let range):
+                    unsafe csqlite_bind_blob_in_place(
+                        handle, index, UnsafeRawBufferPointer(rebasing: parts[range]).baseAddress,
+                        Int32(clamping: range.count))
                 }
-            try check(code, "bind")
+            guard code == SQLITE_OK else { return code }
         }
+        return SQLITE_OK
     }
 
     private func check(_ code: Int32, _ operation: String, against expected: Int32 = SQLITE_OK) throws(SQLiteError) {
         guard code == expected else { throw unsafe SQLiteError(code, operation, on: sqlite3_db_handle(handle)) }
+    }
+
+    /// Runs a statement that returns no rows.
+    ///
+    /// - Parameters:
+    ///   - values: one for each parameter, in order.
+    ///   - bytes: of which the parts are; SQLite reads them where they stand instead of making copies.
+    func run(_ values: [Value] = [], parts bytes: [UInt8] = []) throws(SQLiteError) {
+        // The parts are not read again after the last step: whatever runs the statement binds all its parameters first.
+        let code = unsafe bytes.withUnsafeBytes { bytes in
+            let code = unsafe bind(values, parts: bytes)
+            return unsafe code == SQLITE_OK ? sqlite3_step(handle) : code
+        }
+        defer { reset() }
+        try check(code, "step", against: SQLITE_DONE)
     }
 
     // MARK: Rows
@@ -63,36 +82,6 @@ import CSQLite
         defer { reset() }
         try check(code, "step", against: SQLITE_DONE)
         return false
-    }
-
-    /// Runs a statement that returns no rows.
-    func run(_ values: [Value] = []) throws(SQLiteError) {
-        try bind(values)
-        while try step() {}
-    }
-
-    /// Runs a statement that returns no rows, with the parameters of some rows; SQLite reads the blobs where they stand
-    /// instead of making copies.
-    func run(_ rows: ArraySlice<Placed>, in bytes: [UInt8]) throws(SQLiteError) {
-        // Not read again after the last step: whatever runs the statement binds all its parameters first.
-        let code = unsafe bytes.withUnsafeBytes { bytes in
-            var index: Int32 = 1
-            for row in rows {
-                var code = unsafe sqlite3_bind_int64(handle, index, row.number)
-                if code == SQLITE_OK { code = unsafe bind(bytes[row.first], at: index + 1) }
-                if code == SQLITE_OK { code = unsafe bind(bytes[row.second], at: index + 2) }
-                guard code == SQLITE_OK else { return code }
-                index += 3
-            }
-            return unsafe sqlite3_step(handle)
-        }
-        defer { reset() }
-        try check(code, "step", against: SQLITE_DONE)
-    }
-
-    private func bind(_ part: Slice<UnsafeRawBufferPointer>, at index: Int32) -> Int32 {
-        let bytes = unsafe UnsafeRawBufferPointer(rebasing: part)
-        return unsafe csqlite_bind_blob_in_place(handle, index, bytes.baseAddress, Int32(clamping: bytes.count))
     }
 
     /// The number in a column, as the file has it: any.

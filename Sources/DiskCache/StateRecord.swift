@@ -88,12 +88,15 @@ package struct StateRecord: Sendable {
     /// At most 4,096 bytes, in a format specific to the kind. A longer one is not stored.
     package var value: String { make() }
 
+    /// The same with a value that is made now; nil where it is too long to be stored.
+    var made: StateRecord? {
+        let value = value
+        return name.utf8.count <= 512 && value.utf8.count <= 4_096
+            ? StateRecord(kind, name, value: value, storedAt: storedAt) : nil
+    }
+
     /// The most records that are read.
     static let limit = 10_000
-
-    fileprivate static func fits(_ name: String, _ value: String) -> Bool {
-        name.utf8.count <= 512 && value.utf8.count <= 4_096
-    }
 }
 
 // The records in the file, beside the answers: a row's key is "KIND NAME", its value "CHECKSUM STORED VALUE".
@@ -103,10 +106,11 @@ extension StateRecord {
         let subject = key.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let fields = value.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
         guard subject.count == 2, let kind = Kind(rawValue: subject[0]), fields.count == 3,
-            let storedAt = Int64(fields[1]), WallClock.times.contains(storedAt), Self.fits(subject[1], fields[2]),
-            fields[0] == Self.checksum(key, "\(fields[1]) \(fields[2])")
+            let storedAt = Int64(fields[1]), WallClock.times.contains(storedAt),
+            fields[0] == Self.checksum(key, "\(fields[1]) \(fields[2])"),
+            let made = StateRecord(kind, subject[1], value: fields[2], storedAt: storedAt).made
         else { return nil }
-        self.init(kind, subject[1], value: fields[2], storedAt: storedAt)
+        self = made
     }
 
     /// Of all but itself.
@@ -116,11 +120,9 @@ extension StateRecord {
 }
 
 extension SQLiteConnection {
-    /// Writes a record, unless it is too long; replaces an older one with the same key.
+    /// Writes a record; replaces an older one with the same key.
     func write(_ record: StateRecord) throws(SQLiteError) {
-        let (key, value) = (record.key.text, record.value)
-        guard StateRecord.fits(record.name, value) else { return }
-        let text = "\(record.storedAt) \(value)"
+        let (key, text) = (record.key.text, "\(record.storedAt) \(record.value)")
         try run(
             "INSERT OR REPLACE INTO state (key, value) VALUES (?, ?)", .text(key),
             .text("\(StateRecord.checksum(key, text)) \(text)"))
@@ -130,33 +132,15 @@ extension SQLiteConnection {
         try run("DELETE FROM state WHERE key = ?", .text(key.text))
     }
 
-    func removeRecords(_ kind: StateRecord.Kind) throws(SQLiteError) {
-        try run(
-            "DELETE FROM state WHERE substr(key, 1, ?2) = ?1", .text("\(kind.rawValue) "),
-            .integer(Int64(kind.rawValue.utf8.count + 1)))
-    }
-
     /// All records of the kinds that this version supports, without those that are not as they were written.
-    func records() throws(SQLiteError) -> [StateRecord] {
+    func records() throws(SQLiteError) -> [StateRecord.Key: StateRecord] {
         let statement = try prepare("SELECT key, value FROM state LIMIT ?")
         try statement.bind([.integer(Int64(StateRecord.limit))])
-        var records: [StateRecord] = []
+        var records: [StateRecord.Key: StateRecord] = [:]
         while try statement.step() {
-            if let record = StateRecord(key: statement.text(0), value: statement.text(1)) { records.append(record) }
+            guard let record = StateRecord(key: statement.text(0), value: statement.text(1)) else { continue }
+            records[record.key] = record
         }
         return records
-    }
-
-    /// Removes records that are too old or too many.
-    ///
-    /// - Parameter now: seconds since 1970.
-    func tidyRecords(now: Int64) throws(SQLiteError) {
-        for (kind, records) in Dictionary(grouping: try records(), by: \.kind) {
-            let newest = records.sorted { $0.storedAt > $1.storedAt }
-            for (index, record) in newest.enumerated()
-            where index >= kind.limit || record.storedAt < now - min(kind.lifetime, now) {
-                try remove(record.key)
-            }
-        }
     }
 }

@@ -82,7 +82,8 @@ struct ClockMark: Equatable {
     /// The seconds since 1970 from which on the usefulness of an answer counts.
     func beginning(of storedAt: Int64) -> Int64 { max(storedAt, former) }
 
-    /// As it is stored.
+    /// What it is stored under, and as what.
+    static let key = StateRecord.Key(kind: .clock, name: "")
     var record: StateRecord { StateRecord(.clock, "", value: "\(epoch) \(former)", storedAt: latest) }
 
     /// - Returns: nil for what is never written.
@@ -157,7 +158,4 @@ package struct DiskStatus: Equatable, Sendable {
     package var loaded = 0
     /// Answers written.
     package var written = 0
-
-    /// Whether more answers are to be loaded, and so many are not yet.
-    func isBehind(_ count: Int) -> Bool { [.opening, .loading].contains(state) && loaded < count }
 }

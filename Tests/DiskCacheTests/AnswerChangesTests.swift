@@ -6,29 +6,21 @@ import Testing
 
 /// Changes to answers, as they wait in one buffer and are written.
 @Suite struct AnswerChangesTests {
-    /// Changes that store an answer of each name, in this order.
-    private func changes(_ names: String...) throws -> AnswerChanges {
-        var changes = AnswerChanges()
-        for name in names { changes.append(try entry(name, at: TestClock().now), for: key(name).array.span) }
-        return changes
+    private func changes(_ keys: [QueryKey]) throws -> AnswerChanges {
+        let entry = try entry("www.example.com", at: TestClock().now)
+        return keys.reduce(into: AnswerChanges()) { $0.append(entry, for: $1.array.span) }
     }
 
-    /// The changes of each row that is written, in order of the rows.
-    private func rows(_ changes: AnswerChanges) throws -> [[Int]] {
-        var rows: [[Int]] = []
-        try changes.forEachRow { rows.append(Array($0)) }
+    /// The questions of the changes in each row that is written, in order of the rows, each with a byte of its family.
+    private func rows(_ changes: AnswerChanges) throws -> [[[UInt8]]] {
+        var rows: [[[UInt8]]] = []
+        try changes.forEachRow(of: 0..<changes.count) { other, six in
+            var row: [[UInt8]] = []
+            if let other { row.append(Array(changes.bytes[changes[other].question]) + [4]) }
+            if let six { row.append(Array(changes.bytes[changes[six].question]) + [6]) }
+            rows.append(row)
+        }
         return rows
-    }
-
-    @Test func `a change that became a removal keeps its key and its place`() throws {
-        var changes = try changes("a.example.com", "b.example.com")
-        changes.append(
-            try entry("c.example.com", .aaaa, at: TestClock().now), for: key("c.example.com", .aaaa).array.span)
-        for index in [0, 2, 0] { changes.makeRemoval(at: index) }
-        #expect(changes.removalCount == 2 && changes.isRemoval(at: 0) && !changes.isRemoval(at: 1))
-        changes.leaveRemovals()
-        let keys = [key("a.example.com").array, key("c.example.com", .aaaa).array]
-        #expect(changes.indices.map { changes.key(at: $0) } == keys && changes.removalCount == 2)
     }
 
     @Test func `rows are written in the order of their questions, whatever the order in which they came`() throws {
@@ -36,37 +28,19 @@ import Testing
             "www.b.example", "host-2.example", "host-10.example", "www.a.example", "host-1.example",
             "a-long-host-name-2.example", "a-long-host-name-1.example",
         ]
-        let changes = try names.reduce(into: AnswerChanges()) {
-            $0.append(try entry($1, at: TestClock().now), for: key($1).array.span)
-        }
-        let questions = try rows(changes).map { changes.question(at: $0[0]) }
-        #expect(questions == names.map { key($0).array }.sorted { $0.lexicographicallyPrecedes($1) })
+        let sorted = names.map { key($0).array }.sorted { $0.lexicographicallyPrecedes($1) }
+        #expect(try rows(changes(names.map { key($0) })) == sorted.map { [$0 + [4]] })
         #expect(try rows(AnswerChanges()).isEmpty)
     }
 
-    @Test func `the changes of both address families of a name are one row, in order of arrival`() throws {
-        var changes = AnswerChanges()
+    @Test func `the last changes of both address families of a name are one row`() throws {
         let types: [RecordType] = [.aaaa, .a, RecordType(rawValue: 5), .a, .aaaa]
-        for text in ["x", "www.example.com"] {
-            for type in types {
-                changes.append(try entry(text, at: TestClock().now), for: key(text, type).array.span)
-            }
-        }
+        let names = ["x", "www.example.com"]
         let signed = QueryKey(Question(name: name("x"), type: .a), dnssecOK: true, checkingDisabled: false)
-        changes.append(try entry("x", at: TestClock().now), for: signed.array.span)
-        #expect(Set(try rows(changes)) == [[0, 1, 3, 4], [2], [5, 6, 8, 9], [7], [10]])
-    }
-
-    @Test func `the subject of a new answer is its name and its addresses, and a removal has none`() throws {
-        var changes = try changes("a.example.com")
-        changes.append(
-            try entry("b.example.com", .aaaa, at: TestClock().now), for: key("b.example.com", .aaaa).array.span)
-        changes.append(nil, for: key("c.example.com").array.span)
-        let subjects = changes.indices.map { changes.subject(at: $0) }
-        #expect(subjects.map { $0?.name } == [name("a.example.com"), name("b.example.com"), nil])
-        #expect(
-            subjects.map { $0?.addresses } == [
-                [address(of: "a.example.com")], [address(of: "b.example.com", .aaaa)], nil,
-            ])
+        let changes = try changes(names.flatMap { name in types.map { key(name, $0) } } + [signed])
+        let found = try rows(changes)
+        #expect(found.map(\.count).sorted() == [1, 1, 1, 2, 2])
+        for name in names { #expect(found.contains([key(name).array + [4], key(name).array + [6]])) }
+        #expect(found.contains([signed.array + [4]]))
     }
 }

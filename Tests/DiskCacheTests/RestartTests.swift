@@ -501,7 +501,7 @@ import Testing
             }
         }
         let full = try #require(try file.connection.integer("PRAGMA page_count"))
-        try file.connection.removeRecords(.journal)
+        try file.connection.execute("DELETE FROM state")
         #expect(try file.connection.integer("PRAGMA page_count") == full)
         try file.shrink()
         #expect(try file.connection.integer("PRAGMA page_count") ?? full <= full - 1_000)
@@ -607,6 +607,20 @@ import Testing
         let journal = Set(found.filter { $0.kind == .journal }.map(\.name))
         #expect(journal == Set((0..<256).map { "n\($0)" }))
         #expect(found.filter { $0.kind == .checkVerdict }.map(\.name) == ["after"])
+    }
+
+    @Test func `records stay within their limit also while the clock is not set`() throws {
+        let clock = TestClock()
+        clock.set(100)
+        let machine = try Machine(path, clock: clock)
+        for batch in 0..<4 {
+            for index in 0..<4_000 {
+                machine.disk.keep(StateRecord(.checkVerdict, "n\(batch) \(index)", value: "1", storedAt: 100))
+            }
+            #expect(machine.flush())
+        }
+        machine.disk.stop()
+        #expect(try AnswerFile(path).connection.integer("SELECT count(*) FROM state") ?? 0 <= 5_200)
     }
 
     @Test func `opening a file writes nothing: the first answer waits for no sync`() throws {

@@ -39,7 +39,11 @@ final class TestClock: Sendable {
     func restart() { state.withLock { $0.boot = 10 } }
 
     /// Runs `body` when the time of day is read the next time, on the reading thread.
-    func whenRead(_ body: @escaping @Sendable () -> Void) { reader.withLock { $0 = body } }
+    ///
+    /// - Parameter skipped: how many times it is read before.
+    func whenRead(skipping skipped: Int = 0, _ body: @escaping @Sendable () -> Void) {
+        reader.withLock { $0 = skipped > 0 ? { [self] in whenRead(skipping: skipped - 1, body) } : body }
+    }
 
     /// How many times the time of day was read.
     var readings: Int { state.withLock { $0.readings } }
@@ -136,7 +140,7 @@ extension AnswerFile {
             if index == 0 { writer.begin(question.span) }
             writer.add(stored.head, stored.answer.body.span)
         }
-        try writer.end(until: 0)
+        _ = try writer.end(until: 0)
         try writer.finish()
     }
 
@@ -155,6 +159,14 @@ func spoil(_ path: String) throws {
     try file.close()
 }
 
+/// A cache whose disk never responds: its thread was not started.
+func silent(_ path: String) throws -> DiskCache {
+    try DiskCache(
+        DiskSettings(path: path), memory: MemoryCache(memory: 1 << 20), clock: TestClock().wall, identity: identity(),
+        freshness: FreshnessPolicy()
+    ) { _ in }
+}
+
 /// A disk cache in a folder of its own, with an empty memory, as after a restart.
 final class Machine: Sendable {
     let memory: MemoryCache
@@ -165,7 +177,7 @@ final class Machine: Sendable {
         _ path: String, clock: TestClock = TestClock(), identity: PolicyIdentity? = identity(),
         memory bytes: Int = 8 << 20,
         limit: Int = 64 << 20, retry: ClosedRange<Duration> = .milliseconds(5) ... .milliseconds(20),
-        flushInterval: Duration = .milliseconds(2), system: String? = nil, loads: Bool = true
+        flushInterval: Duration = .milliseconds(2), loads: Bool = true
     ) throws {
         // Tests block their thread, and wait for work on the loop's.
         _ = LoopRunner.shared
@@ -174,7 +186,7 @@ final class Machine: Sendable {
         let events = Events()
         self.events = events
         disk = try DiskCache(
-            DiskSettings(path: path, flushInterval: flushInterval, limit: limit, retry: retry, system: system),
+            DiskSettings(path: path, flushInterval: flushInterval, limit: limit, retry: retry),
             memory: memory,
             clock: clock.wall, identity: identity, freshness: FreshnessPolicy()
         ) { events.add($0) }
@@ -215,13 +227,19 @@ final class Machine: Sendable {
         disk.store(entry, for: key(text, type))
     }
 
-    /// Waits until all stored answers are written.
+    /// Waits until all changes are written.
     func flush() -> Bool {
         wait {
-            disk.status.state != .memoryOnly
-                && disk.state.withLock { $0.pending.isEmpty && $0.changedAt == nil && !$0.isWriting }
+            let outcome = Outcome()
+            Loop.spawn { [disk] in
+                let isWritten = await disk.settle(clock: ManualClock())
+                outcome.isWritten.withLock { $0 = isWritten }
+            }
+            return wait { outcome.isWritten.withLock { $0 != nil } } && outcome.isWritten.withLock { $0 == true }
         }
     }
+
+    private final class Outcome: Sendable { let isWritten = Mutex<Bool?>(nil) }
 
     func freshness(_ text: String, _ type: RecordType = .a) -> Freshness? {
         memory.entry(for: key(text, type))?.freshness(at: clock.now, FreshnessPolicy())

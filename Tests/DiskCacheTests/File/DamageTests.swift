@@ -178,6 +178,7 @@ import Testing
         machine.disk.stop()
         let next = try Machine(path)
         #expect(next.load() && names.allSatisfy { next.has($0) } && next.has("more.example.com"))
+        #expect(await next.disk.states().map(\.text) == ["calls vendor \(noon) 12"])
         next.disk.stop()
     }
 

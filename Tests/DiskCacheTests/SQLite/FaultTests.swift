@@ -12,26 +12,27 @@ import Testing
 @Suite(.serialized)
 struct FaultTests {
     private let directory: TemporaryDirectory
-    private var path: String { directory.path + "/cache.sqlite" }
+    /// The folder in which calls fail.
+    private var folder: String { directory.path + "/faulty" }
+    private var path: String { folder + "/cache.sqlite" }
 
     init() throws {
         directory = try TemporaryDirectory()
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try #require(csqlite_faults_register() == 0)
         csqlite_faults_plan(0, 0)
     }
-
-    private var system: String { String(cString: csqlite_faults_name) }
 
     /// Runs one instance that writes, and another one that reads and writes; checks all answers.
     ///
     /// - Parameter failing: the first call that fails, with all after it; nil: none fails.
     private func live(_ path: String, failing: Int? = nil) async throws {
         let clock = TestClock()
-        let first = try Machine(path, clock: clock, system: system)
+        let first = try Machine(path, clock: clock)
         for index in 0..<20 { try first.put("n\(index).example.com") }
         first.disk.keep(StateRecord(.calls, "vendor", value: "3", storedAt: noon))
         first.disk.stop()
-        let second = try Machine(path, clock: clock, system: system)
+        let second = try Machine(path, clock: clock)
         #expect(second.wait { [.used, .memoryOnly].contains(second.disk.status.state) })
         for index in 0..<20 where second.memory.entry(for: key("n\(index).example.com")) != nil {
             #expect(second.has("n\(index).example.com"))
@@ -48,7 +49,7 @@ struct FaultTests {
     /// Ends the faults, and checks that everything works again with the file that is left.
     private func recovers(_ path: String, _ what: String) throws {
         csqlite_faults_plan(0, 0)
-        let machine = try Machine(path, system: system)
+        let machine = try Machine(path)
         #expect(machine.load(), "\(what): \(machine.events.all)")
         for index in 0..<20 where machine.memory.entry(for: key("n\(index).example.com")) != nil {
             #expect(machine.has("n\(index).example.com"), "\(what)")
@@ -56,7 +57,7 @@ struct FaultTests {
         try machine.put("again.example.com")
         #expect(machine.flush(), "\(what)")
         machine.disk.stop()
-        let next = try Machine(path, system: system)
+        let next = try Machine(path)
         #expect(next.load() && next.has("again.example.com"), "\(what)")
         next.disk.stop()
     }
@@ -66,11 +67,11 @@ struct FaultTests {
         async throws
     {
         csqlite_faults_plan(0, 0)
-        try await live(directory.path + "/none.sqlite")
+        try await live(folder + "/none.sqlite")
         let calls = Int(csqlite_faults_calls())
         #expect(calls > 50)
         for failing in stride(from: 1, through: calls, by: isThorough ? 1 : 7) {
-            let path = directory.path + "/\(count)-\(failing).sqlite"
+            let path = folder + "/\(count)-\(failing).sqlite"
             csqlite_faults_plan(Int32(failing), Int32(count))
             try await live(path, failing: count > 1 ? failing : nil)
             try recovers(path, "call \(failing) of \(calls)")
@@ -79,7 +80,7 @@ struct FaultTests {
 
     @Test func `what was to be stored or removed while the disk failed is so once it is back`() async throws {
         let clock = TestClock()
-        let machine = try Machine(path, clock: clock, system: system)
+        let machine = try Machine(path, clock: clock)
         let names = ["by-key.example.com", "by-name.example.com", "stored.example.com"]
         for name in names { try machine.put(name) }
         #expect(machine.flush() && machine.load())
@@ -100,7 +101,7 @@ struct FaultTests {
 
     @Test func `a failing disk is tried again however often, and never later than after the longest pause`() throws {
         csqlite_faults_plan(1, 1_000_000_000)
-        let machine = try Machine(path, retry: .milliseconds(1) ... .milliseconds(2), system: system)
+        let machine = try Machine(path, retry: .milliseconds(1) ... .milliseconds(2))
         // An attempt is one call or a few. Pauses doubled without a limit would be minutes by then.
         #expect(machine.wait { csqlite_faults_calls() > 200 })
         csqlite_faults_plan(0, 0)
@@ -114,7 +115,7 @@ struct FaultTests {
         let first = try Machine(path, clock: clock)
         for name in names { try first.put(name) }
         first.disk.stop()
-        let machine = try Machine(path, clock: clock, system: system, loads: false)
+        let machine = try Machine(path, clock: clock, loads: false)
         // The file is open from now on.
         _ = await machine.disk.states()
         csqlite_faults_plan(1, 1)
@@ -130,7 +131,7 @@ struct FaultTests {
     }
 
     @Test func `what waits is written in one transaction`() throws {
-        let machine = try Machine(path, flushInterval: .seconds(1_000), system: system)
+        let machine = try Machine(path, flushInterval: .seconds(1_000))
         #expect(machine.load())
         for index in 0..<200 { try machine.put("n\(index).example.com") }
         csqlite_faults_plan(0, 0)
@@ -142,7 +143,7 @@ struct FaultTests {
     @Test func `when the disk is full, all goes on in memory with one message, and is written once there is room`()
         throws
     {
-        let machine = try Machine(path, system: system)
+        let machine = try Machine(path)
         try machine.put("before.example.com")
         #expect(machine.flush() && machine.load())
         csqlite_faults_plan(1, 1_000_000_000)
