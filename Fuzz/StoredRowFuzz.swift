@@ -91,9 +91,9 @@ private final class Store {
                 route: StoredRoute(rawValue: UInt16(script.number() & 3)) ?? .protect,
                 responseCode: ResponseCode(rawValue: UInt16(script.number() > 240 ? script.number() & 15 : 0)),
                 epoch: UInt16(script.number() & 1), storedAt: script.integer(Self.today - 100),
-                lifetime: UInt32(truncatingIfNeeded: script.integer(300)), source: Checksum.number(of: "vendor"),
-                policy: Checksum.number(of: "policy"), counts: answer.counts)
-            head.append(to: &value, answer.body.span)
+                lifetime: UInt32(truncatingIfNeeded: script.integer(300)), source: checksum(of: "vendor".utf8),
+                policy: checksum(of: "policy".utf8), counts: answer.counts)
+            head.append(to: &value, answer.body[...])
         }
         for _ in 0..<(script.number() & 3) where !value.isEmpty {
             let place = script.number() % value.count
@@ -104,10 +104,8 @@ private final class Store {
             default: value[place] ^= 1 << (script.number() & 7)
             }
         }
-        var checksum = Checksum()
-        checksum.add(key.span)
-        checksum.add(value.span)
-        value += (0..<8).map { UInt8(truncatingIfNeeded: checksum.value >> (56 - 8 * UInt64($0))) }
+        let sum = checksum(of: key + value)
+        value.append(addingCapacity: checksumSize) { $0.append(sum, bytes: checksumSize) }
         try file.connection.run(
             "INSERT OR REPLACE INTO answer (id, question, until, value) VALUES (?, ?, ?, ?)",
             .integer(script.integer(1)), .blob(key), .integer(script.integer(Self.today)), .blob(value))
@@ -132,7 +130,7 @@ private final class Store {
             next = page.next
         }
         if let answers = try? file.find(QueryKey(question, dnssecOK: false, checkingDisabled: false).array) {
-            precondition([[.a], [.aaaa], [.a, .aaaa]].contains(answers.map(\.question.type)))
+            precondition([[], [.a], [.aaaa], [.a, .aaaa]].contains(answers.map(\.question.type)))
             for answer in answers { check(answer) }
         }
         let later = Instant(nanoseconds: script.integer(reading.now.nanoseconds))
@@ -160,15 +158,16 @@ private final class Store {
             precondition(report.ttl >= 0 && report.age >= 0 && report.records.allSatisfy { $0.ttl >= 0 })
             precondition(!report.json.isEmpty)
         }
-        guard let entry = answer.entry(identity, reading, isAgeKnown: isAgeKnown) else { return }
+        let age = isAgeKnown ? max(0, reading.secondsSince1970 - answer.head.storedAt) : nil
+        guard let entry = answer.entry(identity, reading.now, age: age) else { return }
         _ = entry.freshness(at: reading.now, policy)
         let key = answer.key
         _ = memory.storeIfAbsent(entry, for: key)
         guard let cached = memory.entry(for: key) else { return }
         _ = policy.refreshMargin(lifetime: cached.lifetime)
         // As it is written again, beside what the file has of the other address family.
-        var changes = AnswerChanges()
-        changes.append(cached, for: key.array.span)
+        var changes = PendingChanges()
+        changes.store(cached, for: key)
         _ = try file.write(changes, 0..<1, identity, ClockMark(), reading, policy)
     }
 

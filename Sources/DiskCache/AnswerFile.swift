@@ -27,13 +27,22 @@ final class AnswerFile {
     let connection: SQLiteConnection
     private let find: SQLiteStatement
     private let page: SQLiteStatement
+    private let insert: SQLiteStatement
     private let erase: SQLiteStatement
-    private var writer: RowWriter
 
-    /// Opens the file for writing, and creates it if there is none.
-    convenience init(_ path: String) throws(SQLiteError) {
+    /// Opens the file, and creates it if there is none.
+    ///
+    /// - Throws: also for a file of another program or another version.
+    init(_ path: String) throws(SQLiteError) {
         let connection = try SQLiteConnection(path)
         if try connection.integer("PRAGMA page_count") == 0 { try connection.execute(Self.schema) }
+        guard try connection.integer("PRAGMA application_id") == Self.applicationID else {
+            throw SQLiteError(damaged: "it is not a cache of this program")
+        }
+        let version = try connection.integer("PRAGMA user_version") ?? 0
+        guard version == Self.version else {
+            throw SQLiteError(damaged: "it has format \(version), and this program's is \(Self.version)")
+        }
         // WAL: a commit is an append. Without a sync for each: a crash of the process loses nothing, one of the machine
         // loses the last commits, and neither damages the file.
         try connection.execute(
@@ -44,23 +53,11 @@ final class AnswerFile {
             PRAGMA temp_store = MEMORY;
             PRAGMA cell_size_check = ON;
             """)
-        try self.init(connection)
-    }
-
-    /// - Throws: for a file of another program or another version.
-    init(_ connection: consuming SQLiteConnection) throws(SQLiteError) {
-        guard try connection.integer("PRAGMA application_id") == Self.applicationID else {
-            throw SQLiteError(damaged: "it is not a cache of this program")
-        }
-        let version = try connection.integer("PRAGMA user_version") ?? 0
-        guard version == Self.version else {
-            throw SQLiteError(damaged: "it has format \(version), and this program's is \(Self.version)")
-        }
         find = try connection.prepare("SELECT question, value, until FROM answer WHERE question = ?")
         page = try connection.prepare(
             "SELECT question, value, id FROM answer WHERE id <= ? ORDER BY id DESC LIMIT ?")
         erase = try connection.prepare("DELETE FROM answer WHERE question = ?")
-        writer = try RowWriter(connection)
+        insert = try connection.prepare("INSERT OR REPLACE INTO answer (until, question, value) VALUES (?, ?, ?)")
         self.connection = connection
     }
 
@@ -74,27 +71,32 @@ final class AnswerFile {
     /// Writes some changes of answers, each row as the newest. What was stored before of an answer that changed is not used
     /// any more, whether or not the new one is worth storing. Inside a transaction; after an error the file must be closed.
     ///
-    /// - Returns: how many changed answers were written.
+    /// - Parameter part: of the answers.
+    /// - Returns: how many answers were written.
     func write(
-        _ changes: AnswerChanges, _ part: Range<Int>, _ identity: PolicyIdentity, _ mark: ClockMark,
+        _ changes: PendingChanges, _ part: Range<Int>, _ identity: PolicyIdentity, _ mark: ClockMark,
         _ reading: WallClock.Reading, _ freshness: FreshnessPolicy
     ) throws(SQLiteError) -> Int {
         var written = 0
+        // Question and value.
+        var row: [UInt8] = []
         try changes.forEachRow(of: part) { other, six throws(SQLiteError) in
-            guard let question = (other ?? six).map({ changes[$0].question }) else { return }
+            guard let place = (other ?? six).map({ changes.answers[$0].question }) else { return }
+            row.removeAll(keepingCapacity: true)
+            row += changes.bytes[place]
+            let question = row.indices
             // Mostly both address families change at once, and nothing has to be read.
-            let old = other == nil || six == nil ? try row(of: Array(changes.bytes[question])) : nil
-            writer.begin(changes.bytes.span.extracting(question))
+            let old = other == nil || six == nil ? try self.row(of: row) : nil
             var until = old?.until
             func add(_ index: Int?, isSix: Bool) {
                 guard let index else {
                     guard let answer = old?.answers.first(where: { $0.head.isSix == isSix }) else { return }
-                    return writer.add(answer.head, answer.answer.body.span)
+                    return answer.head.append(to: &row, answer.answer.body[...])
                 }
-                guard let entry = changes[index].entry,
+                guard let entry = changes.answers[index].entry,
                     let head = AnswerHead(entry, isSix: isSix, identity, reading, epoch: mark.epoch)
                 else { return }
-                writer.add(head, changes.bytes.span.extracting(changes[index].records))
+                head.append(to: &row, changes.bytes[changes.answers[index].records])
                 let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, freshness)
                 let end = reading.isPlausible ? mark.beginning(of: head.storedAt) + usefulness : 0
                 until = until.map { min($0, end) == 0 ? 0 : max($0, end) } ?? end
@@ -102,9 +104,11 @@ final class AnswerFile {
             }
             add(other, isSix: false)
             add(six, isSix: true)
-            if try !writer.end(until: until ?? 0) { try erase.run([.blob(Array(changes.bytes[question]))]) }
+            guard row.count > question.count else { return try erase.run([.blob(row)]) }
+            let sum = checksum(of: row)
+            row.append(addingCapacity: checksumSize) { $0.append(sum, bytes: checksumSize) }
+            try insert.run([.integer(until ?? 0), .part(question), .part(question.upperBound..<row.count)], parts: row)
         }
-        try writer.finish()
         return written
     }
 
@@ -138,15 +142,14 @@ final class AnswerFile {
 
     // MARK: Reading
 
-    /// The answers of the row that has the answer under one key: its own, and that of the other address family; nil where
-    /// there is none that is as it was written.
+    /// The answers of the row that has the answer under one key: its own, and that of the other address family; none where
+    /// there is no row that is as it was written.
     ///
     /// - Parameter key: the bytes of a `QueryKey` without a scope.
-    func find(_ key: [UInt8]) throws(SQLiteError) -> [StoredAnswer]? {
+    func find(_ key: [UInt8]) throws(SQLiteError) -> [StoredAnswer] {
         var question = key
-        let isSix = question.makeRowQuestion()
-        let answers = try row(of: question)?.answers
-        return answers?.contains { $0.head.isSix == isSix } == true ? answers : nil
+        question.makeRowQuestion()
+        return try row(of: question)?.answers ?? []
     }
 
     private func row(of question: [UInt8]) throws(SQLiteError) -> (answers: [StoredAnswer], until: Int64)? {

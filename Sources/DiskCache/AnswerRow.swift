@@ -28,26 +28,19 @@ package struct AnswerHead: Equatable, Sendable {
     private static let latest = earliest + (1 << 40) - 1
 
     /// Appends it, and then the records that it speaks of.
-    func append(to bytes: inout [UInt8], _ body: Span<UInt8>) {
+    func append(to bytes: inout [UInt8], _ records: ArraySlice<UInt8>) {
         bytes.append(addingCapacity: Self.size) { output in
-            func append(_ number: some FixedWidthInteger, _ count: Int) {
-                for shift in stride(from: (count - 1) * 8, through: 0, by: -8) {
-                    output.append(UInt8(truncatingIfNeeded: number >> shift))
-                }
-            }
-            let kind = (isSix ? 1 : 0) | (isNegative ? 2 : 0) | route.rawValue << 2 | responseCode.rawValue << 4
-            append(kind, 1)
-            append(epoch, 2)
-            append(min(max(storedAt, Self.earliest), Self.latest) - Self.earliest, 5)
-            append(lifetime, 3)
-            append(source, 8)
-            append(policy, 8)
-            append(counts.answer, 2)
-            append(counts.authority, 2)
-            append(counts.additional, 2)
-            append(body.count, 2)
+            output.append(
+                (isSix ? 1 : 0) | (isNegative ? 2 : 0) | route.rawValue << 2 | responseCode.rawValue << 4, bytes: 1)
+            output.append(epoch, bytes: 2)
+            output.append(min(max(storedAt, Self.earliest), Self.latest) - Self.earliest, bytes: 5)
+            output.append(lifetime, bytes: 3)
+            output.append(source, bytes: 8)
+            output.append(policy, bytes: 8)
+            for count in [counts.answer, counts.authority, counts.additional] { output.append(count, bytes: 2) }
+            output.append(records.count, bytes: 2)
         }
-        bytes.append(body)
+        bytes += records
     }
 }
 
@@ -95,12 +88,10 @@ extension StoredAnswer {
     /// - Parameter question: name in lower case, type, class, and a byte of flags, as in a `QueryKey`.
     /// - Returns: nil for a value that is not as it was written.
     static func read(_ value: [UInt8], of question: [UInt8]) -> [StoredAnswer]? {
-        let (end, tail) = (value.count - Checksum.size, Array(question.suffix(5)))
+        let (end, tail) = (value.count - checksumSize, Array(question.suffix(5)))
         guard end > 0, question.count > 5, tail[4] < 4 else { return nil }
-        var checksum = Checksum()
-        checksum.add(question.span)
-        checksum.add(value.span.extracting(..<end))
-        guard value[end...].reduce(0, { $0 << 8 | UInt64($1) }) == checksum.value,
+        let sum = checksum(of: value[..<end], after: checksum(of: question))
+        guard value[end...].reduce(0, { $0 << 8 | UInt64($1) }) == sum,
             let name = try? Name(wire: Array(question.dropLast(5)))
         else { return nil }
         let type = RecordType(rawValue: UInt16(tail[0]) << 8 | UInt16(tail[1]))
@@ -148,6 +139,7 @@ extension [UInt8] {
     ///
     /// - Parameter start: where the key begins.
     /// - Returns: whether the type was AAAA.
+    @discardableResult
     mutating func makeRowQuestion(from start: Int = 0) -> Bool {
         let type = count - 4
         guard type > start, self[type - 1] == 0, self[type] == UInt8(RecordType.aaaa.rawValue) else { return false }
@@ -156,88 +148,21 @@ extension [UInt8] {
     }
 }
 
+extension OutputSpan<UInt8> {
+    /// Appends the lowest bytes of a number, the highest of them first.
+    mutating func append(_ number: some FixedWidthInteger, bytes: Int) {
+        for shift in stride(from: (bytes - 1) * 8, through: 0, by: -8) {
+            append(UInt8(truncatingIfNeeded: number >> shift))
+        }
+    }
+}
+
 /// FNV-1a with 64 bits: detects changes of a row by a failing disk. It is no protection against deliberate changes.
-struct Checksum {
-    private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
-
-    /// Bytes of it in a value.
-    static let size = 8
-
-    mutating func add(_ bytes: Span<UInt8>) {
-        for index in bytes.indices { value = (value ^ UInt64(bytes[index])) &* 0x0000_0100_0000_01b3 }
-    }
-
-    /// Of a text alone; of no text, 0.
-    static func number(of text: String) -> UInt64 {
-        var checksum = Checksum()
-        checksum.add(text.utf8Span.span)
-        return text.isEmpty ? 0 : checksum.value
-    }
-}
-
-/// Writes rows, many with one statement, since what SQLite does once for a statement is a part of a row's cost.
 ///
-/// Rows that were ended wait for `finish`; all of it inside one transaction.
-struct RowWriter: ~Copyable {
-    /// The rows of one statement, and the values of a row.
-    private static let batch = 16
-    private static let width = 3
-    /// The most bytes that wait, but for the last row's: an answer may have 64 KiB.
-    private static let room = 64 << 10
-
-    private let one: SQLiteStatement
-    private let many: SQLiteStatement
-    /// The rows that wait; their blobs are parts of `bytes`.
-    private var values: [SQLiteStatement.Value] = []
-    private var bytes: [UInt8] = []
-    /// Where the question of the row that was begun stands; its value follows.
-    private var question = 0..<0
-
-    init(_ connection: borrowing SQLiteConnection) throws(SQLiteError) {
-        let insert: StaticString = "INSERT OR REPLACE INTO answer (until, question, value) VALUES "
-        let one = try connection.prepare(insert, "(?, ?, ?)")
-        many = try connection.prepare(insert, "(?, ?, ?)", rows: Self.batch)
-        self.one = one
-    }
-
-    /// Begins a row, as the newest one; it replaces an older one of the same question. Its answers are added next.
-    mutating func begin(_ question: Span<UInt8>) {
-        let start = bytes.count
-        bytes.append(question)
-        self.question = start..<bytes.count
-    }
-
-    mutating func add(_ head: AnswerHead, _ body: Span<UInt8>) { head.append(to: &bytes, body) }
-
-    /// Ends the row, or drops it where it has no answer.
-    ///
-    /// - Parameter until: after this time, in seconds since 1970, it may be removed; 0: it is not known.
-    /// - Returns: whether it has an answer.
-    mutating func end(until: Int64) throws(SQLiteError) -> Bool {
-        guard bytes.count > question.upperBound else {
-            bytes.removeLast(question.count)
-            return false
-        }
-        var checksum = Checksum()
-        checksum.add(bytes.span.extracting(question.lowerBound...))
-        for shift in stride(from: 56, through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: checksum.value >> shift))
-        }
-        values += [.integer(until), .part(question), .part(question.upperBound..<bytes.count)]
-        if values.count == Self.batch * Self.width || bytes.count > Self.room { try finish() }
-        return true
-    }
-
-    /// Writes the rows that wait.
-    mutating func finish() throws(SQLiteError) {
-        if values.count == Self.batch * Self.width {
-            try many.run(values, parts: bytes)
-        } else {
-            for start in stride(from: 0, to: values.count, by: Self.width) {
-                try one.run(Array(values[start..<start + Self.width]), parts: bytes)
-            }
-        }
-        values.removeAll(keepingCapacity: true)
-        bytes.removeAll(keepingCapacity: bytes.count <= Self.room)
-    }
+/// - Parameter start: the checksum of the bytes before; default: there are none.
+func checksum(of bytes: some Sequence<UInt8>, after start: UInt64 = 0xcbf2_9ce4_8422_2325) -> UInt64 {
+    bytes.reduce(start) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
 }
+
+/// Bytes of it in a value.
+let checksumSize = 8

@@ -95,7 +95,7 @@ package final class DiskCache: Sendable {
     @Loop
     package func warm(enough: Int = 100_000, clock: any LoopClock) async {
         load()
-        await ask(atMost: (.seconds(1), clock), else: ()) { $0.load(enough) }
+        await ask(atMost: (.seconds(1), clock), else: ()) { $1.finish($0.load(enough)) }
     }
 
     /// Writes all pending changes, and closes the file. Blocks the calling thread until then.
@@ -153,7 +153,7 @@ package final class DiskCache: Sendable {
     package func recall(_ key: QueryKey, clock: any LoopClock) async {
         guard mayRecall else { return }
         let key = key.array
-        await ask(atMost: (Self.patience, clock), else: ()) { $0.lookUp(key) }
+        await ask(atMost: (Self.patience, clock), else: ()) { $1.finish($0.lookUp(key)) }
     }
 
     /// Has the disk's thread do something for a caller, and waits for it.
@@ -163,28 +163,21 @@ package final class DiskCache: Sendable {
     ///   - value: returned after this time, or at once when too many wait, or the cache has stopped.
     @Loop
     private func ask<Value: Sendable>(
-        atMost limit: (patience: Duration, clock: any LoopClock), else value: Value,
-        _ job: @escaping @Sendable (DiskThread) -> Value
+        atMost limit: (patience: Duration, clock: any LoopClock)? = nil, else value: Value,
+        _ job: @escaping @Sendable (DiskThread, Waiter<Value>) -> Void
     ) async -> Value {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value, Never>) in
             let caller = Waiter(continuation)
-            // Under a flood most have gone on without the disk.
-            guard add({ thread in if !caller.isFinished { caller.finish(job(thread)) } }) else {
-                return caller.finish(value)
+            let isTaken = state.withLock { state in
+                guard !state.isStopping, state.jobs.count < PendingChanges.limit else { return false }
+                // Under a flood most have gone on without the disk.
+                state.jobs.append { thread in if !caller.isFinished { job(thread, caller) } }
+                return true
             }
-            _ = limit.clock.schedule(after: limit.patience) { caller.finish(value) }
+            guard isTaken else { return caller.finish(value) }
+            if let limit { _ = limit.clock.schedule(after: limit.patience) { caller.finish(value) } }
+            wake.post()
         }
-    }
-
-    /// - Returns: false when too many wait, or the cache has stopped.
-    private func add(_ job: @escaping @Sendable (DiskThread) -> Void) -> Bool {
-        let isAdded = state.withLock { state in
-            guard !state.isStopping, state.jobs.count < PendingChanges.limit else { return false }
-            state.jobs.append(job)
-            return true
-        }
-        wake.post()
-        return isAdded
     }
 
     /// Adopts another policy: from now on the file's answers are judged by it.
@@ -213,7 +206,7 @@ package final class DiskCache: Sendable {
     ///   used, or the disk is too slow.
     @Loop
     package func settle(clock: any LoopClock) async -> Bool {
-        await ask(atMost: (Self.settlingPatience, clock), else: false) { $0.flush(isSynced: true) }
+        await ask(atMost: (Self.settlingPatience, clock), else: false) { $1.finish($0.flush(isSynced: true)) }
     }
 
     /// Stores a record; replaces an older one of its kind and name. One that is too long is not written.
@@ -229,10 +222,7 @@ package final class DiskCache: Sendable {
     /// All records of the previous run, once the file is open; none where it never can be opened, when the cache stops.
     @Loop
     package func states() async -> [StateRecord] {
-        await withCheckedContinuation { (continuation: CheckedContinuation<[StateRecord], Never>) in
-            let caller = Waiter(continuation)
-            if !add({ $0.tell(caller) }) { caller.finish([]) }
-        }
+        await ask(else: []) { $0.tell($1) }
     }
 }
 

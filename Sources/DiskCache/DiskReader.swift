@@ -11,7 +11,7 @@ package struct DiskReaderError: Error, Hashable, Sendable {
 package final class DiskReader {
     private let file: AnswerFile
     private let path: String
-    private let sources: [UInt64: String]
+    private let records: [StateRecord.Key: StateRecord]
     private static let page = 1_024
 
     /// - Throws: for a file that is not a cache of this program, and where there is no room for a copy.
@@ -19,13 +19,9 @@ package final class DiskReader {
         self.path = path
         let copy: StoreCopy
         do throws(SystemError) { copy = try StoreCopy(of: path) } catch { throw DiskReaderError(text: "\(error)") }
-        (file, sources) = try Self.reading(path) { () throws(SQLiteError) in
-            let file = try withExtendedLifetime(copy) { () throws(SQLiteError) in
-                try AnswerFile(SQLiteConnection(copy.path))
-            }
-            let sources = try file.connection.records().values.filter { $0.kind == .source }
-            let pairs = sources.compactMap { record in UInt64(record.name, radix: 16).map { ($0, record.value) } }
-            return (file, Dictionary(pairs) { $1 })
+        (file, records) = try Self.reading(path) { () throws(SQLiteError) in
+            let file = try withExtendedLifetime(copy) { () throws(SQLiteError) in try AnswerFile(copy.path) }
+            return (file, try file.connection.records())
         }
     }
 
@@ -59,7 +55,9 @@ package final class DiskReader {
     }
 
     /// The text of an answer's source, as `PolicyIdentity` has it; empty where the file does not have it.
-    package func source(of answer: StoredAnswer) -> String { sources[answer.head.source] ?? "" }
+    package func source(of answer: StoredAnswer) -> String {
+        records[StateRecord.Key(ofSource: answer.head.source)]?.value ?? ""
+    }
 
     private static func reading<Value>(
         _ path: String, _ body: () throws(SQLiteError) -> Value

@@ -164,7 +164,7 @@ final class DiskThread {
     func lookUp(_ key: [UInt8]) {
         guard let open else { return }
         do throws(SQLiteError) {
-            let count = try open.file.find(key).map { open.remember($0, in: cache) } ?? 0
+            let count = open.remember(try open.file.find(key), in: cache)
             cache.state.withLock { $0.status.loaded += count }
         } catch {
             fail(error)

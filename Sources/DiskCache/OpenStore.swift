@@ -23,14 +23,11 @@ final class OpenStore {
     private var last: WallClock.Reading
     /// Whether the clock was set since the server started, so that answers stored before have another time of day now.
     var hasOtherTime = false
-    /// How many records may be written until old ones are removed again.
-    private var recordsLeft = 0
     private let clock: WallClock
     private let limit: Int64
 
     /// Rows looked at by each sweep.
     private static let sweepStep: Int64 = 1_024
-    private static let recordsPerTidying = 1_000
     /// The most seconds by which the clock may deviate from the boot clock between two writes without counting as set.
     private static let drift: Int64 = 60
     /// Rows removed at once when the file has too many bytes.
@@ -66,18 +63,12 @@ final class OpenStore {
         let bytes = key.array
         // Under the lock: a caller that removes answers notes it here first, and only then removes them from memory.
         return cache.state.withLock { state in
+            let usefulness = StoredAnswer.usefulness(lifetime: answer.head.lifetime, state.freshness)
+            let age = mark.age(of: answer.head, at: reading, usefulness: usefulness)
             guard let identity = state.identity, state.pending.allows(bytes, answer),
-                var entry = answer.entry(identity, reading, isAgeKnown: mark.knowsAge(of: answer, at: reading))
+                var entry = answer.entry(identity, reading.now, age: age),
+                entry.freshness(at: reading.now, state.freshness) != .dead
             else { return false }
-            if entry.freshness(at: reading.now, state.freshness) == .dead {
-                // It may have been stored by a clock that was behind.
-                let usefulness = StoredAnswer.usefulness(lifetime: answer.head.lifetime, state.freshness)
-                guard reading.secondsSince1970 <= mark.latestStoring(of: answer, at: reading) + usefulness,
-                    let stale = answer.entry(identity, reading, isAgeKnown: false),
-                    stale.freshness(at: reading.now, state.freshness) != .dead
-                else { return false }
-                entry = stale
-            }
             entry.refreshMargin = state.freshness.refreshMargin(lifetime: entry.lifetime)
             return cache.memory.storeIfAbsent(entry, for: key)
         }
@@ -100,14 +91,14 @@ final class OpenStore {
             sweepPosition = try file.sweep(from: sweepPosition, count: Self.sweepStep, now: now)
             try put(mark.record)
             for (tag, number) in identity.numbers {
-                let record = StateRecord(
-                    .source, String(number, radix: 16), value: identity.sources[tag] ?? "",
-                    storedAt: reading.secondsSince1970)
-                if records[record.key] == nil { try put(record) }
+                let key = StateRecord.Key(ofSource: number)
+                guard records[key] == nil else { continue }
+                let text = identity.sources[tag] ?? ""
+                try put(StateRecord(key.kind, key.name, value: text, storedAt: reading.secondsSince1970))
             }
             var (written, start) = (0, 0)
             for (end, removal) in changes.removals.map({ ($0.place, $0.removal) }) + [(changes.answers.count, nil)] {
-                written += try file.write(changes.answers, start..<end, identity, mark, reading, freshness)
+                written += try file.write(changes, start..<end, identity, mark, reading, freshness)
                 if let removal { try file.remove(removal) }
                 start = end
             }
@@ -119,15 +110,13 @@ final class OpenStore {
 
     // MARK: Records
 
-    /// Writes changes of records, and removes those that are too old or too many when many were written.
+    /// Writes changes of records, and removes those that are too old or too many.
     private func write(_ changes: PendingChanges, now: Int64) throws(SQLiteError) {
         for key in records.keys where changes.forgottenKinds.contains(key.kind) { try remove(key) }
         for (key, record) in changes.states {
             if let record { try put(record) } else { try remove(key) }
         }
-        recordsLeft -= changes.states.count
-        guard recordsLeft < 0 else { return }
-        recordsLeft = Self.recordsPerTidying
+        if changes.states.isEmpty { return }
         for (kind, records) in Dictionary(grouping: records.values, by: \.kind) {
             let newest = records.sorted { $0.storedAt > $1.storedAt }
             for (index, record) in newest.enumerated()

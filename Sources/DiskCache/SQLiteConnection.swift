@@ -4,15 +4,12 @@ import CSQLite
 struct SQLiteError: Error, Hashable, Sendable {
     /// The extended result code, such as `SQLITE_IOERR_READ`.
     let code: Int32
-    /// What was attempted: "open", "step".
-    let operation: String
     /// SQLite's error text.
     let reason: String
 
     /// The error that a connection has just reported; `connection` is nil when it could not be created.
-    init(_ code: Int32, _ operation: String, on connection: OpaquePointer?) {
+    init(_ code: Int32, on connection: OpaquePointer?) {
         self.code = code
-        self.operation = operation
         let text = unsafe connection.map { unsafe sqlite3_errmsg($0) } ?? sqlite3_errstr(code)
         reason = unsafe text.map { unsafe String(cString: $0) } ?? "error \(code)"
     }
@@ -20,7 +17,6 @@ struct SQLiteError: Error, Hashable, Sendable {
     /// An error detected by this program: the file is readable, but its content is invalid.
     init(damaged reason: String) {
         code = SQLITE_CORRUPT
-        operation = "read"
         self.reason = reason
     }
 
@@ -40,7 +36,7 @@ struct SQLiteError: Error, Hashable, Sendable {
 }
 
 extension SQLiteError: CustomStringConvertible {
-    var description: String { "\(operation): \(reason)" }
+    var description: String { reason }
 }
 
 /// The owner of a connection to one database file; for one thread.
@@ -65,7 +61,7 @@ extension SQLiteError: CustomStringConvertible {
         let choice = "PRAGMA mmap_size = 0; PRAGMA locking_mode = EXCLUSIVE"
         let outcome = unsafe code == SQLITE_OK ? sqlite3_exec(opened, choice, nil, nil, nil) : code
         guard outcome == SQLITE_OK, let opened = unsafe opened else {
-            let error = unsafe SQLiteError(outcome, "open", on: opened)
+            let error = unsafe SQLiteError(outcome, on: opened)
             unsafe sqlite3_close_v2(opened)
             throw error
         }
@@ -81,20 +77,15 @@ extension SQLiteError: CustomStringConvertible {
     func execute(_ sql: StaticString) throws(SQLiteError) {
         let code = unsafe sqlite3_exec(
             handle, UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self), nil, nil, nil)
-        guard code == SQLITE_OK else { throw unsafe SQLiteError(code, "\(sql)".firstWords, on: unsafe handle) }
+        guard code == SQLITE_OK else { throw unsafe SQLiteError(code, on: handle) }
     }
 
     /// Compiles one constant statement, to be run many times.
-    ///
-    /// - Parameter rows: how many values, each as written, stand at its end instead of one.
-    func prepare(_ sql: StaticString, _ values: StaticString = "", rows: Int = 1) throws(SQLiteError) -> SQLiteStatement
-    {
-        let text = "\(sql)" + [String](repeating: "\(values)", count: rows).joined(separator: ", ")
+    func prepare(_ sql: StaticString) throws(SQLiteError) -> SQLiteStatement {
         var statement: OpaquePointer?
-        let code = unsafe sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
-        guard code == SQLITE_OK, let statement = unsafe statement else {
-            throw unsafe SQLiteError(code, text.firstWords, on: handle)
-        }
+        let code = unsafe sqlite3_prepare_v3(
+            handle, "\(sql)", -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement = unsafe statement else { throw unsafe SQLiteError(code, on: handle) }
         return unsafe SQLiteStatement(owning: statement)
     }
 
@@ -122,9 +113,4 @@ extension SQLiteError: CustomStringConvertible {
             throw error
         }
     }
-}
-
-extension String {
-    /// The beginning of a statement, for error texts.
-    fileprivate var firstWords: String { String(prefix(40)) }
 }

@@ -21,7 +21,7 @@ import CSQLite
     ///
     /// - Parameter values: one for each parameter, in order; no parts.
     func bind(_ values: [Value]) throws(SQLiteError) {
-        try check(unsafe bind(values, parts: UnsafeRawBufferPointer(start: nil, count: 0)), "bind")
+        try check(unsafe bind(values, parts: UnsafeRawBufferPointer(start: nil, count: 0)))
     }
 
     private func bind(_ values: [Value], parts: UnsafeRawBufferPointer) -> Int32 {
@@ -49,8 +49,8 @@ import CSQLite
         return SQLITE_OK
     }
 
-    private func check(_ code: Int32, _ operation: String, against expected: Int32 = SQLITE_OK) throws(SQLiteError) {
-        guard code == expected else { throw unsafe SQLiteError(code, operation, on: sqlite3_db_handle(handle)) }
+    private func check(_ code: Int32, against expected: Int32 = SQLITE_OK) throws(SQLiteError) {
+        guard code == expected else { throw unsafe SQLiteError(code, on: sqlite3_db_handle(handle)) }
     }
 
     /// Runs a statement that returns no rows.
@@ -65,7 +65,7 @@ import CSQLite
             return unsafe code == SQLITE_OK ? sqlite3_step(handle) : code
         }
         defer { reset() }
-        try check(code, "step", against: SQLITE_DONE)
+        try check(code, against: SQLITE_DONE)
     }
 
     // MARK: Rows
@@ -80,7 +80,7 @@ import CSQLite
         let code = unsafe sqlite3_step(handle)
         if code == SQLITE_ROW { return true }
         defer { reset() }
-        try check(code, "step", against: SQLITE_DONE)
+        try check(code, against: SQLITE_DONE)
         return false
     }
 

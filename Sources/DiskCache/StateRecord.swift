@@ -52,9 +52,7 @@ package struct StateRecord: Sendable {
             switch self {
             case .checkVerdict: 4_096
             case .badAddress, .accountCalls: 1_024
-            case .serviceAddresses, .localDNSServers, .clockOffset, .calls, .fleetCalls, .journal, .switchedOff, .clock,
-                .source:
-                256
+            default: 256
             }
         }
     }
@@ -64,6 +62,11 @@ package struct StateRecord: Sendable {
         let kind: Kind
         /// The subject: at most 512 bytes.
         let name: String
+
+        init(kind: Kind, name: String) { (self.kind, self.name) = (kind, name) }
+
+        /// Of the text of a source with this number.
+        init(ofSource number: UInt64) { self.init(kind: .source, name: String(number, radix: 16)) }
 
         /// As the key of its row.
         fileprivate var text: String { "\(kind.rawValue) \(name)" }
@@ -107,15 +110,15 @@ extension StateRecord {
         let fields = value.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
         guard subject.count == 2, let kind = Kind(rawValue: subject[0]), fields.count == 3,
             let storedAt = Int64(fields[1]), WallClock.times.contains(storedAt),
-            fields[0] == Self.checksum(key, "\(fields[1]) \(fields[2])"),
+            fields[0] == Self.sum(key, "\(fields[1]) \(fields[2])"),
             let made = StateRecord(kind, subject[1], value: fields[2], storedAt: storedAt).made
         else { return nil }
         self = made
     }
 
-    /// Of all but itself.
-    fileprivate static func checksum(_ key: String, _ value: String) -> String {
-        String(Checksum.number(of: key + "\0" + value), radix: 16)
+    /// The checksum, of all but itself.
+    fileprivate static func sum(_ key: String, _ value: String) -> String {
+        String(checksum(of: "\(key)\0\(value)".utf8), radix: 16)
     }
 }
 
@@ -125,7 +128,7 @@ extension SQLiteConnection {
         let (key, text) = (record.key.text, "\(record.storedAt) \(record.value)")
         try run(
             "INSERT OR REPLACE INTO state (key, value) VALUES (?, ?)", .text(key),
-            .text("\(StateRecord.checksum(key, text)) \(text)"))
+            .text("\(StateRecord.sum(key, text)) \(text)"))
     }
 
     func remove(_ key: StateRecord.Key) throws(SQLiteError) {

@@ -71,15 +71,9 @@ struct StoreFolder {
     ///
     /// Called while this process has no connection to it: closing any descriptor of a file releases SQLite's locks on it.
     static func isOurs(_ path: String) throws(SystemError) -> Bool {
-        let number = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        guard number >= 0 else { throw .last("open \(path)") }
-        let descriptor = Descriptor(owning: number)
-        var header = [UInt8](repeating: 0, count: idPlace.upperBound)
-        let count = unsafe header.withUnsafeMutableBytes {
-            unsafe pread(descriptor.number, $0.baseAddress, $0.count, 0)
-        }
-        guard count >= 0 else { throw .last("read \(path)") }
-        let id = header[idPlace].reduce(0) { $0 << 8 | Int64($1) }
-        return count == 0 || count == header.count && header.starts(with: magic) && id == AnswerFile.applicationID
+        let header = try readFile(path, limit: idPlace.upperBound, isRegular: true)
+        return header.isEmpty
+            || header.count == idPlace.upperBound && header.starts(with: magic)
+                && header[idPlace].reduce(0) { $0 << 8 | Int64($1) } == AnswerFile.applicationID
     }
 }

@@ -28,15 +28,17 @@ package struct StoredAnswer: Equatable, Sendable {
 
     /// The entry for a row; nil when the current policy does not let this source answer this name.
     ///
-    /// - Parameter isAgeKnown: if not, the entry is not fresh.
-    func entry(_ identity: PolicyIdentity, _ reading: WallClock.Reading, isAgeKnown: Bool) -> CacheEntry? {
+    /// - Parameter age: seconds since it was stored; nil: it is not known. Then it is stale, and not only by a little: a
+    ///   client waits longer for a better answer.
+    func entry(_ identity: PolicyIdentity, _ now: Instant, age: Int64?) -> CacheEntry? {
         guard let tag = identity.tags[head.source],
             let routeTag = identity.route(question, dnssecOK || checkingDisabled),
             StoredRoute(tag: routeTag) == head.route
         else { return nil }
         let isSamePolicy = head.policy == identity.number
         if identity.standIns.contains(tag), head.route != .bypass, !isSamePolicy { return nil }
-        let storedAt = reading.now - .seconds(age(reading, isKnown: isAgeKnown))
+        // Far beyond any use, and far below the overflow of 32 bits of seconds.
+        let storedAt = now - .seconds(min(age ?? 2 * Int64(head.lifetime) + 1, Int64(Int32.max / 2)))
         // A generation other than the current one: the loop decides again before a thread serves it.
         let generation =
             storedAt <= identity.networkBegan
@@ -44,15 +46,6 @@ package struct StoredAnswer: Equatable, Sendable {
         return CacheEntry(
             answer: answer, storedAt: storedAt, lifetime: head.lifetime, generation: generation, route: routeTag,
             source: tag, isNegative: head.isNegative)
-    }
-
-    /// Seconds since it was stored. An unknown age makes the answer stale, and not only by a little: a client waits
-    /// longer for a better answer.
-    private func age(_ reading: WallClock.Reading, isKnown: Bool) -> Int64 {
-        let age = reading.secondsSince1970 - head.storedAt
-        guard isKnown, head.storedAt >= WallClock.earliest, age >= 0 else { return 2 * Int64(head.lifetime) + 1 }
-        // Far beyond any use, and far below the overflow of 32 bits of seconds.
-        return min(age, Int64(Int32.max / 2))
     }
 }
 
@@ -110,8 +103,8 @@ package struct PolicyIdentity: Sendable {
         self.networkBegan = networkBegan
         self.earlierNetwork = earlierNetwork
         self.route = route
-        number = Checksum.number(of: digest)
-        numbers = sources.mapValues { Checksum.number(of: $0) }
+        number = checksum(of: digest.utf8)
+        numbers = sources.mapValues { checksum(of: $0.utf8) }
         tags = Dictionary(numbers.map { ($1, $0) }) { min($0, $1) }
     }
 }

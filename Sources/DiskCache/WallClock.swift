@@ -67,16 +67,16 @@ struct ClockMark: Equatable {
         latest = seconds
     }
 
-    /// Whether the time since an answer was written is known.
-    func knowsAge(of answer: StoredAnswer, at reading: WallClock.Reading) -> Bool {
-        answer.head.epoch == epoch && reading.secondsSince1970 >= latest
-    }
-
-    /// The time, in seconds since 1970, at which an answer was stored at the latest: where the clock has come to its former
-    /// time again since the answer was stored, that time was right as it seems, and the clock behind in between.
-    func latestStoring(of answer: StoredAnswer, at reading: WallClock.Reading) -> Int64 {
-        let storedAt = answer.head.storedAt
-        return answer.head.epoch == epoch && former <= reading.secondsSince1970 ? max(storedAt, former) : storedAt
+    /// Seconds since an answer was stored; nil where that is not known.
+    ///
+    /// - Parameter usefulness: after so many seconds it is of no use any more.
+    func age(of head: AnswerHead, at reading: WallClock.Reading, usefulness: Int64) -> Int64? {
+        let (now, age) = (reading.secondsSince1970, reading.secondsSince1970 - head.storedAt)
+        guard head.epoch == epoch, head.storedAt >= WallClock.earliest, now >= latest, age >= 0 else { return nil }
+        // Where the clock has come to its former time again since then, that time was right as it seems, and the clock behind
+        // in between.
+        let mayBeYounger = former <= now && now <= beginning(of: head.storedAt) + usefulness
+        return age > usefulness && mayBeYounger ? nil : age
     }
 
     /// The seconds since 1970 from which on the usefulness of an answer counts.

@@ -116,7 +116,7 @@ func stored(_ text: String, at seconds: Int64 = noon, ttl: UInt32 = 300, source:
         question: Question(name: name(text), type: .a), dnssecOK: false, checkingDisabled: false, answer: packed,
         head: AnswerHead(
             isSix: false, isNegative: false, route: .protect, responseCode: .noError, epoch: 0, storedAt: seconds,
-            lifetime: ttl, source: Checksum.number(of: source), policy: Checksum.number(of: "policy one"),
+            lifetime: ttl, source: checksum(of: source.utf8), policy: checksum(of: "policy one".utf8),
             counts: packed.counts))
 }
 
@@ -133,20 +133,19 @@ extension StateRecord {
 extension AnswerFile {
     /// Writes one row of one answer, or of one of each address family, whatever they have.
     func write(_ answers: StoredAnswer...) throws(SQLiteError) {
-        var writer = try RowWriter(connection)
-        for (index, stored) in answers.enumerated() {
-            var question = stored.key.array
-            _ = question.makeRowQuestion()
-            if index == 0 { writer.begin(question.span) }
-            writer.add(stored.head, stored.answer.body.span)
-        }
-        _ = try writer.end(until: 0)
-        try writer.finish()
+        var question = answers[0].key.array
+        question.makeRowQuestion()
+        var value: [UInt8] = []
+        for stored in answers { stored.head.append(to: &value, stored.answer.body[...]) }
+        let sum = checksum(of: question + value)
+        value.append(addingCapacity: checksumSize) { $0.append(sum, bytes: checksumSize) }
+        try connection.run(
+            "INSERT OR REPLACE INTO answer (until, question, value) VALUES (0, ?, ?)", .blob(question), .blob(value))
     }
 
     /// The answer under a key.
     func answer(_ key: QueryKey) throws(SQLiteError) -> StoredAnswer? {
-        try find(key.array)?.first { $0.key.array == key.array }
+        try find(key.array).first { $0.key.array == key.array }
     }
 }
 

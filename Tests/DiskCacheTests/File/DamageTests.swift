@@ -139,7 +139,7 @@ import Testing
         try #require(try ChildProcess.run(["sqlite3", path, "PRAGMA user_version = \(version)"]).status == 0)
         let machine = try Machine(path)
         #expect(machine.load() && machine.memory.statistics.entries == 0)
-        let reason = "read: it has format \(version), and this program's is 1"
+        let reason = "it has format \(version), and this program's is 1"
         #expect(machine.events.all == [.quarantined(path: path + ".damaged", reason: reason)])
         try machine.put("www.example.com")
         machine.disk.stop()
@@ -231,6 +231,6 @@ import Testing
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         let file = try AnswerFile(path)
         #expect(try file.answer(key(names[0]))?.question.name == name(names[0]))
-        for name in names[1...] { #expect(try file.find(key(name).array) == nil) }
+        for name in names[1...] { #expect(try file.find(key(name).array).isEmpty) }
     }
 }

@@ -149,10 +149,11 @@ import Testing
 
     @Test func `the age of an answer is neither below zero nor so large that it wraps`() throws {
         let now = TestClock().now
-        let row = try stored("www.example.com")
+        let (row, mark) = (try stored("www.example.com"), try mark())
         func freshness(after seconds: Int64) -> Freshness? {
             let reading = WallClock.Reading(now: now, secondsSince1970: noon + seconds)
-            return row.entry(identity(), reading, isAgeKnown: true)?.freshness(at: now, FreshnessPolicy())
+            let age = mark.age(of: row.head, at: reading, usefulness: .max / 2)
+            return row.entry(identity(), now, age: age)?.freshness(at: now, FreshnessPolicy())
         }
         #expect(freshness(after: 100) == .fresh(remaining: 200))
         #expect(freshness(after: -100) == .stale(isYoung: false))

@@ -11,7 +11,7 @@ import Testing
         (13, "FULL"), (14, "CANTOPEN"), (15, "PROTOCOL"), (22, "NOLFS"), (23, "AUTH"), (266, "IOERR_READ"),
     ])
     func `an error of the place does not affect the file`(code: Int32, name: String) {
-        #expect(!SQLiteError(code, "step", on: nil).isDamage, "\(name)")
+        #expect(!SQLiteError(code, on: nil).isDamage, "\(name)")
     }
 
     @Test(arguments: [
@@ -19,7 +19,7 @@ import Testing
         (24, "FORMAT"), (25, "RANGE"), (26, "NOTADB"), (267, "CORRUPT_VTAB"),
     ])
     func `an error of the file has it replaced`(code: Int32, name: String) {
-        #expect(SQLiteError(code, "step", on: nil).isDamage, "\(name)")
+        #expect(SQLiteError(code, on: nil).isDamage, "\(name)")
     }
 
     @Test func `another process's lock is awaited for as long as a query with sqlite3 takes`() throws {
