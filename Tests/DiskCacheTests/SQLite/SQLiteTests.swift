@@ -22,10 +22,6 @@ import Testing
         #expect(SQLiteError(code, on: nil).isDamage, "\(name)")
     }
 
-    @Test func `another process's lock is awaited for as long as a query with sqlite3 takes`() throws {
-        #expect(try SQLiteConnection(":memory:").integer("PRAGMA busy_timeout") == 250)
-    }
-
     @Test func `no trigger runs, and no value is longer than an answer can be`() throws {
         let connection = try SQLiteConnection(":memory:")
         try connection.execute(
