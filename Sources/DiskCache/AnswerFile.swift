@@ -122,10 +122,9 @@ final class AnswerFile {
             try connection.run(
                 "DELETE FROM answer WHERE question BETWEEN ? AND ?", .blob(wire), .blob(wire + Self.behindTails))
         case .suffix(let suffix):
-            let wire = suffix.lowercased.wire
             try connection.run(
-                "DELETE FROM answer WHERE substr(question, -(?2 + 5), ?2) = ?1", .blob(wire),
-                .integer(Int64(wire.count)))
+                "DELETE FROM answer WHERE substr(question, -(length(?1) + 5), length(?1)) = ?1",
+                .blob(suffix.lowercased.wire))
         case .holding(let address):
             var ids: [Int64] = []
             let candidates = try connection.prepare("SELECT question, value, id FROM answer WHERE instr(value, ?) > 0")

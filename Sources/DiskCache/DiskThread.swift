@@ -19,11 +19,9 @@ final class DiskThread {
     /// Callers that wait for the records of the file, until there is one.
     private var readers: [Waiter<[StateRecord]>] = []
 
-    /// Rows read from the file in one go: less than a millisecond, so that a query does not wait for the loading, nor a
-    /// write for queries.
-    private static let page = 128
-    /// Jobs of callers done in one go, so that a flood of them does not keep the thread from writing.
-    private static let jobs = 128
+    /// Rows that are read, and jobs of callers that are done, in one go: less than a millisecond, so that a query does not
+    /// wait for the loading, nor a write for a flood of queries.
+    private static let few = 128
     /// Slots of the memory cache that are walked in one go when all entries are written.
     private static let slotsPerStep = 1_024
 
@@ -61,7 +59,7 @@ final class DiskThread {
     /// - Returns: whether there was anything to do.
     private func doJobs() -> Bool {
         let jobs = cache.state.withLock { state in
-            let jobs = state.jobs.suffix(Self.jobs)
+            let jobs = state.jobs.suffix(Self.few)
             state.jobs.removeLast(jobs.count)
             return jobs
         }
@@ -183,7 +181,7 @@ final class DiskThread {
         else { return false }
         if position == .max { cache.state.withLock { $0.hasOtherRules = false } }
         do throws(SQLiteError) {
-            let (answers, next, _) = try open.file.page(from: position, limit: Self.page)
+            let (answers, next, _) = try open.file.page(from: position, limit: Self.few)
             let before = cache.memory.statistics.entries
             let cached = open.remember(answers, in: cache)
             let grown = cache.memory.statistics.entries - before

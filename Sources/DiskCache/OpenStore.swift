@@ -55,22 +55,20 @@ final class OpenStore {
     /// - Returns: how many were stored.
     func remember(_ answers: [StoredAnswer], in cache: DiskCache) -> Int {
         let reading = clock.reading
-        return answers.count { remember($0, in: cache, reading) }
-    }
-
-    private func remember(_ answer: StoredAnswer, in cache: DiskCache, _ reading: WallClock.Reading) -> Bool {
-        let key = answer.key
-        let bytes = key.array
-        // Under the lock: a caller that removes answers notes it here first, and only then removes them from memory.
-        return cache.state.withLock { state in
-            let usefulness = StoredAnswer.usefulness(lifetime: answer.head.lifetime, state.freshness)
-            let age = mark.age(of: answer.head, at: reading, usefulness: usefulness)
-            guard let identity = state.identity, state.pending.allows(bytes, answer),
-                var entry = answer.entry(identity, reading.now, age: age),
-                entry.freshness(at: reading.now, state.freshness) != .dead
-            else { return false }
-            entry.refreshMargin = state.freshness.refreshMargin(lifetime: entry.lifetime)
-            return cache.memory.storeIfAbsent(entry, for: key)
+        return answers.count { answer in
+            let (key, lifetime) = (answer.key, answer.head.lifetime)
+            let bytes = key.array
+            // Under the lock: a caller that removes answers notes it here first, and only then removes them from memory.
+            return cache.state.withLock { state in
+                let usefulness = StoredAnswer.usefulness(lifetime: lifetime, state.freshness)
+                let age = mark.age(of: answer.head, at: reading, usefulness: usefulness)
+                guard let identity = state.identity, state.pending.allows(bytes, answer),
+                    var entry = answer.entry(identity, reading.now, age: age),
+                    entry.freshness(at: reading.now, state.freshness) != .dead
+                else { return false }
+                entry.refreshMargin = state.freshness.refreshMargin(lifetime: lifetime)
+                return cache.memory.storeIfAbsent(entry, for: key)
+            }
         }
     }
 

@@ -1,23 +1,23 @@
 import CSQLite
 
 /// A failed call of SQLite.
-struct SQLiteError: Error, Hashable, Sendable {
+struct SQLiteError: Error, CustomStringConvertible, Hashable, Sendable {
     /// The extended result code, such as `SQLITE_IOERR_READ`.
     let code: Int32
     /// SQLite's error text.
-    let reason: String
+    let description: String
 
     /// The error that a connection has just reported; `connection` is nil when it could not be created.
     init(_ code: Int32, on connection: OpaquePointer?) {
         self.code = code
         let text = unsafe connection.map { unsafe sqlite3_errmsg($0) } ?? sqlite3_errstr(code)
-        reason = unsafe text.map { unsafe String(cString: $0) } ?? "error \(code)"
+        description = unsafe text.map { unsafe String(cString: $0) } ?? "error \(code)"
     }
 
     /// An error detected by this program: the file is readable, but its content is invalid.
-    init(damaged reason: String) {
+    init(damaged description: String) {
         code = SQLITE_CORRUPT
-        self.reason = reason
+        self.description = description
     }
 
     /// Whether another process holds the file's lock.
@@ -33,10 +33,6 @@ struct SQLiteError: Error, Hashable, Sendable {
         ]
         return damage.contains(code & 0xff)
     }
-}
-
-extension SQLiteError: CustomStringConvertible {
-    var description: String { reason }
 }
 
 /// The owner of a connection to one database file; for one thread.
@@ -100,17 +96,11 @@ extension SQLiteError: CustomStringConvertible {
         return try statement.step() ? statement.integer(0) : nil
     }
 
-    /// Runs `body` in one transaction, which is rolled back when it throws.
+    /// Runs `body` in one transaction; after an error the connection must be closed, which takes it back.
     func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
         try execute("BEGIN IMMEDIATE")
-        do throws(SQLiteError) {
-            let value = try body()
-            try execute("COMMIT")
-            return value
-        } catch {
-            // After some errors SQLite has rolled back already, and this fails.
-            try? execute("ROLLBACK")
-            throw error
-        }
+        let value = try body()
+        try execute("COMMIT")
+        return value
     }
 }

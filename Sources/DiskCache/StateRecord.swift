@@ -63,11 +63,6 @@ package struct StateRecord: Sendable {
         /// The subject: at most 512 bytes.
         let name: String
 
-        init(kind: Kind, name: String) { (self.kind, self.name) = (kind, name) }
-
-        /// Of the text of a source with this number.
-        init(ofSource number: UInt64) { self.init(kind: .source, name: String(number, radix: 16)) }
-
         /// As the key of its row.
         fileprivate var text: String { "\(kind.rawValue) \(name)" }
     }
@@ -100,6 +95,11 @@ package struct StateRecord: Sendable {
 
     /// The most records that are read.
     static let limit = 10_000
+}
+
+extension StateRecord.Key {
+    /// Of the text of a source with this number.
+    init(ofSource number: UInt64) { self.init(kind: .source, name: String(number, radix: 16)) }
 }
 
 // The records in the file, beside the answers: a row's key is "KIND NAME", its value "CHECKSUM STORED VALUE".
