@@ -40,10 +40,9 @@ struct DiskFigures {
 
     private func disk(_ memory: MemoryCache) throws -> DiskCache {
         let disk = try DiskCache(
-            DiskSettings(path: path, limit: 8 << 30), memory: memory,
-            clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) }), identity: identity,
-            freshness: FreshnessPolicy(), report: { _ in })
-        try disk.start()
+            path, limit: 8 << 30, memory: memory,
+            clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) }), report: { _ in })
+        disk.adopt(identity, FreshnessPolicy(), flushInterval: .seconds(1))
         disk.load()
         return disk
     }

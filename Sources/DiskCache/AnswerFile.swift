@@ -74,8 +74,8 @@ final class AnswerFile {
     /// - Parameter part: of the answers.
     /// - Returns: how many answers were written.
     func write(
-        _ changes: PendingChanges, _ part: Range<Int>, _ identity: PolicyIdentity, _ mark: ClockMark,
-        _ reading: WallClock.Reading, _ freshness: FreshnessPolicy
+        _ changes: PendingChanges, _ part: Range<Int>, _ rules: DiskCache.Rules, _ mark: ClockMark,
+        _ reading: WallClock.Reading
     ) throws(SQLiteError) -> Int {
         var written = 0
         // Question and value.
@@ -94,10 +94,10 @@ final class AnswerFile {
                     return answer.head.append(to: &row, answer.answer.body[...])
                 }
                 guard let entry = changes.answers[index].entry,
-                    let head = AnswerHead(entry, isSix: isSix, identity, reading, epoch: mark.epoch)
+                    let head = AnswerHead(entry, isSix: isSix, rules.identity, reading, epoch: mark.epoch)
                 else { return }
                 head.append(to: &row, changes.bytes[changes.answers[index].records])
-                let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, freshness)
+                let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, rules.freshness)
                 let end = reading.isPlausible ? mark.beginning(of: head.storedAt) + usefulness : 0
                 until = until.map { min($0, end) == 0 ? 0 : max($0, end) } ?? end
                 written += 1

@@ -13,6 +13,10 @@ package final class DiskCache: Sendable {
     package static let patience: Duration = .milliseconds(100)
     /// The longest wait for something to be written, which may be thousands of answers.
     package static let settlingPatience: Duration = .seconds(2)
+    /// The least limit in bytes: some pages, and the write-ahead log beside them.
+    package static let smallestLimit = 1 << 20
+    /// So many answers are read in a quarter of a second where nothing else runs.
+    private static let enough = 100_000
 
     /// What is shared with the disk's thread, and changes.
     struct State {
@@ -22,13 +26,11 @@ package final class DiskCache: Sendable {
         /// What callers want of the thread; the last one comes first.
         var jobs: [@Sendable (DiskThread) -> Void] = []
         /// Nil until a policy is in force: until then nothing is read into memory, nor written.
-        var identity: PolicyIdentity?
+        var rules: Rules?
         /// Whether the answers of the file may be read into memory before they are queried.
         var mayLoad = false
         /// Whether policy or time of day are others than when this loading began, so that what it did not use may be usable.
         var hasOtherRules = false
-        var freshness: FreshnessPolicy
-        var flushInterval: Duration
         var status = DiskStatus()
         var isStopping = false
         var hasEnded = false
@@ -40,8 +42,18 @@ package final class DiskCache: Sendable {
         }
     }
 
-    let state: Mutex<State>
-    let settings: DiskSettings
+    /// What answers are judged by, and how long a change may wait before it is written: so what a crash loses.
+    struct Rules {
+        let identity: PolicyIdentity
+        let freshness: FreshnessPolicy
+        let flushInterval: Duration
+    }
+
+    let state = Mutex(State())
+    /// The path of the file.
+    package let path: String
+    let limit: Int
+    let retry: ClosedRange<Duration>
     let memory: MemoryCache
     let clock: WallClock
     let report: @Sendable (DiskEvent) -> Void
@@ -50,28 +62,27 @@ package final class DiskCache: Sendable {
     let hasMore = Atomic<Bool>(true)
     private let ended: EventCounter
 
+    /// Opens the file, on the thread, while there is no policy yet.
+    ///
     /// - Parameters:
+    ///   - path: of the file; its folder is created if only that is missing.
+    ///   - limit: the most bytes of answers in the file; beyond, the oldest are removed. At least `smallestLimit`.
+    ///   - retry: the first and the longest delay before a file that cannot be used is tried again. Default 1 s to 1 min.
     ///   - memory: filled from the file, and the source of what is written again after a fault.
-    ///   - identity: of the policy in force; nil when `adopt` sets it later: the file is opened meanwhile.
     ///   - report: called on the disk's thread.
-    /// - Throws: when the limit of descriptors is reached.
+    /// - Throws: when the limit of descriptors is reached, or no thread can be created.
     package init(
-        _ settings: DiskSettings, memory: MemoryCache, clock: WallClock, identity: PolicyIdentity? = nil,
-        freshness: FreshnessPolicy, report: @escaping @Sendable (DiskEvent) -> Void
+        _ path: String, limit: Int, retry: ClosedRange<Duration> = .seconds(1) ... .seconds(60), memory: MemoryCache,
+        clock: WallClock, report: @escaping @Sendable (DiskEvent) -> Void
     ) throws(SystemError) {
-        self.settings = settings
+        self.path = path
+        self.limit = max(limit, Self.smallestLimit)
+        self.retry = retry
         self.memory = memory
         self.clock = clock
         self.report = report
-        state = Mutex(State(identity: identity, freshness: freshness, flushInterval: settings.flushInterval))
         wake = try EventCounter()
         ended = try EventCounter()
-    }
-
-    /// Opens the file, on the thread, and begins to serve `recall`.
-    ///
-    /// - Throws: when no thread can be created.
-    package func start() throws(SystemError) {
         _ = try NamedThread("disk") { [self] in
             DiskThread(self).run()
             ended.post()
@@ -90,12 +101,10 @@ package final class DiskCache: Sendable {
     ///
     /// How long that takes depends on what else the machine does, so it is their number that is enough; the time limit is
     /// for a disk that hangs.
-    ///
-    /// - Parameter enough: as many as are read in a quarter of a second where nothing else runs.
     @Loop
-    package func warm(enough: Int = 100_000, clock: any LoopClock) async {
+    package func warm(clock: any LoopClock) async {
         load()
-        await ask(atMost: (.seconds(1), clock), else: ()) { $1.finish($0.load(enough)) }
+        await ask(atMost: (.seconds(1), clock), else: ()) { $1.finish($0.load(Self.enough)) }
     }
 
     /// Writes all pending changes, and closes the file. Blocks the calling thread until then.
@@ -111,9 +120,6 @@ package final class DiskCache: Sendable {
     }
 
     package var status: DiskStatus { state.withLock { $0.status } }
-
-    /// The path of the file.
-    package var path: String { settings.path }
 
     // MARK: Answers
 
@@ -183,9 +189,7 @@ package final class DiskCache: Sendable {
     /// Adopts another policy: from now on the file's answers are judged by it.
     package func adopt(_ identity: PolicyIdentity, _ freshness: FreshnessPolicy, flushInterval: Duration) {
         state.withLock { state in
-            state.identity = identity
-            state.freshness = freshness
-            state.flushInterval = flushInterval
+            state.rules = Rules(identity: identity, freshness: freshness, flushInterval: flushInterval)
             adoptOtherRules(&state)
         }
         wake.post()
@@ -236,4 +240,40 @@ final class Waiter<Value: Sendable>: Sendable {
     var isFinished: Bool { continuation.withLock { $0 == nil } }
 
     func finish(_ value: Value) { continuation.withLock { $0.take() }?.resume(returning: value) }
+}
+
+/// An event of the disk cache that is reported to the operator.
+package enum DiskEvent: Equatable, Sendable {
+    /// The file cannot be used; answers are cached in memory only from now on.
+    case unavailable(reason: String)
+    /// The file is used again.
+    case back
+    /// The file was damaged or invalid, and a new one was started.
+    ///
+    /// - Parameter path: its new path; nil when it could not be renamed.
+    case quarantined(path: String?, reason: String)
+    /// The answers of the previous run are in memory.
+    ///
+    /// - Parameter isComplete: false when memory has no room for all: the others are read when they are queried.
+    case loaded(count: Int, isComplete: Bool)
+}
+
+/// The status of the disk cache.
+package struct DiskStatus: Equatable, Sendable {
+    package enum State: String, Sendable {
+        case opening
+        /// The answers of the previous run are being read.
+        case loading
+        case used
+        /// Nothing is read or written now.
+        case memoryOnly = "memory only"
+    }
+
+    package var state = State.opening
+    /// The reason why it is not used; empty when it is.
+    package var reason = ""
+    /// Answers read from the file, at the start and for queries.
+    package var loaded = 0
+    /// Answers written.
+    package var written = 0
 }

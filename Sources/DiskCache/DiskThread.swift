@@ -27,8 +27,8 @@ final class DiskThread {
 
     init(_ cache: DiskCache) {
         self.cache = cache
-        folder = StoreFolder(path: cache.settings.path)
-        backoff = Backoff(cache.settings.retry)
+        folder = StoreFolder(path: cache.path)
+        backoff = Backoff(cache.retry)
     }
 
     /// Real time: the thread's waits do not depend on the clock of the answers.
@@ -71,7 +71,7 @@ final class DiskThread {
     private func wait() {
         let due = cache.state.withLock { state in
             guard open != nil else { return backoff.nextProbe }
-            return state.identity == nil ? nil : state.changedAt.map { $0 + state.flushInterval }
+            return state.rules.flatMap { rules in state.changedAt.map { $0 + rules.flushInterval } }
         }
         guard let due else { return cache.wake.wait() }
         cache.wake.wait(atMost: Int32(clamping: max(0, (due - now).nanoseconds) / 1_000_000 + 1))
@@ -87,13 +87,15 @@ final class DiskThread {
             return fail("\(error)")
         }
         do throws(SQLiteError) {
-            open = try adopt(OpenStore(folder, cache.settings, cache.clock))
+            let store = try OpenStore(folder, limit: cache.limit, cache.clock)
+            giveRecords(to: store)
+            open = store
         } catch {
             return error.isBusy ? fail("another process uses \(folder.path)") : fail(error)
         }
         cache.hasMore.store(true, ordering: .releasing)
         // After a fault only a write shows whether the file is usable again.
-        if cache.state.withLock({ $0.pending.needsAll && $0.identity != nil }), !flush() { return }
+        if cache.state.withLock({ $0.pending.needsAll && $0.rules != nil }), !flush() { return }
         backoff.succeeded()
         let wasReported = cache.status.state == .memoryOnly
         cache.state.withLock { ($0.status.state, $0.status.reason) = (.loading, "") }
@@ -126,7 +128,7 @@ final class DiskThread {
         // A file that was opened is ours, whatever its header is now; but it may have been replaced.
         let isOpened = open.map { $0.identity == folder.identity } ?? false
         if !isOpened, (try? StoreFolder.isOurs(folder.path)) != true { return failNotOurs() }
-        if let replacedAt, now - replacedAt < cache.settings.retry.upperBound {
+        if let replacedAt, now - replacedAt < cache.retry.upperBound {
             return fail("\(folder.path): \(reason)")
         }
         replacedAt = now
@@ -143,11 +145,10 @@ final class DiskThread {
     }
 
     /// Gives a file that takes the place of another one the records of that one.
-    private func adopt(_ store: OpenStore) -> OpenStore {
+    private func giveRecords(to store: OpenStore) {
         var missing = PendingChanges()
         for (key, record) in records where key.kind.isLearned && store.records[key] == nil { missing.keep(record) }
         if !missing.states.isEmpty { cache.state.withLock { state in state.change { $0.putBack(missing) } } }
-        return store
     }
 
     // MARK: Reading
@@ -177,7 +178,7 @@ final class DiskThread {
     /// - Returns: whether there was anything to do.
     private func load() -> Bool {
         guard let open, let position = open.loadPosition,
-            cache.state.withLock({ $0.mayLoad && $0.identity != nil })
+            cache.state.withLock({ $0.mayLoad && $0.rules != nil })
         else { return false }
         if position == .max { cache.state.withLock { $0.hasOtherRules = false } }
         do throws(SQLiteError) {
@@ -208,8 +209,8 @@ final class DiskThread {
     /// - Returns: whether there was anything to write.
     private func flushIfDue() -> Bool {
         let isDue = cache.state.withLock { state in
-            guard let changedAt = state.changedAt, state.identity != nil else { return false }
-            return state.pending.isLarge || changedAt + state.flushInterval <= now
+            guard let changedAt = state.changedAt, let rules = state.rules else { return false }
+            return state.pending.isLarge || changedAt + rules.flushInterval <= now
         }
         guard open != nil, isDue else { return false }
         flush()
@@ -228,24 +229,24 @@ final class DiskThread {
             fail("\(folder.path) is gone")
             return false
         }
-        let rules = cache.state.withLock { state -> (PolicyIdentity, FreshnessPolicy)? in
-            guard let identity = state.identity else { return nil }
+        let rules = cache.state.withLock { state in
+            guard let rules = state.rules else { return nil as DiskCache.Rules? }
             swap(&state.pending, &changes)
             state.changedAt = nil
-            return (identity, state.freshness)
+            return rules
         }
-        guard let (identity, freshness) = rules else { return false }
+        guard let rules else { return false }
         do throws(SQLiteError) {
             try open.file.sync(isSynced)
-            let written = try open.write(changes, identity, freshness)
+            let written = try open.write(changes, rules)
             cache.state.withLock { $0.status.written += written }
             if open.hasOtherTime {
                 // What was stored by the wrong time is written again by the right one, and what seemed too old may be read.
                 open.hasOtherTime = false
-                try writeAll(to: open, since: open.certain.now, identity, freshness)
+                try writeAll(to: open, since: open.certain.now, rules)
                 cache.state.withLock { cache.adoptOtherRules(&$0) }
             }
-            if changes.needsAll { try writeAll(to: open, identity, freshness) }
+            if changes.needsAll { try writeAll(to: open, rules) }
             try open.file.shrink()
         } catch {
             cache.state.withLock { $0.pending.putBack(changes) }
@@ -264,8 +265,7 @@ final class DiskThread {
     ///
     /// - Parameter start: entries stored before, on the boot clock, are left out.
     private func writeAll(
-        to open: OpenStore, since start: Instant = Instant(nanoseconds: .min), _ identity: PolicyIdentity,
-        _ freshness: FreshnessPolicy
+        to open: OpenStore, since start: Instant = Instant(nanoseconds: .min), _ rules: DiskCache.Rules
     ) throws(SQLiteError) {
         var cursor: CacheCursor? = .start
         while let place = cursor {
@@ -275,7 +275,7 @@ final class DiskThread {
             guard !answers.isEmpty else { continue }
             var changes = PendingChanges()
             for answer in answers where answer.scope == nil { changes.store(answer.entry, for: answer.key()) }
-            let written = try open.write(changes, identity, freshness)
+            let written = try open.write(changes, rules)
             cache.state.withLock { $0.status.written += written }
         }
     }

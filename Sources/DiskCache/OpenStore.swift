@@ -34,11 +34,11 @@ final class OpenStore {
     private static let removalStep = 1_024
 
     /// Opens a file that is ours, or empty.
-    init(_ folder: StoreFolder, _ settings: DiskSettings, _ clock: WallClock) throws(SQLiteError) {
+    init(_ folder: StoreFolder, limit: Int, _ clock: WallClock) throws(SQLiteError) {
         self.clock = clock
         let reading = clock.reading
         last = reading
-        limit = Int64(settings.limit)
+        self.limit = Int64(limit)
         file = try AnswerFile(folder.path)
         records = try file.connection.records()
         let written = records[ClockMark.key]
@@ -60,13 +60,13 @@ final class OpenStore {
             let bytes = key.array
             // Under the lock: a caller that removes answers notes it here first, and only then removes them from memory.
             return cache.state.withLock { state in
-                let usefulness = StoredAnswer.usefulness(lifetime: lifetime, state.freshness)
+                guard let rules = state.rules, state.pending.allows(bytes, answer) else { return false }
+                let usefulness = StoredAnswer.usefulness(lifetime: lifetime, rules.freshness)
                 let age = mark.age(of: answer.head, at: reading, usefulness: usefulness)
-                guard let identity = state.identity, state.pending.allows(bytes, answer),
-                    var entry = answer.entry(identity, reading.now, age: age),
-                    entry.freshness(at: reading.now, state.freshness) != .dead
+                guard var entry = answer.entry(rules.identity, reading.now, age: age),
+                    entry.freshness(at: reading.now, rules.freshness) != .dead
                 else { return false }
-                entry.refreshMargin = state.freshness.refreshMargin(lifetime: lifetime)
+                entry.refreshMargin = rules.freshness.refreshMargin(lifetime: lifetime)
                 return cache.memory.storeIfAbsent(entry, for: key)
             }
         }
@@ -76,9 +76,7 @@ final class OpenStore {
     /// be closed.
     ///
     /// - Returns: how many answers were written.
-    func write(
-        _ changes: PendingChanges, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy
-    ) throws(SQLiteError) -> Int {
+    func write(_ changes: PendingChanges, _ rules: DiskCache.Rules) throws(SQLiteError) -> Int {
         let reading = clock.reading
         let change = reading.secondsSince1970 - last.secondsSince1970 - reading.seconds(since: last)
         last = reading
@@ -88,15 +86,15 @@ final class OpenStore {
         return try file.connection.transaction { () throws(SQLiteError) in
             sweepPosition = try file.sweep(from: sweepPosition, count: Self.sweepStep, now: now)
             try put(mark.record)
-            for (tag, number) in identity.numbers {
+            for (tag, number) in rules.identity.numbers {
                 let key = StateRecord.Key(ofSource: number)
                 guard records[key] == nil else { continue }
-                let text = identity.sources[tag] ?? ""
+                let text = rules.identity.sources[tag] ?? ""
                 try put(StateRecord(key.kind, key.name, value: text, storedAt: reading.secondsSince1970))
             }
             var (written, start) = (0, 0)
             for (end, removal) in changes.removals.map({ ($0.place, $0.removal) }) + [(changes.answers.count, nil)] {
-                written += try file.write(changes, start..<end, identity, mark, reading, freshness)
+                written += try file.write(changes, start..<end, rules, mark, reading)
                 if let removal { try file.remove(removal) }
                 start = end
             }

@@ -307,10 +307,10 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test func `they wait for no more than are enough, nor for a file that cannot be read`() async throws {
+    @Test func `they wait neither for a policy nor for a file that cannot be read`() async throws {
         // Without a policy nothing is loaded.
         let machine = try Machine(path, identity: nil, loads: false)
-        await machine.disk.warm(enough: 0, clock: ManualClock())
+        await machine.disk.warm(clock: ManualClock())
         let other = try Machine(path, loads: false)
         await other.disk.warm(clock: ManualClock())
         #expect(other.disk.status.state == .memoryOnly)

@@ -429,14 +429,14 @@ import Testing
 
     @Test func `the file stays within its limit, and the newest answers stay`() throws {
         let clock = TestClock()
-        let machine = try Machine(path, clock: clock, memory: 64 << 20, limit: DiskSettings.smallestLimit)
+        let machine = try Machine(path, clock: clock, memory: 64 << 20, limit: DiskCache.smallestLimit)
         for batch in 0..<40 {
             for index in 0..<500 { try machine.put("n\(batch * 500 + index).example.com") }
             #expect(machine.flush())
         }
         machine.disk.stop()
         let file = try AnswerFile(path)
-        #expect(try file.size() <= Int64(DiskSettings.smallestLimit) + 256 * 1_024)
+        #expect(try file.size() <= Int64(DiskCache.smallestLimit) + 256 * 1_024)
         #expect(try !file.find(key("n19999.example.com").array).isEmpty)
         #expect(try file.find(key("n0.example.com").array).isEmpty)
     }
@@ -516,11 +516,9 @@ import Testing
     @Test func `a stop does not wait forever for a disk that hangs`() throws {
         let hang = DispatchSemaphore(value: 0)
         try Data("no database".utf8).write(to: URL(fileURLWithPath: path))
-        let disk = try DiskCache(
-            DiskSettings(path: path), memory: MemoryCache(memory: 1 << 20), clock: TestClock().wall,
-            identity: identity(), freshness: FreshnessPolicy()
-        ) { _ in hang.wait() }
-        try disk.start()
+        let disk = try DiskCache(path, limit: 0, memory: MemoryCache(memory: 1 << 20), clock: TestClock().wall) { _ in
+            hang.wait()
+        }
         let begin = ContinuousClock.now
         disk.stop(within: .milliseconds(100))
         #expect(ContinuousClock.now - begin >= .milliseconds(100))

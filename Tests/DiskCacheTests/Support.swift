@@ -1,5 +1,6 @@
 import DNSCache
 import DNSWire
+import Dispatch
 import Foundation
 import Glibc
 import Platform
@@ -130,6 +131,11 @@ extension StateRecord {
     var text: String { "\(kind.rawValue) \(name) \(storedAt) \(value)" }
 }
 
+/// Rules by which answers are written.
+func rules(_ identity: PolicyIdentity = identity()) -> DiskCache.Rules {
+    DiskCache.Rules(identity: identity, freshness: FreshnessPolicy(), flushInterval: .seconds(1))
+}
+
 extension AnswerFile {
     /// Writes one row of one answer, or of one of each address family, whatever they have.
     func write(_ answers: StoredAnswer...) throws(SQLiteError) {
@@ -158,12 +164,13 @@ func spoil(_ path: String) throws {
     try file.close()
 }
 
-/// A cache whose disk never responds: its thread was not started.
+/// A cache whose disk does not respond: its thread waits for ever where it reads the clock.
 func silent(_ path: String) throws -> DiskCache {
-    try DiskCache(
-        DiskSettings(path: path), memory: MemoryCache(memory: 1 << 20), clock: TestClock().wall, identity: identity(),
-        freshness: FreshnessPolicy()
-    ) { _ in }
+    let (clock, never) = (TestClock(), DispatchSemaphore(value: 0))
+    clock.whenRead { never.wait() }
+    let disk = try DiskCache(path, limit: 0, memory: MemoryCache(memory: 1 << 20), clock: clock.wall) { _ in }
+    disk.adopt(identity(), FreshnessPolicy(), flushInterval: .seconds(1))
+    return disk
 }
 
 /// A disk cache in a folder of its own, with an empty memory, as after a restart.
@@ -184,12 +191,8 @@ final class Machine: Sendable {
         (self.memory, self.clock) = (memory, clock)
         let events = Events()
         self.events = events
-        disk = try DiskCache(
-            DiskSettings(path: path, flushInterval: flushInterval, limit: limit, retry: retry),
-            memory: memory,
-            clock: clock.wall, identity: identity, freshness: FreshnessPolicy()
-        ) { events.add($0) }
-        try disk.start()
+        disk = try DiskCache(path, limit: limit, retry: retry, memory: memory, clock: clock.wall) { events.add($0) }
+        if let identity { disk.adopt(identity, FreshnessPolicy(), flushInterval: flushInterval) }
         if loads { disk.load() }
     }
 

@@ -70,7 +70,7 @@ final class DNSService {
         let freshness = FreshnessPolicy(settings.cache)
         memory = MemoryCache(memory: budget.cache(settings.cache.memory), policy: freshness)
         // First of all: the file is opened on another thread meanwhile.
-        disk = DiskCache.start(settings, memory: memory, freshness: freshness, log: log)
+        disk = DiskCache.start(settings, memory: memory, log: log)
         composition = Composition(
             settings, paths: paths,
             limit: LocalDNSLimit(maximum: min(descriptors.queries, budget.flights)), loop: loop, events: events)

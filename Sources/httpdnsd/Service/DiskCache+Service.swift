@@ -16,20 +16,13 @@ extension DiskCache {
     /// Begins to open the disk of a configuration, which is used once it has a policy; nil when none is wanted, or none can
     /// be had.
     @Loop
-    static func start(
-        _ settings: Configuration, memory: MemoryCache, freshness: FreshnessPolicy, log: LogOutput
-    ) -> DiskCache? {
+    static func start(_ settings: Configuration, memory: MemoryCache, log: LogOutput) -> DiskCache? {
         guard !settings.cache.disk.path.isEmpty else { return nil }
         do throws(SystemError) {
-            let disk = try DiskCache(
-                DiskSettings(
-                    path: settings.cache.disk.path, flushInterval: settings.cache.disk.flushInterval,
-                    limit: settings.cache.memory * fileShare),
-                memory: memory, clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) }),
-                freshness: freshness
+            return try DiskCache(
+                settings.cache.disk.path, limit: settings.cache.memory * fileShare, memory: memory,
+                clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) })
             ) { [logger = log.logger] in logger.log($0.kind, $0.text) }
-            try disk.start()
-            return disk
         } catch {
             log.logger.log(.diskUnavailable, "\(error); answers are cached in memory alone")
             return nil
