@@ -80,8 +80,8 @@ final class AnswerFile {
         var written = 0
         // Question and value.
         var row: [UInt8] = []
-        try changes.forEachRow(of: part) { other, six throws(SQLiteError) in
-            guard let place = (other ?? six).map({ changes.answers[$0].question }) else { return }
+        for (other, six) in changes.rows(of: part) {
+            guard let place = (other ?? six).map({ changes.answers[$0].question }) else { continue }
             row.removeAll(keepingCapacity: true)
             row += changes.bytes[place]
             let question = row.indices
@@ -104,7 +104,10 @@ final class AnswerFile {
             }
             add(other, isSix: false)
             add(six, isSix: true)
-            guard row.count > question.count else { return try erase.run([.blob(row)]) }
+            guard row.count > question.count else {
+                try erase.run([.blob(row)])
+                continue
+            }
             let sum = checksum(of: row)
             row.append(addingCapacity: checksumSize) { $0.append(sum, bytes: checksumSize) }
             try insert.run([.integer(until ?? 0), .part(question), .part(question.upperBound..<row.count)], parts: row)

@@ -113,30 +113,27 @@ struct PendingChanges {
             && !removals.contains { $0.removal.covers(answer.question.name, answer.answer.addresses) }
     }
 
-    /// Calls `body` with the index of the last change of either address family in each row; one of them may be nil. The rows
-    /// come in the order of the file's index: so each of its pages is read and written once, and not for every answer that
-    /// has its place there.
+    /// By index the last change of either address family in each row. The rows are in the order of the file's index: so each
+    /// of its pages is read and written once, and not for every answer that has its place there.
     ///
     /// - Parameter part: of the answers.
-    func forEachRow(
-        of part: Range<Int>, _ body: (_ other: Int?, _ six: Int?) throws(SQLiteError) -> Void
-    ) throws(SQLiteError) {
+    func rows(of part: Range<Int>) -> [(other: Int?, six: Int?)] {
         var places = part.map { (beginning: beginning(of: answers[$0].question), index: $0) }
         places.sort { left, right in
             if left.beginning != right.beginning { return left.beginning < right.beginning }
             let (first, second) = (bytes[answers[left.index].question], bytes[answers[right.index].question])
             return first == second ? left.index < right.index : first.lexicographicallyPrecedes(second)
         }
-        var rest = places[...]
-        while let first = rest.first {
-            let question = bytes[answers[first.index].question]
-            var (other, six): (Int?, Int?)
-            while let index = rest.first?.index, bytes[answers[index].question] == question {
-                if answers[index].isSix { six = index } else { other = index }
-                rest.removeFirst()
+        var rows: [(other: Int?, six: Int?)] = []
+        var question: ArraySlice<UInt8> = []
+        for (_, index) in places {
+            if bytes[answers[index].question] != question {
+                question = bytes[answers[index].question]
+                rows.append((nil, nil))
             }
-            try body(other, six)
+            if answers[index].isSix { rows[rows.count - 1].six = index } else { rows[rows.count - 1].other = index }
         }
+        return rows
     }
 
     /// The first 16 bytes of a question: mostly names differ there already.
