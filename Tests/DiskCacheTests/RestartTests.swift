@@ -262,11 +262,32 @@ import Testing
         next.disk.stop()
     }
 
-    @Test func `an answer of a source that is gone is not used`() throws {
+    /// An answer, by its source (2: LocalDNS) and route (2: always LocalDNS), and the policy of the next process.
+    struct Judged: Sendable {
+        let what: String
+        var source: UInt16 = 0x8001
+        var route: UInt16 = 0
+        let next: PolicyIdentity
+        let isUsed: Bool
+    }
+
+    @Test(arguments: [
+        Judged(what: "of a source that is gone", next: identity(provider: "another vendor"), isUsed: false),
+        Judged(what: "of a name that has another route now", next: identity(route: 2), isUsed: false),
+        Judged(what: "of a name that is answered here now", next: identity(preset: "www.example.com"), isUsed: false),
+        Judged(what: "of LocalDNS, of a protected name, same policy", source: 2, next: identity(), isUsed: true),
+        Judged(what: "the same, another policy", source: 2, next: identity("policy two"), isUsed: false),
+        Judged(
+            what: "of a name that always goes to LocalDNS, another policy", source: 2, route: 2,
+            next: identity("policy two", route: 2), isUsed: true),
+    ])
+    func `an answer is used only where its source would be asked today`(judged: Judged) throws {
         let clock = TestClock()
-        try write(["www.example.com"], clock: clock)
-        let machine = try Machine(path, clock: clock, identity: identity(provider: "another vendor"))
-        #expect(machine.load() && machine.memory.statistics.entries == 0)
+        let first = try Machine(path, clock: clock, identity: identity(route: judged.route))
+        try first.put("www.example.com", source: judged.source, route: judged.route)
+        first.disk.stop()
+        let machine = try Machine(path, clock: clock, identity: judged.next)
+        #expect(machine.load() && machine.has("www.example.com") == judged.isUsed, "\(judged.what)")
         machine.disk.stop()
     }
 
@@ -280,25 +301,12 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test func `under another policy an answer is decided again, and of another route not used`() throws {
+    @Test func `under another policy an answer is decided again`() throws {
         let clock = TestClock()
         try write(["www.example.com"], clock: clock)
         let other = try Machine(path, clock: clock, identity: identity("policy two"))
         #expect(other.load())
         #expect(other.memory.entry(for: key("www.example.com")).map { $0.generation != 7 } == true)
-        other.disk.stop()
-        let bypassed = try Machine(path, clock: clock, identity: identity(route: 2))
-        #expect(bypassed.load() && bypassed.memory.statistics.entries == 0)
-        bypassed.disk.stop()
-    }
-
-    @Test func `LocalDNS's answer for a name that always goes to it counts under another policy too`() throws {
-        let clock = TestClock()
-        let first = try Machine(path, clock: clock, identity: identity(route: 2))
-        try first.put("www.example.com", source: 2, route: 2)
-        first.disk.stop()
-        let other = try Machine(path, clock: clock, identity: identity("policy two", route: 2))
-        #expect(other.load() && other.has("www.example.com"))
         other.disk.stop()
     }
 
@@ -312,29 +320,6 @@ import Testing
         let machine = try Machine(path, clock: clock)
         #expect(machine.load() && machine.memory.statistics.entries == 0)
         machine.disk.stop()
-    }
-
-    @Test func `a name that is answered here now has no answer in memory after a restart, under the same policy too`()
-        throws
-    {
-        let clock = TestClock()
-        try write(["www.example.com", "other.example.com"], clock: clock)
-        let machine = try Machine(path, clock: clock, identity: identity(preset: "www.example.com"))
-        #expect(machine.load() && !machine.has("www.example.com") && machine.has("other.example.com"))
-        machine.disk.stop()
-    }
-
-    @Test func `LocalDNS's answer for a protected name counts under the same policy only`() throws {
-        let clock = TestClock()
-        let first = try Machine(path, clock: clock)
-        try first.put("www.example.com", source: 2)
-        first.disk.stop()
-        let same = try Machine(path, clock: clock)
-        #expect(same.load() && same.has("www.example.com"))
-        same.disk.stop()
-        let other = try Machine(path, clock: clock, identity: identity("policy two"))
-        #expect(other.load() && other.memory.statistics.entries == 0)
-        other.disk.stop()
     }
 
     @Test(arguments: [
