@@ -23,7 +23,7 @@ package final class DiskCache: Sendable {
         var pending = PendingChanges()
         /// When the oldest pending change was made, on the boot clock; nil: there is none.
         var changedAt: Instant?
-        /// What callers want of the thread; the last one comes first.
+        /// What callers want of the thread, in order.
         var jobs: [@Sendable (DiskThread) -> Void] = []
         /// Nil until a policy is in force: until then nothing is read into memory, nor written.
         var rules: Rules?

@@ -59,11 +59,11 @@ final class DiskThread {
     /// - Returns: whether there was anything to do.
     private func doJobs() -> Bool {
         let jobs = cache.state.withLock { state in
-            let jobs = state.jobs.suffix(Self.few)
-            state.jobs.removeLast(jobs.count)
+            let jobs = state.jobs.prefix(Self.few)
+            state.jobs.removeFirst(jobs.count)
             return jobs
         }
-        for job in jobs.reversed() { job(self) }
+        for job in jobs { job(self) }
         return !jobs.isEmpty
     }
 
