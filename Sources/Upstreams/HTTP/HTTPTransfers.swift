@@ -356,7 +356,10 @@ package final class HTTPTransfers {
     /// is sent again.
     private func look(at transfer: HTTPTransfer, _ now: Instant) {
         switch transfer.stage {
-        case _ where transfer.deadline <= now: return timeOut(transfer)
+        case _ where transfer.deadline <= now:
+            // What follows on the connection needs to know whether it is dead, however short this one's time was.
+            if case .sent = transfer.stage { transfer.carrier?.test(transfer) }
+            return timeOut(transfer)
         case .queued: return
         case .sent:
             // The PING is sent later in the turn.
