@@ -49,10 +49,19 @@ final class Chronicle {
         var ended: Instant?
 
         var isAttackers: Bool { SimulationPlan.isAttackers(name) }
+
+        func isUnderWay(at instant: Instant) -> Bool { ended.map { $0 > instant } ?? true }
+
+        /// Whether it is for the same name, by an equal question but for its type.
+        func isLike(_ other: Self) -> Bool {
+            name == other.name && isSigned == other.isSigned && network == other.network && epoch == other.epoch
+        }
     }
 
     /// A server's response for one type.
     struct Telling {
+        /// Its place in `tellings`.
+        let number: Int
         let ask: Int
         let giver: SimulatedAddress.Giver
         let name: Int
@@ -68,6 +77,13 @@ final class Chronicle {
         let answered: Epoch
         let at: Instant
         let flightBegan: Instant
+
+        /// Whether it answers the question that another one answers, in the same race.
+        func isInRace(of other: Self) -> Bool {
+            let hasFailed = if case .failure = result { true } else { false }
+            return name == other.name && type == other.type && network == other.network && isSigned == other.isSigned
+                && flightBegan == other.flightBegan && !hasFailed
+        }
     }
 
     let clock: ManualClock
@@ -80,14 +96,10 @@ final class Chronicle {
     private(set) var networkChanges: [Instant] = []
     /// Handshakes that detected a forged address, by address.
     private(set) var caught: [IPAddress: (at: Instant, network: Int)] = [:]
-    /// When an address or account of a provider last left its backoff.
-    private(set) var lastRecovery: Instant?
+    /// When queries arrived that had waited before they reached the resolver.
+    var lateArrivals: Set<Instant> = []
     /// When each server's present conduct began.
     var conductSince: [Instant] = []
-    /// Providers whose server said something for less than `Glimpse.longest`, and then behaved in another way.
-    private(set) var glimpses: [Glimpse] = []
-    /// Whether a provider has answered an attacker's question while it answers no others, or later.
-    private(set) var hasFavourites = false
     /// Questions that servers have received for attackers' names.
     private var attackersRequests = 0
     /// Faults detected without the oracle.
@@ -96,20 +108,6 @@ final class Chronicle {
     private let isForReaders: Bool
     /// What clients were answered, for reports.
     private var replies: [(at: Instant, text: String)] = []
-
-    /// A conduct of a provider's server that lasted only for a moment.
-    struct Glimpse {
-        /// The time from the beginning of a probe to that of the next, at the most, while all addresses are in backoff and
-        /// questions come: the longest probe, and the longest pause after it.
-        static let longest: Duration = .seconds(2)
-
-        let provider: Int
-        let began: Instant
-        let ended: Instant
-
-        /// When a probe that met it may have been answered: a server takes less than 1 s.
-        var recoveries: ClosedRange<Instant> { began...(ended + .seconds(1)) }
-    }
 
     private let attacks: [Attack]
 
@@ -139,27 +137,16 @@ final class Chronicle {
         return flushes.prefix(client.flushes).contains { over <= $0.at && ($0.name ?? name) == name }
     }
 
+    /// Whether the race that asked began when its question came: neither had that waited, nor did the race begin again.
+    func hasWholeTime(_ ask: Ask) -> Bool {
+        let first = asks.first { $0.isLike(ask) && $0.flightBegan == ask.flightBegan }
+        return !lateArrivals.contains(ask.flightBegan)
+            && first.map { $0.at <= $0.flightBegan + .milliseconds(100) } ?? true
+    }
+
     /// Whether cached answers of a name may have been flushed after an instant.
     func mayBeFlushed(_ name: Int, since instant: Instant) -> Bool {
         flushes.contains { instant <= $0.at && ($0.name ?? name) == name }
-    }
-
-    func note(_ event: ResolverEvent) {
-        switch event {
-        case .endpointRecovered, .certificateAccepted, .providerAccepted: lastRecovery = clock.now
-        default: break
-        }
-    }
-
-    /// Called before a server behaves in another way.
-    func changeConduct(of server: SimulatedServer) {
-        let began = conductSince[server.index]
-        if case .provider(let number) = server.giver, server.conduct.reply != .silence,
-            clock.now - began < Glimpse.longest
-        {
-            glimpses.append(Glimpse(provider: number, began: began, ended: clock.now))
-        }
-        conductSince[server.index] = clock.now
     }
 
     func catchHijacker(_ address: IPAddress) { caught[address] = (clock.now, epoch.network) }
@@ -171,7 +158,7 @@ final class Chronicle {
             Ask(
                 server: server.index, giver: server.giver, name: name, types: question.types,
                 isSigned: question.dnssecOK, network: question.clientNetwork?.description,
-                epoch: epoch, at: clock.now, flightBegan: question.deadline - Budget.answer))
+                epoch: epoch, at: clock.now, flightBegan: question.deadline - SimulatedWorld.patience))
         return asks.count - 1
     }
 
@@ -181,9 +168,7 @@ final class Chronicle {
         guard let attack = attack(on: asks[ask].name) else { return nil }
         attackersRequests += 1
         guard case .localDNS = server.giver else {
-            let conduct = attack.conducts[attackersRequests % attack.conducts.count]
-            if conduct.answers, !server.conduct.answers || server.conduct.delay > conduct.delay { hasFavourites = true }
-            return conduct
+            return attack.conducts[attackersRequests % attack.conducts.count]
         }
         let local = attack.localConducts[attackersRequests % attack.localConducts.count]
         var conduct = local.conduct
@@ -213,7 +198,7 @@ final class Chronicle {
         let asked = asks[ask]
         tellings.append(
             Telling(
-                ask: ask, giver: asked.giver, name: asked.name, type: type, result: result,
+                number: tellings.count, ask: ask, giver: asked.giver, name: asked.name, type: type, result: result,
                 addresses: conduct.addresses, ttl: conduct.ttl, isSigned: asked.isSigned, network: asked.network,
                 asked: asked.epoch, answered: epoch, at: clock.now, flightBegan: asked.flightBegan))
         return tellings.count - 1

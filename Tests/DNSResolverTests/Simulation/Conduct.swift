@@ -103,14 +103,6 @@ struct Conduct: Sendable {
         }
     }
 
-    /// Whether some questions are: those for one family.
-    var answersSome: Bool {
-        switch reply {
-        case .empty, .fails: true
-        default: answers
-        }
-    }
-
     /// Whether other addresses of the same provider are asked for what this one does not answer.
     var leavesOthers: Bool {
         switch reply {
@@ -118,9 +110,6 @@ struct Conduct: Sendable {
         default: answers
         }
     }
-
-    /// Whether it answers within 100 ms.
-    var isWell: Bool { answers && delay <= .milliseconds(100) }
 }
 
 extension Conduct.Address {

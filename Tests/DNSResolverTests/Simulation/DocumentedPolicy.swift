@@ -112,21 +112,53 @@ extension Chronicle.Reign {
         policy.unverified.contains { SimulationPlan.name(name).isWithin($0) }
     }
 
+    var asksLocalDNSFirst: Bool { mode == .localDNSFirst }
+    var asksLocalDNSLater: Bool { mode == .httpdnsFirst }
+    var asksLocalDNS: Bool { mode != .httpdnsOnly }
+    var givesBothFamilies: Bool { policy.families == .both }
+    /// Whether the other family is preferred to this one.
+    func yields(_ type: RecordType) -> Bool { policy.families.yielding == type }
+    /// `cache.stale.wait`, and whether there are stale answers.
+    var staleWait: Duration { policy.freshness.staleWait }
+    var hasStale: Bool { policy.freshness.staleMax > 0 }
+
     /// Whether no upstream is asked for this type (section 3).
     func excludes(_ type: RecordType) -> Bool {
         policy.families == .ipv4Only && type == .aaaa || policy.families == .ipv6Only && type == .a
     }
 
-    /// The providers that may be asked, in order.
-    func providers(for name: Int, _ type: RecordType, in plan: SimulationPlan) -> [Int] {
+    /// The providers that may be asked, in order: for signatures first those that return them.
+    func providers(for name: Int, _ type: RecordType, isSigned: Bool = false, in plan: SimulationPlan) -> [Int] {
         guard route(of: name).isProtected else { return [] }
-        return policy.providers.filter { number in
+        let all = policy.providers.filter { number in
             let provider = plan.providers[number]
             let isGuarded = type == .https && policy.guardsServiceBindings
             return (type.isAddress || provider.answersAnyType) && (provider.isAuthenticated || !isGuarded)
                 && (provider.names.isEmpty
                     || provider.names.contains { SimulationPlan.name(name).isWithin($0) })
         }
+        guard isSigned else { return all }
+        return [true, false].flatMap { returns in all.filter { plan.providers[$0].answersAnyType == returns } }
+    }
+
+    /// Whether a source is in the line of a name, and may answer this type (section 1).
+    func mayAnswer(_ giver: SimulatedAddress.Giver, _ name: Int, _ type: RecordType, _ plan: SimulationPlan) -> Bool {
+        switch (giver, route(of: name)) {
+        case (.provider(let number), .protect): providers(for: name, type, in: plan).contains(number)
+        case (.localDNS(let number), .bypass): number == policy.localDNS
+        case (.localDNS(let number), .protect):
+            number == policy.localDNS && mode != .httpdnsOnly && !(type == .https && policy.guardsServiceBindings)
+        case (.forwarder(let number), .forward(_, let servers)): number == servers
+        default: false
+        }
+    }
+
+    /// Whether a source may be asked a question: it is in the line of its name, and neither a preset nor
+    /// `answers.families` answers it here.
+    func mayBeAsked(_ ask: Chronicle.Ask, _ plan: SimulationPlan) -> Bool {
+        preset(of: ask.name, among: policy.presets) == nil
+            && (ask.isSigned || !ask.types.contains(where: excludes))
+            && ask.types.allSatisfy { mayAnswer(ask.giver, ask.name, $0, plan) }
     }
 
     /// Seconds for which an answer with this TTL is cached (section 5).

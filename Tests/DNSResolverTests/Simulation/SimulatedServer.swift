@@ -32,7 +32,7 @@ final class SimulatedServer: Upstream, Endpoint {
 
     /// Changes the conduct, from the next question on.
     func adopt(_ conduct: Conduct) {
-        chronicle.changeConduct(of: self)
+        chronicle.conductSince[index] = clock.now
         if case .provider = giver { self.conduct = conduct } else { self.conduct = conduct.ofPlainDNS }
     }
 

@@ -33,7 +33,7 @@ extension SimulatedWorld {
         let lines = SourceLines(
             mode: policy.mode,
             providers: ProviderSet(
-                providers: policy.providers.map { providers[$0] }, clock: clock, report: { chronicle.note($0) }),
+                providers: policy.providers.map { providers[$0] }, clock: clock, report: { _ in }),
             localDNS: server(.localDNS(policy.localDNS)),
             forwarders: policy.forwards.map { server(.forwarder($0.servers)) },
             checks: checks,

@@ -23,18 +23,15 @@ final class SimulatedWorld {
         let flushes: Int
         /// The servers of providers that may be asked for the name, and were not in backoff then, by their indices.
         let usable: Set<Int>
-        /// Whether no question for this name was under way then.
-        let isFirst: Bool
         var answered: Instant?
-        var outcome: SimulatedOutcome?
         var replies = 0
         var isAttacker: Bool { SimulationPlan.isAttackers(name) }
 
         init(
             _ question: Question, _ asking: SimulationPlan.Asking, _ client: SimulatedClient, _ chronicle: Chronicle,
-            usable: Set<Int>, isFirst: Bool
+            usable: Set<Int>
         ) {
-            (self.usable, self.isFirst) = (usable, isFirst)
+            self.usable = usable
             (self.question, name, isSigned) = (question, asking.name, asking.isSigned)
             (self.client, lateness) = (client, asking.lateness)
             (at, epoch, flushes) = (chronicle.clock.now, chronicle.epoch, chronicle.flushes.count)
@@ -66,13 +63,10 @@ final class SimulatedWorld {
     private var doors: [DoorPlate] = []
     /// Timers of the questions that attackers will ask.
     private var attackers: [LoopTimer] = []
-    private var oracle: SimulationOracle
     /// The number of the policy in force, as numbered in the plan.
     private var policy = 0
     /// Those used so far, by their numbers.
     private var policies: [Int: ResolverPolicy]
-    /// Whether the oracle judges each reply.
-    private var isJudged = true
 
     /// - Parameter isForReaders: whether the chronicle is to say what clients were answered. Default: no.
     init(_ plan: SimulationPlan, isForReaders: Bool = false) {
@@ -107,7 +101,6 @@ final class SimulatedWorld {
             (0..<SimulationPlan.forwarderCount).map { _ in numbers.next() },
             plan.providers.map { _ in numbers.nextProvider() }
         )
-        oracle = SimulationOracle(plan: plan)
         let first = SimulatedWorld.policy(
             plan.policies[0], 0, plan, providers, servers, checks: checks, tags: tags, chronicle)
         store = AnswerStore(
@@ -146,20 +139,8 @@ final class SimulatedWorld {
         // What no client waits for any more ends as well.
         await clock.advance(by: .seconds(30))
         judgeRest()
-        chronicle.faults += oracle.waste(in: chronicle)
+        chronicle.faults += chronicle.waste(plan)
         return chronicle.faults
-    }
-
-    /// What honest clients got, in the order of their questions.
-    var outcomes: [SimulatedOutcome?] { clients.filter { !$0.isAttacker }.map(\.outcome) }
-
-    /// What they get when the world is played, judged by nothing.
-    func playedOutcomes() async -> [SimulatedOutcome?] {
-        isJudged = false
-        resolver.preresolve()
-        for step in plan.steps { await play(step) }
-        await clock.advance(by: Self.patience)
-        return outcomes
     }
 
     private func play(_ step: SimulationPlan.Step) async {
@@ -223,9 +204,9 @@ final class SimulatedWorld {
 
     private func ask(_ question: Question, _ asking: SimulationPlan.Asking, _ simulated: SimulatedClient) {
         let client = Client(
-            question, asking, simulated, chronicle, usable: usable(for: question.name),
-            isFirst: !isUnderWay(asking.name))
+            question, asking, simulated, chronicle, usable: usable(for: question.name))
         clients.append(client)
+        if client.lateness > .zero { chronicle.lateArrivals.insert(client.at - client.lateness) }
         if !client.isSigned, let hit = hit(question) { return take(hit, for: client) }
         let asked = ClientQuestion(
             question: question, dnssecOK: client.isSigned, client: simulated.address,
@@ -258,21 +239,12 @@ final class SimulatedWorld {
             chronicle.faults.append("answers: \(client.question) has one that is no message")
             return
         }
-        let one = SimulationOracle.Case(reply, to: client, chronicle, plan)
-        if !plan.attacks.isEmpty, !client.isAttacker { client.outcome = SimulatedOutcome(one, servers) }
-        if isJudged { chronicle.faults += oracle.judge(one, servers) }
+        let one = JudgedReply(reply, to: client, chronicle, plan, servers)
+        chronicle.reply(one.text)
+        chronicle.faults += one.broken.map { "\($0) | \(one.text)" }
     }
 
     // MARK: Health
-
-    private func isUnderWay(_ name: Int) -> Bool {
-        let since = clock.now - Self.patience
-        for client in clients.reversed().prefix(while: { $0.at >= since })
-        where client.name == name && client.replies == 0 && client.at < clock.now { return true }
-        for ask in chronicle.asks.reversed().prefix(while: { $0.flightBegan >= since })
-        where ask.name == name && ask.ended == nil && ask.at < clock.now { return true }
-        return false
-    }
 
     /// The servers of providers that may be asked for a name and are not in backoff, by their indices.
     private func usable(for name: Name) -> Set<Int> {

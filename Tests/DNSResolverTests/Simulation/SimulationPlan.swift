@@ -113,13 +113,6 @@ struct SimulationPlan: Sendable {
         addScenes(seed: seed, on: names)
     }
 
-    /// The same world without its attackers.
-    var peaceful: SimulationPlan {
-        var plan = self
-        plan.steps.removeAll { step in if case .attack = step { true } else { false } }
-        return plan
-    }
-
     /// The number of a name: for a name that honest clients ask for, its place in `names`; for an attacker's name, that
     /// of its domain, counted after these.
     static func number(of name: Name) -> Int? {
