@@ -23,16 +23,6 @@ struct StaleTests {
         return machine
     }
 
-    @Test @Loop func `a hundred clients of an expired name start one refresh`() async {
-        let machine = await outage()
-        let before = machine.vendor.asked.count
-        let replies = (0..<100).map { _ in ResolverTests.Reply(clock: machine.clock) }
-        for reply in replies { machine.start("www.example.com", .a, reply) }
-        await machine.clock.advance(by: .milliseconds(200))
-        #expect(replies.allSatisfy { $0.isStale })
-        #expect(machine.vendor.asked.count == before + 1)
-    }
-
     @Test(arguments: [true, false]) @Loop
     func `a provider whose calls are used up fails no name while LocalDNS, or an answer past its TTL, is right`(
         isLocalDNSThere: Bool

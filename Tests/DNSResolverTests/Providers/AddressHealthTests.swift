@@ -21,29 +21,12 @@ struct AddressHealthTests {
         #expect(health.isSuspect(since: at(0.6), at: at(1.6)))
     }
 
-    @Test func `names that are slow by themselves cost a probe in five seconds at most`() {
-        let health = AddressHealth()
-        health.probeAnswered(at: at(1))
-        #expect(!health.isSuspect(since: at(4), at: at(5.9)))
-        #expect(health.isSuspect(since: at(5), at: at(6)))
-    }
-
     @Test func `an answer ends a backoff`() {
         let health = AddressHealth()
         health.backoff.failed(at: at(1))
         #expect(!health.isUsable)
         health.answered(at: at(1.2))
         #expect(health.isUsable)
-    }
-
-    @Test func `a refused certificate is news once, until the reason changes or one is accepted`() {
-        let health = AddressHealth()
-        #expect(health.refuseCertificate("expired"))
-        #expect(!health.refuseCertificate("expired"))
-        #expect(health.refuseCertificate("self-signed"))
-        health.backoff.failed(at: at(0))
-        health.probeAnswered(at: at(1))
-        #expect(health.refusedCertificate == nil)
     }
 
     @Test func `what was begun in another network has no effect any more`() {

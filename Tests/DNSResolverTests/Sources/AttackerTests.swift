@@ -205,15 +205,6 @@ struct AttackerTests {
         ])
     }
 
-    @Test @Loop func `a slow provider is hedged at the next provider, not at its own second address`() async {
-        let network = SourceLinesTests.Network()
-        network.first.behaviour = .silence
-        await fly(network)
-        await network.clock.advance(by: Duration.milliseconds(300))
-        #expect(network.addresses(.a) == ["192.0.2.2"])
-        #expect(network.forwarder.asked.isEmpty)
-    }
-
     @Test @Loop func `a metered provider is spared as a hedge, and asked once the others have failed`() async {
         let network = SourceLinesTests.Network()
         network.first.behaviour = .failure(.timeout, after: .milliseconds(400))
@@ -223,40 +214,5 @@ struct AttackerTests {
         #expect(network.forwarder.asked.count == 1 && network.second.asked.isEmpty)
         await network.clock.advance(by: .milliseconds(1))
         #expect(network.addresses(.a) == ["192.0.2.2"])
-    }
-
-    @Test @Loop func `a metered provider is asked after 0.9 s, though the others are still silent`() async {
-        let network = SourceLinesTests.Network()
-        network.first.behaviour = .silence
-        network.forwarder.behaviour = .silence
-        await fly(network, metered: true)
-        await network.clock.advance(by: Duration.milliseconds(900) - .milliseconds(1))
-        #expect(network.second.asked.isEmpty)
-        await network.clock.advance(by: .milliseconds(1))
-        #expect(network.addresses(.a) == ["192.0.2.2"])
-    }
-
-    @Test @Loop func `of metered providers each is asked while those before it are silent`() async {
-        let network = SourceLinesTests.Network()
-        network.first.behaviour = .silence
-        network.forwarder.behaviour = .silence
-        await network.fly(
-            providers: [("first", network.first), ("second", network.forwarder), ("third", network.second)].map {
-                FakeProvider($0, addresses: [$1], mayHedge: false)
-            })
-        await network.clock.advance(by: Duration.milliseconds(900))
-        #expect(network.forwarder.asked.count == 1 && network.second.asked.isEmpty)
-        await network.clock.advance(by: Duration.milliseconds(300))
-        #expect(network.addresses(.a) == ["192.0.2.2"])
-    }
-
-    @Test @Loop func `a metered provider costs nothing where the first one answers within 0.9 s`() async {
-        let network = SourceLinesTests.Network()
-        network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(899))
-        network.forwarder.behaviour = .silence
-        await fly(network, metered: true)
-        await network.clock.advance(by: .seconds(2))
-        #expect(network.addresses(.a) == ["192.0.2.1"])
-        #expect(network.second.asked.isEmpty)
     }
 }

@@ -88,31 +88,6 @@ struct SourceLinesTests {
     }
 
     @Test @Loop
-    func `the second address is asked 300 ms after the first, also where LocalDNS went first`() async {
-        let network = Network()
-        network.mode = .localDNSFirst
-        network.localDNS.behaviour = .failure(.network("unreachable"), after: .milliseconds(100))
-        network.first.behaviour = .silence
-        await network.fly()
-        await network.clock.advance(by: .milliseconds(100))
-        #expect(network.first.asked.count == 1)
-        await network.clock.advance(by: .milliseconds(299))
-        #expect(network.second.asked.isEmpty)
-        await network.clock.advance(by: .milliseconds(1))
-        #expect(network.second.asked.count == 1)
-    }
-
-    @Test @Loop
-    func `a slow first address that answers before the second is taken`() async {
-        let network = Network()
-        network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(350))
-        network.second.behaviour = .addresses("192.0.2.2", after: .milliseconds(200))
-        await network.fly()
-        await network.clock.advance(by: .milliseconds(350))
-        #expect(network.addresses(.a) == ["192.0.2.1"])
-    }
-
-    @Test @Loop
     func `an address that fails at once is followed by the next one at once`() async {
         let network = Network()
         network.first.behaviour = .failure(.network("connection refused"))
@@ -218,14 +193,6 @@ struct SourceLinesTests {
     }
 
     @Test @Loop
-    func `an address that answered with an error is not asked twice`() async {
-        let network = Network()
-        network.first.behaviour = .failure(.unusable("HTTP 503"))
-        await network.fly(providers: [FakeProvider("vendor", addresses: [network.first])])
-        #expect(network.first.asked.count == 1)
-    }
-
-    @Test @Loop
     func `in mode httpdns-only a name that no provider is for has failed, it is not empty`() async throws {
         let network = Network()
         network.mode = .httpdnsOnly
@@ -268,16 +235,6 @@ struct SourceLinesTests {
     }
 
     @Test @Loop
-    func `a service that fails altogether is replaced by LocalDNS at once`() async {
-        let network = Network()
-        network.first.behaviour = .failure(.network("refused"))
-        network.second.behaviour = .failure(.network("refused"))
-        await network.fly()
-        #expect(network.addresses(.a) == ["203.0.113.9"])
-        #expect(network.sources[.a] == .localDNS)
-    }
-
-    @Test @Loop
     func `LocalDNS is asked after 0.6 s, and the service's late answer is given in place of its unproved one`() async {
         let network = Network()
         network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(2_200))
@@ -307,19 +264,6 @@ struct SourceLinesTests {
     }
 
     @Test @Loop
-    func `when everything is silent the flight has failed by 2300 ms`() async {
-        let network = Network()
-        for source in [network.first, network.second, network.localDNS] { source.behaviour = .silence }
-        await network.fly()
-        await network.clock.advance(by: Budget.answer)
-        #expect(network.finished)
-        guard case .failure? = network.results[.a] else {
-            Issue.record("not a failure: \(String(describing: network.results[.a]))")
-            return
-        }
-    }
-
-    @Test @Loop
     func `a name that the vendor does not know goes to LocalDNS`() async {
         let network = Network()
         network.first.behaviour = .unknown()
@@ -338,39 +282,6 @@ struct SourceLinesTests {
         #expect(network.localDNS.asked.isEmpty)
     }
 
-    @Test(arguments: [true, false]) @Loop
-    func `a name of the network that the vendor denies is LocalDNS's if that has addresses, else denied`(isThere: Bool)
-        async
-    {
-        let network = Network()
-        let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 60))
-        network.first.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
-        if !isThere { network.localDNS.behaviour = .failure(.responseCode(.serverFailure)) }
-        await network.fly(mayBeLocal: true)
-        #expect(network.addresses(.a) == (isThere ? ["203.0.113.9"] : []))
-        #expect(network.sources[.a] == (isThere ? .localDNS : .provider(index: 0)))
-    }
-
-    @Test @Loop
-    func `a name of the network that the vendor denies is denied after 0.9 s when LocalDNS is silent`() async {
-        let network = Network()
-        let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 60))
-        network.first.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
-        network.localDNS.behaviour = .silence
-        await network.fly(mayBeLocal: true)
-        await network.clock.advance(by: .milliseconds(899))
-        #expect(!network.finished)
-        await network.clock.advance(by: .milliseconds(1))
-        #expect(network.finished && network.sources[.a] == .provider(index: 0))
-    }
-
-    @Test @Loop
-    func `a name that the vendor has is its own, whatever the network's search list says`() async {
-        let network = Network()
-        await network.fly(mayBeLocal: true)
-        #expect(network.addresses(.a) == ["192.0.2.1"] && network.localDNS.asked.isEmpty)
-    }
-
     @Test @Loop
     func `an empty family of a name that the vendor knows is NODATA, and LocalDNS is not asked`() async {
         let network = Network()
@@ -382,15 +293,6 @@ struct SourceLinesTests {
             ])
         await network.fly()
         #expect(network.emptyTTL(.aaaa) == 300)
-        #expect(network.localDNS.asked.isEmpty)
-    }
-
-    @Test @Loop
-    func `an explicit NODATA is final`() async {
-        let network = Network()
-        network.first.behaviour = .addresses("192.0.2.1")
-        await network.fly([.aaaa])
-        #expect(network.emptyTTL(.aaaa) == 60)
         #expect(network.localDNS.asked.isEmpty)
     }
 
@@ -636,43 +538,6 @@ struct SourceLinesTests {
         await network.clock.advance(by: .seconds(1))
         #expect(network.first.asked.count + network.second.asked.count == 1)
         #expect(network.first.probes.count + network.second.probes.count == 2)
-    }
-
-    @Test @Loop
-    func `in mode httpdns-only LocalDNS never answers a protected name`() async {
-        let network = Network()
-        network.mode = .httpdnsOnly
-        network.first.behaviour = .silence
-        network.second.behaviour = .silence
-        await network.fly()
-        await network.clock.advance(by: Budget.answer)
-        #expect(network.localDNS.asked.isEmpty)
-        #expect(network.finished)
-    }
-
-    @Test @Loop
-    func `in mode localdns-first the vendor repairs a failing LocalDNS`() async {
-        let network = Network()
-        network.mode = .localDNSFirst
-        network.localDNS.behaviour = .failure(.responseCode(.serverFailure))
-        await network.fly()
-        #expect(network.addresses(.a) == ["192.0.2.1"])
-    }
-
-    @Test @Loop
-    func `a bypassed name asks LocalDNS alone`() async {
-        let network = Network()
-        await network.fly([.a], route: .bypass)
-        #expect(network.addresses(.a) == ["203.0.113.9"])
-        #expect(network.first.asked.isEmpty)
-    }
-
-    @Test @Loop
-    func `a forwarded name asks its own servers alone`() async {
-        let network = Network()
-        await network.fly([.a], route: .forward(index: 0))
-        #expect(network.addresses(.a) == ["198.51.100.1"])
-        #expect(network.first.asked.isEmpty && network.localDNS.asked.isEmpty)
     }
 
     @Test(arguments: [RecordType.https, .svcb], [false, true]) @Loop

@@ -122,24 +122,6 @@ struct CertificateScenarioTests {
         #expect(aaaa.isStale && aaaa.waited == .milliseconds(200))
     }
 
-    @Test @Loop func `HTTPDNS answers one family by 0.9 s: its NXDOMAIN of the other is NODATA, also beside LocalDNS`()
-        async throws
-    {
-        let machine = try machine(server: .init(.verified, after: .milliseconds(100)))
-        machine.handshake.servers["203.0.113.10"] = .silent
-        let answer = Answer(name: .root, addresses: [try #require(IPAddress("2001:db8::1"))], ttl: 60)
-        machine.vendor.behaviour = .reply(
-            after: .milliseconds(890),
-            [.a: .answer(.negative(.nameError, name: .root, ttl: 60)), .aaaa: .answer(answer)])
-        machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10")
-        let (a, aaaa) = (ResolverTests.Reply(clock: machine.clock), ResolverTests.Reply(clock: machine.clock))
-        machine.start("www.example.com", .aaaa, aaaa)
-        machine.start("www.example.com", .a, a)
-        await machine.clock.advance(by: .milliseconds(890))
-        #expect(a.packed?.responseCode == .noError && a.packed?.counts == .init(authority: 1))
-        #expect(aaaa.has("2001:db8::1"))
-    }
-
     @Test @Loop func `LocalDNS's denials of both families are not taken, though the name was verified before`()
         async throws
     {
@@ -156,20 +138,6 @@ struct CertificateScenarioTests {
         for _ in 0..<95 { await machine.clock.advance(by: .milliseconds(10)) }
         #expect(a.has(Self.given) && a.isStale)
         #expect(aaaa.has("2001:db8::1") && aaaa.waited == .milliseconds(950))
-    }
-
-    @Test @Loop func `HTTPDNS is silent: a denial of LocalDNS alone is not taken before 2.3 s`() async throws {
-        let machine = try machine(server: .refusing)
-        let (a, aaaa) = await askBothFamilies(machine)
-        #expect(a.has(Self.given) && a.waited == .milliseconds(2_300))
-        #expect(aaaa.packed?.counts == .init(authority: 1) && aaaa.waited == .milliseconds(2_300))
-    }
-
-    @Test @Loop func `a slow answer of HTTPDNS that comes by 0.9 s goes before LocalDNS's verified one`() async throws {
-        let machine = try machine(server: .honest)
-        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(890))
-        let reply = await machine.ask()
-        #expect(reply.has("192.0.2.1") && reply.waited == .milliseconds(890))
     }
 
     @Test(arguments: [Duration.milliseconds(400), .seconds(10)]) @Loop
@@ -317,16 +285,6 @@ struct CertificateScenarioTests {
         #expect(await machine.ask().has(Self.given))
     }
 
-    @Test @Loop func `a verified answer that has gone stale goes before an unverified one`() async throws {
-        let machine = try machine(server: .honest)
-        cutHTTPDNS(machine)
-        _ = await machine.ask()
-        await machine.clock.advance(by: .seconds(700))
-        machine.localDNS.behaviour = .addresses("203.0.113.66")
-        let reply = await machine.ask()
-        #expect(reply.isStale && reply.has(Self.given))
-    }
-
     @Test @Loop func `that a name does not exist is accepted of LocalDNS only where no list has it`() async throws {
         for (listed, code) in [(true, ResponseCode.serverFailure), (false, .nameError)] {
             let machine = try machine(listed: listed, server: .refusing)
@@ -335,14 +293,6 @@ struct CertificateScenarioTests {
             cutHTTPDNS(machine)
             #expect(await machine.ask().response?.responseCode == code)
         }
-    }
-
-    @Test @Loop func `a family that cannot be verified is empty while the other one is verified`() async throws {
-        let machine = try machine(listed: true, server: .honest)
-        cutHTTPDNS(machine)
-        #expect(await machine.ask().has(Self.given))
-        let reply = await machine.ask("www.example.com", .aaaa)
-        #expect(reply.response?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
     }
 
     @Test @Loop func `names without TLS are taken as they are, and bypassed ones are never checked`() async throws {
@@ -361,15 +311,6 @@ struct CertificateScenarioTests {
         await machine.clock.advance(by: .zero)
         #expect(machine.handshake.attempts.count == 1)
         #expect(machine.handshake.cancelled == 1)
-    }
-
-    @Test @Loop func `when all is silent for as long as can be the client is answered by 2.3 s`() async throws {
-        let machine = try machine(server: .silent)
-        machine.vendor.behaviour = .silence
-        machine.localDNS.behaviour = .addresses(Self.given, after: .milliseconds(1_600))
-        let reply = await machine.ask()
-        #expect(reply.has(Self.given))
-        #expect(reply.waited ?? .seconds(9) <= Budget.answer)
     }
 
     @Test(arguments: [false, true]) @Loop
@@ -401,17 +342,6 @@ struct CertificateScenarioTests {
             machine.checks.known(try #require(IPAddress(Self.given)), for: try Name("www.example.com")) == .verified)
         await machine.clock.advance(by: AddressChecks.longest)
         #expect(machine.checks.pending.isEmpty)
-    }
-
-    @Test @Loop func `a forgery that is detected while HTTPDNS is still awaited is not given when that fails`()
-        async throws
-    {
-        let machine = try machine(
-            server: .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(700)))
-        machine.vendor.behaviour = .silence
-        let reply = await machine.ask()
-        #expect(reply.failure == .serverFailure && !reply.has(Self.given))
-        #expect(reply.response?.extendedError?.code == .forgedAnswer)
     }
 
     @Test @Loop func `A16: an address that turns out to be another's after it was given at 2.3 s is dropped at once`()
@@ -486,17 +416,6 @@ struct CertificateScenarioTests {
         #expect(machine.vendor.asked.isEmpty)
     }
 
-    @Test @Loop func `LocalDNS first: one that is slow to verify is given by 0.9 s, and then HTTPDNS is asked`()
-        async throws
-    {
-        let machine = try machine(mode: .localDNSFirst, server: .init(.verified, after: .milliseconds(890)))
-        #expect(await machine.ask().has(Self.given))
-        #expect(machine.vendor.asked.isEmpty)
-        machine.handshake.servers[Self.given] = .init(.verified, after: .milliseconds(1_100))
-        let reply = await machine.ask("slow.example.com")
-        #expect(reply.has("192.0.2.1") && reply.waited == .milliseconds(900))
-    }
-
     @Test @Loop func `LocalDNS first: what cannot be verified costs a call, and is given while HTTPDNS fails`()
         async throws
     {
@@ -508,17 +427,6 @@ struct CertificateScenarioTests {
         await machine.clock.advance(by: .seconds(30))
         machine.vendor.behaviour = .addresses("192.0.2.1")
         #expect(await machine.ask("other.example.com").has("192.0.2.1"))
-    }
-
-    @Test @Loop func `LocalDNS first: in place of a forgery clients get HTTPDNS's answer as soon as it is detected`()
-        async throws
-    {
-        let machine = try machine(
-            mode: .localDNSFirst,
-            server: .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(200)))
-        let reply = await machine.ask()
-        #expect(reply.has("192.0.2.1") && !reply.has(Self.given) && reply.waited == .milliseconds(200))
-        #expect(machine.checks.journal.total == 1)
     }
 
     @Test @Loop func `LocalDNS first: in place of a forgery one call gets both families, though the other hangs`()
@@ -549,17 +457,6 @@ struct CertificateScenarioTests {
             await machine.clock.advance(by: .seconds(6))
         }
         #expect(machine.checks.journal.total == 1)
-    }
-
-    @Test @Loop func `LocalDNS first: beside a silent address a forged one is replaced after 0.9 s`()
-        async throws
-    {
-        let machine = try machine(mode: .localDNSFirst, server: .hijacker)
-        machine.localDNS.behaviour = .addresses("203.0.113.10", Self.given)
-        machine.handshake.servers["203.0.113.10"] = .silent
-        let reply = await machine.ask()
-        #expect(reply.has("192.0.2.1") && reply.waited == .milliseconds(900))
-        #expect(!reply.has(Self.given) && !reply.has("203.0.113.10"))
     }
 
     @Test @Loop func `LocalDNS first: a forgery is replaced at once though the other family's address is silent`()
