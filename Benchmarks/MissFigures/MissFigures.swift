@@ -51,7 +51,7 @@ private final class Run {
         }
         self.count = count
         let localDNS = NoLocalDNS()
-        let set = ProviderSet(providers: [FakeProvider(loop)], clock: loop, report: { _ in })
+        let set = ProviderSet(providers: [FakeProvider(loop)], probes: Probes(clock: loop, report: { _ in }))
         let sources = SourceTags(forwards: 0, providers: 1)
         let routes = RoutePolicy()
         let lines = SourceLines(mode: routes.mode, providers: set, localDNS: localDNS, forwarders: [])

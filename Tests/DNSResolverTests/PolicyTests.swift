@@ -16,7 +16,8 @@ struct PolicyTests {
     @Loop
     private func policy(_ machine: Machine, vendor: FakeUpstream, _ sources: SourceTags) -> ResolverPolicy {
         let set = ProviderSet(
-            providers: [FakeProvider("other", addresses: [vendor])], clock: machine.clock, report: { _ in })
+            providers: [FakeProvider("other", addresses: [vendor])],
+            probes: Probes(clock: machine.clock, report: { _ in }))
         return ResolverPolicy(
             localAnswers: LocalAnswers(), routes: machine.policy.routes,
             lines: SourceLines(

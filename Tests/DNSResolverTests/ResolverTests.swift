@@ -51,7 +51,7 @@ struct ResolverTests {
                 "vendor", addresses: [vendor], answersBothFamilies: answersBothFamilies, names: vendorNames,
                 clientScoping: scoping)
             let set = ProviderSet(
-                providers: [provider], filter: filter, clock: clock, report: { _ in })
+                providers: [provider], filter: filter, probes: Probes(clock: clock, report: { _ in }))
             badAddresses = BadAddresses(clock: clock)
             handshake = FakeHandshake(clock: clock)
             let timeOfDay = TimeOfDay(
@@ -658,7 +658,8 @@ struct SeparateFamiliesTests {
             policy: ResolverPolicy(
                 localAnswers: LocalAnswers(), routes: RoutePolicy(mode: .localDNSOnly),
                 lines: SourceLines(
-                    mode: .localDNSOnly, providers: ProviderSet(providers: [], clock: clock, report: { _ in }),
+                    mode: .localDNSOnly,
+                    providers: ProviderSet(providers: [], probes: Probes(clock: clock, report: { _ in })),
                     localDNS: dns, forwarders: []),
                 sources: sources),
             store: AnswerStore(

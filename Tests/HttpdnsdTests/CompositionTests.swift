@@ -49,6 +49,12 @@ struct CompositionTests {
         #expect(new.forwarders.map(\.zone) == [try Name("b.example"), try Name("a.example")])
     }
 
+    @Test @Loop func `the probes of providers go on under another policy, whose races wait for them`() throws {
+        let old = try composition(of: Patient.configuration, replacing: nil)
+        let new = try composition(of: Patient.configuration, replacing: old)
+        #expect(new.probes === old.probes)
+    }
+
     @Test @Loop func `the calls of a provider count on when it comes back, and once`() throws {
         let (with, other) = (Patient.configuration, Patient.configuration.replacing("139450", with: "139451"))
         let first = try composition(of: with, replacing: nil)

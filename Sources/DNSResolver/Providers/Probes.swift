@@ -1,12 +1,13 @@
 import DNSWire
-import Scheduling
+package import Scheduling
 
 /// Probes the addresses of providers: those that are suspect, and those in backoff once their pause is over.
 ///
 /// A probe asks for a name of the daemon's own choice on a connection of its own. Its outcome is the only evidence
-/// against an address, or an account: clients' questions and their results decide only when a probe begins.
+/// against an address, or an account: clients' questions and their results decide only when a probe begins. They outlast a
+/// policy, as the providers do: races of the next one wait for what has begun in this one.
 @Loop
-final class Probes {
+package final class Probes {
     /// A service that asks for a later retry is probed after this time nevertheless.
     private static let longestRetryAfter: Duration = .seconds(30)
     /// An attempt that another one has overtaken was silent if it took this long.
@@ -27,7 +28,7 @@ final class Probes {
     private var timer: LoopTimer?
     private var alarm: Instant?
 
-    nonisolated init(clock: any LoopClock, report: @escaping @Loop (ResolverEvent) -> Void) {
+    package nonisolated init(clock: any LoopClock, report: @escaping @Loop (ResolverEvent) -> Void) {
         self.clock = clock
         self.report = report
     }

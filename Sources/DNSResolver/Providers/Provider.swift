@@ -151,18 +151,14 @@ package final class ProviderSet {
     /// Removes addresses that no answer for a protected name may hold.
     nonisolated let filter: AddressFilter
     let probes: Probes
-    private let clock: any LoopClock
 
-    package nonisolated init(
-        providers: [any Provider], filter: AddressFilter = AddressFilter(), clock: any LoopClock,
-        report: @escaping @Loop (ResolverEvent) -> Void
-    ) {
+    /// - Parameter probes: those of the providers: a set that takes the place of another one goes on with its probes.
+    package nonisolated init(providers: [any Provider], filter: AddressFilter = AddressFilter(), probes: Probes) {
         self.filter = filter
         all = providers
         everyone = Array(providers.indices)
         clientScoping = providers.compactMap(\.clientScoping).max { $0.bits < $1.bits }
-        self.clock = clock
-        probes = Probes(clock: clock, report: report)
+        self.probes = probes
     }
 
     /// The providers that may be asked, best first: for DS those of the parent, which has it.
@@ -196,7 +192,7 @@ package final class ProviderSet {
             for endpoint in all[index].endpoints {
                 let candidate = Candidate(index: index, provider: all[index], endpoint: endpoint)
                 if candidate.isUsable { return false }
-                if candidate.backoff.isDue(at: clock.now, isUrgent: true) { isDue = true }
+                if candidate.backoff.isDue(at: probes.clock.now, isUrgent: true) { isDue = true }
             }
         }
         return isDue

@@ -47,6 +47,8 @@ struct Composition {
     private let limit: LocalDNSLimit
     /// The calls of accounts that no provider has now.
     let calls: AccountCalls
+    /// They outlast a policy, as the providers do that are the same in the next one.
+    let probes: Probes
     private let loop: EventLoop
     /// Logs what the resolver and the sources report.
     let report: @Loop (ResolverEvent) -> Void
@@ -67,6 +69,7 @@ struct Composition {
         let limit = old?.limit ?? limit
         self.limit = limit
         calls = old?.calls ?? AccountCalls()
+        probes = old?.probes ?? Probes(clock: loop, report: report)
         let localDNS =
             old.flatMap { $0.settings.localDNS.asksLike(settings.localDNS) ? $0.localDNS : nil }
             ?? Self.localDNS(settings, replacing: old, limit: limit, paths: paths, loop: loop, report: report)
@@ -265,7 +268,7 @@ struct Composition {
         let answers = settings.answers
         let filter = AddressFilter(
             bogus: answers.bogus, dropsPrivate: answers.privateAddresses == .drop, privateNames: answers.privateNames)
-        let set = ProviderSet(providers: asked, filter: filter, clock: loop, report: report)
+        let set = ProviderSet(providers: asked, filter: filter, probes: probes)
         return SourceLines(
             mode: mode, providers: set, localDNS: localDNS, forwarders: forwarders,
             checks: checks, certificates: CertificateRule(settings.localDNS),

@@ -93,7 +93,7 @@ final class Chronicle {
     private(set) var tellings: [Telling] = []
     /// Flushes of one name; nil means all names.
     private(set) var flushes: [(at: Instant, name: Int?)] = []
-    private(set) var lastChange = Instant(nanoseconds: 0)
+    private(set) var networkChanges: [Instant] = []
     /// Handshakes that detected a forged address, by address.
     private(set) var caught: [IPAddress: (at: Instant, network: Int)] = [:]
     /// When queries arrived that had waited before they reached the resolver.
@@ -120,13 +120,12 @@ final class Chronicle {
 
     func begin(policy number: Int, of plan: SimulationPlan, isOn: Bool) {
         epoch.policy = reigns.count
-        lastChange = reigns.isEmpty ? lastChange : clock.now
         reigns.append(Reign(plan.policies[number], number: number, of: plan, isOn: isOn))
     }
 
     func changeNetwork() {
         epoch.network += 1
-        lastChange = clock.now
+        networkChanges.append(clock.now)
     }
 
     func flush(_ name: Int?) { flushes.append((clock.now, name)) }

@@ -33,14 +33,8 @@ struct JudgedReply {
     /// The providers that may be asked, in order.
     var providers: [Int] { reign.providers(for: name, type, isSigned: client.isSigned, in: plan) }
     var lastResort: SimulationPlan.Preset? { reign.preset(of: name, among: reign.policy.lastResort) }
-    /// Whether neither policy nor network changed while the client waited, or in the race that it shared.
-    var isUndisturbed: Bool {
-        client.epoch == chronicle.epoch
-            && !chronicle.asks.contains { ask in
-                ask.name == name && ask.flightBegan <= chronicle.lastChange && chronicle.lastChange <= client.at
-                    && client.at < ask.flightBegan + SimulatedWorld.patience
-            }
-    }
+    /// Whether neither policy nor network changed while the client waited.
+    var isUndisturbed: Bool { client.epoch == chronicle.epoch }
     var isFailure: Bool { reply.responseCode == .serverFailure }
     /// Whether the answer is a preset of last resort.
     var isLastResort: Bool { reply.error?.code == .other && reply.error?.text == "preset of last resort" }

@@ -8,10 +8,9 @@ extension SimulatedWorld {
     /// A policy of the plan, with the simulated sources.
     static func policy(
         _ policy: SimulationPlan.Policy, _ number: Int, _ plan: SimulationPlan, _ providers: [SimulatedProvider],
-        _ servers: [SimulatedServer], checks: AddressChecks,
-        tags: (localDNS: [UInt16], forwarders: [UInt16], providers: [UInt16]), _ chronicle: Chronicle
+        _ servers: [SimulatedServer], checks: AddressChecks, probes: Probes,
+        tags: (localDNS: [UInt16], forwarders: [UInt16], providers: [UInt16])
     ) -> ResolverPolicy {
-        let clock = chronicle.clock
         func names(_ texts: [String]) -> [Name] { texts.compactMap { try? Name($0) } }
         func presets(_ entries: [SimulationPlan.Preset], _ giver: SimulatedAddress.Giver) -> Presets {
             var presets = Presets()
@@ -33,7 +32,7 @@ extension SimulatedWorld {
         let lines = SourceLines(
             mode: policy.mode,
             providers: ProviderSet(
-                providers: policy.providers.map { providers[$0] }, clock: clock, report: { _ in }),
+                providers: policy.providers.map { providers[$0] }, probes: probes),
             localDNS: server(.localDNS(policy.localDNS)),
             forwarders: policy.forwards.map { server(.forwarder($0.servers)) },
             checks: checks,

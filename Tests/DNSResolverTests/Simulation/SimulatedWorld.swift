@@ -53,6 +53,7 @@ final class SimulatedWorld {
     let servers: [SimulatedServer]
     let handshake: SimulatedHandshake
     let checks: AddressChecks
+    private let probes: Probes
     private let providers: [SimulatedProvider]
     private let memory = MemoryCache(memory: 1 << 20)
     private let generation = PolicyGeneration()
@@ -95,6 +96,7 @@ final class SimulatedWorld {
         checks = AddressChecks(
             ports: [443], handshake: handshake, journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }),
             clock: clock)
+        probes = Probes(clock: clock, report: { _ in })
         var numbers = SourceTags.Numbers()
         tags = (
             (0..<SimulationPlan.localDNSCount).map { _ in numbers.next() },
@@ -102,7 +104,7 @@ final class SimulatedWorld {
             plan.providers.map { _ in numbers.nextProvider() }
         )
         let first = SimulatedWorld.policy(
-            plan.policies[0], 0, plan, providers, servers, checks: checks, tags: tags, chronicle)
+            plan.policies[0], 0, plan, providers, servers, checks: checks, probes: probes, tags: tags)
         store = AnswerStore(
             memory: memory, freshness: plan.policies[0].freshness, generation: generation, sources: first.sources,
             badAddresses: BadAddresses(clock: clock), clock: clock)
@@ -114,7 +116,7 @@ final class SimulatedWorld {
     private func policy(_ number: Int) -> ResolverPolicy {
         if let policy = policies[number] { return policy }
         let policy = Self.policy(
-            plan.policies[number], number, plan, providers, servers, checks: checks, tags: tags, chronicle)
+            plan.policies[number], number, plan, providers, servers, checks: checks, probes: probes, tags: tags)
         policies[number] = policy
         return policy
     }

@@ -79,7 +79,7 @@ struct SharedAnswersTests {
             let provider = FakeProvider(
                 "vendor", addresses: [vendor], answersBothFamilies: answersBothFamilies,
                 isAuthenticated: isAuthenticated)
-            let set = ProviderSet(providers: [provider], filter: filter, clock: clock) { _ in }
+            let set = ProviderSet(providers: [provider], filter: filter, probes: Probes(clock: clock) { _ in })
             let lines = SourceLines(mode: mode, providers: set, localDNS: localDNS, forwarders: [], shared: shared)
             lookup.begin(
                 lines, providers: 1, types, route: route,
@@ -147,7 +147,7 @@ struct SharedAnswersTests {
             FakeProvider("https", addresses: [https]),
             FakeProvider("plain", addresses: [plain], isAuthenticated: false),
         ]
-        let set = ProviderSet(providers: providers, clock: clock) { _ in }
+        let set = ProviderSet(providers: providers, probes: Probes(clock: clock) { _ in })
         let lines = SourceLines(
             mode: .httpdnsFirst, providers: set, localDNS: https, forwarders: [], shared: shared)
         lookup.begin(lines, providers: 2, [.a], route: .protect(explicit: false), clock: clock)
@@ -217,7 +217,8 @@ struct SharedAnswersTests {
         let answer = Answer(name: name, addresses: [.v4(0xc000_0207)], ttl: 7)
         shared.answers = [SharedAnswer(type: .a, answer: answer, remaining: 7, provider: 0, server: "")]
         let vendor = FakeUpstream("vendor", .addresses("192.0.2.1"), clock: clock)
-        let set = ProviderSet(providers: [FakeProvider("vendor", addresses: [vendor])], clock: clock) { _ in }
+        let set = ProviderSet(
+            providers: [FakeProvider("vendor", addresses: [vendor])], probes: Probes(clock: clock) { _ in })
         let lines = SourceLines(
             mode: .httpdnsFirst, providers: set, localDNS: vendor, forwarders: [], shared: shared)
         let policy = ResolverPolicy(

@@ -40,9 +40,8 @@ struct SourceLinesTests {
             _ types: [RecordType] = [.a, .aaaa], route: Route = .protect(explicit: false),
             providers: [FakeProvider]? = nil, mayBeLocal: Bool = false
         ) async {
-            let set = ProviderSet(providers: providers ?? [provider], filter: filter, clock: clock) {
-                self.events.append($0)
-            }
+            let probes = Probes(clock: clock) { self.events.append($0) }
+            let set = ProviderSet(providers: providers ?? [provider], filter: filter, probes: probes)
             let lines = SourceLines(mode: mode, providers: set, localDNS: localDNS, forwarders: [forwarder])
             lookup = Lookup()
             lookup.begin(
@@ -208,8 +207,8 @@ struct SourceLinesTests {
     func `DS, which its parent has, is asked of the providers of the parent`(isSigned: Bool) throws {
         let own = FakeProvider("own", addresses: [], anyType: true, names: [try Name("corp.example")])
         let set = ProviderSet(
-            providers: [own, FakeProvider("all", addresses: [], anyType: true)], clock: ManualClock()
-        ) { _ in }
+            providers: [own, FakeProvider("all", addresses: [], anyType: true)],
+            probes: Probes(clock: ManualClock()) { _ in })
         func eligible(_ name: String, _ type: RecordType) throws -> [Int] {
             set.eligible(for: try Name(name), type: type, signed: isSigned)
         }
@@ -472,7 +471,7 @@ struct SourceLinesTests {
     func `a provider hears of each question that it may not be asked, and of no other look at its state`() async {
         let network = Network()
         network.provider.unavailability = "its daily_limit of 5 calls is reached"
-        let providers = ProviderSet(providers: [network.provider], clock: network.clock) { _ in }
+        let providers = ProviderSet(providers: [network.provider], probes: Probes(clock: network.clock) { _ in })
         #expect(!providers.isProbeDue([0]))
         #expect(network.provider.leftOutCount == 0)
         await network.fly()

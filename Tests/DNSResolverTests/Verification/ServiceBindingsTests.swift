@@ -26,7 +26,7 @@ struct ServiceBindingsTests {
             let sources = SourceTags(forwards: 0, providers: 1)
             let lines = SourceLines(
                 mode: .httpdnsFirst,
-                providers: ProviderSet(providers: [provider], clock: clock, report: { _ in }),
+                providers: ProviderSet(providers: [provider], probes: Probes(clock: clock, report: { _ in })),
                 localDNS: localDNS, forwarders: [], guardsServiceBindings: guards)
             let policy = ResolverPolicy(
                 localAnswers: LocalAnswers(), routes: RoutePolicy(), lines: lines, sources: sources)

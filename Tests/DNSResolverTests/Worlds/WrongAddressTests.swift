@@ -87,7 +87,7 @@ struct WrongAddressTests {
         let provider = FakeProvider("vendor", addresses: [machine.vendor], anyType: anyType)
         let lines = SourceLines(
             mode: .httpdnsFirst,
-            providers: ProviderSet(providers: [provider], clock: machine.clock, report: { _ in }),
+            providers: ProviderSet(providers: [provider], probes: Probes(clock: machine.clock, report: { _ in })),
             localDNS: machine.localDNS, forwarders: [],
             checks: machine.checks)
         let lookup = Lookup()
