@@ -126,6 +126,16 @@ struct JudgedReply {
         }
     }
 
+    /// Whether a source has answered before the question, so that something stale may be there.
+    var mayBeStale: Bool {
+        let hasAnswered = chronicle.tellings.contains { telling in
+            guard telling.name == name, telling.type == type, telling.at < client.at else { return false }
+            if case .failure = telling.result { return false }
+            return true
+        }
+        return reply.isStale || reign.hasStale && hasAnswered
+    }
+
     /// Whether a server has behaved as it does for this long before the question.
     func isSteady(_ server: SimulatedServer, _ time: Duration) -> Bool {
         client.at - chronicle.conductSince[server.index] >= time

@@ -146,14 +146,14 @@ extension JudgedReply {
             ("neglect: of LocalDNS's addresses", hasNone && isGivenByLocalDNS))
     }
 
-    /// 3: whether a provider's answer that comes by then goes before what was given.
+    /// 3: whether a provider's answer that comes by then goes before what was given, the best known when any may be taken.
     private func isBefore(_ time: Duration) -> Bool {
-        if hasNone { return time < .milliseconds(1_900) }
-        if reply.isStale { return time < min(.milliseconds(900), reign.staleWait) }
+        let due = mayBeStale ? min(.milliseconds(900), reign.staleWait) : .milliseconds(900)
+        if hasNone || reply.isStale { return time < (hasNone ? .milliseconds(1_900) : due) }
         guard reign.asksLocalDNSLater, isOfLocalDNS, !reign.mayBeLocal(name) else { return false }
         // Of an earlier race it lives for 30 s.
         let isOfEarlier = origins.contains { $0.flightBegan < client.at && client.at - $0.flightBegan < .seconds(33) }
-        return !isOfEarlier && time < .milliseconds(isUnverified ? 1_900 : 900)
+        return !isOfEarlier && time < (isUnverified ? .milliseconds(1_900) : due)
     }
 
     /// 2: how long after the question a provider that works has answered; nil where none does. LocalDNS is the third source.
