@@ -82,7 +82,16 @@ struct CheckQueue {
         let new = underWay.filter(isNew)
         let isMostlyNew = underWay.count <= 2 * new.count
         let held = underWay.reduce(into: [:]) { $0[$1.holder, default: 0] += 1 }
+        let (most, newHolders) = (held.values.max() ?? 0, Set(new.map(\.holder)))
+        /// Whether a check under way yields to it, now or once its turn is over.
+        func mayDisplace(_ check: PendingCheck) -> Bool {
+            check.began == nil
+                && (held[check.holder, default: 0] < most
+                    || newHolders.contains(check.holder) && (isMostlyNew || isNew(check)))
+        }
         func rank(_ check: PendingCheck) -> Rank? {
+            // One that cannot begin now keeps none waiting that can.
+            if isFull, !mayDisplace(check) { return nil }
             if isNew(check) {
                 let atAddress = new.count { $0.subject.address == check.subject.address }
                 guard atAddress < Self.newAddressLimit else { return nil }
@@ -100,9 +109,7 @@ struct CheckQueue {
         }
         var displaced: PendingCheck?
         if isFull {
-            guard next.began == nil, let first = underWay.first(where: yields), let began = first.began else {
-                return .wait(nil)
-            }
+            guard let first = underWay.first(where: yields), let began = first.began else { return .wait(nil) }
             guard began + Self.turn <= now else { return .wait(began + Self.turn) }
             remove(first)
             displaced = first

@@ -422,6 +422,46 @@ struct AddressChecksTests {
         #expect(bench.verdicts["10.2.0.1"] == nil)
     }
 
+    @Test @Loop func `checks that had their turn keep none waiting that may displace another's`() async {
+        let bench = Bench()
+        func begin(_ address: String, _ server: FakeHandshake.Server, from client: String) {
+            bench.handshake.servers[address] = server
+            bench.begin(address, within: .seconds(3), from: client)
+        }
+        for number in 1...2 { begin("10.1.0.\(number)", .silent, from: "192.0.2.1") }
+        for number in 3...AddressChecks.limit { begin("10.2.0.\(number)", .silent, from: "192.0.2.2") }
+        begin("10.3.0.1", .silent, from: "192.0.2.3")
+        await bench.advance(250)
+        let honest = FakeHandshake.Server(.verified, after: .milliseconds(80))
+        for number in 1...10 { begin("10.4.0.\(number)", honest, from: "192.0.2.4") }
+        await bench.advance(80)
+        #expect((1...10).allSatisfy { bench.verdicts["10.4.0.\($0)"] == .verified })
+    }
+
+    @Test @Loop func `a check that can displace none keeps none waiting that can`() async {
+        let bench = Bench()
+        bench.handshake.servers["10.1.0.1"] = .honest
+        bench.begin("10.1.0.1", "first.example.com", from: "192.0.2.1", as: "first")
+        await bench.advance()
+        bench.handshake.servers["10.1.0.1"] = .mute
+        func mute(_ number: Int) {
+            bench.begin(
+                "10.1.0.1", "n\(number).example.com", within: .seconds(3), from: "192.0.2.1", as: "\(number)")
+        }
+        let half = AddressChecks.limit / 2
+        for number in 1...half { mute(number) }
+        for number in 1...half {
+            bench.handshake.servers["10.2.0.\(number)"] = .silent
+            bench.begin("10.2.0.\(number)", within: .seconds(3), from: "192.0.2.2")
+        }
+        mute(half + 1)
+        bench.handshake.servers["10.2.0.255"] = .init(.verified, after: .milliseconds(80))
+        await bench.advance(240)
+        bench.begin("10.2.0.255", within: .seconds(3), from: "192.0.2.2")
+        await bench.advance(90)
+        #expect(bench.verdicts["10.2.0.255"] == .verified)
+    }
+
     @Test @Loop func `an address that is mute for some names is checked for others`() async {
         let bench = Bench()
         bench.handshake.servers["192.0.2.1"] = .mute
