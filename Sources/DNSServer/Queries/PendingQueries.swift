@@ -113,7 +113,7 @@ final class PendingQueries {
     private func add(_ pending: PendingQuery, for network: ClientNetwork) {
         let ticket = holdings.add(for: network)
         pending.ticket = ticket
-        localClients.add(pending.client, in: network)
+        localClients.add(pending.client, in: network, at: clock.now)
         if pending.identity != nil { pending.recent = recent.add() }
         while waiting.count <= ticket { waiting.append(nil) }
         waiting[ticket] = pending
