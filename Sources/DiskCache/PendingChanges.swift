@@ -30,7 +30,7 @@ struct PendingChanges {
     /// Removals of many answers, each with the number of `answers` that it comes after.
     private(set) var removals: [(removal: AnswerRemoval, place: Int)] = []
     /// The keys of `answers`; nil until the first look-up, since mostly there is none.
-    private var keys: Set<[UInt8]>?
+    private(set) var keys: Set<[UInt8]>?
     private(set) var states: [StateRecord.Key: StateRecord?] = [:]
     /// Kinds whose records are all removed, before `states` is written.
     private(set) var forgottenKinds: Set<StateRecord.Kind> = []
@@ -85,7 +85,8 @@ struct PendingChanges {
     private mutating func removeAll(thenAll: Bool) {
         needsAll = needsAll || thenAll
         removeAnswers()
-        removals = [(.all, 0)]
+        // No answer of the file is allowed any more, whatever its key.
+        (removals, keys) = ([(.all, 0)], nil)
     }
 
     /// Leaves out the new answers, which memory has.

@@ -75,6 +75,14 @@ import Testing
         #expect(removals(changes) == [.all] && changes.answers.isEmpty && changes.needsAll)
     }
 
+    @Test func `removals without end take no memory without end, also after a look-up`() throws {
+        var changes = PendingChanges()
+        let row = try stored("www.example.com")
+        let isAllowed = changes.allows(row.key.array, row)
+        for number in 0..<3 * PendingChanges.limit { changes.remove(keyBytes("n\(number).example.com")) }
+        #expect(isAllowed && changes.keys?.count ?? 0 <= PendingChanges.limit)
+    }
+
     @Test func `more removals than may wait are one of all, and memory is written again`() {
         var changes = PendingChanges()
         for number in 0...64 { changes.remove(.name(name("n\(number).example.com"))) }
