@@ -104,7 +104,7 @@ package final class DiskCache: Sendable {
     @Loop
     package func warm(clock: any LoopClock) async {
         load()
-        await ask(atMost: (.seconds(1), clock), else: ()) { $1.finish($0.load(Self.enough)) }
+        await ask(atMost: (.seconds(1), clock), else: ()) { $0.tellLoaded($1, Self.enough) }
     }
 
     /// Writes all pending changes, and closes the file. Blocks the calling thread until then.
@@ -210,7 +210,7 @@ package final class DiskCache: Sendable {
     ///   used, or the disk is too slow.
     @Loop
     package func settle(clock: any LoopClock) async -> Bool {
-        await ask(atMost: (Self.settlingPatience, clock), else: false) { $1.finish($0.flush(isSynced: true)) }
+        await ask(atMost: (Self.settlingPatience, clock), else: false) { $1.finish($0.settle()) }
     }
 
     /// Stores a record; replaces an older one of its kind and name. One that is too long is not written.

@@ -16,6 +16,8 @@ final class DiskThread {
     private var replacedAt: Instant?
     /// The changes that are being written; else none, with room for the next ones.
     private var changes = PendingChanges()
+    /// Whether all that had changed by the last write outlasts a crash of the machine.
+    private var isSynced = false
     /// Callers that wait for the records of the file, until there is one.
     private var readers: [Waiter<[StateRecord]>] = []
 
@@ -141,7 +143,7 @@ final class DiskThread {
 
     private func close() {
         records = open?.records ?? records
-        open = nil
+        (open, isSynced) = (nil, false)
     }
 
     /// Gives a file that takes the place of another one the records of that one.
@@ -170,8 +172,17 @@ final class DiskThread {
         }
     }
 
-    /// Reads so many answers into memory, if the file has them and there is room.
-    func load(_ enough: Int) { while cache.status.loaded < enough, load() {} }
+    /// Resumes a caller once so many answers are in memory, or no more can be read. Until then it is asked again in each turn,
+    /// so that a long file, or a slow disk, keeps nothing else waiting.
+    func tellLoaded(_ caller: Waiter<Void>, _ enough: Int) {
+        let isWaitedFor = cache.state.withLock { state in
+            let isLoading = open?.loadPosition != nil && state.rules != nil && state.status.loaded < enough
+            guard isLoading, !state.isStopping, !caller.isFinished else { return false }
+            state.jobs.append { $0.tellLoaded(caller, enough) }
+            return true
+        }
+        if !isWaitedFor { caller.finish(()) }
+    }
 
     /// Reads the next answers into memory, until there are no more or no room.
     ///
@@ -217,6 +228,18 @@ final class DiskThread {
         return true
     }
 
+    /// Has all that has changed in the file, where it outlasts a crash of the machine, too: of many callers at once the first
+    /// one's write does for all.
+    ///
+    /// - Returns: whether it is.
+    func settle() -> Bool {
+        if isSynced, let open, folder.identity == open.identity, cache.state.withLock({ $0.changedAt == nil }) {
+            return true
+        }
+        isSynced = flush(isSynced: true)
+        return isSynced
+    }
+
     /// Writes the pending changes, in one transaction, or after a fault all entries in memory in several.
     ///
     /// - Parameter isSynced: whether what is in the file outlasts a crash of the machine, too.
@@ -236,6 +259,7 @@ final class DiskThread {
             return rules
         }
         guard let rules else { return false }
+        self.isSynced = false
         do throws(SQLiteError) {
             try open.file.sync(isSynced)
             let written = try open.write(changes, rules)

@@ -304,6 +304,48 @@ import Testing
         machine.disk.stop()
     }
 
+    /// What becomes of others while the answers of the last process are being loaded before the server answers.
+    @Test(.onLoop, arguments: ["records", "a name", "a write", "the end"]) @Loop
+    func `what is loaded before the first queries keeps nothing else waiting`(matter: String) async throws {
+        let (time, clock) = (ManualClock(), TestClock())
+        let first = try Machine(path, clock: clock)
+        for index in 0..<600 { try first.put("n\(index).example.com") }
+        first.disk.stop()
+        let machine = try Machine(path, clock: clock, flushInterval: .seconds(3_600), loads: false)
+        let disk = machine.disk
+        await disk.recall(key("never.example.com"), clock: ManualClock())
+        let gate = try Gate(clock)
+        var isWarm = false
+        Loop.spawn {
+            await disk.warm(clock: time)
+            isWarm = true
+        }
+        await gate.reached()
+        var isDone = false
+        if matter == "the end" {
+            disk.state.withLock { $0.isStopping = true }
+            disk.wake.post()
+        } else {
+            Loop.spawn {
+                switch matter {
+                case "records": _ = await disk.states()
+                case "a name": await disk.recall(key("n7.example.com"), clock: ManualClock())
+                default: _ = await disk.settle(clock: ManualClock())
+                }
+                isDone = true
+            }
+        }
+        await time.advance(by: .zero)
+        // The first page is being read; the fourth one waits, and the third where something else reads the clock.
+        let later = try Gate(clock, skipping: 2)
+        gate.open()
+        await awaited { isDone || disk.state.withLock { $0.hasEnded } }
+        #expect(disk.status.loaded < 600)
+        later.open()
+        await awaited { isWarm }
+        disk.stop()
+    }
+
     @Test func `they wait neither for a policy nor for a file that cannot be read`() async throws {
         // Without a policy nothing is loaded.
         let machine = try Machine(path, identity: nil, loads: false)

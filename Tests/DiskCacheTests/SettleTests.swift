@@ -1,7 +1,9 @@
 import DNSCache
 import DNSWire
+import Dispatch
 import Foundation
 import Scheduling
+import Synchronization
 import TestSupport
 import Testing
 
@@ -41,10 +43,41 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test func `where nothing has changed the caller goes on at once`() async throws {
-        let machine = try Machine(path, flushInterval: .seconds(3_600))
+    @Test func `where nothing has changed since, the caller goes on at once`() async throws {
+        let clock = TestClock()
+        let machine = try Machine(path, clock: clock, flushInterval: .seconds(3_600))
+        #expect(machine.load())
         #expect(await machine.disk.settle(clock: ManualClock()))
+        let readings = clock.readings
         #expect(await machine.disk.settle(clock: ManualClock()))
+        #expect(clock.readings == readings)
+        machine.disk.stop()
+    }
+
+    @Test(.onLoop) @Loop func `callers that come while the disk is busy are served by one write`() async throws {
+        let clock = TestClock()
+        let machine = try Machine(path, clock: clock, flushInterval: .seconds(3_600))
+        await awaited { machine.disk.status.state == .used }
+        let opened = DispatchSemaphore(value: 0)
+        let isReached = Atomic(false)
+        clock.whenRead {
+            isReached.store(true, ordering: .releasing)
+            opened.wait()
+        }
+        try machine.put("a.example.com")
+        var outcomes: [Bool] = []
+        func settle() { Loop.spawn { outcomes.append(await machine.disk.settle(clock: ManualClock())) } }
+        settle()
+        await awaited { isReached.load(ordering: .acquiring) }
+        let readings = clock.readings
+        try machine.put("b.example.com")
+        for _ in 0..<50 { settle() }
+        await awaited { machine.disk.state.withLock { $0.jobs.count == 50 } }
+        opened.signal()
+        await awaited { outcomes.count == 51 }
+        #expect(outcomes.allSatisfy(\.self) && machine.disk.status.written == 2)
+        // The one that was held, and the one for all others.
+        #expect(clock.readings == readings + 2)
         machine.disk.stop()
     }
 
