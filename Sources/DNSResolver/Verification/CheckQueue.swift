@@ -46,6 +46,9 @@ struct CheckQueue {
     /// The checks that wait, in no order.
     var waiting: [PendingCheck] { Array(queue.all) }
 
+    /// When the turn ends of the check under way that began first; none is displaced before.
+    private var turnEnds: Instant? { underWay.first?.began.map { $0 + Self.turn } }
+
     /// Whether each place is taken.
     var isFull: Bool { underWay.count >= AddressChecks.limit }
 
@@ -78,10 +81,13 @@ struct CheckQueue {
     ///
     /// - Parameter found: which addresses have answered.
     mutating func next(at now: Instant, _ found: VerdictCache) -> Step {
+        // Before anything that waits is looked at: under a flood that is a thousand checks for each query.
+        if isFull, queue.count > 0, let turnEnds, turnEnds > now { return .wait(turnEnds) }
         func isNew(_ check: PendingCheck) -> Bool { found.hasAnswered(check.subject.address, at: now) != true }
         let new = underWay.filter(isNew)
         let isMostlyNew = underWay.count <= 2 * new.count
         let held = underWay.reduce(into: [:]) { $0[$1.holder, default: 0] += 1 }
+        let atNewAddress = new.reduce(into: [:]) { $0[$1.subject.address, default: 0] += 1 }
         let (most, newHolders) = (held.values.max() ?? 0, Set(new.map(\.holder)))
         /// Whether a check under way yields to it, now or once its turn is over.
         func mayDisplace(_ check: PendingCheck) -> Bool {
@@ -93,8 +99,7 @@ struct CheckQueue {
             // One that cannot begin now keeps none waiting that can.
             if isFull, !mayDisplace(check) { return nil }
             if isNew(check) {
-                let atAddress = new.count { $0.subject.address == check.subject.address }
-                guard atAddress < Self.newAddressLimit else { return nil }
+                guard atNewAddress[check.subject.address, default: 0] < Self.newAddressLimit else { return nil }
                 return check.began == nil && now + Self.turn <= check.deadline ? .inTime : .last
             }
             guard check.began == nil else { return .last }

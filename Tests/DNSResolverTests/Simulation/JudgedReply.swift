@@ -126,6 +126,11 @@ struct JudgedReply {
         }
     }
 
+    /// Whether its race may have begun for another client: its line of sources is that of then.
+    var hasJoined: Bool {
+        chronicle.asks.contains { $0.name == name && $0.isUnderWay(at: client.at) && $0.at < client.at }
+    }
+
     /// Whether a source has answered before the question, so that something stale may be there.
     var mayBeStale: Bool {
         let hasAnswered = chronicle.tellings.contains { telling in

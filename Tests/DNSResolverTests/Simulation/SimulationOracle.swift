@@ -76,12 +76,12 @@ extension JudgedReply {
         ) + aged(telling) + unverified(telling)
     }
 
-    /// 3: how long an answer lives, from when it is taken: within the 2.3 s of its race; stale it is given within another's.
+    /// 3: how long an answer lives, from when it is taken: once it is checked, within 2.3 s; stale in another race.
     private func aged(_ telling: Chronicle.Telling) -> [String] {
         let before = chronicle.reigns[telling.asked.policy]
         var life = before.lifetime(telling.ttl, isDenial: telling.result != .records)
         if isOfLocalDNS, !providers.isEmpty { life = min(life, reign.asksLocalDNSFirst ? 600 : 30) }
-        let taken = telling.flightBegan + .milliseconds(reply.isStale ? 4_600 : 2_300)
+        let taken = telling.at + .milliseconds(reply.isStale ? 4_600 : 2_300)
         let age = UInt32(clamping: (now - taken).components.seconds)
         let code: ExtendedError.Code = reply.responseCode == .nameError ? .staleNXDomainAnswer : .staleAnswer
         return reply.isStale
@@ -164,7 +164,7 @@ extension JudgedReply {
         let all = providers.map { number in servers.filter { $0.giver == .provider(number) } }
         // 1: of a provider that is alone the other address is in the line, unless it is not asked again what one has said.
         let isAlone = all.count == 1 && all[0].allSatisfy { $0.conduct.leavesOthers && isSteady($0, .seconds(10)) }
-        let apart = isAlone ? all[0].filter { client.usable.contains($0.index) }.map { [$0] } : []
+        let apart = isAlone && !hasJoined ? all[0].filter { client.usable.contains($0.index) }.map { [$0] } : []
         return (all + apart).enumerated().compactMap { index, own -> Duration? in
             let times = own.map { usualTime(of: $0) }
             guard !times.contains(nil), let time = times.compactMap(\.self).max() else { return nil }
