@@ -169,7 +169,7 @@ extension JudgedReply {
             let times = own.map { usualTime(of: $0) }
             guard !times.contains(nil), let time = times.compactMap(\.self).max() else { return nil }
             let place = isAlone ? min(index, 1) : index < 2 ? index : index + 1
-            let mayHedge = index == 0 || plan.providers[isAlone ? providers[0] : providers[index]].mayHedge
+            let mayHedge = index == 0 && other == .zero || plan.providers[isAlone ? providers[0] : providers[index]].mayHedge
             return first + other + time + max(.milliseconds(300) * place, .milliseconds(mayHedge ? 0 : 900))
         }.min()
     }
