@@ -46,7 +46,7 @@ extension Integration {
             }
 
             /// Makes the vendor fail all questions from now on.
-            func cutHTTPDNS() { vendor.misbehave(.status(503)) }
+            func cutHTTPDNS() { vendor.misbehave(.status(500)) }
 
             func ask(_ type: UInt16 = RecordType.a) throws -> TestMessage { try daemon.client().ask(Self.name, type) }
 

@@ -129,7 +129,7 @@ extension Integration {
             }
             #expect(!flushed.isEmpty)
             // They are answered without a vendor.
-            vendor.misbehave(.status(503))
+            vendor.misbehave(.status(500))
             let daemon = try daemon(vendor.url)
             let client = try daemon.client()
             for (name, address) in zip(names, addresses) where flushed.contains(name) {
@@ -235,7 +235,7 @@ extension Integration {
         func `a forgery that was detected is known after a restart, without another check`() throws {
             let servers = try CertificateServers(subject: "leaf")
             let vendor = try FakeHTTPDNS(FakeZone())
-            vendor.misbehave(.status(503))
+            vendor.misbehave(.status(500))
             localDNS.behave(.lie([CertificateServers.Kind.otherName.address]))
             let mount = "mount --bind \"$1\" /etc/ssl/certs/ca-certificates.crt && shift && exec \"$@\""
             let start = {

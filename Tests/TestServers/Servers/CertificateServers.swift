@@ -2,7 +2,7 @@
 package final class CertificateServers: Sendable {
     /// The kind of a server.
     package enum Kind: Int, CaseIterable, Sendable {
-        /// A certificate of the tests' authority for the name.
+        /// A certificate of the tests' authority for the name, and the second one.
         case honest
         /// A certificate for another name.
         case otherName
@@ -35,6 +35,8 @@ package final class CertificateServers: Sendable {
 
     /// The name for which the servers are checked.
     package static let name = "www.example.com"
+    /// Another name of the honest server.
+    package static let secondName = "mail.example.com"
 
     package let port: UInt16
     /// The path of the certificate of the only authority.
@@ -53,7 +55,7 @@ package final class CertificateServers: Sendable {
         let (port, sockets) = try FreePort.listeners(on: [Kind.silent.address])
         (self.port, silent) = (port, sockets[0])
         let leaves: [(Kind, TestCertificates.Leaf)] = [
-            (.honest, try certificates.leaf(names: [Self.name])),
+            (.honest, try certificates.leaf(names: [Self.name, Self.secondName])),
             (.otherName, try certificates.leaf(names: ["hijacker.example.net"], subject: subject)),
             (.expired, try certificates.expiredLeaf(names: [Self.name])),
             (.selfSigned, try TestCertificates().leaf(names: [Self.name])),
