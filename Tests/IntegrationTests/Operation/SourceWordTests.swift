@@ -79,7 +79,7 @@ extension Integration {
 
         private func curl(_ path: String) throws -> String {
             // Of the events, which never end, the first.
-            let first = "sed '/^data: /q' < <(curl --silent --noproxy '*' --max-time 60 \"$1\" 2>/dev/null)"
+            let first = "sed '/^data: /q' < <(curl --silent --no-buffer --noproxy '*' --max-time 60 \"$1\" 2>/dev/null)"
             return try ChildProcess.run(["bash", "-c", first, "bash", "http://\(url)\(path)"], within: .patience * 2)
                 .output
         }
