@@ -168,14 +168,6 @@ extension Integration {
             #expect(lines[2] == #"{"code":"InvalidTimestamp"}"#)
         }
 
-        @Test func `one connection carries several requests`() throws {
-            let vendor = try FakeHTTPDNS(zone)
-            let url = "\(vendor.url)/139450/d?host=www.example.com"
-            _ = try curl(url, url, url)
-            #expect(vendor.callCount("www.example.com") == 3)
-            #expect(vendor.connections == 1)
-        }
-
         @Test func `DoH answers dig's own questions over nginx, TLS and HTTP 2`() throws {
             let vendor = try FakeHTTPDNS(zone)
             let certificates = try TestCertificates()
@@ -211,58 +203,6 @@ extension Integration {
             #expect(nginx.requests.map(\.serverName) == ["vendor.example", "vendor.example"])
         }
 
-        @Test(arguments: [
-            (HTTPFault.closeBeforeReply, Int32(52)), (.closeMidBody, 18), (.garbage, 1), (.wrongLength, 18),
-            (.hang, 28),
-        ])
-        func `curl sees the fault`(fault: HTTPFault, exitStatus: Int32) throws {
-            let vendor = try FakeHTTPDNS(zone)
-            vendor.misbehave(fault, for: "www.example.com")
-            let limit = fault == .hang ? "1" : "60"
-            let outcome = try curl("--max-time", limit, "--http1.1", "\(vendor.url)/1/d?host=www.example.com")
-            #expect(outcome.status == exitStatus)
-            let other = try curl("\(vendor.url)/1/d?host=four.example.com")
-            #expect(other.output.contains("192.0.2.4"))
-        }
-
-        @Test func `a fault can be limited to some requests, and statuses carry a body and Retry-After`() throws {
-            let vendor = try FakeHTTPDNS(zone)
-            vendor.misbehave(.status(503, body: "busy", retryAfter: 7), times: 1)
-            let url = "\(vendor.url)/1/d?host=www.example.com"
-            let outcome = try curl("-i", url)
-            #expect(outcome.output.hasPrefix("HTTP/1.1 503"))
-            #expect(outcome.output.contains("Retry-After: 7\r\n"))
-            #expect(outcome.output.hasSuffix("busy"))
-            #expect(try curl(url).output.contains("192.0.2.1"))
-        }
-
-        @Test func `a hanging request is answered once the fault is taken away`() throws {
-            let vendor = try FakeHTTPDNS(zone)
-            vendor.misbehave(.hang)
-            let client = try ChildProcess(["curl", "-sS", "\(vendor.url)/1/d?host=www.example.com"])
-            #expect(vendor.waitForCalls(1, for: "www.example.com"))
-            #expect(client.isRunning)
-            vendor.misbehave(nil)
-            #expect(try client.finish(within: .patience).output.contains("192.0.2.1"))
-        }
-
-        @Test func `an oversized body is longer than 64 KiB`() throws {
-            let vendor = try FakeHTTPDNS(zone)
-            vendor.misbehave(.oversizedBody(70_000))
-            #expect(try curl("\(vendor.url)/1/d?host=www.example.com").output.utf8.count == 70_000)
-        }
-
-        @Test func `dig gets answers from LocalDNS over UDP and TCP`() throws {
-            let resolver = try FakeLocalDNS(zone)
-            let dig = try Dig(resolver.address, "www.example.com")
-            #expect(dig.addresses == ["192.0.2.1", "192.0.2.2"])
-            #expect(dig.transport == "UDP")
-            #expect(dig.answers.first?.ttl == 77)
-            #expect(try Dig(resolver.address, "www.example.com", "AAAA", ["+tcp"]).transport == "TCP")
-            #expect(try Dig(resolver.address, "none.example.com").status == "NXDOMAIN")
-            #expect(resolver.questions.map(\.overTCP) == [false, true, false])
-        }
-
         @Test func `LocalDNS forges, refuses, truncates and adds on command`() throws {
             let resolver = try FakeLocalDNS(zone)
             resolver.behave(.lie(["198.51.100.66"]), for: "a.example.com")
@@ -275,50 +215,6 @@ extension Integration {
             #expect(dig.transport == "TCP")
             resolver.behave(.extraAddresses(["198.51.100.67"]), for: "four.example.com")
             #expect(try Dig(resolver.address, "four.example.com").text.contains("198.51.100.67"))
-        }
-
-        @Test(arguments: [FakeLocalDNS.Forgery.id, .question, .sourcePort])
-        func `dig does not take a forged reply, but the honest one after it`(forgery: FakeLocalDNS.Forgery) throws {
-            let resolver = try FakeLocalDNS(zone)
-            resolver.behave(.forged(forgery, address: "198.51.100.66", thenHonest: true))
-            let dig = try Dig(resolver.address, "four.example.com")
-            #expect(dig.addresses == ["192.0.2.4"])
-            // A connected socket never receives what comes from another port; dig warns of the others.
-            #expect(forgery == .sourcePort || dig.text.contains("Warning") || dig.text.contains("mismatch"))
-        }
-
-        @Test func `held questions are answered together when released`() throws {
-            let resolver = try FakeLocalDNS(zone)
-            resolver.behave(.hold)
-            let client = try TestDNSClient(resolver.address, from: "127.1.2.3")
-            try client.send(.query("www.example.com"))
-            #expect(resolver.waitForQuestions(1, for: "www.example.com"))
-            #expect(resolver.questions[0].from == client.localAddress)
-            resolver.behave(.honest)
-            #expect(try client.receive().message.addresses == ["192.0.2.1", "192.0.2.2"])
-        }
-
-        @Test func `messages survive the way to the wire and back`() throws {
-            var message = TestMessage.query("wWw.Example.com", RecordType.txt, id: 0x1234, edns: EDNS(version: 3))
-            message.answers = [.init("wWw.Example.com", RecordType.txt, ttl: 9, data: [3, 97, 98, 99])]
-            let back = try TestMessage(decoding: message.encoded)
-            #expect(back.questions == message.questions)
-            #expect(back.answers.first?.text == "abc")
-            #expect(back.edns?.version == 3)
-            #expect(throws: TestFailure.self) { try TestMessage(decoding: message.encoded.dropLast()) }
-            #expect(throws: TestFailure.self) { try TestMessage(decoding: message.encoded + [0]) }
-        }
-
-        @Test(.requires(.networkNamespaces))
-        func `two namespaces reach each other until nft drops the packets`() throws {
-            let (near, far) = (try NetworkNamespace(), try NetworkNamespace())
-            try NetworkNamespace.link(near, "10.9.0.1/24", far, "10.9.0.2/24")
-            let nginx = try Nginx(
-                TestCertificates().leaf(names: ["x"]), at: TestAddress("10.9.0.2", port: 443), namespace: far)
-            let command = near.prefix + ["curl", "-skS", nginx.url + "/139450/d?host=x", "--max-time"]
-            #expect(try ChildProcess.run(command + ["60"]).output.contains("192.0.2.1"))
-            try far.drop("tcp dport 443")
-            #expect(try ChildProcess.run(command + ["1"]).status == 28)
         }
     }
 }

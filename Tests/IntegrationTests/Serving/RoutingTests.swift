@@ -67,25 +67,6 @@ extension Integration {
             #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
         }
 
-        @Test func `HTTPDNS silent, LocalDNS answers as fallback`() throws {
-            let stage = try Stage(localDNS: Self.local)
-            stage.vendor.misbehave(.hang)
-            #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
-        }
-
-        @Test func `both silent, SERVFAIL comes with its reason`() throws {
-            let stage = try Stage()
-            stage.vendor.misbehave(.hang)
-            stage.localDNS.behave(.silent)
-            for type in [RecordType.a, RecordType.aaaa] {
-                let reply = try stage.ask("www.example.com", type)
-                #expect(reply.rcode == ResponseCode.servFail)
-                #expect(
-                    reply.extendedErrors.contains { [22, 23].contains($0) || (type == RecordType.aaaa && $0 == 13) })
-                #expect(reply.answers.isEmpty)
-            }
-        }
-
         @Test func `both refusing, SERVFAIL comes, and without EDNS has no OPT`() throws {
             let stage = try Stage()
             stage.vendor.stop()

@@ -22,8 +22,8 @@ package final class FakeLocalDNS: Sendable {
         case truncated
         /// As `truncated` what does not fit into the buffer of the query, and as `honest` what does.
         case bounded
-        /// A forged response with this address over UDP, then optionally the honest one.
-        case forged(Forgery, address: String, thenHonest: Bool)
+        /// A response with this address and another ID over UDP, then the honest one.
+        case forged(String)
         /// From the zone over TCP, and no response over UDP.
         case silentOverUDP
         /// From the zone, with the OPT record of the query in the answer section.
@@ -31,9 +31,6 @@ package final class FakeLocalDNS: Sendable {
         /// From the zone, with these address records in the additional section.
         case extraAddresses([String])
     }
-
-    /// The field in which a forged response differs.
-    package enum Forgery: Sendable, Equatable { case id, question, letterCase, sourcePort }
 
     /// A question that was received.
     package struct Question: Sendable {
@@ -147,20 +144,10 @@ package final class FakeLocalDNS: Sendable {
                 guard let (bytes, from) = socket.receive(nil), let query = try? TestMessage(decoding: bytes) else {
                     continue
                 }
-                Self.answer(query, from, overTCP: false, monitor) { message in
-                    // Another port of the same host, as used by a forger that guesses ports.
-                    let sender =
-                        message.flags == Self.elsewhere ? try? TestSocket.udp(TestAddress("127.0.0.1")) : socket
-                    var message = message
-                    if message.flags == Self.elsewhere { message.flags = 0x8180 }
-                    try? sender?.send(message.encoded, to: from)
-                }
+                Self.answer(query, from, overTCP: false, monitor) { try? socket.send($0.encoded, to: from) }
             }
         }
     }
-
-    /// Marks a message that is to be sent from another port; no valid response has these flags.
-    private static let elsewhere: UInt16 = 0xffff
 
     private func serveConnections() {
         let (listener, monitor) = (listener, monitor)
@@ -228,9 +215,11 @@ package final class FakeLocalDNS: Sendable {
         case .bounded:
             let limit = max(512, Int(query.edns?.size ?? 0))
             send(overTCP || reply.encoded.count <= limit ? reply : truncated(reply))
-        case .forged(let forgery, let address, let thenHonest):
-            if !overTCP { send(forge(forgery, address, query)) }
-            if overTCP || thenHonest { send(reply) }
+        case .forged(let address):
+            var forged = lie([address], query)
+            forged.id ^= 0x0101
+            if !overTCP { send(forged) }
+            send(reply)
         case .extraAddresses(let addresses):
             reply.additionals += records(addresses, question.name)
             send(reply)
@@ -258,24 +247,6 @@ package final class FakeLocalDNS: Sendable {
         zone.entries["*"] = .init(
             a: addresses.filter { !$0.contains(":") }, aaaa: addresses.filter { $0.contains(":") })
         return zone.reply(to: query)
-    }
-
-    private static func forge(_ forgery: Forgery, _ address: String, _ query: TestMessage) -> TestMessage {
-        var reply = lie([address], query)
-        switch forgery {
-        case .id: reply.id ^= 0x0101
-        case .question:
-            reply.questions[0].name = "forged.example.net"
-            for index in reply.answers.indices { reply.answers[index].name = "forged.example.net" }
-        case .letterCase:
-            let name = String(
-                reply.questions[0].name.map { $0.isLowercase ? Character($0.uppercased()) : Character($0.lowercased()) }
-            )
-            reply.questions[0].name = name
-            for index in reply.answers.indices { reply.answers[index].name = name }
-        case .sourcePort: reply.flags = elsewhere
-        }
-        return reply
     }
 
     private static func records(_ addresses: [String], _ name: String) -> [TestMessage.Record] {
