@@ -34,19 +34,19 @@ extension Integration {
             return codes
         }
 
-        @Test func `10,000 names that fail while everything upstream is dead make few lines, which count them all`()
+        @Test func `2,000 names that fail while everything upstream is dead make few lines, which count them all`()
             throws
         {
             let port = try FreePort.next()
             let daemon = try Daemon(
                 DaemonConfiguration.aliyun("http://127.0.0.1:\(port)") + DaemonConfiguration.rest() + Self.json)
-            #expect(try askMany(daemon, count: 10_000) == [2: 10_000])
+            #expect(try askMany(daemon, count: 2_000) == [2: 2_000])
             #expect(try daemon.stop() == 0)
             let lines = try objects(daemon.errors)
             #expect(lines.count <= 12, "\(daemon.errors)")
             let failed = lines.filter { $0["event"] as? String == "answer.failed" }
             // The first line is for one name, and each later one stands for as many more as it counts.
-            #expect(failed.reduce(1) { $0 + ($1["suppressed"] as? Int ?? 0) } == 10_000)
+            #expect(failed.reduce(1) { $0 + ($1["suppressed"] as? Int ?? 0) } == 2_000)
             // Of those that are asked together any may be the first to fail.
             #expect((failed.first?["name"] as? String)?.hasSuffix(".example.com") == true)
             #expect(failed.allSatisfy { ($0["reason"] as? String)?.contains("LocalDNS: ") == true })

@@ -82,24 +82,29 @@ extension Integration {
             #expect(last != nil)
         }
 
-        @Test func `those that read nothing lose their places to others, and say so when they read on`() throws {
-            let stage = try ControlStage()
-            let paused = try (0..<4).map { _ in try tail(stage, "four.example.com", asking: "four.example.com") }
-            for command in paused { command.signal(SIGSTOP) }
-            let end = ContinuousClock.now + .patience
-            var last: ChildProcess?
-            while last == nil, ContinuousClock.now < end {
-                _ = try BulkClient(stage.daemon.addresses[0]).ask(
-                    Array(repeating: .init("four.example.com", RecordType.a), count: 10_000))
-                last = try? tail(stage)
-            }
-            #expect(last != nil)
-            for command in paused {
-                command.signal(SIGCONT)
-                let outcome = try command.finish(within: .patience)
-                #expect(outcome.status == 1 && outcome.errors.contains("ended the stream: nothing was read for 10 s"))
-                #expect(outcome.output.hasSuffix("(the server ends this list: nothing was read for 10 s)\n"))
-            }
+        /// A server that ends each stream, as one does that has waited for 10 s.
+        private static let impatient = #"""
+            import socket, sys
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(sys.argv[1])
+            listener.listen()
+            print("listening", flush=True)
+            while True:
+                client, _ = listener.accept()
+                client.recv(65536)
+                client.sendall(b'HTTP/1.1 200 OK\r\n\r\n{"ended":"nothing was read for 10 s"}\n')
+                client.close()
+            """#
+
+        @Test func `where the server ends the list it says why`() throws {
+            let directory = try TemporaryDirectory()
+            let socket = directory.path + "/control.sock"
+            let server = try ChildProcess(["python3", "-c", Self.impatient, socket])
+            #expect(server.waitForOutput(.patience) { output, _ in output == "listening\n" })
+            let outcome = try Daemon.run(["tail", "--socket", socket])
+            #expect(outcome.status == 1 && outcome.errors.contains("ended the stream: nothing was read for 10 s"))
+            #expect(outcome.output == "(the server ends this list: nothing was read for 10 s)\n", "\(outcome.errors)")
+            withExtendedLifetime(server) {}
         }
 
         @Test func `one that does not read loses queries, and learns how many`() throws {

@@ -63,7 +63,10 @@ extension Integration {
             ]
         }
 
-        @Test(arguments: ValidatorStage.LocalDNS.allCases, NetworkRoute.allCases)
+        @Test(arguments: [
+            (ValidatorStage.LocalDNS.plain, NetworkRoute.network), (.signing, .network), (.absent, .network),
+            (.signing, .bypass), (.absent, .forward),
+        ])
         func `through a DoH provider what is signed is secure, what is not resolves, and what is forged fails`(
             localDNS: ValidatorStage.LocalDNS, route: NetworkRoute
         ) throws {
