@@ -163,7 +163,8 @@ extension Integration {
         @Test(arguments: [false, true])
         func `HTTPDNS fails: of 150 names at once none gets an address with another certificate`(listed: Bool) throws {
             let stage = try CertificateStage([.otherName], listed: listed)
-            stage.cutHTTPDNS()
+            // "Not so fast" gives the checks of so many their time on a busy machine.
+            stage.vendor.misbehave(.status(503))
             let client = try BulkClient(stage.daemon.address, window: 300)
             let lookups = try client.ask(
                 (0..<150).flatMap { number in
