@@ -106,14 +106,6 @@ extension Integration {
             #expect(localDNS.questionCount() == 0)
         }
 
-        @Test func `other types go to LocalDNS when there is no DoH provider`() throws {
-            let mail: [UInt8] = [0, 10] + TestName.wire("mail.example.com")
-            let stage = try Stage(
-                .dohJSON(.google), localDNS: FakeZone(["www.example.com": .init(others: [RecordType.mx: [mail]])]))
-            #expect(try stage.ask("www.example.com", RecordType.mx).answers.first?.data == mail)
-            #expect(stage.vendor.requests.isEmpty)
-        }
-
         @Test func `with an account at AliDNS calls are signed`() throws {
             let stage = try Stage(
                 .dohJSON(.alidns(Self.account)), Self.zone, localDNS: Self.local, provider: Self.credentials())
@@ -191,13 +183,6 @@ extension Integration {
             let stage = try Stage(.dohJSON(.google), Self.zone)
             stage.vendor.misbehave(.contentType("text/html"))
             #expect(try stage.ask("www.example.com").addresses.count == 2)
-        }
-
-        @Test func `the Age of a reply is taken off its TTLs`() throws {
-            let stage = try Stage(.dohJSON(.cloudflare), FakeZone("www.example.com", a: ["192.0.2.1"], ttl: 600))
-            stage.vendor.addHeaders(["Age: 250"])
-            let ttl = try #require(try stage.ask("www.example.com").answers.first?.ttl)
-            #expect((345...350).contains(ttl))
         }
     }
 }

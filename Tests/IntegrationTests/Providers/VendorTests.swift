@@ -209,17 +209,6 @@ extension Integration {
             #expect(outcome.output.contains("the reply cannot be decrypted"))
         }
 
-        @Test func `a reply in plain instead of GCM is not accepted`() throws {
-            let service = try Service(.gcm)
-            let forged =
-                #"{"code":"success","mode":0,"data":{"answers":[{"dn":"www.example.com","#
-                + #""v4":{"ips":["203.0.113.66"],"ttl":60},"v6":{"ips":["2001:db8::66"],"ttl":60}}]}}"#
-            service.vendor.misbehave(.body(Array(forged.utf8)))
-            let outcome = try service.query("www.example.com")
-            #expect(outcome.status == 1)
-            #expect(!outcome.output.contains("203.0.113.66"))
-        }
-
         @Test(arguments: Form.allCases)
         func `check and status mark each form over http: it can be forged or replayed on the path`(form: Form) throws {
             let service = try Service(form)
