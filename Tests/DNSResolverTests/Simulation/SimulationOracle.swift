@@ -169,8 +169,8 @@ extension JudgedReply {
             let times = own.map { usualTime(of: $0) }
             guard !times.contains(nil), let time = times.compactMap(\.self).max() else { return nil }
             let place = isAlone ? min(index, 1) : index < 2 ? index : index + 1
-            let mayHedge = index == 0 && other == .zero || plan.providers[isAlone ? providers[0] : providers[index]].mayHedge
-            return first + other + time + max(.milliseconds(300) * place, .milliseconds(mayHedge ? 0 : 900))
+            let bills = !plan.providers[providers[isAlone ? 0 : index]].mayHedge && (index > 0 || other > .zero)
+            return first + other + time + max(.milliseconds(300) * place, .milliseconds(bills ? 900 : 0))
         }.min()
     }
 
