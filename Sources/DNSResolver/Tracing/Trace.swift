@@ -102,7 +102,7 @@ extension AddressVerdict {
     var traceText: String {
         switch self {
         case .verified: "shows a certificate of the name"
-        case .forged: "shows a certificate that is not the name's: forged"
+        case .forged: "is another's by the certificates that it shows: forged"
         case .wrongTime: "shows a certificate that is the name's but for its time"
         case .unverified: "shows no certificate"
         case .unreachable: "cannot be reached from here"
