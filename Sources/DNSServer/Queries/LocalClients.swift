@@ -5,8 +5,7 @@ import Scheduling
 /// Tells the programs of this machine apart, which all ask from one address: by the owners of their sockets.
 ///
 /// The kernel is asked only while a choice among them may come: when many of their queries wait, or their misses near the
-/// brake. A query that is answered from the cache never comes here. What the kernel said of a socket counts for a moment
-/// while a query of that socket waits, and no longer: a program may have closed it, and its port be another's by then.
+/// brake. A query that is answered from the cache never comes here.
 @Loop
 final class LocalClients {
     /// How many of their queries wait.
@@ -17,10 +16,10 @@ final class LocalClients {
     private let longestWait: Duration
     /// Nil until it is needed, and where the process may not ask.
     private lazy var owners = try? SocketOwners()
-    /// The programs whose sockets have queries that wait, when the kernel named them, and how many queries.
-    private var known: [SocketAddress: (program: ClientNetwork, asked: Instant, queries: Int)] = [:]
-    /// For how long what the kernel said counts: a program that opens and closes sockets as fast as it can has had but a
-    /// small part of all ports in that time.
+    /// What the kernel has said since `asked`. It counts for 10 ms: a program may close its socket, and the port be another's;
+    /// one that opens and closes sockets as fast as it can has had but a small part of all ports in that time.
+    private var known: [SocketAddress: ClientNetwork] = [:]
+    private var asked: Instant?
     private static let trust: Duration = .milliseconds(10)
 
     /// - Parameters:
@@ -41,12 +40,13 @@ final class LocalClients {
         guard client.ip.isLoopback, case .datagram(let datagram) = path, isCrowded(at: now) || isBraked(usual) else {
             return usual
         }
-        if let (program, asked, _) = known[client], now - asked < Self.trust { return program }
+        if asked.map({ now - $0 >= Self.trust }) ?? true { (known, asked) = ([:], now) }
+        if let program = known[client] { return program }
         guard let owner = owners?.owner(of: client, asking: datagram.destination(of: client.family)) else {
             return usual
         }
         let program = ClientNetwork(user: owner.user, group: owner.group)
-        if let queries = known[client]?.queries { known[client] = (program, now, queries) }
+        known[client] = program
         return program
     }
 
@@ -59,25 +59,6 @@ final class LocalClients {
         return true
     }
 
-    /// Counts a query that begins to wait.
-    ///
-    /// - Parameters:
-    ///   - network: in whose share it is.
-    ///   - now: when `network(of:by:at:isBraked:)` said so.
-    func add(_ client: SocketAddress, in network: ClientNetwork, at now: Instant) {
-        guard client.ip.isLoopback else { return }
-        waiting += 1
-        if network.program != nil { known[client, default: (network, now, 0)].queries += 1 }
-    }
-
-    /// Counts a query that waits no more: what `add` counted.
-    func remove(_ client: SocketAddress, in network: ClientNetwork) {
-        guard client.ip.isLoopback else { return }
-        waiting -= 1
-        guard network.program != nil, let queries = known[client]?.queries else { return }
-        if queries == 1 { known[client] = nil } else { known[client]?.queries = queries - 1 }
-    }
-
-    /// How many sockets are remembered. For tests.
-    var knownCount: Int { known.count }
+    /// Counts a query that begins to wait, or that waits no more.
+    func count(_ change: Int, of client: SocketAddress) { if client.ip.isLoopback { waiting += change } }
 }

@@ -113,7 +113,7 @@ final class PendingQueries {
     private func add(_ pending: PendingQuery, for network: ClientNetwork) {
         let ticket = holdings.add(for: network)
         pending.ticket = ticket
-        localClients.add(pending.client, in: network, at: clock.now)
+        localClients.count(1, of: pending.client)
         if pending.identity != nil { pending.recent = recent.add() }
         while waiting.count <= ticket { waiting.append(nil) }
         waiting[ticket] = pending
@@ -123,7 +123,7 @@ final class PendingQueries {
     private func remove(_ pending: PendingQuery) {
         guard let ticket = pending.ticket.take() else { return }
         holdings.remove(ticket)
-        if let network = pending.network { localClients.remove(pending.client, in: network) }
+        localClients.count(-1, of: pending.client)
         if let number = pending.recent { recent.remove(number) }
         waiting[ticket] = nil
         guard count == 0 else { return }

@@ -23,16 +23,16 @@ struct LocalClientsTests {
 
     @Test @Loop func `while few queries wait, the address alone counts`() {
         let clients = LocalClients(crowd: 2, longestWait: .seconds(2))
-        clients.add(client.address, in: ClientNetwork(client.address.ip), at: now)
+        clients.count(1, of: client.address)
         let network = clients.network(of: client.address, by: path, at: now) { _ in false }
         #expect(network == ClientNetwork(client.address.ip) && network.program == nil)
     }
 
     @Test @Loop func `in a crowd the owner of the socket counts, until all that waited in it have their answers`() {
         let clients = LocalClients(crowd: 2, longestWait: .seconds(2))
-        for _ in 0..<2 { clients.add(client.address, in: ClientNetwork(client.address.ip), at: now) }
+        for _ in 0..<2 { clients.count(1, of: client.address) }
         #expect(clients.network(of: client.address, by: path, at: now) { _ in false }.program?.user == geteuid())
-        clients.remove(client.address, in: ClientNetwork(client.address.ip))
+        clients.count(-1, of: client.address)
         #expect(clients.network(of: client.address, by: path, at: now + .seconds(1)) { _ in false }.program != nil)
         #expect(clients.network(of: client.address, by: path, at: now + .seconds(2)) { _ in false }.program == nil)
     }
@@ -42,38 +42,17 @@ struct LocalClientsTests {
         #expect(clients.network(of: client.address, by: path, at: now) { _ in true }.program?.user == geteuid())
     }
 
-    @Test @Loop func `a program is known while a query of its socket waits, and the kernel is asked again after that`()
-        throws
-    {
+    @Test @Loop func `a program is known for 10 ms, since its port may be another's then`() throws {
         let clients = LocalClients(crowd: 0, longestWait: .seconds(2))
         var client: UDPSocket? = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
         let address = try #require(client?.address)
-        let program = clients.network(of: address, by: path, at: now) { _ in false }
-        for _ in 0..<2 { clients.add(address, in: program, at: now) }
-        client = nil
-        clients.remove(address, in: program)
-        #expect(program.program != nil && clients.network(of: address, by: path, at: now) { _ in false } == program)
-        clients.remove(address, in: program)
-        #expect(clients.network(of: address, by: path, at: now) { _ in false } == ClientNetwork(address.ip))
-    }
-
-    /// What waits there may be the query of a program that has closed its socket, and the port another's.
-    @Test @Loop func `a port is a program's for 10 ms, whatever waits there`() throws {
-        let clients = LocalClients(crowd: 0, longestWait: .seconds(2))
-        let program = ClientNetwork(user: 1_000_000, group: 7)
-        clients.add(client.address, in: program, at: now)
         func network(after time: Duration) -> ClientNetwork {
-            clients.network(of: client.address, by: path, at: now + time) { _ in false }
+            clients.network(of: address, by: path, at: now + time) { _ in false }
         }
-        #expect(network(after: .milliseconds(9)) == program)
-        let owner = network(after: .milliseconds(10))
-        #expect(owner.program?.user == geteuid())
-        clients.add(client.address, in: owner, at: now + .milliseconds(10))
-        #expect(network(after: .milliseconds(19)) == owner)
-        clients.remove(client.address, in: program)
-        #expect(network(after: .milliseconds(19)) == owner)
-        clients.remove(client.address, in: owner)
-        #expect(clients.waiting == 0 && clients.knownCount == 0)
+        let program = network(after: .zero)
+        client = nil
+        #expect(program.program?.user == geteuid() && network(after: .milliseconds(9)) == program)
+        #expect(network(after: .milliseconds(10)) == ClientNetwork(address.ip))
     }
 
     @Test @Loop func `a socket that is closed, and a client elsewhere, count by their addresses`() throws {
@@ -82,7 +61,7 @@ struct LocalClientsTests {
         #expect(clients.network(of: closed, by: path, at: now) { _ in true } == ClientNetwork(closed.ip))
         let other = try #require(SocketAddress("192.0.2.1:53"))
         #expect(clients.network(of: other, by: path, at: now) { _ in true } == ClientNetwork(other.ip))
-        clients.add(other, in: ClientNetwork(other.ip), at: now)
+        clients.count(1, of: other)
         #expect(clients.waiting == 0)
     }
 

@@ -82,12 +82,13 @@ struct LocalDNSPlainTests {
         #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [0])
     }
 
-    @Test(arguments: [false, true]) @Loop
+    @Test(arguments: [false, true], [false, true]) @Loop
     func `a server that drops EDNS is asked without the last time, and once a probe has shown it from the first`(
-        dnssecOK: Bool
+        dnssecOK: Bool, refusesProbe: Bool
     ) async throws {
         let server = try LocalDNSRawServer { query in
-            query.additionalCount == 0 ? [query.reply([rawRecord(1, rawGood)])] : []
+            if query.additionalCount > 0 { return [] }
+            return [query.isProbe && refusesProbe ? query.bareReply(code: 5) : query.reply([rawRecord(1, rawGood)])]
         }
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
