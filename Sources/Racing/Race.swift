@@ -95,7 +95,10 @@ package struct Race: Hashable, Sendable {
                 resolveEmpty(part, now, &effects)
                 seekOther(part, now)
             }
-            for part in parts { while askNext(part, now, &effects) {} }
+            // The one that yields first: else its first source would wait for a step after LocalDNS, asked for both.
+            let first = rules.yielding ?? .a
+            while askNext(first, now, &effects) {}
+            while askNext(first.other, now, &effects) {}
         }
         for _ in parts { for part in parts { settle(part, now, &effects) } }
         if case .timeUp(let client) = event { timeUp(client, now, &effects) }
@@ -456,9 +459,9 @@ package struct Race: Hashable, Sendable {
             return RaceAnswer(.verified, .records, .localDNS(self[part].verified), life: life)
         }
         guard let denial = denial(part) else { return nil }
-        let isBeside = !self[part.other].verified.isEmpty
-        guard isBeside || self[part].wasEmpty || rules.isVerifiedUnchecked else { return nil }
-        return RaceAnswer(.verified, isBeside ? .noData : denial, .localDNS([]), life: life)
+        let isNoData = !self[part.other].verified.isEmpty || self[part].wasEmpty
+        guard isNoData || rules.isVerifiedUnchecked else { return nil }
+        return RaceAnswer(.verified, isNoData ? .noData : denial, .localDNS([]), life: life)
     }
 
     /// Ranks 3 to 6; at a client's own end, when sources may have answered yet, without 5.

@@ -156,7 +156,8 @@ package final class Flight {
 
     /// What the cache has no longer is given to no client any more.
     func forgetRemoved() {
-        for part in [Race.Part.a, .aaaa] where self[part].stale != nil && store.cached(key, type(of: part)) == nil {
+        for part in [Race.Part.a, .aaaa] where store.cached(key, type(of: part)) == nil {
+            if self[part].hasFresh { race.expire(part, nil) }
             forgetStale(part)
         }
     }

@@ -144,9 +144,9 @@ final class Chronicle {
             && first.map { $0.at <= $0.flightBegan + .milliseconds(100) } ?? true
     }
 
-    /// Whether cached answers of a name may have been flushed after an instant.
-    func mayBeFlushed(_ name: Int, since instant: Instant) -> Bool {
-        flushes.contains { instant <= $0.at && ($0.name ?? name) == name }
+    /// Whether cached answers of a name may have been flushed after an instant, and before another one.
+    func mayBeFlushed(_ name: Int, since instant: Instant, until end: Instant? = nil) -> Bool {
+        flushes.contains { instant <= $0.at && $0.at <= end ?? $0.at && ($0.name ?? name) == name }
     }
 
     func catchHijacker(_ address: IPAddress) { caught[address] = (clock.now, epoch.network) }

@@ -223,10 +223,10 @@ extension Chronicle {
             let again = like.filter {
                 $0.server == ask.server && $0.isUnderWay(at: ask.at) && !Set($0.types).isDisjoint(with: ask.types)
             }
-            // Equal questions share a race until it is 1.9 s old; 7: one with its whole time none that has less.
+            // Equal questions share a race until it is 1.9 s old, or flushed; 7: one with its whole time none that has less.
             let isTwice = again.contains { other in
                 ask.at <= min(other.flightBegan, ask.flightBegan) + .milliseconds(1_900)
-                    && hasWholeTime(other) && hasWholeTime(ask)
+                    && [other, ask].allSatisfy(hasWholeTime) && !mayBeFlushed(ask.name, since: other.at, until: ask.at)
             }
             return [
                 !reign.mayBeAsked(ask, plan) ? "asked: a source that is not to be asked, \(ask)" : nil,

@@ -18,6 +18,17 @@ struct WasteTests {
         #expect(!race.isRunning)
     }
 
+    @Test(arguments: [Race.Part.a, .aaaa])
+    func `a family that yields is asked of the first provider after 0.3 s, also when LocalDNS is then asked for both`(
+        yielding: Race.Part
+    ) {
+        var rules = RaceRules(.httpdnsFirst, [.first])
+        rules.yielding = yielding
+        let race = ScriptedRace(rules, [(0, .joined(1, yielding)), (300, .time)], until: 300)
+        #expect(race.asked.first { $0.place == 0 && $0.parts == Race.Parts(yielding) }?.at == 300)
+        #expect(race.asked.first { $0.place == 1 } == .init(300, 1, .both))
+    }
+
     @Test func `C1: after the first provider's answer no other source is asked`() {
         let race = ScriptedRace(
             RaceRules(.httpdnsFirst, [.first, .second, .third]),
