@@ -75,7 +75,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Configuration",
-            dependencies: ["DNSWire", "HTTPDNS", "Platform"], swiftSettings: cold),
+            dependencies: ["DNSResolver", "DNSWire", "HTTPDNS", "Platform"], swiftSettings: cold),
         .target(
             name: "Admin",
             dependencies: ["DNSCache", "DNSWire", "HTTPDNS", "DNSResolver", "DNSServer", "Platform", "Scheduling"],
@@ -138,7 +138,7 @@ let package = Package(
                     "Scheduling", "TestServers", .product(name: "Logging", package: "swift-log"),
                 ]
             ),
-            ("Configuration", ["DNSWire", "HTTPDNS"]),
+            ("Configuration", ["DNSResolver", "DNSWire", "HTTPDNS"]),
             (
                 "Logs",
                 ["HTTPDNS", "Platform", "Scheduling", "TestServers", .product(name: "Logging", package: "swift-log")]

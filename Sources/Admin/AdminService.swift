@@ -82,13 +82,14 @@ package protocol MonitorTarget: AnyObject, Sendable {
     /// The names by which people may ask for the page.
     var hosts: HTTPHosts { get }
     var status: StatusReport { get }
-    var traffic: TrafficReport { get }
     /// What the charts show, since the start.
-    var counters: TrafficHistory.Counters { get }
+    var traffic: TrafficReport { get }
+    /// The metrics whose values `status` does not have.
+    func metrics(in format: MetricsFormat) -> String
     /// What is wrong by the server's own report.
     func findings(in status: StatusReport) -> [Finding]
     /// The names that are asked for most; nil where names may not be shown.
-    var hottestNames: [TrafficReport.Count]? { get }
+    var hottestNames: [NameCount]? { get }
     /// Why no question can be answered from any source; nil when one may be.
     var unreadiness: String? { get }
     /// Answers a question as that of a client of this machine, and tells how.

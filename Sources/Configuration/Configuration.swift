@@ -1,7 +1,9 @@
-package import DNSWire
+package import DNSResolver
+import DNSWire
 
 /// The whole configuration, read and checked: every value has its type, every key its default.
 package struct Configuration: SettingsTable {
+    /// Where clients are served, and which.
     package var listen = Listen()
     /// Of the HTTPDNS service that this server offers; empty: only requests without credentials are answered.
     package var accounts: [AccountEntry] = []
@@ -28,25 +30,24 @@ package struct Configuration: SettingsTable {
     package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
 
     static let settings: [Setting<Configuration>] = [
-        Setting("listen", \.listen, .table, shapesAnswers: false, "Where clients are served, and which."),
-        Setting(
-            "account", \.accounts, .tables(), shapesAnswers: false, "The accounts of the HTTPDNS service offered here."),
-        Setting("provider", \.providers, .tables(), shapesAnswers: true, "The HTTPDNS services, asked in this order."),
-        Setting("route", \.route, .table, shapesAnswers: true, "Which names go where."),
-        Setting("forward", \.forwards, .tables(), shapesAnswers: true, "Names that given servers answer."),
-        Setting("localdns", \.localDNS, .table, shapesAnswers: true, "The network's own resolvers."),
-        Setting("cache", \.cache, .table, shapesAnswers: false, "Cached answers."),
-        Setting("preset", \.preset, .table, shapesAnswers: false, "Static addresses."),
-        Setting("answers", \.answers, .table, shapesAnswers: true, "What answers may hold."),
-        Setting(
-            "policy", \.policy, .table, shapesAnswers: false, "A document for many machines, signed by an operator."),
-        Setting("control", \.control, .table, shapesAnswers: false, "How a running server is queried and controlled."),
-        Setting("http", \.http, .table, shapesAnswers: false, "How HTTP requests leave."),
-        Setting("limits", \.limits, .table, shapesAnswers: false, "What the server may use."),
-        Setting("log", \.log, .table, shapesAnswers: false, "What is logged."),
+        Setting("listen", \.listen, .table),
+        Setting("account", \.accounts, .tables()),
+        Setting("provider", \.providers, .tables(), shapesAnswers: true),
+        Setting("route", \.route, .table, shapesAnswers: true),
+        Setting("forward", \.forwards, .tables(), shapesAnswers: true),
+        Setting("localdns", \.localDNS, .table, shapesAnswers: true),
+        Setting("cache", \.cache, .table),
+        Setting("preset", \.preset, .table),
+        Setting("answers", \.answers, .table, shapesAnswers: true),
+        Setting("policy", \.policy, .table),
+        Setting("control", \.control, .table),
+        Setting("http", \.http, .table),
+        Setting("limits", \.limits, .table),
+        Setting("log", \.log, .table),
     ]
 
-    mutating func finish(at path: SettingPath, _ reading: Reading) {
+    mutating func finish(_ keys: TableKeys) {
+        let reading = keys.reading
         nameProviders(reading)
         checkMode(reading)
         checkLoops(reading)
@@ -61,48 +62,37 @@ package struct Configuration: SettingsTable {
     }
 }
 
-/// The lists of suffixes and static addresses that decide about names.
-package enum RuleList: Hashable, Sendable {
-    case protect, bypass, networkNames
-    /// Of the `[[forward]]` with this index, counted from 0.
-    case forward(Int)
-    /// The `names` of any provider.
-    case providerNames
-    /// `preset.always`, and behind it `preset.hosts_file`.
-    case presets(isWildcard: Bool)
-}
-
 extension Configuration {
-    /// Where an entry of a list was read, such as `/etc/httpdnsd/httpdnsd.toml:40`; nil for one that no file has.
+    /// Where an entry that decides about a name was read, such as `/etc/httpdnsd/httpdnsd.toml:40`; nil for one that no file has.
     ///
     /// - Parameters:
-    ///   - name: the entry, in lower case; of a wildcard the part after `*.`.
+    ///   - rule: its name in lower case.
     ///   - file: the path of the configuration.
-    package func place(of name: Name, in list: RuleList, file: String) -> String? {
-        let route = SettingPath.root.appending(key: "route")
-        switch list {
-        case .protect: return line(of: name, self.route.protect, route.appending(key: "protect")).map(place)
-        case .bypass: return line(of: name, self.route.bypass, route.appending(key: "bypass")).map(place)
-        case .networkNames:
-            return self.route.networkNames.flatMap { line(of: name, $0, route.appending(key: "network_names")) }
-                .map(place)
-        case .forward(let index):
+    package func place(of rule: RoutingRule, file: String) -> String? {
+        let line: Int?
+        switch rule {
+        case .protect(let name): line = self.line(of: name, route.protect, SettingPath("route", "protect"))
+        case .bypass(let name): line = self.line(of: name, route.bypass, SettingPath("route", "bypass"))
+        case .network(let name):
+            line = route.networkNames.flatMap { self.line(of: name, $0, SettingPath("route", "network_names")) }
+        case .forward(let index, let name):
             guard forwards.indices.contains(index) else { return nil }
-            return line(of: name, forwards[index].suffixes, SettingPath.forward(index).appending(key: "suffixes"))
-                .map(place)
-        case .providerNames:
-            for (index, provider) in providers.enumerated() {
-                guard let number = provider.names.firstIndex(of: name) else { continue }
-                return lines[SettingPath.provider(index).appending(key: "names")]?[number].map(place)
+            line = self.line(of: name, forwards[index].suffixes, SettingPath.forward(index).appending(key: "suffixes"))
+        case .provider(let name):
+            let index = providers.firstIndex { $0.names.contains(name) }
+            line = index.flatMap { index in
+                providers[index].names.firstIndex(of: name).flatMap {
+                    lines[SettingPath.provider(index).appending(key: "names")]?[$0]
+                }
             }
-            return nil
-        case .presets(let isWildcard):
+        case .preset(let name, let isWildcard):
             let isIt = { (entry: PresetEntry) in entry.isWildcard == isWildcard && entry.name == name }
-            if let entry = preset.always.first(where: isIt) { return place(Int(entry.line)) }
-            return preset.hosts.first(where: isIt).map { "\(preset.hostsFile):\($0.line)" }
+            guard let entry = preset.always.first(where: isIt) else {
+                return preset.hosts.first(where: isIt).map { "\(preset.hostsFile):\($0.line)" }
+            }
+            line = Int(entry.line)
         }
-
-        func place(_ line: Int) -> String { "\(file):\(line)" }
+        return line.map { "\(file):\($0)" }
     }
 
     private func line(of name: Name, _ names: NameList, _ path: SettingPath) -> Int? {

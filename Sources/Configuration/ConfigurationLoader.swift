@@ -75,7 +75,7 @@ extension Configuration {
         // Table by table: what holds for the file as a whole is not looked at.
         for setting in settings where tables.contains(setting.name) {
             guard case .table(let root) = document.value, let node = root[setting.name] else { continue }
-            _ = setting.read(node, SettingPath.root.appending(key: setting.name), reading, &configuration)
+            _ = setting.read(node, SettingPath(setting.name), reading, &configuration)
         }
         guard reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))

@@ -1,12 +1,13 @@
+import DNSResolver
 import DNSWire
 
 extension Configuration {
-    private static let modePath = SettingPath.root.appending(key: "route").appending(key: "mode")
+    private static let modePath = SettingPath("route", "mode")
 
     /// A mode that asks HTTPDNS needs a provider.
     func checkMode(_ reading: Reading) {
         if route.mode == .localDNSFirst, localDNS.certificateCheck == .off {
-            let path = SettingPath.root.appending(key: "localdns").appending(key: "certificate_check")
+            let path = SettingPath("localdns", "certificate_check")
             reading.fail(
                 path,
                 "must not be \"off\" with route.mode = \"localdns-first\", which believes LocalDNS by certificates;"
@@ -47,14 +48,14 @@ extension Configuration {
         guard cache.shared.limits, cache.shared.url != nil,
             !providers.contains(where: { $0.dailyLimit > 0 || $0.monthlyLimit > 0 })
         else { return }
-        let path = SettingPath.root.appending(key: "cache").appending(key: "shared").appending(key: "limits")
+        let path = SettingPath("cache", "shared", "limits")
         reading.warn(path, "has no effect: no [[provider]] has daily_limit or monthly_limit")
     }
 
     /// The least time of the cache holds for every answer.
     func checkLocalTTL(_ reading: Reading) {
         guard localDNS.maxTTL < cache.minTTL else { return }
-        let path = SettingPath.root.appending(key: "localdns").appending(key: "max_ttl")
+        let path = SettingPath("localdns", "max_ttl")
         reading.warn(path, "has no effect below cache.min_ttl (\(DurationText.write(cache.minTTL)))")
     }
 
@@ -62,7 +63,7 @@ extension Configuration {
     func checkLoops(_ reading: Reading) {
         var places: [(SettingPath, [AddressAndPort])] = []
         if case .groups(let groups) = localDNS.servers {
-            let path = SettingPath.root.appending(key: "localdns").appending(key: "servers")
+            let path = SettingPath("localdns", "servers")
             for (index, servers) in groups.enumerated() {
                 places.append((groups.count == 1 ? path : path.appending(entry: index + 1), servers))
             }
@@ -93,7 +94,7 @@ extension Configuration {
                 }
             }
         }
-        let route = SettingPath.root.appending(key: "route")
+        let route = SettingPath("route")
         for (key, suffixes) in [("bypass", self.route.bypass), ("protect", self.route.protect)] {
             let path = route.appending(key: key)
             for (number, suffix) in suffixes.enumerated() {
@@ -113,7 +114,7 @@ extension Configuration {
         guard !providers.isEmpty, route.mode != .localDNSOnly, providers.allSatisfy({ !$0.names.isEmpty }) else {
             return
         }
-        let path = SettingPath.root.appending(key: "route").appending(key: "protect")
+        let path = SettingPath("route", "protect")
         let answered = Set(providers.flatMap(\.names))
         let above = Set(answered.flatMap(\.itselfAndAncestors))
         for (number, suffix) in route.protect.enumerated()
@@ -158,6 +159,6 @@ extension Name {
 extension SettingPath {
     /// - Parameter index: counted from 0.
     static func forward(_ index: Int) -> SettingPath {
-        SettingPath.root.appending(key: "forward").appending(entry: index + 1)
+        SettingPath("forward").appending(entry: index + 1)
     }
 }

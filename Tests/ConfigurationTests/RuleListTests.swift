@@ -1,3 +1,4 @@
+import DNSResolver
 import DNSWire
 import Foundation
 import Testing
@@ -33,28 +34,33 @@ struct RuleListTests {
         names = ["seven.example"]
         """
 
-    @Test(arguments: [
-        ("one.example", RuleList.protect, 3), ("two.example", .protect, 3), ("three.example", .protect, 6),
-        ("a.example", .protect, 7), ("b.example", .protect, 7), ("four.example", .bypass, 9),
-        ("lan", .networkNames, 10),
-        ("corp", .networkNames, 11), ("www.example.com", .presets(isWildcard: false), 13),
-        ("example.com", .presets(isWildcard: true), 13), ("five.example", .forward(0), 15),
-        ("six.example", .forward(1), 19), ("seven.example", .providerNames, 24),
-    ])
-    func `an entry has its line, also one of a variable`(name: String, list: RuleList, line: Int) throws {
-        let loaded = try accepted(text, environment: ["MORE": "a.example, b.example"])
-        #expect(try loaded.configuration.place(of: Name(name), in: list, file: "t.toml") == "t.toml:\(line)")
+    private func rules(_ name: Name) -> [String: RoutingRule] {
+        [
+            "protect": .protect(name), "bypass": .bypass(name), "network": .network(name), "provider": .provider(name),
+            "forward 0": .forward(index: 0, name), "forward 1": .forward(index: 1, name),
+            "forward 9": .forward(index: 9, name), "preset": .preset(name, isWildcard: false),
+            "wildcard": .preset(name, isWildcard: true),
+        ]
     }
 
     @Test(arguments: [
-        RuleList.protect, .networkNames, .forward(0), .forward(9), .providerNames, .presets(isWildcard: false),
+        ("one.example", "protect", 3), ("two.example", "protect", 3), ("three.example", "protect", 6),
+        ("a.example", "protect", 7), ("b.example", "protect", 7), ("four.example", "bypass", 9), ("lan", "network", 10),
+        ("corp", "network", 11), ("www.example.com", "preset", 13), ("example.com", "wildcard", 13),
+        ("five.example", "forward 0", 15), ("six.example", "forward 1", 19), ("seven.example", "provider", 24),
     ])
-    func `what no file has is nowhere`(list: RuleList) throws {
-        let name = try Name("other.example")
-        let environment = ["MORE": "a.example"]
-        #expect(
-            try accepted(text, environment: environment).configuration.place(of: name, in: list, file: "t.toml") == nil)
-        #expect(try accepted(minimal).configuration.place(of: name, in: list, file: "t.toml") == nil)
+    func `an entry has its line, also one of a variable`(name: String, rule: String, line: Int) throws {
+        let loaded = try accepted(text, environment: ["MORE": "a.example, b.example"]).configuration
+        let rule = try #require(try rules(Name(name))[rule])
+        #expect(loaded.place(of: rule, file: "t.toml") == "t.toml:\(line)")
+    }
+
+    @Test func `what no file has is nowhere`() throws {
+        let whole = try accepted(text, environment: ["MORE": "a.example"]).configuration
+        for rule in try rules(Name("other.example")).values {
+            #expect(whole.place(of: rule, file: "t.toml") == nil)
+            #expect(try accepted(minimal).configuration.place(of: rule, file: "t.toml") == nil)
+        }
     }
 
     @Test func `static addresses of a file of hosts are found in it`() throws {
@@ -65,7 +71,7 @@ struct RuleListTests {
         let configuration = try accepted(minimal + "[preset]\nhosts_file = \"\(path)\"").configuration
         for (name, line) in [("www.example.com", 2), ("other.example.com", 3)] {
             #expect(
-                try configuration.place(of: Name(name), in: .presets(isWildcard: false), file: "t.toml")
+                try configuration.place(of: .preset(Name(name), isWildcard: false), file: "t.toml")
                     == "\(path):\(line)")
         }
     }

@@ -71,7 +71,7 @@ import Testing
         #expect(keys["cache.stale.max"]?.defaultText == "\"1d\"")
         #expect(keys["provider[].type"]?.defaultText == "required")
         #expect(keys["preset.always"]?.defaultText == "{ }")
-        #expect(Schema.keys.allSatisfy { !$0.summary.isEmpty && !$0.defaultText.isEmpty })
+        #expect(Schema.keys.allSatisfy { !$0.defaultText.isEmpty })
     }
 
     @Test(arguments: [

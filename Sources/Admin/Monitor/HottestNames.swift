@@ -20,10 +20,10 @@ package struct HottestNames: Sendable {
     }
 
     /// The names with their counts, the most frequent first.
-    package mutating func top(at instant: Instant) -> [TrafficReport.Count] {
+    package mutating func top(at instant: Instant) -> [NameCount] {
         turn(instant)
         let all = now.counts.merging(before.counts) { $0 &+ $1 }.map {
-            TrafficReport.Count($0.key.description, $0.value)
+            NameCount($0.key.description, $0.value)
         }
         // Equal ones by name, so that they do not change places.
         return Array(
@@ -37,6 +37,14 @@ package struct HottestNames: Sendable {
         now = NameCounts()
         end = (isNext ? end : instant) + Self.span
     }
+}
+
+/// A name, and how often it was asked for.
+package struct NameCount: Equatable, Sendable {
+    package var label: String
+    package var count: Int
+
+    package init(_ label: String, _ count: Int) { (self.label, self.count) = (label, count) }
 }
 
 /// How often each name was asked for, as far as a fixed number of counters can know: a new name takes over the counter of

@@ -1,39 +1,42 @@
-/// A family of metrics: its name, its kind, one sentence of help, and where its values are.
-struct MetricFamily: Sendable {
-    /// The kind of a family, by the word of its TYPE line.
-    enum Kind: String {
-        case counter, gauge, histogram
-    }
+import Scheduling
 
+/// The kind of a family, by the word of its TYPE line.
+package enum MetricKind: String, Sendable {
+    case counter, gauge, histogram
+}
+
+/// A family of metrics: its name, its kind, one sentence of help, and what gives its values.
+package struct MetricFamily<Source>: Sendable {
     /// The label names and values of a sample, in order.
-    typealias Labels = KeyValuePairs<String, String>
+    package typealias Labels = KeyValuePairs<String, String>
 
-    private let name: String
-    private let kind: Kind
+    package let name: String
+    package let kind: MetricKind
     private let help: String
-    private let write: @Sendable (MetricSource, inout Samples) -> Void
+    private let write: @Loop @Sendable (Source, inout Samples) -> Void
 
     /// - Parameter name: without prefix and without the `_total` of a counter. One that begins with `process_` is what programs
     ///   of all kinds have under this name, and gets no prefix. One that ends in a base unit of Prometheus has this unit.
-    init(
-        _ name: String, _ kind: Kind, _ help: String,
-        write: @escaping @Sendable (MetricSource, inout Samples) -> Void
+    package init(
+        _ name: String, _ kind: MetricKind, _ help: String,
+        write: @escaping @Loop @Sendable (Source, inout Samples) -> Void
     ) {
         self.name = name.hasPrefix("process_") ? name : "httpdnsd_\(name)"
         (self.kind, self.help, self.write) = (kind, help, write)
     }
 
     /// A family with one sample; without a value it is left out.
-    init(
-        _ name: String, _ kind: Kind, _ help: String, _ value: @escaping @Sendable (MetricSource) -> some MetricValue
+    package init(
+        _ name: String, _ kind: MetricKind, _ help: String,
+        _ value: @escaping @Loop @Sendable (Source) -> some MetricValue
     ) {
         self.init(name, kind, help) { source, samples in samples.sample([:], value(source)) }
     }
 
     /// A family with a sample for each value of a label; those without a value are left out.
-    init<Value: MetricValue>(
-        _ name: String, _ kind: Kind, _ help: String, by label: String,
-        _ values: @escaping @Sendable (MetricSource) -> [(String, Value)]?
+    package init<Value: MetricValue>(
+        _ name: String, _ kind: MetricKind, _ help: String, by label: String,
+        _ values: @escaping @Loop @Sendable (Source) -> [(String, Value)]?
     ) {
         self.init(name, kind, help) { source, samples in
             for (name, value) in values(source) ?? [] { samples.sample([label: name], value) }
@@ -41,7 +44,8 @@ struct MetricFamily: Sendable {
     }
 
     /// The lines of the family; none without samples.
-    func text(of source: MetricSource, in format: MetricsFormat) -> String {
+    @Loop
+    package func text(of source: Source, in format: MetricsFormat) -> String {
         var samples = Samples(name: kind == .counter ? name + "_total" : name)
         write(source, &samples)
         guard !samples.text.isEmpty else { return "" }
@@ -53,16 +57,16 @@ struct MetricFamily: Sendable {
     }
 
     /// The samples of one family.
-    struct Samples {
+    package struct Samples {
         fileprivate let name: String
         fileprivate var text = ""
 
-        mutating func sample(_ labels: Labels, _ value: some MetricValue) {
+        package mutating func sample(_ labels: Labels, _ value: some MetricValue) {
             if let number = value.number { write(name, labels.map { ($0.key, $0.value) }, number) }
         }
 
         /// The buckets, count and sum of one histogram.
-        mutating func histogram(_ labels: Labels, _ histogram: HistogramReport) {
+        package mutating func histogram(_ labels: Labels, _ histogram: HistogramReport) {
             let labels = labels.map { ($0.key, $0.value) }
             var count = 0
             for (bound, bucket) in zip(histogram.bounds.map { "\($0)" } + ["+Inf"], histogram.counts) {
@@ -99,41 +103,30 @@ struct MetricFamily: Sendable {
     }
 }
 
-/// Where the values of metrics are.
-struct MetricSource {
-    let status: StatusReport
-    let traffic: TrafficReport
-
-    /// Nil when answers are cached in memory alone.
-    var disk: StatusReport.Cache? { status.cache.file.isEmpty ? nil : status.cache }
-    /// Nil when nothing is shared.
-    var shared: StatusReport.SharedCache? { status.shared.address.isEmpty ? nil : status.shared }
-}
-
 /// What a sample can be; true is 1.
-protocol MetricValue: Sendable {
+package protocol MetricValue {
     /// Nil: there is none.
     var number: Double? { get }
 }
 
 extension Double: MetricValue {
-    var number: Double? { self }
+    package var number: Double? { self }
 }
 
 extension Int: MetricValue {
-    var number: Double? { Double(self) }
+    package var number: Double? { Double(self) }
 }
 
 extension Bool: MetricValue {
-    var number: Double? { self ? 1 : 0 }
+    package var number: Double? { self ? 1 : 0 }
 }
 
 extension Optional: MetricValue where Wrapped: MetricValue {
-    var number: Double? { flatMap(\.number) }
+    package var number: Double? { flatMap(\.number) }
 }
 
 /// The text forms in which Prometheus takes metrics.
-enum MetricsFormat: Sendable {
+package enum MetricsFormat: Sendable {
     /// Prometheus text exposition, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats).
     case prometheus
     /// OpenMetrics 1.0.0 (RFC draft-richih-opsawg-openmetrics-00), for clients that ask for it.

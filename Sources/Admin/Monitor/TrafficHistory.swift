@@ -6,31 +6,6 @@ package import Scheduling
 /// It takes some 32 KiB whatever happens, and wakes the loop at the end of each step of 30 seconds, as long as it exists.
 @Loop
 package final class TrafficHistory {
-    /// What was counted since the start, as far as charts show it.
-    package struct Counters: Sendable {
-        /// By source; always the same sources.
-        package var answers: [TrafficReport.Latencies]
-        /// Requests to providers.
-        package var calls: Int
-        /// Queries without an answer of any source, beyond what the server can take.
-        package var unanswered: Int
-
-        package init(answers: [TrafficReport.Latencies] = [], calls: Int = 0, unanswered: Int = 0) {
-            (self.answers, self.calls, self.unanswered) = (answers, calls, unanswered)
-        }
-
-        /// The answers by source, the same by bucket of their time, the calls, and what was not answered. They may wrap: only
-        /// differences are used.
-        fileprivate var numbers: [UInt32] {
-            var buckets = Array(repeating: 0, count: answers.first?.histogram.counts.count ?? 0)
-            for answer in answers {
-                for (index, count) in answer.histogram.counts.enumerated() { buckets[index] &+= count }
-            }
-            let sums = answers.map { $0.histogram.counts.reduce(0, &+) }
-            return (sums + buckets + [calls, unanswered]).map { UInt32(truncatingIfNeeded: $0) }
-        }
-    }
-
     /// The steps of one length.
     struct Chart {
         /// The most steps that are held.
@@ -74,14 +49,14 @@ package final class TrafficHistory {
         func elapsed(at now: Instant) -> Duration { length - (end - now) }
     }
 
-    private let read: @Loop () -> Counters
+    private let read: @Loop () -> TrafficReport
     private let clock: any LoopClock
     private(set) var hour: Chart
     private(set) var day: Chart
     private var timer: LoopTimer?
 
     /// - Parameter read: what was counted since the start.
-    init(clock: any LoopClock, _ read: @escaping @Loop () -> Counters) {
+    init(clock: any LoopClock, _ read: @escaping @Loop () -> TrafficReport) {
         self.clock = clock
         self.read = read
         let numbers = read().numbers
@@ -134,5 +109,57 @@ final class HistoryReader {
     func take() -> (hour: [[UInt32]], day: [[UInt32]]) {
         defer { (hours, days) = (history.hour.count, history.day.count) }
         return (history.hour.steps(after: hours), history.day.steps(after: days))
+    }
+}
+
+/// What the server has counted since its start, as far as the page's charts show it; nothing in it names a client or a domain
+/// name.
+package struct TrafficReport: Sendable {
+    /// A label's value, and how long the things that have it took.
+    package struct Latencies: Equatable, Sendable {
+        package var label: String
+        package var histogram: HistogramReport
+
+        package init(_ label: String, _ histogram: HistogramReport) {
+            (self.label, self.histogram) = (label, histogram)
+        }
+    }
+
+    /// From query to response, by the source of the answer; always the same sources.
+    package var answers: [Latencies] = []
+    /// From request to response, by provider.
+    package var providers: [Latencies] = []
+    /// Requests to providers.
+    package var calls = 0
+    /// Queries without an answer of any source, beyond what the server can take.
+    package var unanswered = 0
+
+    package init() {}
+
+    /// The answers by source, the same by bucket of their time, the calls, and what was not answered. They may wrap: only
+    /// differences are used.
+    fileprivate var numbers: [UInt32] {
+        var buckets = Array(repeating: 0, count: answers.first?.histogram.counts.count ?? 0)
+        for answer in answers {
+            for (index, count) in answer.histogram.counts.enumerated() { buckets[index] &+= count }
+        }
+        let sums = answers.map { $0.histogram.counts.reduce(0, &+) }
+        return (sums + buckets + [calls, unanswered]).map { UInt32(truncatingIfNeeded: $0) }
+    }
+}
+
+/// How many values fell into each bucket of a histogram.
+package struct HistogramReport: Equatable, Sendable {
+    /// The upper bounds of all buckets but the last, in seconds, ascending.
+    package let bounds: [Double]
+    /// How many values each bucket has, the last those above every bound: one more than `bounds`.
+    package let counts: [Int]
+    /// The sum of all values, in seconds.
+    package let sum: Double
+
+    package init(bounds: [Double], counts: [Int], sum: Double) {
+        self.bounds = bounds
+        self.counts = counts
+        self.sum = sum
     }
 }

@@ -5,52 +5,44 @@ import HTTPDNS
 
 /// Cached answers.
 package struct CacheReport: JSONRecord {
-    package var entries: [Entry] = []
+    @Member("entries") package var entries: [Entry] = []
     /// The cursor from which to continue; nil at the end.
-    package var next: String?
+    @Member("next") package var next: String?
     /// Forged answers of LocalDNS for the name; only where one name was requested.
-    package var forged: [ForgedAddress] = []
+    @Member("forged") package var forged: [ForgedAddress] = []
 
     package init() {}
 
     package init(entries: [Entry], next: String?, forged: [ForgedAddress] = []) {
-        self.entries = entries
-        self.next = next
-        self.forged = forged
+        (self.entries, self.next, self.forged) = (entries, next, forged)
     }
-
-    package static let members: [JSONMember<Self>] = [
-        .init("entries", records: \.entries),
-        .init("next", \.next),
-        .init("forged", records: \.forged),
-    ]
 
     /// One answer.
     package struct Entry: JSONRecord {
-        package var name = ""
-        package var type = ""
+        @Member("name") package var name = ""
+        @Member("type") package var type = ""
         /// The RCODE's name, or `NODATA`.
-        package var status = ""
+        @Member("status") package var status = ""
         /// Whether it was queried with DNSSEC's DO or CD bit.
-        package var isSigned = false
-        package var addresses: [String] = []
+        @Member("signed") package var isSigned = false
+        @Member("addresses") package var addresses: [String] = []
         /// The remaining seconds of the TTL, 0 once it is stale; and seconds since it was stored.
-        package var ttl = 0
-        package var age = 0
+        @Member("ttl") package var ttl = 0
+        @Member("age") package var age = 0
         /// Whether its TTL has expired.
-        package var isStale = false
+        @Member("stale") package var isStale = false
         /// Whether it is never given to clients: it was decided by another policy, or is too old.
-        package var isUnusable = false
+        @Member("unusable") package var isUnusable = false
         /// The word for the source of the answer.
-        package var source = ""
+        @Member("source") package var source = ""
         /// The provider that gave it; empty where none did.
-        package var provider = ""
+        @Member("provider") package var provider = ""
         /// The network of the clients for which it is valid, or `no network`; empty: it is valid for all.
-        package var clients = ""
+        @Member("clients") package var clients = ""
         /// The address of the server that gave it; empty when there was none.
-        package var server = ""
+        @Member("server") package var server = ""
         /// All its records; only where they were requested.
-        package var records: [CachedRecord] = []
+        @Member("records") package var records: [CachedRecord] = []
 
         package init() {}
 
@@ -59,49 +51,27 @@ package struct CacheReport: JSONRecord {
 
         /// Whether it has records that may be given to a client.
         package var isAnswer: Bool { !isNegative && !isUnusable }
-
-        package static let members: [JSONMember<Self>] = [
-            .init("name", \.name),
-            .init("type", \.type),
-            .init("status", \.status),
-            .init("signed", \.isSigned),
-            .init("addresses", strings: \.addresses),
-            .init("ttl", \.ttl),
-            .init("age", \.age),
-            .init("stale", \.isStale),
-            .init("unusable", \.isUnusable),
-            .init("source", \.source),
-            .init("provider", \.provider),
-            .init("clients", \.clients),
-            .init("server", \.server),
-            .init("records", records: \.records),
-        ]
     }
 }
 
 /// A record as text.
 package struct CachedRecord: JSONRecord {
-    package var name = ""
-    package var type = ""
+    @Member("name") package var name = ""
+    @Member("type") package var type = ""
     /// The remaining seconds of the TTL.
-    package var ttl = 0
-    package var data = ""
+    @Member("ttl") package var ttl = 0
+    @Member("data") package var data = ""
 
     package init() {}
 
-    package init(name: String, type: String, ttl: Int, data: String) {
-        self.name = name
-        self.type = type
-        self.ttl = ttl
-        self.data = data
+    /// - Parameter age: seconds since it came, not negative.
+    package init(_ record: Record, age: Int = 0) {
+        (name, type, data) = (record.name.description, record.type.description, record.dataText)
+        ttl = Int(record.ttl) - min(age, Int(record.ttl))
     }
 
-    package static let members: [JSONMember<Self>] = [
-        .init("name", \.name),
-        .init("type", \.type),
-        .init("ttl", \.ttl),
-        .init("data", \.data),
-    ]
+    /// One line, as in a master file.
+    package var text: String { "\(name) \(ttl) \(type) \(data)" }
 }
 
 extension CacheReport.Entry {
@@ -127,11 +97,7 @@ extension CacheReport.Entry {
         guard let answer = packed.unpacked(for: question) else { return }
         addresses = answer.addresses.map(\.description)
         guard withRecords else { return }
-        records = (answer.answers + answer.authorities + answer.additionals).map { record in
-            CachedRecord(
-                name: record.name.description, type: record.type.description,
-                ttl: Int(record.ttl) - min(age, Int(record.ttl)), data: record.dataText)
-        }
+        records = (answer.answers + answer.authorities + answer.additionals).map { CachedRecord($0, age: age) }
     }
 }
 
@@ -176,7 +142,7 @@ extension CacheReport {
             let left = entry.isStale || entry.isUnusable ? entry.leftText : "\(entry.leftText) s left"
             let head =
                 "\(entry.name) \(entry.type)\(entry.isSigned ? " (DNSSEC)" : ""): \(entry.status), from \(entry.sourceText)\(entry.server.isEmpty ? "" : " at \(entry.server)") \(entry.age) s ago, \(left)"
-            return ([head] + entry.records.map { "\($0.name) \($0.ttl) \($0.type) \($0.data)" })
+            return ([head] + entry.records.map(\.text))
                 .map { VisibleText($0).description }.joined(separator: "\n")
         }
         return (answers + forged.map { "forged: \($0.text)" }).joined(separator: "\n")
@@ -190,5 +156,37 @@ extension CacheReport.Entry {
     /// The source, and its client network where it is not for all clients.
     fileprivate var sourceText: String {
         source + (provider.isEmpty ? "" : " \(provider)") + (clients.isEmpty ? "" : ", for \(clients)")
+    }
+}
+
+/// An address that LocalDNS gave for a protected name, and whose certificate is not valid for the name.
+package struct ForgedAddress: JSONRecord {
+    @Member("name") package var name = ""
+    @Member("address") package var address = ""
+    /// The server of LocalDNS that gave it last; empty when that is not known.
+    @Member("server") package var server = ""
+    @Member("port") package var port = 0
+    /// Why the certificate is refused.
+    @Member("reason") package var reason = ""
+    /// Subject and issuer of the certificate; empty if they could not be parsed.
+    @Member("subject") package var subject = ""
+    @Member("issuer") package var issuer = ""
+    /// SHA-256 of the certificate, hexadecimal.
+    @Member("sha256") package var fingerprint = ""
+    /// When it was seen first and last, ISO 8601 in UTC.
+    @Member("first") package var first = ""
+    @Member("last") package var last = ""
+    /// The number of failed checks.
+    @Member("count") package var count = 0
+
+    package init() {}
+
+    /// One line: the name, the address, and the certificate that it showed.
+    package var text: String {
+        var text = "\(name) at \(address) port \(port): \(reason)"
+        if !subject.isEmpty { text += "; subject \(subject)" }
+        if !issuer.isEmpty { text += ", issuer \(issuer)" }
+        if !fingerprint.isEmpty { text += ", SHA-256 \(fingerprint)" }
+        return VisibleText(text).description + "; seen \(counted(count, "time")), \(first) to \(last)"
     }
 }

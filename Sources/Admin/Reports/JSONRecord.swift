@@ -1,14 +1,13 @@
 import DNSWire
 package import HTTPDNS
+import Synchronization
 
-/// A report of the control API, written by the server and parsed by the commands. Unknown members are skipped, so that
-/// a command may be older than its server.
+/// A report of the control API, written by the server and parsed by the commands. Its members are the properties that are
+/// marked with `@Member`, in their order; unknown ones are skipped, so that a command may be older than its server.
 package protocol JSONRecord: Equatable, JSONValue {
     /// All members empty.
     init()
-    /// What is written, in order, and read in any order.
-    static var members: [JSONMember<Self>] { get }
-    /// Writes all members.
+    /// Writes all members, and what follows from them.
     func write(to writer: inout JSONWriter)
 }
 
@@ -23,83 +22,95 @@ extension JSONRecord {
 
     package init(from reader: inout JSONReader) throws(JSONError) {
         self.init()
-        var record = self
-        try reader.object { reader, key throws(JSONError) in
-            try Self.members.first { $0.key == key }?.read(&record, &reader)
-        }
-        self = record
+        let members = members
+        try reader.object { reader, key throws(JSONError) in try members.first { $0.key == key }?.read(&reader) }
     }
 
-    package func write(to writer: inout JSONWriter) { for member in Self.members { member.write(self, &writer) } }
+    package func write(to writer: inout JSONWriter) { writeMembers(to: &writer) }
+
+    func writeMembers(to writer: inout JSONWriter) { for member in members { member.write(to: &writer) } }
 
     package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, object: { write(to: &$0) }) }
+
+    package func writeElement(to writer: inout JSONWriter) { writer.object { write(to: &$0) } }
+
+    private var members: [any ReportMember] {
+        Mirror(reflecting: self).children.compactMap { $0.value as? any ReportMember }
+    }
 }
 
-/// A member of a report: its key, and what of the report it has.
-package struct JSONMember<Record>: Sendable {
-    typealias Path<Value> = WritableKeyPath<Record, Value> & Sendable
-
-    /// Nil: it is never read.
-    let key: String?
-    let read: @Sendable (inout Record, inout JSONReader) throws(JSONError) -> Void
-    let write: @Sendable (Record, inout JSONWriter) -> Void
-
-    /// A member that follows from others.
-    init(write: @escaping @Sendable (Record, inout JSONWriter) -> Void) {
-        (key, read, self.write) = (nil, { _, _ in }, write)
+/// A property of a report that is a member of its JSON object, by its key.
+@propertyWrapper
+package struct Member<Value: JSONValue & Equatable>: Equatable, Sendable {
+    /// When a member is left out.
+    package enum Presence: Sendable {
+        case always
+        /// Where there is no value, or an empty one.
+        case ifAny
     }
 
-    private init(
-        _ key: String, read: @escaping @Sendable (inout Record, inout JSONReader) throws(JSONError) -> Void,
-        write: @escaping @Sendable (Record, inout JSONWriter) -> Void
-    ) { (self.key, self.read, self.write) = (key, read, write) }
+    /// Shared by copies until one is changed: so a mirror's copies fill the report that is read.
+    private final class Box: Sendable {
+        let value: Mutex<Value>
 
-    init(_ key: String, _ path: any Path<some JSONValue>) {
-        self.init(
-            key, read: { record, reader throws(JSONError) in record[keyPath: path] = try .init(from: &reader) },
-            write: { record, writer in record[keyPath: path].write(key, to: &writer) })
+        init(_ value: Value) { self.value = Mutex(value) }
     }
 
-    /// One that is left out where there is no value.
-    init<Value: JSONValue>(_ key: String, ifAny path: any Path<Value?>) {
-        self.init(
-            key, read: { record, reader throws(JSONError) in record[keyPath: path] = try Value(from: &reader) },
-            write: { record, writer in record[keyPath: path]?.write(key, to: &writer) })
+    let key: String
+    private let presence: Presence
+    /// For true and for false, of a flag that is a word in JSON; else empty.
+    private let words: [String]
+    private var box: Box
+
+    package init(wrappedValue: Value, _ key: String, _ presence: Presence = .always) {
+        (self.key, self.presence, words, box) = (key, presence, [], Box(wrappedValue))
     }
 
-    init(_ key: String, strings path: any Path<[String]>) {
-        self.init(
-            key,
-            read: { record, reader throws(JSONError) in
-                try reader.array { reader throws(JSONError) in record[keyPath: path].append(try reader.string()) }
-            }, write: { record, writer in writer.member(key, strings: record[keyPath: path]) })
+    package init(_ key: String, _ presence: Presence = .always) where Value: ExpressibleByNilLiteral {
+        self.init(wrappedValue: nil, key, presence)
     }
 
-    init<Element: JSONRecord>(_ key: String, records path: any Path<[Element]>) {
-        self.init(
-            key,
-            read: { record, reader throws(JSONError) in
-                try reader.array { reader throws(JSONError) in
-                    record[keyPath: path].append(try Element(from: &reader))
-                }
-            },
-            write: { record, writer in writer.member(key, objects: record[keyPath: path]) { $0.write(to: &$1) } })
+    package init(wrappedValue: Value, _ key: String, _ yes: String, _ no: String) where Value == Bool {
+        (self.key, presence, words, box) = (key, .always, [yes, no], Box(wrappedValue))
     }
 
-    /// A word for each value. One that is not known leaves the value as it is.
-    init<Value: RawRepresentable<String> & SendableMetatype>(_ key: String, word path: any Path<Value>) {
-        self.init(
-            key,
-            read: { record, reader throws(JSONError) in
-                if let value = Value(rawValue: try reader.string()) { record[keyPath: path] = value }
-            }, write: { record, writer in writer.member(key, record[keyPath: path].rawValue) })
+    package var wrappedValue: Value {
+        get { box.value.withLock { $0 } }
+        set {
+            if isKnownUniquelyReferenced(&box) {
+                box.value.withLock { $0 = newValue }
+            } else {
+                box = Box(newValue)
+            }
+        }
     }
 
-    /// A word for true, and one for false.
-    init(_ key: String, _ path: any Path<Bool>, _ yes: String, _ no: String) {
-        self.init(
-            key, read: { record, reader throws(JSONError) in record[keyPath: path] = try reader.string() == yes },
-            write: { record, writer in writer.member(key, record[keyPath: path] ? yes : no) })
+    package static func == (left: Self, right: Self) -> Bool { left.wrappedValue == right.wrappedValue }
+}
+
+/// A member of any kind.
+private protocol ReportMember {
+    var key: String { get }
+    /// Parses its value.
+    func read(_ reader: inout JSONReader) throws(JSONError)
+    func write(to writer: inout JSONWriter)
+}
+
+extension Member: ReportMember {
+    fileprivate func read(_ reader: inout JSONReader) throws(JSONError) {
+        guard words.isEmpty else {
+            let isFirst = try reader.string() == words[0]
+            return box.value.withLock { $0 = isFirst as? Value ?? $0 }
+        }
+        let value = try Value(from: &reader)
+        box.value.withLock { $0 = value }
+    }
+
+    fileprivate func write(to writer: inout JSONWriter) {
+        let value = wrappedValue
+        if presence == .ifAny, value.isNone { return }
+        if !words.isEmpty, let flag = value as? Bool { return writer.member(key, flag ? words[0] : words[1]) }
+        value.write(key, to: &writer)
     }
 }
 
@@ -109,12 +120,26 @@ package protocol JSONValue: Sendable {
     init(from reader: inout JSONReader) throws(JSONError)
     /// Writes it as a member of an object.
     func write(_ key: String, to writer: inout JSONWriter)
+    /// Writes it as an element of an array.
+    func writeElement(to writer: inout JSONWriter)
+    /// Whether it is nil, zero, or an empty text.
+    var isNone: Bool { get }
+}
+
+extension JSONValue {
+    package func writeElement(to writer: inout JSONWriter) {}
+
+    package var isNone: Bool { false }
 }
 
 extension String: JSONValue {
     package init(from reader: inout JSONReader) throws(JSONError) { self = try reader.string() }
 
     package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, self) }
+
+    package func writeElement(to writer: inout JSONWriter) { writer.string(self) }
+
+    package var isNone: Bool { isEmpty }
 }
 
 extension Bool: JSONValue {
@@ -130,6 +155,10 @@ extension Int: JSONValue {
     }
 
     package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, self) }
+
+    package func writeElement(to writer: inout JSONWriter) { writer.integer(self) }
+
+    package var isNone: Bool { self == 0 }
 }
 
 extension Optional: JSONValue where Wrapped: JSONValue {
@@ -142,6 +171,32 @@ extension Optional: JSONValue where Wrapped: JSONValue {
         guard let self else { return writer.member(key, String?.none) }
         self.write(key, to: &writer)
     }
+
+    package var isNone: Bool { self == nil }
+}
+
+extension Array: JSONValue where Element: JSONValue {
+    package init(from reader: inout JSONReader) throws(JSONError) {
+        self = []
+        try reader.array { reader throws(JSONError) in append(try Element(from: &reader)) }
+    }
+
+    package func write(_ key: String, to writer: inout JSONWriter) {
+        writer.member(key, array: { writer in for element in self { element.writeElement(to: &writer) } })
+    }
+}
+
+/// One of some words. One that is not known is read as the usual one.
+package protocol JSONWord: JSONValue, RawRepresentable<String> {
+    static var usual: Self { get }
+}
+
+extension JSONWord {
+    package init(from reader: inout JSONReader) throws(JSONError) {
+        self = Self(rawValue: try reader.string()) ?? Self.usual
+    }
+
+    package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, rawValue) }
 }
 
 extension JSONWriter {

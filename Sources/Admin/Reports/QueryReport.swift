@@ -4,30 +4,30 @@ package import Platform
 /// One answered query, or in its place how many are missing, or that there are no more.
 package struct QueryReport: JSONRecord {
     /// When it was answered, such as `2026-08-01T12:34:56.789Z`.
-    package var time = ""
+    @Member("time") package var time = ""
     /// The client's address.
-    package var client = ""
+    @Member("client") package var client = ""
     /// The user and control group of the program, where those of this machine were distinguished; else empty.
-    package var program = ""
+    @Member("program", .ifAny) package var program = ""
     /// `udp` or `tcp`.
-    package var transport = ""
+    @Member("transport") package var transport = ""
     /// As asked, in master-file form; `-` when it could not be parsed.
-    package var name = "-"
-    package var type = "-"
+    @Member("name") package var name = "-"
+    @Member("type") package var type = "-"
     /// The RCODE's name.
-    package var rcode = ""
+    @Member("rcode") package var rcode = ""
     /// How it was routed, such as `protect`.
-    package var route = "-"
+    @Member("route") package var route = "-"
     /// The word for the source of the answer, such as `cache`.
-    package var source = ""
+    @Member("source") package var source = ""
     /// The provider that gave it; empty where none was asked.
-    package var provider = ""
+    @Member("provider") package var provider = ""
     /// From the query's arrival to its response.
-    package var microseconds = 0
+    @Member("microseconds") package var microseconds = 0
     /// How many queries are missing here, because they came faster than they were read; 0 for a query.
-    package var dropped = 0
+    @Member("dropped", .ifAny) package var dropped = 0
     /// Why the server ends the list here; empty: it does not.
-    package var ended = ""
+    @Member("ended", .ifAny) package var ended = ""
 
     package init() {}
 
@@ -35,18 +35,10 @@ package struct QueryReport: JSONRecord {
 
     init(ended: String) { self.ended = ended }
 
-    private static let query: [JSONMember<Self>] = [
-        .init("time", \.time), .init("client", \.client), .init("program", \.program), .init("transport", \.transport),
-        .init("name", \.name), .init("type", \.type), .init("rcode", \.rcode), .init("route", \.route),
-        .init("source", \.source), .init("provider", \.provider), .init("microseconds", \.microseconds),
-    ]
-
-    package static let members = query + [.init("dropped", \.dropped), .init("ended", \.ended)]
-
     package func write(to writer: inout JSONWriter) {
         guard dropped == 0 else { return writer.member("dropped", dropped) }
         guard ended.isEmpty else { return writer.member("ended", ended) }
-        for member in Self.query where member.key != "program" || !program.isEmpty { member.write(self, &writer) }
+        writeMembers(to: &writer)
     }
 
     /// How long it took.
@@ -67,23 +59,15 @@ package struct QueryReport: JSONRecord {
 
 /// How one question was answered, step by step.
 package struct TraceReport: JSONRecord {
-    package var name = ""
-    package var type = ""
+    @Member("name") package var name = ""
+    @Member("type") package var type = ""
     /// The RCODE's name.
-    package var status = ""
+    @Member("status") package var status = ""
     /// The word for the source of the answer.
-    package var source = ""
-    package var steps: [Step] = []
+    @Member("source") package var source = ""
+    @Member("steps") package var steps: [Step] = []
 
     package init() {}
-
-    package static let members: [JSONMember<Self>] = [
-        .init("name", \.name),
-        .init("type", \.type),
-        .init("status", \.status),
-        .init("source", \.source),
-        .init("steps", records: \.steps),
-    ]
 
     /// Whether the client got an answer.
     package var isAnswer: Bool { source != "none" }
@@ -103,21 +87,15 @@ package struct TraceReport: JSONRecord {
     /// One thing that happened.
     package struct Step: JSONRecord {
         /// Since the question.
-        package var milliseconds = 0
+        @Member("milliseconds") package var milliseconds = 0
         /// Such as `ask` or `reply`.
-        package var kind = ""
-        package var text = ""
+        @Member("kind") package var kind = ""
+        @Member("text") package var text = ""
 
         package init() {}
 
         package init(milliseconds: Int, kind: String, text: String) {
             (self.milliseconds, self.kind, self.text) = (milliseconds, kind, text)
         }
-
-        package static let members: [JSONMember<Self>] = [
-            .init("milliseconds", \.milliseconds),
-            .init("kind", \.kind),
-            .init("text", \.text),
-        ]
     }
 }

@@ -1,80 +1,80 @@
-import HTTPDNS
+package import HTTPDNS
 
 /// The status of a running server, as reported by `status`.
 package struct StatusReport: JSONRecord {
-    package var version = ""
-    package var pid = 0
+    @Member("version") package var version = ""
+    @Member("pid") package var pid = 0
     /// Seconds since the start.
-    package var uptime = 0
+    @Member("uptime_seconds") package var uptime = 0
     /// Path of the configuration file.
-    package var configuration = ""
+    @Member("config") package var configuration = ""
     /// Why the last reload was refused; empty when it was not.
-    package var reloadErrors: [String] = []
+    @Member("reload_errors") package var reloadErrors: [String] = []
     /// The number of successful reloads.
-    package var reloads = 0
+    @Member("reloads") package var reloads = 0
     /// The generation of the policy; raised whenever questions must be decided again.
-    package var generation = 0
+    @Member("generation") package var generation = 0
     /// Whether HTTPDNS is used.
-    package var isOn = true
-    package var mode = ""
+    @Member("switch", "on", "off") package var isOn = true
+    @Member("mode") package var mode = ""
     /// The signed policy.
-    package var policy = Policy()
-    package var listen: [String] = []
+    @Member("policy") package var policy = Policy()
+    @Member("listen") package var listen: [String] = []
     /// Those of `listen` that no interface of the machine has.
-    package var absent: [String] = []
+    @Member("listen_absent") package var absent: [String] = []
     /// Those of `listen` whose sockets another process passed to this one.
-    package var adopted: [String] = []
+    @Member("listen_adopted") package var adopted: [String] = []
     /// In the order in which they are queried.
-    package var providers: [Provider] = []
-    package var localDNS: [Server] = []
-    package var forwards: [Forward] = []
+    @Member("providers") package var providers: [Provider] = []
+    @Member("localdns") package var localDNS: [Server] = []
+    @Member("forwards") package var forwards: [Forward] = []
     /// Why this machine's clock cannot be right; empty while there is no evidence of that.
-    package var clock = ""
+    @Member("clock") package var clock = ""
     /// The address that LocalDNS gives for unrelated names while no provider can be reached; empty: none.
-    package var portal = ""
+    @Member("portal") package var portal = ""
     /// SHA-256 of the certificate that addresses of unrelated names show while no provider can be reached; empty: none.
-    package var interception = ""
+    @Member("interception") package var interception = ""
     /// How often the network has changed since the start, and how many seconds ago it last did.
-    package var networkChanges = 0
-    package var networkChangeAge: Int?
+    @Member("network_changes") package var networkChanges = 0
+    @Member("network_change_seconds") package var networkChangeAge: Int?
     /// Whether `httpdnsd resolver on` is in force: on, off, or rewritten by another program.
-    package var resolver = "off"
+    @Member("resolver") package var resolver = "off"
     /// The prefix by which IPv6 addresses are made of IPv4 addresses; empty: none are.
-    package var nat64 = ""
-    package var cache = Cache()
+    @Member("nat64") package var nat64 = ""
+    @Member("cache") package var cache = Cache()
     /// Nil when nothing is served encrypted.
-    package var encrypted: Encrypted?
+    @Member("encrypted", .ifAny) package var encrypted: Encrypted?
     /// Nil where no app is served HTTPDNS.
-    package var apps: Apps?
+    @Member("apps", .ifAny) package var apps: Apps?
     /// Nil when there is no collector of dnstap.
-    package var dnstap: Dnstap?
-    package var shared = SharedCache()
+    @Member("dnstap", .ifAny) package var dnstap: Dnstap?
+    @Member("shared_cache") package var shared = SharedCache()
     /// Questions under way upstream, and clients that wait for them.
-    package var flights = 0
-    package var waiters = 0
+    @Member("flights") package var flights = 0
+    @Member("waiters") package var waiters = 0
     /// The program of this machine of which more queries wait than of any other client, and how many; empty: none is known.
-    package var busiestProgram = ""
-    package var busiestQueries = 0
+    @Member("busiest_program") package var busiestProgram = ""
+    @Member("busiest_queries") package var busiestQueries = 0
     /// Queries that wait for an answer, and open TCP connections.
-    package var queries = 0
-    package var connections = 0
+    @Member("queries") package var queries = 0
+    @Member("connections") package var connections = 0
     /// Queries of clients that are not in `listen.allow`, since the start.
-    package var refused = 0
+    @Member("refused_queries") package var refused = 0
     /// Misses beyond `limits.misses_per_second`, since the start.
-    package var refusedMisses = 0
+    @Member("refused_misses") package var refusedMisses = 0
     /// Queries beyond what the server can take, since the start.
-    package var overloads = 0
+    @Member("overload_queries") package var overloads = 0
     /// The number of addresses reported as bad.
-    package var badAddresses = 0
+    @Member("bad_addresses") package var badAddresses = 0
     /// How many checks of LocalDNS's addresses detected a forged answer, and the last of them.
-    package var forgedChecks = 0
-    package var forged: [ForgedAddress] = []
+    @Member("forged_checks") package var forgedChecks = 0
+    @Member("forged") package var forged: [ForgedAddress] = []
     /// Preset names: those answered without a query to any upstream, and those answered when no upstream can; a
     /// wildcard counts as one.
-    package var presets = 0
-    package var lastResorts = 0
+    @Member("presets") package var presets = 0
+    @Member("last_resorts") package var lastResorts = 0
     /// The number of answers from the last resorts.
-    package var lastResortAnswers = 0
+    @Member("last_resort_answers") package var lastResortAnswers = 0
 
     package init() {}
 
@@ -87,50 +87,152 @@ package struct StatusReport: JSONRecord {
     /// Providers whose answers can be forged or replayed on the path.
     package var forgeable: [String] { providers.filter { !$0.isAuthenticated }.map(\.name) }
 
-    package static let members: [JSONMember<Self>] = [
-        .init("version", \.version),
-        .init("pid", \.pid),
-        .init("uptime_seconds", \.uptime),
-        .init("config", \.configuration),
-        .init("reloads", \.reloads),
-        .init("reload_errors", strings: \.reloadErrors),
-        .init("generation", \.generation),
-        .init("switch", \.isOn, "on", "off"),
-        .init("mode", \.mode),
-        .init("policy", \.policy),
-        .init("listen", strings: \.listen),
-        .init("listen_absent", strings: \.absent),
-        .init("listen_adopted", strings: \.adopted),
-        .init("providers", records: \.providers),
-        .init("localdns", records: \.localDNS),
-        .init("forwards", records: \.forwards),
-        .init("clock", \.clock),
-        .init("portal", \.portal),
-        .init("interception", \.interception),
-        .init("network_changes", \.networkChanges),
-        .init("network_change_seconds", \.networkChangeAge),
-        .init("resolver", \.resolver),
-        .init("nat64", \.nat64),
-        .init("cache", \.cache),
-        .init("encrypted", ifAny: \.encrypted),
-        .init("apps", ifAny: \.apps),
-        .init("dnstap", ifAny: \.dnstap),
-        .init("shared_cache", \.shared),
-        .init("flights", \.flights),
-        .init("busiest_program", \.busiestProgram),
-        .init("busiest_queries", \.busiestQueries),
-        .init("waiters", \.waiters),
-        .init("queries", \.queries),
-        .init("connections", \.connections),
-        .init("refused_queries", \.refused),
-        .init("refused_misses", \.refusedMisses),
-        .init("overload_queries", \.overloads),
-        .init("bad_addresses", \.badAddresses),
-        .init("forged_checks", \.forgedChecks),
-        .init("forged", records: \.forged),
-        .init("presets", \.presets),
-        .init("last_resorts", \.lastResorts),
-        .init("last_resort_answers", \.lastResortAnswers),
-        .init { $1.member("forgeable", strings: $0.forgeable) },
-    ]
+    package func write(to writer: inout JSONWriter) {
+        writeMembers(to: &writer)
+        writer.member("forgeable", strings: forgeable)
+    }
+}
+
+extension StatusReport {
+    /// The state of the memory cache and its file.
+    package struct Cache: JSONRecord {
+        /// Answers in memory, the bytes that they take, and the most bytes that they may take.
+        @Member("entries") package var entries = 0
+        @Member("bytes") package var bytes = 0
+        @Member("limit") package var limit = 0
+        /// Look-ups since the start: those answered from memory at once, and those that were not.
+        @Member("hits") package var hits = 0
+        @Member("misses") package var misses = 0
+        /// Of the misses, those that were answered with a stale answer.
+        @Member("stale") package var stale = 0
+        /// Answers that were prefetched, that is refreshed before they expired.
+        @Member("refreshes") package var refreshes = 0
+        /// The path of the file in which answers are stored over a restart; empty: none.
+        @Member("file") package var file = ""
+        /// The state of the file, and why it is not used.
+        @Member("file_state") package var fileState = ""
+        @Member("file_error") package var fileError = ""
+        /// Answers that were read from the file, and that were written to it.
+        @Member("loaded") package var loaded = 0
+        @Member("written") package var written = 0
+
+        package init() {}
+
+        /// Its file, for a row of the text.
+        var fileText: String {
+            if file.isEmpty { return "answers are cached in memory alone" }
+            let reason = fileError.isEmpty ? "" : " (\(fileError))"
+            return "\(file), \(fileState)\(reason): \(counted(loaded, "answer")) loaded, \(written) written"
+        }
+    }
+
+    /// The state of the cache that several servers share.
+    package struct SharedCache: JSONRecord {
+        /// Where it is; empty: nothing is shared.
+        @Member("address") package var address = ""
+        @Member("state") package var state = State.used
+        /// Seconds until it is probed; nil while it is used.
+        @Member("retry_seconds") package var retry: Int?
+        /// Why it is in backoff.
+        @Member("error") package var error = ""
+        /// Look-ups that found what was asked for, that did not, that had no reply in time, and that were not made since it
+        /// was in backoff.
+        @Member("hits") package var hits = 0
+        @Member("misses") package var misses = 0
+        @Member("timeouts") package var timeouts = 0
+        @Member("skipped") package var skipped = 0
+        /// Look-ups that waited while another server asked, and those that then had its answer.
+        @Member("waits") package var waits = 0
+        @Member("served") package var served = 0
+        /// Answers written, and refused.
+        @Member("written") package var written = 0
+        @Member("refused") package var refused = 0
+        /// Values that are no answers.
+        @Member("damaged") package var damaged = 0
+        /// Seconds since the last write that was refused, and since the last such value; nil: none was.
+        @Member("refused_age_seconds") package var refusedAge: Int?
+        @Member("damaged_age_seconds") package var damagedAge: Int?
+
+        package init() {}
+
+        /// One line.
+        var text: String {
+            var state = "\(address), \(state.rawValue)"
+            if let retry { state += " for \(retry) s" }
+            if !error.isEmpty { state += " (\(error))" }
+            var text =
+                "\(state): \(counted(hits, "hit")), \(counted(misses, "miss", "misses")), \(timeouts) without a reply"
+            text += ", \(skipped) not looked up; \(waits) waited for another server, \(served) had its answer"
+            text += "; \(written) written"
+            if refused > 0 { text += ", \(refused) refused" }
+            if damaged > 0 { text += ", \(counted(damaged, "DAMAGED value"))" }
+            return text
+        }
+    }
+}
+
+extension StatusReport {
+    /// The signed policy: which one is in force, and how its fetches go.
+    package struct Policy: JSONRecord {
+        /// Whether the document that was taken last is in force.
+        package enum State: String, JSONWord {
+            /// There is none.
+            case none
+            case inForce = "in-force"
+            /// Dropped at its expiry.
+            case expired
+            /// Expired, and in force all the same.
+            case overdue
+            /// Not for this machine, by its share or labels.
+            case elsewhere
+
+            package static let usual = State.none
+        }
+
+        /// Where it is fetched; empty: nowhere.
+        @Member("url") package var url = ""
+        @Member("state") package var state = State.none
+        /// Of the document that was taken last; 0: none.
+        @Member("serial") package var serial = 0
+        /// When it expires, such as `2030-01-31T00:00:00Z`; empty: none.
+        @Member("expires") package var expires = ""
+        /// What it changes, one line each.
+        @Member("changes") package var changes: [String] = []
+        @Member("switches_off", "yes", "no") package var switchesOff = false
+        /// Seconds since it was last fetched, changed or not; nil: not since the start.
+        @Member("fetch_age_seconds") package var fetchAge: Int?
+        /// Why the last fetch failed, or its document was not taken; empty: it was, or is in force already.
+        @Member("problem") package var problem = ""
+
+        package init() {}
+
+        /// 0: none.
+        package var serialInForce: Int { isInForce ? serial : 0 }
+
+        private var isInForce: Bool { state == .inForce || state == .overdue }
+
+        /// For a table of two columns.
+        package var rows: [[String]] {
+            let document = "serial \(serial), expires \(expires)"
+            let text =
+                switch state {
+                case .none: "none yet"
+                case .inForce: "\(document): in force"
+                case .expired: "\(document): EXPIRED, the configuration file alone is in force"
+                case .overdue: "\(document): EXPIRED, and in force until there is another"
+                case .elsewhere: "\(document): not for this machine"
+                }
+            var rows = [["policy", text]]
+            if isInForce { rows += changes.map { ["", $0] } }
+            let age = fetchAge.map { "fetched \(PlainText.duration($0)) ago" } ?? "not fetched since the start"
+            rows.append(["", "\(age) from \(url)"])
+            if !problem.isEmpty { rows.append(["", "PROBLEM: \(problem)"]) }
+            return rows
+        }
+
+        /// Several lines, in aligned columns.
+        package var text: String {
+            url.isEmpty ? "no policy is fetched: policy.url is empty" : PlainText.lines(rows)
+        }
+    }
 }

@@ -33,34 +33,22 @@ package struct PolicyDocument: SettingsTable {
     package init() {}
 
     static let settings: [Setting<PolicyDocument>] = [
-        Setting(
-            "serial", \.serial, .integer(in: 1...Int.max), default: "required", shapesAnswers: false,
-            "Higher than that of the document before."),
-        Setting(
-            "expires", \.expires, .timeOfDay, default: "required", shapesAnswers: false,
-            "From then on it is not in force."),
-        Setting(
-            "share", \.share, .integer(in: 1...100), shapesAnswers: false, "For this share of all machines, in percent."
-        ),
-        Setting(
-            "labels", \.labels, .labels, shapesAnswers: false, "For machines that have one of these in policy.labels."),
-        Setting("switch", \.switch, .choice(), shapesAnswers: false, "Whether HTTPDNS is used."),
-        Setting(
-            "provider_order", \.providerOrder, .list(of: .identifier("name", maximumLength: 32), "list of names"),
-            shapesAnswers: false, "Providers that are asked first."),
-        Setting(
-            "replace", \.replace, .list(of: .choice(), "list of keys"), shapesAnswers: false,
-            "Lists that replace those of the configuration; others are added to them."),
+        Setting("serial", \.serial, .integer(in: 1...Int.max), default: "required"),
+        Setting("expires", \.expires, .timeOfDay, default: "required"),
+        Setting("share", \.share, .integer(in: 1...100)),
+        Setting("labels", \.labels, .labels),
+        Setting("switch", \.switch, .choice()),
+        Setting("provider_order", \.providerOrder, .list(of: .identifier("name", maximumLength: 32), "list of names")),
+        Setting("replace", \.replace, .list(of: .choice(), "list of keys")),
     ]
 
-    mutating func finish(at path: SettingPath, _ reading: Reading) {
+    mutating func finish(_ keys: TableKeys) {
         // Not refused: an earlier release has signed such documents.
         var named: Set<String> = []
         providerOrder = providerOrder.filter { named.insert($0).inserted }
         for (key, example) in [("serial", "serial = 1"), ("expires", "expires = 2030-01-31T00:00:00Z")] {
-            let place = path.appending(key: key)
-            guard !reading.written.contains(place), !reading.isMisspelt(place) else { continue }
-            reading.fail(place, "is missing; write \(example)")
+            guard !keys.isWritten(key), keys.isUsable(key) else { continue }
+            keys.fail(key, "is missing; write \(example)")
         }
     }
 

@@ -1,3 +1,4 @@
+import DNSResolver
 import DNSWire
 
 /// A policy that an operator has signed once for many machines: lists, presets and the switch.
@@ -72,7 +73,7 @@ package final class SignedPolicy: Sendable {
         if reading.errors.isEmpty, case .table(let root) = tree.value {
             for setting in Configuration.settings {
                 guard allowed[setting.name] != nil, let node = root[setting.name] else { continue }
-                setting.read(node, SettingPath.root.appending(key: setting.name), reading, &lists)
+                setting.read(node, SettingPath(setting.name), reading, &lists)
             }
         }
         guard let document, reading.errors.isEmpty else {
@@ -83,7 +84,7 @@ package final class SignedPolicy: Sendable {
     }
 
     private static func readDocument(_ tree: TOMLNode, _ reading: Reading) -> PolicyDocument? {
-        let path = SettingPath.root.appending(key: "document")
+        let path = SettingPath("document")
         guard case .table(let root) = tree.value, let node = root["document"] else {
             reading.fail(path, "is missing: a policy begins with [document] and its serial and expires")
             return nil
@@ -95,7 +96,7 @@ package final class SignedPolicy: Sendable {
     private static func refuseOthers(_ tree: TOMLNode, _ reading: Reading) {
         guard case .table(let root) = tree.value else { return }
         for (name, node) in root.pairs where name != "document" {
-            let path = SettingPath.root.appending(key: name)
+            let path = SettingPath(name)
             guard let keys = allowed[name], case .table(let table) = node.value else {
                 refuse(path, name, known: ["document"] + allowed.keys.sorted(), reading)
                 continue

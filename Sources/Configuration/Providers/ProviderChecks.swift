@@ -2,29 +2,28 @@ import HTTPDNS
 
 extension Configuration.ProviderEntry {
     /// Fills in what the type has built in, and checks what depends on several keys.
-    mutating func completeProvider(at path: SettingPath, _ reading: Reading) {
-        let typePath = path.appending(key: "type")
-        if !reading.written.contains(typePath), !reading.isMisspelt(typePath) {
+    mutating func finish(_ keys: TableKeys) {
+        if !keys.isWritten("type"), keys.isUsable("type") {
             let choices = ProviderType.allCases.map(\.rawValue).joined(separator: ", ")
-            reading.fail(typePath, "is missing; write one of \(choices)")
+            keys.fail("type", "is missing; write one of \(choices)")
         }
-        guard reading.written.contains(typePath), reading.isSound(typePath) else { return }
-        if !reading.written.contains(path.appending(key: "hedge")) { hedge = !isMetered }
-        reading.complete(&secret, from: secretFile, in: path)
-        checkAccount(at: path, reading)
-        checkRegion(at: path, reading)
-        if completeURL(at: path, reading) {
-            completeStartupAddresses(at: path, reading)
-            completeAddresses(at: path, reading)
-            completeCertificate(at: path, reading)
-            completeEncryption(at: path, reading)
+        guard keys.isWritten("type"), keys.isSound("type") else { return }
+        if !keys.isWritten("hedge") { hedge = !isMetered }
+        keys.complete(&secret, from: secretFile)
+        checkAccount(keys)
+        checkRegion(keys)
+        if completeURL(keys) {
+            completeStartupAddresses(keys)
+            completeAddresses(keys)
+            completeCertificate(keys)
+            completeEncryption(keys)
         }
     }
 
-    private func checkAccount(at path: SettingPath, _ reading: Reading) {
-        let keys = ProviderKeys(type: type, path: path, reading: reading)
+    private func checkAccount(_ keys: TableKeys) {
         if let example = type.descriptor.accountExample, account.isEmpty {
-            keys.require("account", "the account's \(example.kind), such as \(quoted(example.text))")
+            keys.require(
+                "account", "the account's \(example.kind), such as \(quoted(example.text))", of: type)
         }
         type.descriptor.checkAccount(self, keys)
         if type != .dohJSON, !accessKeyID.isEmpty {
@@ -32,67 +31,62 @@ extension Configuration.ProviderEntry {
         }
     }
 
-    private func checkRegion(at path: SettingPath, _ reading: Reading) {
-        let place = path.appending(key: "region")
+    private func checkRegion(_ keys: TableKeys) {
         let regions = type.descriptor.regions
-        guard reading.isSound(place), !regions.contains(region) else { return }
+        guard keys.isSound("region"), !regions.contains(region) else { return }
         guard !regions.isEmpty else {
             if region != .cn {
-                reading.warn(place, "has no effect: a provider of type \(type.rawValue) has no regions")
+                keys.warn("region", "has no effect: a provider of type \(type.rawValue) has no regions")
             }
             return
         }
         let list = regions.map { quoted($0.rawValue) }.joined(separator: ", ")
         let choice = regions.count > 1 ? "one of \(list)" : list
-        reading.fail(place, "must be \(choice) for a provider of type \(type.rawValue)")
+        keys.fail("region", "must be \(choice) for a provider of type \(type.rawValue)")
     }
 
     /// - Returns: whether the URL can be relied on.
-    private mutating func completeURL(at path: SettingPath, _ reading: Reading) -> Bool {
-        let place = path.appending(key: "url")
+    private mutating func completeURL(_ keys: TableKeys) -> Bool {
         let descriptor = type.descriptor
-        if !reading.written.contains(place) {
+        if !keys.isWritten("url") {
             // Of a region that the type has not, which is reported: as if it were the usual one.
             guard let builtIn = descriptor.builtInURL(in: region) ?? descriptor.builtInURL(in: .cn) else {
                 let example = "https://HOST\(descriptor.usualPath ?? "")"
-                reading.fail(
-                    place, "is missing: a provider of type \(type.rawValue) needs one, such as \(quoted(example))")
+                keys.fail(
+                    "url", "is missing: a provider of type \(type.rawValue) needs one, such as \(quoted(example))")
                 return false
             }
             url = builtIn
         }
-        guard reading.isSound(place) else { return false }
-        descriptor.checkURL(self, ProviderKeys(type: type, path: path, reading: reading))
+        guard keys.isSound("url") else { return false }
+        descriptor.checkURL(self, keys)
         guard let usualPath = descriptor.usualPath else {
             while url.path.hasSuffix("/") { url.path.removeLast() }
             return true
         }
-        if url.path.isEmpty {
-            reading.fail(place, "has no path; most services are at https://HOST\(usualPath)")
-        }
+        if url.path.isEmpty { keys.fail("url", "has no path; most services are at https://HOST\(usualPath)") }
         return true
     }
 
     /// Those that are built in are used where nothing says which addresses are to be asked.
-    private mutating func completeStartupAddresses(at path: SettingPath, _ reading: Reading) {
-        let place = path.appending(key: "startup_addresses")
-        guard reading.isSound(place) else { return }
+    private mutating func completeStartupAddresses(_ keys: TableKeys) {
+        guard keys.isSound("startup_addresses") else { return }
         guard type.descriptor.namesAddresses, url.scheme == .https else {
             if !startupAddresses.isEmpty {
                 let reason =
                     type.descriptor.namesAddresses
                     ? "over plain http anybody on the path could name other addresses"
                     : "a provider of type \(type.rawValue) does not tell its addresses"
-                reading.warn(place, "has no effect: \(reason)")
+                keys.warn("startup_addresses", "has no effect: \(reason)")
             }
             return startupAddresses = []
         }
-        if !reading.written.contains(place), !reading.isMisspelt(place),
-            !reading.written.contains(path.appending(key: "addresses")), isBuiltIn
+        if !keys.isWritten("startup_addresses"), keys.isUsable("startup_addresses"), !keys.isWritten("addresses"),
+            isBuiltIn
         {
             startupAddresses = type.descriptor.startupAddresses(region).map { AddressAndPort($0, port: url.port) }
         }
-        complete(\.startupAddresses, at: place, reading)
+        complete(\.startupAddresses, "startup_addresses", keys)
     }
 
     /// Whether the URL is that of the region's built-in service.
@@ -102,19 +96,19 @@ extension Configuration.ProviderEntry {
 
     /// Checks the addresses of a list, and gives those without a port the URL's.
     private mutating func complete(
-        _ list: WritableKeyPath<Self, [AddressAndPort]>, at place: SettingPath, _ reading: Reading
+        _ list: WritableKeyPath<Self, [AddressAndPort]>, _ key: String, _ keys: TableKeys
     ) {
         for (index, address) in self[keyPath: list].enumerated() where address.zone != nil {
-            reading.fail(place.appending(entry: index + 1), "has a zone; link-local addresses cannot be connected to")
+            keys.reading.fail(
+                keys[key].appending(entry: index + 1), "has a zone; link-local addresses cannot be connected to")
         }
         for index in self[keyPath: list].indices where self[keyPath: list][index].port == 0 {
             self[keyPath: list][index].port = url.port
         }
     }
 
-    private mutating func completeAddresses(at path: SettingPath, _ reading: Reading) {
-        let place = path.appending(key: "addresses")
-        guard reading.isSound(place) else { return }
+    private mutating func completeAddresses(_ keys: TableKeys) {
+        guard keys.isSound("addresses") else { return }
         if addresses.isEmpty {
             switch url.host {
             case _ where isBuiltIn:
@@ -122,22 +116,22 @@ extension Configuration.ProviderEntry {
             case .address(let address):
                 addresses = [AddressAndPort(address, port: url.port)]
             case .name where url.scheme == .http:
-                reading.fail(
-                    place, "is missing: an http URL with a host name needs the addresses to connect to (or write https)"
-                )
+                keys.fail(
+                    "addresses",
+                    "is missing: an http URL with a host name needs the addresses to connect to (or write https)")
             // Until they have named others; without any the name is looked up.
             case .name: addresses = startupAddresses
             }
         }
-        complete(\.addresses, at: place, reading)
+        complete(\.addresses, "addresses", keys)
     }
 
-    private mutating func completeCertificate(at path: SettingPath, _ reading: Reading) {
+    private mutating func completeCertificate(_ keys: TableKeys) {
         if url.scheme == .http {
-            for key in ["tls_names", "ca_file", "pin"] where reading.written.contains(path.appending(key: key)) {
-                reading.warn(path.appending(key: key), "has no effect: the url is plain http")
+            for key in ["tls_names", "ca_file", "pin"] where keys.isWritten(key) {
+                keys.warn(key, "has no effect: the url is plain http")
             }
-        } else if tlsNames.isEmpty, reading.isSound(path.appending(key: "tls_names")) {
+        } else if tlsNames.isEmpty, keys.isSound("tls_names") {
             tlsNames = type.descriptor.certificateHosts(url.host)
         }
     }
@@ -176,7 +170,7 @@ extension Configuration {
 }
 
 extension SettingPath {
-    static let providers = SettingPath.root.appending(key: "provider")
+    static let providers = SettingPath("provider")
 
     /// - Parameter index: counted from 0.
     static func provider(_ index: Int) -> SettingPath { providers.appending(entry: index + 1) }

@@ -5,7 +5,7 @@ import DNSWire
 /// The types are in the folder `Types`; CONTRIBUTING.md says what a new one takes.
 struct ProviderDescriptor: Sendable {
     /// Looks at a provider, and reports what is wrong with some of its keys.
-    typealias Check = @Sendable (Configuration.ProviderEntry, ProviderKeys) -> Void
+    typealias Check = @Sendable (Configuration.ProviderEntry, TableKeys) -> Void
 
     /// What `account` holds, for the types that need one.
     var accountExample: (kind: String, text: String)?
@@ -61,26 +61,9 @@ extension ProviderType {
     }
 }
 
-/// The keys of one provider in the file, as far as a `ProviderDescriptor` looks at them.
-struct ProviderKeys {
-    let type: ProviderType
-    let path: SettingPath
-    let reading: Reading
-
-    /// Whether the file holds the key.
-    func isWritten(_ key: String) -> Bool { reading.written.contains(path.appending(key: key)) }
-
-    /// Whether nothing is wrong with the key's value.
-    func isSound(_ key: String) -> Bool { reading.isSound(path.appending(key: key)) }
-
-    /// Whether nothing is wrong with the key or its name.
-    func isUsable(_ key: String) -> Bool { isSound(key) && !reading.isMisspelt(path.appending(key: key)) }
-
-    func fail(_ key: String, _ message: String) { reading.fail(path.appending(key: key), message) }
-    func warn(_ key: String, _ message: String) { reading.warn(path.appending(key: key), message) }
-
-    /// Reports a key that the type cannot do without, unless something is wrong with it already.
-    func require(_ key: String, _ what: String) {
+extension TableKeys {
+    /// Reports a key that a type of provider cannot do without, unless something is wrong with it already.
+    func require(_ key: String, _ what: String, of type: ProviderType) {
         guard isUsable(key) else { return }
         fail(key, "is missing: a provider of type \(type.rawValue) needs \(what)")
     }

@@ -4,6 +4,7 @@ package import HTTPDNS
 extension Configuration {
     /// One `[[provider]]`, completed with what its type has built in.
     package struct ProviderEntry: SettingsTable {
+        /// The kind of service.
         package var type = ProviderType.doh
         /// Unique; the type's own name, then `doh-2` and so on, where none is written.
         package var name = ""
@@ -61,116 +62,64 @@ extension Configuration {
         }
 
         static let settings: [Setting<ProviderEntry>] = [
-            Setting("type", \.type, .choice(), default: "required", shapesAnswers: true, "The kind of service."),
-            Setting(
-                "name", \.name, .identifier("name", maximumLength: 32), default: "the type",
-                shapesAnswers: true, "What status, logs and query --via call it."),
-            Setting(
-                "account", \.account, .identifier("account", maximumLength: 64), shapesAnswers: true,
-                "The account at the vendor."),
-            Setting(
-                "access_key_id", \.accessKeyID, .identifier("access key", maximumLength: 64),
-                shapesAnswers: true, "The AccessKey ID that the secret belongs to, for AliDNS."),
-            Setting(
-                "secret", \.secret, .secret, shapesAnswers: false,
-                "The account's signing key or token; empty sends unsigned requests."),
-            Setting(
-                "secret_file", \.secretFile, .path(), shapesAnswers: false,
-                "A file that holds the secret, instead of secret."),
-            Setting(
-                "encryption_key", \.encryptionKey, .secret, shapesAnswers: false, "The key for encrypted requests."),
-            Setting(
-                "encryption", \.encryption, .optional(.choice()), default: "by the type",
-                shapesAnswers: true, "The cipher for encrypted requests."),
-            Setting(
-                "region", \.region, .choice(), shapesAnswers: true,
-                "Which of the vendor's services is asked, where none is written."),
-            Setting(
-                "url", \.url, .url, default: "the service's own, where the type has one", shapesAnswers: true,
-                "The base of the service."),
+            Setting("type", \.type, .choice(), default: "required", shapesAnswers: true),
+            Setting("name", \.name, .identifier("name", maximumLength: 32), default: "the type", shapesAnswers: true),
+            Setting("account", \.account, .identifier("account", maximumLength: 64), shapesAnswers: true),
+            Setting("access_key_id", \.accessKeyID, .identifier("access key", maximumLength: 64), shapesAnswers: true),
+            Setting("secret", \.secret, .secret),
+            Setting("secret_file", \.secretFile, .path()),
+            Setting("encryption_key", \.encryptionKey, .secret),
+            Setting("encryption", \.encryption, .optional(.choice()), default: "by the type", shapesAnswers: true),
+            Setting("region", \.region, .choice(), shapesAnswers: true),
+            Setting("url", \.url, .url, default: "the service's own, where the type has one", shapesAnswers: true),
             Setting(
                 "addresses", \.addresses, .list(of: .server(defaultPort: 0), "list of addresses"),
-                default: "the service's own, or the address in url", shapesAnswers: true,
-                "Where to connect, tried in this order."),
+                default: "the service's own, or the address in url", shapesAnswers: true),
             Setting(
                 "startup_addresses", \.startupAddresses, .list(of: .server(defaultPort: 0), "list of addresses"),
-                default: "the service's own", shapesAnswers: true,
-                "Where the service is asked for the addresses to connect to."),
+                default: "the service's own", shapesAnswers: true),
             Setting(
                 "tls_names", \.tlsNames, .list(of: .host, "list of host names and IP addresses"),
-                default: "the service's own, or the host in url", shapesAnswers: true,
-                "What the service's certificate may be for."),
-            Setting(
-                "ca_file", \.caFile, .path(), shapesAnswers: true, "Certificates to trust instead of the system's."),
-            Setting(
-                "pin", \.pins, .list(of: .publicKeyPin, "list of pins"), shapesAnswers: true,
-                "Public keys the service must have one of."),
-            Setting(
-                "names", \.names, .list(of: .suffix, "list of suffixes"), shapesAnswers: true,
-                "Names it is asked for; empty means all."),
-            Setting(
-                "client_subnet", \.clientSubnet, .clientSubnet, shapesAnswers: true,
-                "The client network sent to the service."),
-            Setting(
-                "daily_limit", \.dailyLimit, .integer(in: 0...Int.max), shapesAnswers: false,
-                "Calls a day; 0 for no limit."),
-            Setting(
-                "monthly_limit", \.monthlyLimit, .integer(in: 0...Int.max), shapesAnswers: false,
-                "Calls a month; 0 for no limit."),
-            Setting(
-                "hedge", \.hedge, .boolean, default: "false where each question is billed, else true",
-                shapesAnswers: false, "Whether it is asked beside another provider that is slow."),
-            Setting(
-                "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(2)),
-                shapesAnswers: false, "After how long a silent address is probed."),
+                default: "the service's own, or the host in url", shapesAnswers: true),
+            Setting("ca_file", \.caFile, .path(), shapesAnswers: true),
+            Setting("pin", \.pins, .list(of: .publicKeyPin, "list of pins"), shapesAnswers: true),
+            Setting("names", \.names, .list(of: .suffix, "list of suffixes"), shapesAnswers: true),
+            Setting("client_subnet", \.clientSubnet, .clientSubnet, shapesAnswers: true),
+            Setting("daily_limit", \.dailyLimit, .integer(in: 0...Int.max)),
+            Setting("monthly_limit", \.monthlyLimit, .integer(in: 0...Int.max)),
+            Setting("hedge", \.hedge, .boolean, default: "false where each question is billed, else true"),
+            Setting("timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(2))),
         ]
-
-        mutating func finish(at path: SettingPath, _ reading: Reading) {
-            completeProvider(at: path, reading)
-        }
     }
 }
 
 extension Configuration.ProviderEntry {
     /// Fills in the cipher that the type uses, and checks that its key is there and fits. After this the cipher is set for
     /// `aliyun-v2` and `tencent`, and for no other type.
-    mutating func completeEncryption(at path: SettingPath, _ reading: Reading) {
-        let place = path.appending(key: "encryption")
+    mutating func completeEncryption(_ keys: TableKeys) {
         guard let choices = type.descriptor.encryptions(region) else {
             for (key, isSet) in [("encryption", encryption != nil), ("encryption_key", encryptionKey != nil)]
             where isSet {
-                reading.warn(
-                    path.appending(key: key), "has no effect: a provider of type \(type.rawValue) encrypts nothing")
+                keys.warn(key, "has no effect: a provider of type \(type.rawValue) encrypts nothing")
             }
             encryption = nil
             return
         }
-        guard reading.isSound(place) else { return }
+        guard keys.isSound("encryption") else { return }
         let chosen = encryption ?? type.descriptor.usualEncryption(self)
         guard choices.contains(chosen) else {
             let list = choices.map { quoted($0.rawValue) }.joined(separator: ", ")
-            return reading.fail(place, "must be one of \(list) for a provider of type \(type.rawValue)")
+            return keys.fail("encryption", "must be one of \(list) for a provider of type \(type.rawValue)")
         }
         encryption = chosen
-        checkEncryptionKey(for: chosen, at: path, reading)
-    }
-
-    private func checkEncryptionKey(for encryption: PayloadEncryption, at path: SettingPath, _ reading: Reading) {
-        let place = path.appending(key: "encryption_key")
-        guard reading.isSound(place), !reading.isMisspelt(place) else { return }
-        guard let key = encryptionKey?.value else {
-            guard encryption != .plain else { return }
-            let way =
-                type.descriptor.encryptions(region)?.contains(.plain) == true ? " (or write encryption = \"none\")" : ""
-            return reading.fail(
-                place,
-                "is missing: a provider of type \(type.rawValue) needs the account's key for encryption \(quoted(encryption.rawValue))\(way)"
-            )
+        guard keys.isUsable("encryption_key") else { return }
+        if let encryptionKey {
+            chosen.check(encryptionKey, keys)
+        } else if chosen != .plain {
+            let way = choices.contains(.plain) ? " (or write encryption = \"none\")" : ""
+            keys.require(
+                "encryption_key", "the account's key for encryption \(quoted(chosen.rawValue))\(way)", of: type)
         }
-        if let problem = encryption.problem(of: key) {
-            reading.fail(place, "\(problem) for encryption \(quoted(encryption.rawValue))")
-        }
-        if encryption == .plain { reading.warn(place, "has no effect: encryption is \"none\"") }
     }
 }
 
@@ -181,8 +130,16 @@ package enum PayloadEncryption: String, Hashable, Sendable, CaseIterable {
 }
 
 extension PayloadEncryption {
+    /// Reports a key that does not fit this cipher, or is not used.
+    func check(_ key: Secret, _ keys: TableKeys) {
+        if let problem = problem(of: key.value) {
+            keys.fail("encryption_key", "\(problem) for encryption \(quoted(rawValue))")
+        }
+        if self == .plain { keys.warn("encryption_key", "has no effect: encryption is \"none\"") }
+    }
+
     /// What is wrong with a key's text for this cipher; nil when it fits.
-    func problem(of key: String) -> String? {
+    private func problem(of key: String) -> String? {
         switch self {
         case .plain: nil
         case .cbc, .gcm:

@@ -137,7 +137,9 @@ extension ProviderDescriptor {
             return host == secure.first ? secure : [host]
         },
         checkAccount: { entry, keys in
-            if entry.secret == nil, keys.isUsable("secret_file") { keys.require("secret", "the account's token") }
+            if entry.secret == nil, keys.isUsable("secret_file") {
+                keys.require("secret", "the account's token", of: entry.type)
+            }
         },
         checkURL: { entry, keys in
             guard entry.url.scheme == .http else { return }

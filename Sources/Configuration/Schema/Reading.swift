@@ -38,12 +38,6 @@ final class Reading {
         if !text.value.isEmpty, WrittenText.variables(in: text.written).isEmpty { secrets.append(path) }
     }
 
-    /// Warns of a file with a secret that others can read or write.
-    func warnOfAccess(_ path: SettingPath, file: String) {
-        // Without the path: it may come from the environment.
-        if let danger = PublicAccess(of: file)?.danger { warn(path, "the file \(danger)") }
-    }
-
     /// Notes the lines of a list's entries.
     func noteLines(_ lines: [Int], of path: SettingPath) { self.lines[path] = LineRuns(lines) }
 

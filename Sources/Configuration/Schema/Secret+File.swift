@@ -29,26 +29,24 @@ extension Secret {
     }
 }
 
-extension Reading {
+extension TableKeys {
     /// Takes a secret from its file.
     ///
     /// - Parameters:
     ///   - secret: what its own key has; both are an error.
     ///   - file: empty: none is written.
-    ///   - table: where both stand.
     ///   - key: that of the secret; the file's is the same with `_file`.
-    func complete(_ secret: inout Secret?, from file: String, in table: SettingPath, key: String = "secret") {
-        let place = table.appending(key: "\(key)_file")
+    func complete(_ secret: inout Secret?, from file: String, key: String = "secret") {
         guard !file.isEmpty else { return }
         guard secret == nil else {
-            return fail(place, "must not be written together with \(key): leave out one of them")
+            return fail("\(key)_file", "must not be written together with \(key): leave out one of them")
         }
+        // Without the path: it may come from the environment.
         do throws(FileProblem) {
             secret = try Secret(file: file)
-            warnOfAccess(place, file: file)
+            if let danger = PublicAccess(of: file)?.danger { warn("\(key)_file", "the file \(danger)") }
         } catch {
-            // Without the path: it may come from the environment.
-            fail(place, "the file \(error.text)", isDenied: error.isDenied)
+            reading.fail(self["\(key)_file"], "the file \(error.text)", isDenied: error.isDenied)
         }
     }
 }

@@ -7,9 +7,14 @@ struct SettingPath: Hashable, Sendable {
         case entry(Int)
     }
 
-    var parts: [Part] = []
+    let parts: [Part]
 
     static let root = SettingPath()
+
+    /// The place of a key of the root, and of others in it.
+    init(_ keys: String...) { parts = keys.map { .key($0) } }
+
+    init(parts: [Part]) { self.parts = parts }
 
     func appending(key: String) -> SettingPath { SettingPath(parts: parts + [.key(key)]) }
 

@@ -5,11 +5,11 @@ protocol SettingsTable: Equatable, Sendable {
     /// Every key of the table, and nothing else.
     static var settings: [Setting<Self>] { get }
     /// Called once the table was read, to check and complete what depends on several of its keys.
-    mutating func finish(at path: SettingPath, _ reading: Reading)
+    mutating func finish(_ keys: TableKeys)
 }
 
 extension SettingsTable {
-    mutating func finish(at path: SettingPath, _ reading: Reading) {}
+    mutating func finish(_ keys: TableKeys) {}
 }
 
 extension SettingsTable {
@@ -17,7 +17,29 @@ extension SettingsTable {
     static var schemaKeys: [SchemaKey] { settings.flatMap(\.keys) }
 }
 
-/// A key of a table: its name, what it does, and how it gets into the table's field.
+/// The keys of one table in the file, for checks that concern several of them.
+struct TableKeys {
+    let path: SettingPath
+    let reading: Reading
+
+    /// The place of a key.
+    subscript(key: String) -> SettingPath { path.appending(key: key) }
+
+    /// Whether the file holds the key.
+    func isWritten(_ key: String) -> Bool { reading.written.contains(self[key]) }
+
+    /// Whether nothing is wrong with the key's value.
+    func isSound(_ key: String) -> Bool { reading.isSound(self[key]) }
+
+    /// Whether nothing is wrong with the key or its name: what it lacks is not reported as missing too.
+    func isUsable(_ key: String) -> Bool { isSound(key) && !reading.isMisspelt(self[key]) }
+
+    func fail(_ key: String, _ message: String) { reading.fail(self[key], message) }
+
+    func warn(_ key: String, _ message: String) { reading.warn(self[key], message) }
+}
+
+/// A key of a table: its name, and how its value gets into the table's field.
 struct Setting<Table: SettingsTable>: Sendable {
     let name: String
     /// Reads a node into the field, which stays as it is when the value is refused.
@@ -48,19 +70,17 @@ struct Setting<Table: SettingsTable>: Sendable {
     ///   - shapesAnswers: whether an answer may be another one, or not be given, under another value: cached answers are then
     ///     not those of the same source. Not so for what a question's answer does not depend on (credentials, limits,
     ///     time-outs), nor for what is decided for each query. Of a table: whether one of its keys does.
-    ///   - summary: what the key does, one sentence, for the options page.
     init<Value: Equatable & Sendable>(
         _ name: String, _ field: any WritableKeyPath<Table, Value> & Sendable,
-        _ kind: @autoclosure @escaping @Sendable () -> Kind<Value>, default shown: String? = nil, shapesAnswers: Bool,
-        _ summary: String
+        _ kind: @autoclosure @escaping @Sendable () -> Kind<Value>, default shown: String? = nil,
+        shapesAnswers: Bool = false
     ) {
         self.name = name
         describe = {
             let kind = kind()
             let key = SchemaKey(
                 path: name, type: kind.type, range: kind.range,
-                defaultText: shown ?? kind.write(Table()[keyPath: field]), shapesAnswers: shapesAnswers,
-                summary: summary)
+                defaultText: shown ?? kind.write(Table()[keyPath: field]), shapesAnswers: shapesAnswers)
             return Description(key: key, children: kind.children(), isArray: kind.isArrayOfTables)
         }
         let text: @Sendable (Table) -> String = { table in "\(name) = \(kind().write(table[keyPath: field]))" }
@@ -90,8 +110,6 @@ package struct SchemaKey: Hashable, Sendable {
     package var defaultText: String
     /// Whether an answer may be another one under another value, as `Setting` says.
     package var shapesAnswers: Bool
-    /// What it does, one sentence.
-    package var summary: String
 }
 
 // Tables as values of keys: their keys, by the settings of their type.
@@ -124,7 +142,7 @@ extension SettingsTable {
             reading.noteLeftOut(entry: path)
             return nil
         }
-        table.finish(at: path, reading)
+        table.finish(TableKeys(path: path, reading: reading))
         return table
     }
 }

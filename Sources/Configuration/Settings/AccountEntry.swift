@@ -27,63 +27,36 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<AccountEntry>] = [
-            Setting(
-                "id", \.id, .identifier("account", maximumLength: 64), default: "required", shapesAnswers: false,
-                "The account's ID, as requests have it."),
-            Setting(
-                "secret", \.secret, .secret, shapesAnswers: false,
-                "The key that signs requests, or the token of type tencent-https; empty asks for no signature."),
-            Setting(
-                "secret_file", \.secretFile, .path(), shapesAnswers: false,
-                "A file that holds the secret, instead of secret."),
-            Setting(
-                "access_key_id", \.accessKeyID, .identifier("access key", maximumLength: 64), shapesAnswers: false,
-                "The AccessKey ID of signed requests of type doh-json."),
-            Setting(
-                "encryption", \.encryption, .choice(), shapesAnswers: false,
-                "The cipher of encrypted requests; with cbc also those with gcm are answered."),
-            Setting(
-                "encryption_key", \.encryptionKey, .secret, shapesAnswers: false, "The key of encrypted requests."),
-            Setting(
-                "names", \.names, .list(of: .suffix, "list of suffixes"), shapesAnswers: false,
-                "Names that may be asked for; empty means all."),
-            Setting(
-                "daily_limit", \.dailyLimit, .integer(in: 0...Int.max), shapesAnswers: false,
-                "Names resolved a day (UTC), for this account; 0 for no limit."),
-            Setting(
-                "client_subnet", \.clientSubnet, .boolean, shapesAnswers: false,
-                "Whether requests with valid credentials may name the client for which they are made."),
-            Setting(
-                "replayable", \.replayable, .boolean, shapesAnswers: false,
-                "Whether Tencent's credentials, which can be read or changed on the path, count over plain http too."),
+            Setting("id", \.id, .identifier("account", maximumLength: 64), default: "required"),
+            Setting("secret", \.secret, .secret),
+            Setting("secret_file", \.secretFile, .path()),
+            Setting("access_key_id", \.accessKeyID, .identifier("access key", maximumLength: 64)),
+            Setting("encryption", \.encryption, .choice()),
+            Setting("encryption_key", \.encryptionKey, .secret),
+            Setting("names", \.names, .list(of: .suffix, "list of suffixes")),
+            Setting("daily_limit", \.dailyLimit, .integer(in: 0...Int.max)),
+            Setting("client_subnet", \.clientSubnet, .boolean),
+            Setting("replayable", \.replayable, .boolean),
         ]
 
-        mutating func finish(at path: SettingPath, _ reading: Reading) {
-            let place = path.appending(key: "id")
-            if id.isEmpty, reading.isSound(place), !reading.isMisspelt(place) {
-                reading.fail(place, "is missing; write one such as \"100001\"")
-            }
-            reading.complete(&secret, from: secretFile, in: path)
-            checkKey(at: path, reading)
+        mutating func finish(_ keys: TableKeys) {
+            if id.isEmpty, keys.isUsable("id") { keys.fail("id", "is missing; write one such as \"100001\"") }
+            keys.complete(&secret, from: secretFile)
+            checkKey(keys)
         }
 
-        private func checkKey(at path: SettingPath, _ reading: Reading) {
-            let place = path.appending(key: "encryption_key")
-            guard reading.isSound(place), reading.isSound(path.appending(key: "encryption")) else { return }
-            guard let key = encryptionKey?.value else {
-                if encryption != .plain, !reading.isMisspelt(place) {
-                    reading.fail(place, "is missing: encryption \(quoted(encryption.rawValue)) needs one")
+        private func checkKey(_ keys: TableKeys) {
+            guard keys.isSound("encryption_key"), keys.isSound("encryption") else { return }
+            guard let key = encryptionKey else {
+                if encryption != .plain, keys.isUsable("encryption_key") {
+                    keys.fail("encryption_key", "is missing: encryption \(quoted(encryption.rawValue)) needs one")
                 }
                 return
             }
-            if encryption == .plain { reading.warn(place, "has no effect: encryption is \"none\"") }
-            if let problem = encryption.problem(of: key) {
-                reading.fail(place, "\(problem) for encryption \(quoted(encryption.rawValue))")
-            }
+            encryption.check(key, keys)
             // Unsigned, a changed ciphertext would tell by its errors what it holds.
-            if encryption == .cbc, secret == nil, reading.isSound(path.appending(key: "secret")) {
-                reading.fail(
-                    path.appending(key: "secret"), "is missing: requests with encryption \"cbc\" must be signed")
+            if encryption == .cbc, secret == nil, keys.isSound("secret") {
+                keys.fail("secret", "is missing: requests with encryption \"cbc\" must be signed")
             }
         }
     }
@@ -92,7 +65,7 @@ extension Configuration {
 extension Configuration {
     /// No two accounts have one ID, and accounts need a listener.
     func checkAccounts(_ reading: Reading) {
-        let path = SettingPath.root.appending(key: "account")
+        let path = SettingPath("account")
         for (index, account) in accounts.enumerated() where !account.id.isEmpty {
             let place = path.appending(entry: index + 1).appending(key: "id")
             if accounts[..<index].contains(where: { $0.id == account.id }) {

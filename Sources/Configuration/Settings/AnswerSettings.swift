@@ -1,11 +1,5 @@
+package import DNSResolver
 package import DNSWire
-
-/// Which address families answers hold.
-package enum AnsweredFamilies: String, Hashable, Sendable, CaseIterable {
-    case both, ipv4, ipv6
-    case ipv4Only = "ipv4-only"
-    case ipv6Only = "ipv6-only"
-}
 
 /// What becomes of HTTPS and SVCB questions for protected names.
 package enum HTTPSRecords: String, Hashable, Sendable, CaseIterable {
@@ -40,7 +34,8 @@ package enum DNS64: Hashable, Sendable, CustomStringConvertible {
 extension Configuration {
     /// `[answers]`.
     package struct AnswerSettings: SettingsTable {
-        package var prefer = AnsweredFamilies.both
+        /// Which address families answers hold.
+        package var prefer = FamilyPreference.both
         /// Whether the addresses of an answer go out in turn.
         package var rotate = true
         package var httpsRecords = HTTPSRecords.protect
@@ -59,28 +54,14 @@ extension Configuration {
         package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
 
         static let settings: [Setting<AnswerSettings>] = [
-            Setting("prefer", \.prefer, .choice(), shapesAnswers: false, "Which address families answers hold."),
-            Setting(
-                "rotate", \.rotate, .boolean, shapesAnswers: false,
-                "Whether each client gets the addresses of an answer in another order."),
-            Setting(
-                "https_records", \.httpsRecords, .choice(),
-                shapesAnswers: true, "Whether HTTPS and SVCB records of protected names are held back or passed on."),
-            Setting(
-                "bogus", \.bogus, .list(of: .prefix, "list of networks"),
-                shapesAnswers: true, "Networks whose addresses no answer for a protected name holds."),
-            Setting(
-                "private_addresses", \.privateAddresses, .choice(),
-                shapesAnswers: true, "Whether protected names may have addresses of local networks."),
-            Setting(
-                "private_names", \.privateNames, .list(of: .suffix, "list of suffixes"),
-                shapesAnswers: true, "Protected names that may have addresses of local networks in any case."),
-            Setting(
-                "dns64", \.dns64, .dns64, shapesAnswers: true,
-                "Whether protected names with IPv4 addresses alone get IPv6 addresses of a NAT64."),
-            Setting(
-                "hide_canary", \.hideCanary, .boolean, shapesAnswers: false,
-                "Whether use-application-dns.net does not exist, so that browsers keep to this server."),
+            Setting("prefer", \.prefer, .choice()),
+            Setting("rotate", \.rotate, .boolean),
+            Setting("https_records", \.httpsRecords, .choice(), shapesAnswers: true),
+            Setting("bogus", \.bogus, .list(of: .prefix, "list of networks"), shapesAnswers: true),
+            Setting("private_addresses", \.privateAddresses, .choice(), shapesAnswers: true),
+            Setting("private_names", \.privateNames, .list(of: .suffix, "list of suffixes"), shapesAnswers: true),
+            Setting("dns64", \.dns64, .dns64, shapesAnswers: true),
+            Setting("hide_canary", \.hideCanary, .boolean),
         ]
     }
 }

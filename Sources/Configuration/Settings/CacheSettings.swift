@@ -19,30 +19,21 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<CacheSettings>] = [
-            Setting("memory", \.memory, .size(in: 1 << 20...1 << 40), shapesAnswers: false, "Memory for answers."),
-            Setting(
-                "min_ttl", \.minTTL, .duration(in: .zero ... .seconds(7 * 86_400), wholeSeconds: true),
-                shapesAnswers: false, "Shorter TTLs are raised to this."),
-            Setting(
-                "max_ttl", \.maxTTL, .duration(in: .seconds(1) ... .seconds(7 * 86_400), wholeSeconds: true),
-                shapesAnswers: false, "Longer TTLs are cut to this."),
-            Setting(
-                "negative_ttl", \.negativeTTL, .duration(in: .zero ... .seconds(86_400), wholeSeconds: true),
-                shapesAnswers: false, "How long a negative answer is cached when the provider does not say."),
-            Setting(
-                "prefetch", \.prefetch, .boolean, shapesAnswers: false,
-                "Whether popular answers are refreshed shortly before they expire."),
-            Setting("stale", \.stale, .table, shapesAnswers: false, "Answers past their TTL."),
-            Setting("disk", \.disk, .table, shapesAnswers: false, "Answers stored over a restart."),
-            Setting("shared", \.shared, .table, shapesAnswers: false, "Answers that several servers share."),
+            Setting("memory", \.memory, .size(in: 1 << 20...1 << 40)),
+            Setting("min_ttl", \.minTTL, .duration(in: .zero ... .seconds(7 * 86_400), wholeSeconds: true)),
+            Setting("max_ttl", \.maxTTL, .duration(in: .seconds(1) ... .seconds(7 * 86_400), wholeSeconds: true)),
+            Setting("negative_ttl", \.negativeTTL, .duration(in: .zero ... .seconds(86_400), wholeSeconds: true)),
+            Setting("prefetch", \.prefetch, .boolean),
+            Setting("stale", \.stale, .table),
+            Setting("disk", \.disk, .table),
+            Setting("shared", \.shared, .table),
         ]
 
-        mutating func finish(at path: SettingPath, _ reading: Reading) {
-            let (low, high) = (path.appending(key: "min_ttl"), path.appending(key: "max_ttl"))
-            guard minTTL > maxTTL, reading.isSound(low), reading.isSound(high) else { return }
-            let bound = DurationText.write(maxTTL)
-            reading.fail(
-                reading.written.contains(low) ? low : high, "cache.min_ttl must not be above cache.max_ttl (\(bound))")
+        mutating func finish(_ keys: TableKeys) {
+            guard minTTL > maxTTL, keys.isSound("min_ttl"), keys.isSound("max_ttl") else { return }
+            keys.fail(
+                keys.isWritten("min_ttl") ? "min_ttl" : "max_ttl",
+                "cache.min_ttl must not be above cache.max_ttl (\(DurationText.write(maxTTL)))")
         }
     }
 
@@ -56,12 +47,8 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<Stale>] = [
-            Setting(
-                "wait", \.wait, .duration(in: .zero ... .milliseconds(1800)),
-                shapesAnswers: false, "How long a client waits for the refresh before it gets the stale answer."),
-            Setting(
-                "max", \.max, .duration(in: .zero ... .seconds(30 * 86_400)),
-                shapesAnswers: false, "How long past its TTL an answer may be served; 0s never."),
+            Setting("wait", \.wait, .duration(in: .zero ... .milliseconds(1800))),
+            Setting("max", \.max, .duration(in: .zero ... .seconds(30 * 86_400))),
         ]
     }
 
@@ -77,27 +64,23 @@ extension Configuration {
 
         package init() {}
 
-        func finish(at path: SettingPath, _ reading: Reading) {
+        func finish(_ keys: TableKeys) {
             if let folder = SystemFolder(of: self.path), !folder.isForAll {
-                return reading.warn(
-                    path.appending(key: "path"),
+                return keys.warn(
+                    "path",
                     "\(quoted(self.path)) is not written: its folder \(folder.path) is the system's, and the server writes"
                         + " nothing there; write one of its own, as in the default \(Disk().path)")
             }
             guard let directory = Self.volatile.first(where: { self.path.hasPrefix($0 + "/") }) else { return }
-            reading.warn(
-                path.appending(key: "path"),
+            keys.warn(
+                "path",
                 "\(quoted(self.path)) does not outlast a restart, because \(directory) is emptied; the default is"
                     + " \(Disk().path)")
         }
 
         static let settings: [Setting<Disk>] = [
-            Setting(
-                "path", \.path, .path(), shapesAnswers: false,
-                "The file that keeps answers over a restart; empty keeps none."),
-            Setting(
-                "flush_interval", \.flushInterval, .duration(in: .milliseconds(100) ... .seconds(3600)),
-                shapesAnswers: false, "How often new answers are written to it."),
+            Setting("path", \.path, .path()),
+            Setting("flush_interval", \.flushInterval, .duration(in: .milliseconds(100) ... .seconds(3600))),
         ]
     }
 }

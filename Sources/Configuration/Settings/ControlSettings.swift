@@ -28,40 +28,29 @@ extension Configuration {
         package var openTo: Mode { mode ?? (group.isEmpty ? .owner : .group) }
 
         static let settings: [Setting<ControlSettings>] = [
-            Setting(
-                "socket", \.socket, .path(limit: 107), shapesAnswers: false,
-                "The Unix socket for commands; empty for none."),
-            Setting(
-                "group", \.group, .identifier("group name", maximumLength: 32), shapesAnswers: false,
-                "A group whose members may use the socket; empty for none."),
-            Setting(
-                "mode", \.mode, .optional(.choice()), shapesAnswers: false,
-                "The mode of the socket's file; empty: 0660 with a group, else 0600."),
-            Setting(
-                "http", \.http, .optional(.listener), shapesAnswers: false,
-                "Address and port for metrics, health and a page; empty for none."),
-            Setting(
-                "http_names", \.httpNames, .list(of: .name, "list of names"), shapesAnswers: false,
-                "Names by which the page may be asked for, beside addresses, localhost and this machine's own name."),
+            Setting("socket", \.socket, .path(limit: 107)),
+            Setting("group", \.group, .identifier("group name", maximumLength: 32)),
+            Setting("mode", \.mode, .optional(.choice())),
+            Setting("http", \.http, .optional(.listener)),
+            Setting("http_names", \.httpNames, .list(of: .name, "list of names")),
         ]
 
-        mutating func finish(at path: SettingPath, _ reading: Reading) {
-            let place = path.appending(key: "mode")
+        mutating func finish(_ keys: TableKeys) {
             switch mode {
             case .owner where !group.isEmpty:
-                reading.fail(place, "\"0600\" keeps the group out; write \"0660\", or leave the key out")
+                keys.fail("mode", "\"0600\" keeps the group out; write \"0660\", or leave the key out")
             case .group where group.isEmpty:
-                reading.fail(place, "\"0660\" lets a group in: name it in control.group")
+                keys.fail("mode", "\"0660\" lets a group in: name it in control.group")
             case .everyone:
-                reading.warn(place, "\"0666\" lets every user of this machine control the server")
+                keys.warn("mode", "\"0666\" lets every user of this machine control the server")
             case .owner, .group, nil: break
             }
             if http == nil, !httpNames.isEmpty {
-                reading.warn(path.appending(key: "http_names"), "has no effect: there is no control.http")
+                keys.warn("http_names", "has no effect: there is no control.http")
             }
             guard let folder = SystemFolder(of: socket) else { return }
-            reading.warn(
-                path.appending(key: "socket"),
+            keys.warn(
+                "socket",
                 "\(quoted(socket)) stays when the server ends: its folder \(folder.path) is the system's, and the server"
                     + " removes nothing there; write one of its own, such as \(ControlSettings().socket)")
         }
@@ -77,9 +66,7 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<HTTPSettings>] = [
-            Setting(
-                "proxy", \.proxy, .optional(.proxy), shapesAnswers: false,
-                "The proxy that requests to providers go through; empty for none.")
+            Setting("proxy", \.proxy, .optional(.proxy))
         ]
     }
 }
@@ -118,6 +105,7 @@ package enum LogFormat: String, Hashable, Sendable, CaseIterable {
 extension Configuration {
     /// `[log]`.
     package struct LogSettings: SettingsTable {
+        /// The least severe messages that are logged.
         package var level = LogLevel.info
         package var format = LogFormat.text
         /// Whether every query is logged.
@@ -128,13 +116,10 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<LogSettings>] = [
-            Setting("level", \.level, .choice(), shapesAnswers: false, "The least severe messages that are logged."),
-            Setting(
-                "format", \.format, .choice(), shapesAnswers: false, "Lines for people or JSON objects for programs."),
-            Setting("queries", \.queries, .boolean, shapesAnswers: false, "Whether every query is logged."),
-            Setting(
-                "dnstap", \.dnstap, .optional(.dnstap), shapesAnswers: false,
-                "A dnstap collector that is sent every query and response; empty for none."),
+            Setting("level", \.level, .choice()),
+            Setting("format", \.format, .choice()),
+            Setting("queries", \.queries, .boolean),
+            Setting("dnstap", \.dnstap, .optional(.dnstap)),
         ]
     }
 }

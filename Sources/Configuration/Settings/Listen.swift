@@ -48,80 +48,41 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<Listen>] = [
-            Setting(
-                "addresses", \.addresses, .list(of: .listener, "list of addresses with port"),
-                shapesAnswers: false, "Where the server listens, UDP and TCP on each; port 0 takes any free one."),
-            Setting(
-                "tls", \.tls, .list(of: .listener, "list of addresses with port"),
-                shapesAnswers: false, "Where DNS over TLS is served, usually on port 853; empty for none."),
-            Setting(
-                "https", \.https, .list(of: .listener, "list of addresses with port"),
-                shapesAnswers: false, "Where DNS over HTTPS is served, usually on port 443; empty for none."),
-            Setting(
-                "certificate", \.certificate, .path(), shapesAnswers: false,
-                "The server's certificate and those that lead to its authority (PEM), for tls and https."),
-            Setting("key", \.key, .path(), shapesAnswers: false, "The key of the certificate (PEM)."),
-            Setting(
-                "client_ca", \.clientCA, .path(), shapesAnswers: false,
-                "Authorities (PEM) whose certificates let a client be answered whatever allow says; empty for none."),
-            Setting(
-                "https_path", \.httpsPath, .requestPath, shapesAnswers: false,
-                "The path of requests over HTTPS."),
-            Setting(
-                "proxies", \.proxies, .list(of: .prefix, "list of networks"), shapesAnswers: false,
-                "Proxies before tls and https: each connection from there begins with a header of the PROXY protocol,"
-                    + " version 2."),
-            Setting(
-                "udp_threads", \.udpThreads, .integer(in: 0...256),
-                shapesAnswers: false,
-                "Threads that answer UDP on each listen address; 0 takes as many as there are CPUs to use, at most 4."),
-            Setting(
-                "allow", \.allow, .list(of: .prefix, "list of networks"),
-                shapesAnswers: false, "Clients that are answered; all others get REFUSED."),
-            Setting(
-                "tokens", \.tokens, .list(of: .accessToken, "list of secrets"), shapesAnswers: false,
-                "Tokens that let a client over HTTPS be answered whatever allow says: they follow https_path in its URL."
-            ),
-            Setting(
-                "cookie_secrets", \.cookieSecrets, .list(of: .cookieSecret, "list of secrets"), shapesAnswers: false,
-                "Secrets of DNS cookies, the same on all servers of one address; empty gives each process its own."),
-            Setting(
-                "udp_rate", \.udpRate, .integer(in: 0...1_000_000), shapesAnswers: false,
-                "Responses a second over UDP to a public client network that has shown no cookie; 0 for any number."),
-            Setting(
-                "user", \.user, .identifier("user name", maximumLength: 32),
-                shapesAnswers: false, "The user to become once all sockets are bound; empty stays the same."),
-            Setting(
-                "httpdns", \.httpdns, .list(of: .listener, "list of addresses with port"), shapesAnswers: false,
-                "Where HTTPDNS is served in plain http, in the vendors' forms; empty for none."),
-            Setting(
-                "http_names", \.httpNames, .list(of: .name, "list of names"), shapesAnswers: false,
-                "Names by which httpdns may be asked, beside addresses, localhost, this machine's own name and name."),
-            Setting(
-                "name", \.name, .optional(.name), default: "none", shapesAnswers: false,
-                "A name of the certificate, by which clients discover tls and https (DDR), and for httpdnsd profile."),
+            Setting("addresses", \.addresses, .list(of: .listener, "list of addresses with port")),
+            Setting("tls", \.tls, .list(of: .listener, "list of addresses with port")),
+            Setting("https", \.https, .list(of: .listener, "list of addresses with port")),
+            Setting("certificate", \.certificate, .path()),
+            Setting("key", \.key, .path()),
+            Setting("client_ca", \.clientCA, .path()),
+            Setting("https_path", \.httpsPath, .requestPath),
+            Setting("proxies", \.proxies, .list(of: .prefix, "list of networks")),
+            Setting("udp_threads", \.udpThreads, .integer(in: 0...256)),
+            Setting("allow", \.allow, .list(of: .prefix, "list of networks")),
+            Setting("tokens", \.tokens, .list(of: .accessToken, "list of secrets")),
+            Setting("cookie_secrets", \.cookieSecrets, .list(of: .cookieSecret, "list of secrets")),
+            Setting("udp_rate", \.udpRate, .integer(in: 0...1_000_000)),
+            Setting("user", \.user, .identifier("user name", maximumLength: 32)),
+            Setting("httpdns", \.httpdns, .list(of: .listener, "list of addresses with port")),
+            Setting("http_names", \.httpNames, .list(of: .name, "list of names")),
+            Setting("name", \.name, .optional(.name), default: "none"),
             Setting(
                 "advertise", \.advertise, .list(of: .address, "list of IP addresses"),
-                default: "those of the listeners", shapesAnswers: false,
-                "The addresses by which clients reach this server, for clients that ask for them."),
+                default: "those of the listeners"),
         ]
 
-        mutating func finish(at path: SettingPath, _ reading: Reading) {
-            let place = path.appending(key: "addresses")
-            if addresses.isEmpty { reading.fail(place, "must hold at least one address") }
-            checkOverlaps(at: path, reading)
-            checkCertificate(at: path, reading)
+        mutating func finish(_ keys: TableKeys) {
+            if addresses.isEmpty { keys.fail("addresses", "must hold at least one address") }
+            checkOverlaps(keys)
+            checkCertificate(keys)
             if httpdns.isEmpty, !httpNames.isEmpty {
-                reading.warn(path.appending(key: "http_names"), "has no effect: httpdns has no address")
+                keys.warn("http_names", "has no effect: httpdns has no address")
             }
-            if allow.isEmpty {
-                reading.warn(path.appending(key: "allow"), "is empty: every client will be refused")
-            }
+            if allow.isEmpty { keys.warn("allow", "is empty: every client will be refused") }
             if let all = allow.first(where: { $0.length == 0 }),
                 let open = addresses.first(where: { !$0.address.isLoopback })
             {
-                reading.warn(
-                    path.appending(key: "allow"),
+                keys.warn(
+                    "allow",
                     "\(quoted(all.description)) answers everyone that reaches \(quoted(open.description)): strangers can have"
                         + " others flooded with replies; list the networks of your clients")
             }
@@ -139,15 +100,15 @@ extension Configuration {
         package var plainNames: [Name] { httpNames + (name.map { [$0] } ?? []) }
 
         /// No address is listened on twice, whatever is spoken there.
-        private func checkOverlaps(at path: SettingPath, _ reading: Reading) {
+        private func checkOverlaps(_ keys: TableKeys) {
             var earlier: [AddressAndPort] = []
             for (key, list) in [("addresses", addresses), ("tls", tls), ("https", https), ("httpdns", httpdns)] {
                 for (index, address) in list.enumerated() where address.port != 0 {
-                    let entry = path.appending(key: key).appending(entry: index + 1)
+                    let entry = keys[key].appending(entry: index + 1)
                     if earlier.contains(address) {
-                        reading.fail(entry, "\"\(address)\" is listed twice")
+                        keys.reading.fail(entry, "\"\(address)\" is listed twice")
                     } else if let other = earlier.first(where: { $0.overlaps(address) }) {
-                        reading.fail(entry, "\"\(address)\" and \"\(other)\" overlap: leave out one of them")
+                        keys.reading.fail(entry, "\"\(address)\" and \"\(other)\" overlap: leave out one of them")
                     }
                     earlier.append(address)
                 }
@@ -155,19 +116,18 @@ extension Configuration {
         }
 
         /// Encrypted listeners need a certificate, and nothing else does.
-        private func checkCertificate(at path: SettingPath, _ reading: Reading) {
+        private func checkCertificate(_ keys: TableKeys) {
             let files = [("certificate", certificate), ("key", key)]
             if let listener = tls.first ?? https.first {
                 let list = tls.isEmpty ? "https" : "tls"
-                for (key, file) in files where file.isEmpty && reading.isSound(path.appending(key: key)) {
-                    reading.fail(
-                        path.appending(key: key), "is missing: \(list) listens on \"\(listener)\", which needs one")
+                for (key, file) in files where file.isEmpty && keys.isSound(key) {
+                    keys.fail(key, "is missing: \(list) listens on \"\(listener)\", which needs one")
                 }
                 return
             }
             let unused = (files + [("client_ca", clientCA)]).filter { !$0.1.isEmpty }.map(\.0)
             for key in unused + (proxies.isEmpty ? [] : ["proxies"]) {
-                reading.warn(path.appending(key: key), "has no effect: neither tls nor https has an address")
+                keys.warn(key, "has no effect: neither tls nor https has an address")
             }
         }
     }
@@ -230,17 +190,9 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<LimitSettings>] = [
-            Setting(
-                "memory", \.memory, .optional(.size(in: 32 << 20...1 << 40)),
-                shapesAnswers: false,
-                "Memory for all that the server holds; empty for what its control group (container, unit) allows."),
-            Setting(
-                "misses_per_second", \.missesPerSecond, .optional(.integer(in: 0...100_000)), shapesAnswers: false,
-                "The names not cached that a client network may ask providers for, a second; 0 for any number; empty:"
-                    + " names that do not exist alone are limited, where calls are billed or limited."),
-            Setting(
-                "misses_burst", \.missesBurst, .integer(in: 2...1_000_000), shapesAnswers: false,
-                "How many of them it may ask for at once."),
+            Setting("memory", \.memory, .optional(.size(in: 32 << 20...1 << 40))),
+            Setting("misses_per_second", \.missesPerSecond, .optional(.integer(in: 0...100_000))),
+            Setting("misses_burst", \.missesBurst, .integer(in: 2...1_000_000)),
         ]
     }
 }

@@ -1,3 +1,4 @@
+package import DNSResolver
 package import DNSWire
 
 /// Which resolvers of the network are asked.
@@ -17,16 +18,10 @@ package enum LocalDNSSelection: Hashable, Sendable {
     }
 }
 
-/// What is done about addresses that LocalDNS gives for protected names.
-package enum CertificateStrictness: String, Hashable, Sendable, CaseIterable {
-    /// Strict for names listed explicitly, lenient for the rest.
-    case auto
-    case strict, lenient, off
-}
-
 extension Configuration {
     /// `[localdns]`.
     package struct LocalDNSSettings: SettingsTable {
+        /// The resolvers to ask, or groups of them; auto takes the first list of the system with a server that is not this one.
         package var servers = LocalDNSSelection.auto
         /// Absolute.
         package var resolvConf = "/etc/resolv.conf"
@@ -34,7 +29,8 @@ extension Configuration {
         package var timeout = Duration.milliseconds(1500)
         /// Of answers of these servers and of those of `[[forward]]`; whole seconds up to 7 days, which is as they come.
         package var maxTTL = Duration.seconds(7 * 86_400)
-        package var certificateCheck = CertificateStrictness.auto
+        /// What is done about addresses that LocalDNS gives for protected names.
+        package var certificateCheck = CertificateRule.Setting.auto
         /// 1 to 65535; never empty.
         package var certificatePorts = [443]
         /// Suffixes whose servers have no TLS: not checked.
@@ -43,34 +39,24 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<LocalDNSSettings>] = [
-            Setting(
-                "servers", \.servers, .localDNSServers,
-                shapesAnswers: true,
-                "The resolvers to ask, or groups of them; auto takes the first list of the system with a server that is not this one."
-            ),
-            Setting("resolv_conf", \.resolvConf, .path(), shapesAnswers: true, "The last file that auto looks into."),
-            Setting(
-                "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10)),
-                shapesAnswers: false, "How long one question may take, over all servers that are asked."),
+            Setting("servers", \.servers, .localDNSServers, shapesAnswers: true),
+            Setting("resolv_conf", \.resolvConf, .path(), shapesAnswers: true),
+            Setting("timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10))),
             Setting(
                 "max_ttl", \.maxTTL, .duration(in: .seconds(1) ... .seconds(7 * 86_400), wholeSeconds: true),
-                shapesAnswers: true, "Longer TTLs of these servers and those of [[forward]] are cut to this."),
-            Setting(
-                "certificate_check", \.certificateCheck, .choice(),
-                shapesAnswers: true, "How addresses from LocalDNS are checked for protected names."),
+                shapesAnswers: true),
+            Setting("certificate_check", \.certificateCheck, .choice(), shapesAnswers: true),
             Setting(
                 "certificate_ports", \.certificatePorts, .list(of: .integer(in: 1...65535), "list of ports"),
-                shapesAnswers: true, "Ports on which the check tries a TLS handshake."),
-            Setting(
-                "unverified", \.unverified, .list(of: .suffix, "list of suffixes"),
-                shapesAnswers: true, "Names whose servers have no TLS: taken as they are."),
+                shapesAnswers: true),
+            Setting("unverified", \.unverified, .list(of: .suffix, "list of suffixes"), shapesAnswers: true),
         ]
 
-        mutating func finish(at path: SettingPath, _ reading: Reading) {
-            if resolvConf.isEmpty { reading.fail(path.appending(key: "resolv_conf"), "must not be empty") }
+        mutating func finish(_ keys: TableKeys) {
+            if resolvConf.isEmpty { keys.fail("resolv_conf", "must not be empty") }
             if certificatePorts.isEmpty {
-                reading.fail(
-                    path.appending(key: "certificate_ports"),
+                keys.fail(
+                    "certificate_ports",
                     "must hold at least one port; to check nothing, write certificate_check = \"off\"")
             }
         }

@@ -42,34 +42,23 @@ extension Configuration {
         private static let keyLimit = 2
 
         static let settings: [Setting<PolicySettings>] = [
-            Setting(
-                "url", \.url, .optional(.policyLocation), shapesAnswers: false,
-                "Where the signed policy is fetched; empty for none."),
-            Setting(
-                "public_key", \.keys, .list(of: .policyKey, "list of keys"), shapesAnswers: false,
-                "The keys that may have signed it: one, or two while a new one takes over."),
-            Setting(
-                "interval", \.interval, .duration(in: .seconds(1) ... .seconds(86_400)), shapesAnswers: false,
-                "The longest time between two fetches; each is up to a tenth earlier."),
-            Setting(
-                "on_expiry", \.onExpiry, .choice(), shapesAnswers: false,
-                "Whether a policy that has expired is dropped, or stays in force until there is another."),
-            Setting(
-                "labels", \.labels, .labels, shapesAnswers: false,
-                "What this machine is, for policies that are for some machines only."),
-            Setting(
-                "ca_file", \.caFile, .path(), shapesAnswers: false,
-                "Certificates to trust instead of the system's when it is fetched."),
+            Setting("url", \.url, .optional(.policyLocation)),
+            Setting("public_key", \.keys, .list(of: .policyKey, "list of keys")),
+            Setting("interval", \.interval, .duration(in: .seconds(1) ... .seconds(86_400))),
+            Setting("on_expiry", \.onExpiry, .choice()),
+            Setting("labels", \.labels, .labels),
+            Setting("ca_file", \.caFile, .path()),
         ]
 
-        func finish(at path: SettingPath, _ reading: Reading) {
-            let place = path.appending(key: "public_key")
-            guard reading.isSound(place), !reading.isMisspelt(place) else { return }
-            if keys.count > Self.keyLimit {
-                reading.fail(place, "has \(keys.count) keys, and at most \(Self.keyLimit) are trusted at once")
-            } else if url != nil, keys.isEmpty {
-                reading.fail(
-                    place, "is missing: write the public key that `httpdnsd policy keygen` printed, as in [\"...\"]")
+        func finish(_ keys: TableKeys) {
+            guard keys.isUsable("public_key") else { return }
+            let trusted = self.keys
+            if trusted.count > Self.keyLimit {
+                keys.fail("public_key", "has \(trusted.count) keys, and at most \(Self.keyLimit) are trusted at once")
+            } else if url != nil, trusted.isEmpty {
+                keys.fail(
+                    "public_key",
+                    "is missing: write the public key that `httpdnsd policy keygen` printed, as in [\"...\"]")
             }
         }
     }
@@ -78,7 +67,7 @@ extension Configuration {
     func checkPolicy(_ reading: Reading) {
         guard policy.url != nil, cache.disk.path.isEmpty else { return }
         reading.warn(
-            SettingPath.root.appending(key: "policy").appending(key: "url"),
+            SettingPath("policy", "url"),
             "the policy is not stored, because cache.disk.path is empty: after a restart there is none until it is fetched"
         )
     }

@@ -17,35 +17,23 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<Preset>] = [
-            Setting(
-                "always", \.always, .presets, shapesAnswers: false,
-                "Names with their addresses, answered without asking anyone."),
-            Setting(
-                "last_resort", \.lastResort, .presets, shapesAnswers: false,
-                "Names with their addresses, answered when nobody else could."),
-            Setting(
-                "preresolve", \.preresolve, .list(of: .name, "list of names"), shapesAnswers: false,
-                "Names looked up at start."),
-            Setting(
-                "hosts_file", \.hostsFile, .path(), shapesAnswers: false,
-                "A file like /etc/hosts with more addresses; empty for none."),
+            Setting("always", \.always, .presets),
+            Setting("last_resort", \.lastResort, .presets),
+            Setting("preresolve", \.preresolve, .list(of: .name, "list of names")),
+            Setting("hosts_file", \.hostsFile, .path()),
         ]
 
-        mutating func finish(at path: SettingPath, _ reading: Reading) {
+        mutating func finish(_ keys: TableKeys) {
             for (key, entries) in [("always", always), ("last_resort", lastResort)] {
                 for entry in entries where entry.name.isFixed {
-                    reading.warn(
-                        path.appending(key: key),
-                        "\(quoted(entry.writtenName)) has no effect: it means the same everywhere")
+                    keys.warn(key, "\(quoted(entry.writtenName)) has no effect: it means the same everywhere")
                 }
             }
             let known = Set(always.filter { !$0.isWildcard }.map(\.name))
             for entry in lastResort where !entry.isWildcard && known.contains(entry.name) {
-                reading.warn(
-                    path.appending(key: "last_resort"),
-                    "\(quoted(entry.writtenName)) has no effect: preset.always has it too")
+                keys.warn("last_resort", "\(quoted(entry.writtenName)) has no effect: preset.always has it too")
             }
-            readHosts(reading)
+            readHosts(keys.reading)
         }
 
         /// A file that cannot be read is no reason to serve nothing.

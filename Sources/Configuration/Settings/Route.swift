@@ -1,12 +1,7 @@
+package import DNSResolver
 package import DNSWire
 
-/// The source that is asked first, as the file says it.
-package enum RouteMode: String, Hashable, Sendable, CaseIterable {
-    case httpdnsFirst = "httpdns-first"
-    case localDNSFirst = "localdns-first"
-    case httpdnsOnly = "httpdns-only"
-    case localDNSOnly = "localdns-only"
-
+extension Mode {
     /// Whether protected names need a provider.
     var needsProvider: Bool { self == .httpdnsFirst || self == .httpdnsOnly }
 }
@@ -15,7 +10,8 @@ extension Configuration {
     /// `[route]`: suffixes are lower-cased and match whole labels; the longest match of all lists wins, at equal length
     /// `forward`, then `bypass`.
     package struct Route: SettingsTable {
-        package var mode = RouteMode.httpdnsFirst
+        /// What answers protected names, and what is the fallback.
+        package var mode = Mode.httpdnsFirst
         /// Answered through HTTPDNS, if some provider may. Empty: every such name that nothing else matches.
         package var protect: NameList = []
         /// Answered through LocalDNS.
@@ -30,21 +26,13 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<Route>] = [
-            Setting(
-                "mode", \.mode, .choice(), shapesAnswers: true,
-                "What answers protected names, and what is the fallback."),
-            Setting(
-                "protect", \.protect, .suffixes,
-                shapesAnswers: true,
-                "Names answered through HTTPDNS; empty means every other name that a provider may answer."),
-            Setting("bypass", \.bypass, .suffixes, shapesAnswers: true, "Names answered through LocalDNS."),
-            Setting(
-                "network_names", \.networkNames, .autoOrSuffixes,
-                shapesAnswers: true,
-                "Names that belong to the network: LocalDNS answers them unless another list names them."),
+            Setting("mode", \.mode, .choice(), shapesAnswers: true),
+            Setting("protect", \.protect, .suffixes, shapesAnswers: true),
+            Setting("bypass", \.bypass, .suffixes, shapesAnswers: true),
+            Setting("network_names", \.networkNames, .autoOrSuffixes, shapesAnswers: true),
         ]
 
-        mutating func finish(at path: SettingPath, _ reading: Reading) { protectsUnlisted = protect.isEmpty }
+        mutating func finish(_ keys: TableKeys) { protectsUnlisted = protect.isEmpty }
     }
 
     /// One `[[forward]]`: names that given servers answer.
@@ -57,22 +45,18 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<Forward>] = [
-            Setting(
-                "suffixes", \.suffixes, .suffixes, default: "required",
-                shapesAnswers: true, "Names that these servers answer."),
+            Setting("suffixes", \.suffixes, .suffixes, default: "required", shapesAnswers: true),
             Setting(
                 "servers", \.servers, .list(of: .server(defaultPort: 53), "list of servers"), default: "required",
-                shapesAnswers: true, "DNS servers, port 53 unless written."),
+                shapesAnswers: true),
         ]
 
-        mutating func finish(at path: SettingPath, _ reading: Reading) {
+        mutating func finish(_ keys: TableKeys) {
             let needs = [
                 ("suffixes", suffixes.isEmpty, "\"cluster.local\""), ("servers", servers.isEmpty, "\"192.0.2.53\""),
             ]
             for (key, isEmpty, example) in needs where isEmpty {
-                let place = path.appending(key: key)
-                guard reading.isSound(place), !reading.isMisspelt(place) else { continue }
-                reading.fail(place, "must hold at least one entry, such as [\(example)]")
+                if keys.isUsable(key) { keys.fail(key, "must hold at least one entry, such as [\(example)]") }
             }
         }
     }

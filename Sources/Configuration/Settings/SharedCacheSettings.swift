@@ -22,72 +22,47 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<SharedCache>] = [
-            Setting(
-                "url", \.url, .sharedCacheURL, shapesAnswers: false,
-                "The Redis in which servers share answers; empty shares none."),
-            Setting(
-                "key", \.key, .secret, default: "required with url", shapesAnswers: false,
-                "The fleet's secret: 32 bytes in hexadecimal or base64, the same on every server."),
-            Setting(
-                "key_file", \.keyFile, .path(), shapesAnswers: false, "A file that holds the key, instead of key."),
-            Setting(
-                "prefix", \.prefix, .keyPrefix, shapesAnswers: false, "What every name in Redis begins with."),
-            Setting(
-                "timeout", \.timeout, .duration(in: .milliseconds(1) ... .milliseconds(500)), shapesAnswers: false,
-                "How long one look-up there may take."),
-            Setting(
-                "lease", \.lease, .boolean, shapesAnswers: false,
-                "Whether one server asks for all, and the others wait up to 300 ms for its answer."),
-            Setting(
-                "limits", \.limits, .boolean, shapesAnswers: false,
-                "Whether daily_limit and monthly_limit hold for all servers together."),
-            Setting(
-                "ca_file", \.caFile, .path(), shapesAnswers: false,
-                "Certificates to trust instead of the system's, with rediss."),
+            Setting("url", \.url, .sharedCacheURL),
+            Setting("key", \.key, .secret, default: "required with url"),
+            Setting("key_file", \.keyFile, .path()),
+            Setting("prefix", \.prefix, .keyPrefix),
+            Setting("timeout", \.timeout, .duration(in: .milliseconds(1) ... .milliseconds(500))),
+            Setting("lease", \.lease, .boolean),
+            Setting("limits", \.limits, .boolean),
+            Setting("ca_file", \.caFile, .path()),
         ]
 
-        mutating func finish(at path: SettingPath, _ reading: Reading) {
+        mutating func finish(_ keys: TableKeys) {
             guard let url else {
-                guard reading.isSound(path.appending(key: "url")) else { return }
-                if self != SharedCache() { reading.warn(path, "has no effect: there is no \(path).url") }
-                return
+                guard keys.isSound("url"), self != SharedCache() else { return }
+                return keys.reading.warn(keys.path, "has no effect: there is no \(keys.path).url")
             }
-            readKey(at: path, reading)
-            let place = path.appending(key: "url")
-            if url.password != nil, let text = reading.writtenText(of: place) {
-                reading.noteSecret(place, WrittenText(value: text, written: text))
+            readKey(keys)
+            if url.password != nil, let text = keys.reading.writtenText(of: keys["url"]) {
+                keys.reading.noteSecret(keys["url"], WrittenText(value: text, written: text))
             }
-            guard case .host(let host, _, let usesTLS) = url.place else { return warnOfCAFile(at: path, reading) }
-            if !usesTLS {
-                warnOfCAFile(at: path, reading)
-                if url.password != nil, !host.isLoopback {
-                    reading.warn(
-                        path.appending(key: "url"),
-                        "sends the password unencrypted: write rediss:// where the server has TLS")
-                }
+            if case .host(_, _, usesTLS: true) = url.place { return }
+            if !caFile.isEmpty { keys.warn("ca_file", "has no effect: only a URL with rediss:// uses certificates") }
+            if case .host(let host, _, _) = url.place, url.password != nil, !host.isLoopback {
+                keys.warn("url", "sends the password unencrypted: write rediss:// where the server has TLS")
             }
         }
 
-        private func warnOfCAFile(at path: SettingPath, _ reading: Reading) {
-            guard !caFile.isEmpty else { return }
-            reading.warn(path.appending(key: "ca_file"), "has no effect: only a URL with rediss:// uses certificates")
-        }
-
-        private mutating func readKey(at path: SettingPath, _ reading: Reading) {
-            let (place, file) = (path.appending(key: "key"), path.appending(key: "key_file"))
-            reading.complete(&key, from: keyFile, in: path, key: "key")
-            guard reading.isSound(place), reading.isSound(file) else { return }
+        private mutating func readKey(_ keys: TableKeys) {
+            keys.complete(&key, from: keyFile, key: "key")
+            guard keys.isSound("key"), keys.isSound("key_file") else { return }
             guard let key else {
-                return reading.fail(
-                    place,
+                return keys.fail(
+                    "key",
                     "is missing: write the fleet's secret, 32 bytes that `openssl rand -hex 32` makes, as a variable such as"
                         + " \"${HTTPDNSD_SHARED_KEY}\"")
             }
             let length = (TextDecoding.hexadecimal(key.value) ?? TextDecoding.base64(key.value))?.count
             guard length != 32 else { return }
             let what = length.map { "has \($0) bytes" } ?? "is neither hexadecimal nor base64"
-            reading.fail(
-                keyFile.isEmpty ? place : file, "\(what): it must be 32 bytes, as `openssl rand -hex 32` makes them")
+            keys.fail(
+                keyFile.isEmpty ? "key" : "key_file",
+                "\(what): it must be 32 bytes, as `openssl rand -hex 32` makes them")
         }
     }
 }

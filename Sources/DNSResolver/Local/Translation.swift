@@ -80,7 +80,7 @@ extension ResolverPolicy {
 ///
 /// Applies to every route, but not to local answers, nor to questions with DO or CD: a client that validates signatures
 /// must get what was signed.
-package enum FamilyPreference: Sendable {
+package enum FamilyPreference: String, CaseIterable, Sendable {
     /// Either. The default.
     case both
     /// No IPv6 addresses of a name that has IPv4 addresses.
@@ -88,9 +88,9 @@ package enum FamilyPreference: Sendable {
     /// No IPv4 addresses of a name that has IPv6 addresses.
     case ipv6
     /// No IPv6 addresses, and no source is asked for them.
-    case ipv4Only
+    case ipv4Only = "ipv4-only"
     /// No IPv4 addresses, and no source is asked for them, unless IPv6 addresses are made of them.
-    case ipv6Only
+    case ipv6Only = "ipv6-only"
 
     /// Whether records of this type are never answered, whatever a name has.
     package func excludes(_ type: RecordType) -> Bool {

@@ -54,7 +54,7 @@ extension Route: CustomStringConvertible {
 /// The order of the sources: as set by `[route] mode`, or as changed by the switch.
 ///
 /// The raw values distinguish policies on disk.
-package enum Mode: String, Sendable {
+package enum Mode: String, CaseIterable, Sendable {
     /// HTTPDNS, with LocalDNS as fallback. The default.
     case httpdnsFirst = "httpdns-first"
     /// LocalDNS where certificates verify its addresses, else HTTPDNS.

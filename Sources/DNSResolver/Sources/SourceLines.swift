@@ -238,7 +238,7 @@ extension RaceRules.Source {
 /// `unverified`.
 package struct CertificateRule: Hashable, Sendable {
     /// `[localdns] certificate_check`.
-    package enum Setting: Hashable, Sendable {
+    package enum Setting: String, CaseIterable, Hashable, Sendable {
         /// Strict for names in a list, lenient for the rest. The default.
         case auto
         case strict, lenient, off

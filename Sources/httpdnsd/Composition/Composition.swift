@@ -1,8 +1,10 @@
 import Configuration
+import DNSCache
 import DNSResolver
 import DNSWire
 import Glibc
 import HTTPDNS
+import Logging
 import Logs
 import Platform
 import Scheduling
@@ -239,7 +241,7 @@ struct Composition {
         presets.add(settings.preset.always)
         presets.add(settings.preset.hosts)
         return LocalAnswers(
-            presets: presets, families: FamilyPreference(settings.answers.prefer),
+            presets: presets, families: settings.answers.prefer,
             designated: DesignatedResolver(settings.listen), hidesCanary: settings.answers.hideCanary)
     }
 
@@ -255,7 +257,7 @@ struct Composition {
 
     nonisolated static func routes(_ settings: Configuration, _ translation: Translation) -> RoutePolicy {
         RoutePolicy(
-            mode: Mode(settings.route.mode), protect: settings.route.protect,
+            mode: settings.route.mode, protect: settings.route.protect,
             protectsUnlisted: settings.route.protectsUnlisted, bypass: settings.route.bypass,
             forward: settings.forwards.map(\.suffixes), searchDomains: searchDomains(settings),
             providers: settings.providers.map(\.names),
@@ -271,7 +273,9 @@ struct Composition {
         let set = ProviderSet(providers: asked, filter: filter, probes: probes)
         return SourceLines(
             mode: mode, providers: set, localDNS: localDNS, forwarders: forwarders,
-            checks: checks, certificates: CertificateRule(settings.localDNS),
+            checks: checks,
+            certificates: CertificateRule(
+                settings.localDNS.certificateCheck, unverified: settings.localDNS.unverified),
             // A provider that is asked alone shall answer itself.
             shared: onlyProvider == nil ? shared : nil,
             guardsServiceBindings: settings.answers.httpsRecords == .protect)
@@ -304,19 +308,39 @@ extension Presets {
     }
 }
 
-extension Configuration {
-    /// Where an entry that decides about a name was read; nil where no file has it.
-    ///
-    /// - Parameter file: the path of the configuration.
-    func place(of rule: RoutingRule, file: String) -> String? {
-        switch rule {
-        case .protect(let name): place(of: name, in: .protect, file: file)
-        case .bypass(let name): place(of: name, in: .bypass, file: file)
-        case .forward(let index, let name): place(of: name, in: .forward(index), file: file)
-        case .provider(let name): place(of: name, in: .providerNames, file: file)
-        case .network(let name): place(of: name, in: .networkNames, file: file)
-        case .preset(let name, let isWildcard):
-            place(of: name, in: .presets(isWildcard: isWildcard), file: file)
+extension Composition {
+    /// The shared cache of a configuration; nil when none is wanted. What is connected stays so over a reload that changes
+    /// nothing of it.
+    static func shared(
+        _ settings: Configuration, _ providers: [ConfiguredProvider], replacing old: Composition?,
+        _ timeOfDay: TimeOfDay,
+        bootstrap: HostSources, paths: NetworkPaths, loop: EventLoop, events: EventLog
+    ) -> SharedCache? {
+        guard let wanted = SharedStoreSettings(settings.cache.shared) else { return nil }
+        let same = old?.shared.flatMap { $0.store.settings == wanted && old?.hosts === bootstrap ? $0.store : nil }
+        let made =
+            same
+            ?? SharedStore(
+                wanted, loop: loop, bootstrap: bootstrap, paths: paths, hasTime: { timeOfDay.doubt == nil },
+                timeOfDay: { Int64(time(nil)) }, report: { events.report(LogMessage($0)) })
+        guard let store = made else { return nil }
+        // The order counts: an answer names its provider by its place.
+        let policy = providers.map { $0.entry.answerIdentity.text } + [settings.answers.answerIdentity.text]
+        return SharedCache(
+            store, policy: policy.joined(separator: "\n"), freshness: FreshnessPolicy(settings.cache))
+    }
+
+    /// Counts the calls of the providers together with other servers, where that is wanted.
+    func countCalls(replacing old: Composition? = nil) {
+        let store = shared.flatMap { $0.store.settings.countsCalls ? $0.store : nil }
+        for provider in providers {
+            let former = old?.providers.first { $0.entry.accountText == provider.entry.accountText }
+            provider.upstream.countCalls(in: store, as: provider.entry.accountText, replacing: former?.upstream)
         }
+    }
+
+    /// Ends the connections of a shared cache that `new` does not use any more.
+    func closeShared(unlessUsedBy new: Composition) {
+        if let shared, shared.store !== new.shared?.store { shared.store.close() }
     }
 }

@@ -51,44 +51,6 @@ extension HTTPDNSSettings {
     }
 }
 
-extension Mode {
-    init(_ mode: RouteMode) {
-        self =
-            switch mode {
-            case .httpdnsFirst: .httpdnsFirst
-            case .localDNSFirst: .localDNSFirst
-            case .httpdnsOnly: .httpdnsOnly
-            case .localDNSOnly: .localDNSOnly
-            }
-    }
-}
-
-extension FamilyPreference {
-    init(_ families: AnsweredFamilies) {
-        self =
-            switch families {
-            case .both: .both
-            case .ipv4: .ipv4
-            case .ipv6: .ipv6
-            case .ipv4Only: .ipv4Only
-            case .ipv6Only: .ipv6Only
-            }
-    }
-}
-
-extension CertificateRule {
-    init(_ settings: Configuration.LocalDNSSettings) {
-        let setting: Setting =
-            switch settings.certificateCheck {
-            case .auto: .auto
-            case .strict: .strict
-            case .lenient: .lenient
-            case .off: .off
-            }
-        self.init(setting, unverified: settings.unverified)
-    }
-}
-
 extension FreshnessPolicy {
     init(_ cache: Configuration.CacheSettings) {
         self.init(
@@ -281,4 +243,21 @@ final class AccountCalls {
 
     /// The calls of an account for a new quota, which counts on from there.
     func take(of account: String) -> CallQuota.Record? { records.removeValue(forKey: account) }
+}
+
+extension SharedStoreSettings {
+    /// Nil when nothing is shared.
+    init?(_ shared: Configuration.SharedCache) {
+        guard let url = shared.url, let key = shared.key else { return nil }
+        let place: RedisSettings.Place =
+            switch url.place {
+            case .host(let host, let port, let usesTLS): .host(host.description, port: port, usesTLS: usesTLS)
+            case .path(let path): .path(path)
+            }
+        self.init(
+            redis: RedisSettings(
+                place: place, user: url.user, password: url.password, database: url.database, caFile: shared.caFile,
+                timeout: shared.timeout),
+            key: key, prefix: shared.prefix, takesLease: shared.lease, countsCalls: shared.limits)
+    }
 }

@@ -1,5 +1,6 @@
 import Admin
 import Configuration
+import DNSResolver
 import DNSWire
 import Platform
 import Synchronization

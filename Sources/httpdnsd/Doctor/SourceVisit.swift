@@ -1,4 +1,6 @@
 import Configuration
+import DNSCache
+import DNSResolver
 import DNSWire
 import Logging
 import Logs
@@ -89,5 +91,90 @@ final class SourceVisit {
         let timer = loop.schedule(after: patience) { [self] in waiter.take()?.resume() }
         await withCheckedContinuation { waiter = $0 }
         timer.cancel()
+    }
+}
+
+/// The questions for one name, put to the sources once.
+@Loop
+final class SingleLookup {
+    enum Outcome: Sendable {
+        /// In the order of the questions.
+        case answered([QueryResult])
+        case noSuchSource(known: [String])
+    }
+
+    private(set) var outcome: Outcome?
+    private let questions: [Question]
+    private let via: String?
+    private let loop: EventLoop
+    private var results: [RecordType: QueryResult] = [:]
+
+    nonisolated init(_ questions: [Question], via: String?, loop: EventLoop) {
+        self.questions = questions
+        self.via = via
+        self.loop = loop
+    }
+
+    func run(_ settings: Configuration) async {
+        let logger = Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }
+        let composition = Composition(settings, loop: loop, events: EventLog(logger, clock: loop))
+        let policy = composition.routes(Translation(settings.answers.dns64, found: .none))
+        var asked: [Question] = []
+        for question in questions {
+            if via == nil, let reply = composition.localAnswers().reply(to: question, policy: policy) {
+                results[question.type] = QueryResult(question: question, reply)
+            } else {
+                asked.append(question)
+            }
+        }
+        // Both families in one flight, any other type in one of its own, as of clients.
+        let flights = [asked.filter(\.type.isAddress)] + asked.filter { !$0.type.isAddress }.map { [$0] }
+        for questions in flights where !questions.isEmpty {
+            guard await ask(questions, composition, policy) else { return }
+        }
+        outcome = .answered(questions.compactMap { results[$0.type] })
+    }
+
+    /// Asks for all of them in one flight.
+    ///
+    /// - Returns: whether the source that is named exists.
+    private func ask(_ questions: [Question], _ composition: Composition, _ policy: RoutePolicy) async -> Bool {
+        let name = questions[0].name.lowercased
+        var (mode, route) = (policy.mode, policy.route(for: name, questions[0].type))
+        var provider: String?
+        switch via {
+        case nil: break
+        case "localdns": route = .bypass
+        case "httpdns": (mode, route) = (.httpdnsOnly, .protect(explicit: true))
+        case let name? where composition.providerNames.contains(name):
+            (mode, route, provider) = (.httpdnsOnly, .protect(explicit: true), name)
+        default:
+            outcome = .noSuchSource(known: ["httpdns", "localdns", "cache"] + composition.providerNames)
+            return false
+        }
+        let sources = ResolverPolicy(
+            localAnswers: composition.localAnswers(), routes: policy,
+            lines: composition.lines(mode: mode, onlyProvider: provider), sources: composition.sources,
+            lastResort: via == nil ? composition.lastResort() : Presets())
+        let race = SingleRace(sources, clock: loop)
+        let began = loop.now
+        await withCheckedContinuation { continuation in
+            var left = questions.count
+            for question in questions {
+                race.ask(name, question.type, by: route) { [self] answer, source, reason in
+                    let took = loop.now - began
+                    let lastResort =
+                        answer == nil && via == nil
+                        ? composition.lastResort().answer(to: question, ttl: Reply.staleTTL) : nil
+                    results[question.type] = QueryResult(
+                        question: question,
+                        result: (answer ?? lastResort).map { .answer($0) } ?? .failure(.unusable(reason)),
+                        source: lastResort == nil ? source : SourceName(.preset), took: took)
+                    left -= 1
+                    if left == 0 { continuation.resume() }
+                }
+            }
+        }
+        return true
     }
 }

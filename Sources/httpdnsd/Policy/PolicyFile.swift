@@ -1,6 +1,8 @@
 import Configuration
+import DNSResolver
 import HTTPDNS
 import Platform
+import Scheduling
 import Upstreams
 
 /// The signed policy that was taken last, in a file beside the cache, or without one beside the control socket, and its entity
@@ -79,5 +81,72 @@ enum PolicyMachine {
     static func percentile(of identity: [UInt8]) -> Int {
         let digest = OpenSSLCrypto().sha256(Array("httpdnsd policy share ".utf8) + identity) ?? []
         return digest.prefix(4).reduce(0) { ($0 << 8 | Int($1)) } % 100
+    }
+}
+
+/// Reads the signed policy where the configuration says, and verifies nothing.
+@Loop
+final class PolicyFetcher {
+    /// What is there now.
+    enum Fetched {
+        /// - tag: by which it is known again.
+        case document([UInt8], tag: String?)
+        /// The document of the tag.
+        case unchanged
+        case failed(String)
+    }
+
+    private enum Place {
+        case file(String)
+        case web(WebDocument)
+    }
+
+    private let place: Place
+
+    /// - Parameters:
+    ///   - location: `policy.url`.
+    ///   - bootstrap: looks up the host.
+    init(
+        _ location: PolicyLocation, _ settings: Configuration, _ bootstrap: HostSources, paths: NetworkPaths,
+        loop: EventLoop
+    ) {
+        place =
+            switch location {
+            case .file(let path): .file(path)
+            case .https(let url):
+                .web(
+                    WebDocument(
+                        host: url.host.description, port: url.port, path: url.path, caFile: settings.policy.caFile,
+                        proxy: settings.http.proxy.flatMap { SocketAddress($0) }, bootstrap: bootstrap, paths: paths,
+                        loop: loop))
+            }
+    }
+
+    /// - Parameter tag: of the document that is known already; nil: none.
+    func fetch(unless tag: String?) async -> Fetched {
+        switch place {
+        case .file(let path):
+            do throws(SystemError) {
+                return try await NamedThread.run("policy") { Self.read(path) }
+            } catch {
+                return .failed("\(error)")
+            }
+        case .web(let document):
+            switch await document.fetch(unless: tag) {
+            case .success(let response) where response.status == 304 && tag != nil: return .unchanged
+            case .success(let response) where response.status == 200:
+                return .document(response.body, tag: response.entityTag)
+            case .success(let response): return .failed("the server answers HTTP \(response.status)")
+            case .failure(let failure): return .failed("\(failure)")
+            }
+        }
+    }
+
+    private nonisolated static func read(_ path: String) -> Fetched {
+        do throws(SystemError) {
+            return .document(try readFile(path, limit: PolicyEnvelope.maximumSize + 1, isRegular: true), tag: nil)
+        } catch {
+            return .failed("cannot be read: \(error.reason)")
+        }
     }
 }

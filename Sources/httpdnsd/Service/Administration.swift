@@ -167,48 +167,25 @@ extension Administration: MonitorTarget {
 
     var traffic: TrafficReport {
         var report = TrafficReport()
-        (report.started, report.resources) = (startedTime, ProcessResources())
-        report.responses = service.server.responses.map { count in
-            .init(
-                transport: count.transport.label, family: count.isIPv6 ? "ipv6" : "ipv4",
-                code: count.code.description, count: count.count)
-        }
-        report.answers = answers
+        report.answers = AnswerKind.allCases.map { .init($0.word, HistogramReport(service.server.latencies($0))) }
         report.providers = composition.providers.map {
             .init($0.entry.name, HistogramReport($0.upstream.latencies))
         }
+        report.calls = composition.providers.flatMap(\.upstream.knownEndpoints)
+            .reduce(0) { $0 &+ $1.health.counters.requests }
         let refused = service.server.refusedQueries
-        report.refusals = [
-            .init("access", refused.access), .init("overload", refused.overload), .init("dropped", refused.dropped),
-            .init("queue", refused.queue), .init("upstream", resolver.overloads),
-            .init("misses", resolver.refusedMisses),
-        ]
-        // Those of now from the start, so that the first forgery is seen as a rise.
-        let totals = composition.checks.journal.totals
-        let servers = Set(totals.keys).union(composition.localDNS.servers.map(\.description))
-        report.forgeries = servers.sorted().map { .init($0, totals[$0] ?? 0) }
-        let sample = service.memory.sample(from: .random(in: 0...Int(Int32.max)), now: service.loop.now)
-        if sample.fresh > 0 { report.ttlLeft = Double(sample.seconds) / Double(sample.fresh) }
-        let entries = sample.fresh + sample.stale
-        if entries > 0 { report.staleShare = Double(sample.stale) / Double(entries) }
+        report.unanswered = refused.overload + refused.dropped + refused.queue
         return report
     }
 
-    var counters: TrafficHistory.Counters {
-        let refused = service.server.refusedQueries
-        let endpoints = composition.providers.flatMap(\.upstream.knownEndpoints)
-        return .init(
-            answers: answers, calls: endpoints.reduce(0) { $0 &+ $1.health.counters.requests },
-            unanswered: refused.overload + refused.dropped + refused.queue)
+    func metrics(in format: MetricsFormat) -> String {
+        let source = MetricSource(traffic, of: service, since: startedTime)
+        return ServiceMetrics.all.map { $0.text(of: source, in: format) }.joined()
     }
 
     func findings(in status: StatusReport) -> [Finding] { Check.all.flatMap { $0.reported(status) } }
 
-    private var answers: [TrafficReport.Latencies] {
-        AnswerKind.allCases.map { .init($0.word, HistogramReport(service.server.latencies($0))) }
-    }
-
-    var hottestNames: [TrafficReport.Count]? { queries.hottestNames }
+    var hottestNames: [NameCount]? { queries.hottestNames }
 
     var unreadiness: String? {
         if isStopping { return "stopping" }

@@ -260,32 +260,39 @@ final class RunningServer {
     }
 }
 
-/// The addresses at which a server listens, by what it serves there.
-struct ListenPlaces {
-    var dns: [SocketAddress]
-    var tls: [SocketAddress]
-    var https: [SocketAddress]
-    var http: [SocketAddress]
+/// Signs of life for a service manager that watches: while the loop and every UDP thread come round.
+///
+/// What hangs is restarted then. Without such a manager there is none of this, and an idle process is never woken.
+@Loop
+final class Watchdog {
+    /// Signs of life within the manager's limit: two may be missed.
+    private nonisolated static let frequency = 4
 
-    var all: [SocketAddress] { dns + tls + https + http }
+    private let server: Server
+    private let clock: any LoopClock
+    private let interval: Duration
+    private let tell: @Loop () -> Void
+    private var timer: LoopTimer?
 
-    /// Those of IPv4; nil when there is none for DNS over UDP and TCP, without which nothing is served.
-    var ofIPv4: ListenPlaces? {
-        let rest = ListenPlaces(
-            dns: dns.filter { $0.family == .ipv4 }, tls: tls.filter { $0.family == .ipv4 },
-            https: https.filter { $0.family == .ipv4 }, http: http.filter { $0.family == .ipv4 })
-        return rest.dns.isEmpty ? nil : rest
+    /// - Parameters:
+    ///   - limit: the longest time between two signs of life.
+    ///   - tell: sends one.
+    init(of server: Server, limit: Duration, clock: any LoopClock, tell: @escaping @Loop () -> Void) {
+        self.server = server
+        self.clock = clock
+        self.tell = tell
+        interval = limit / Self.frequency
+        check()
     }
 
-    /// Those at which another server has passed its sockets on.
-    func served(by passed: PassedSockets) -> ListenPlaces {
-        ListenPlaces(
-            dns: dns.filter { passed.serves($0) }, tls: tls.filter { passed.listens(at: $0) },
-            https: https.filter { passed.listens(at: $0) }, http: http.filter { passed.listens(at: $0) })
+    /// Sends no more.
+    func stop() {
+        timer?.cancel()
+        timer = nil
     }
 
-    /// - Throws: the first error; nothing remains bound then.
-    func bind(threads: Int, adopting passed: PassedSockets) throws(SystemError) -> ServerSockets {
-        try ServerSockets.bind(dns, tls: tls, https: https, http: http, threads: threads, adopting: passed)
+    private func check() {
+        if server.probeThreads() { tell() }
+        timer = clock.schedule(after: interval) { [unowned self] in check() }
     }
 }

@@ -110,7 +110,9 @@ struct ServiceStatus {
 
     private var cache: StatusReport.Cache {
         var cache = StatusReport.Cache()
-        cache.memory = service.memory.statistics
+        let memory = service.memory.statistics
+        (cache.entries, cache.bytes, cache.limit) = (memory.entries, memory.bytes, memory.limit)
+        (cache.hits, cache.misses) = (memory.hits, memory.misses)
         cache.stale = resolver.staleAnswers
         cache.refreshes = resolver.refreshes
         if let disk = service.disk {

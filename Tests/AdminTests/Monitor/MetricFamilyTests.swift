@@ -1,60 +1,66 @@
+import Scheduling
+import TestSupport
 import Testing
 
 @testable import Admin
 
 /// The text forms of metrics.
+@Suite(.onLoop)
 struct MetricFamilyTests {
-    private let nothing = MetricSource(status: StatusReport(), traffic: TrafficReport())
+    private typealias Family = MetricFamily<Void>
 
-    @Test func `a counter's family has the name of its samples in the older form alone`() {
-        let family = MetricFamily("reloads", .counter, "Reloads.") { _ in 3 }
+    @Test @Loop func `a counter's family has the name of its samples in the older form alone`() {
+        let family = Family("reloads", .counter, "Reloads.") { _ in 3 }
         for (format, name) in [
             (MetricsFormat.prometheus, "httpdnsd_reloads_total"), (.openMetrics, "httpdnsd_reloads"),
         ] {
             #expect(
-                family.text(of: nothing, in: format)
+                family.text(of: (), in: format)
                     == "# HELP \(name) Reloads.\n# TYPE \(name) counter\nhttpdnsd_reloads_total 3\n")
         }
     }
 
-    @Test func `the unit, which ends a name, has a line in OpenMetrics alone`() {
-        let family = MetricFamily("cpu_seconds", .counter, "Time.") { _ in 0.25 }
-        let text = family.text(of: nothing, in: .prometheus)
+    @Test @Loop func `the unit, which ends a name, has a line in OpenMetrics alone`() {
+        let family = Family("cpu_seconds", .counter, "Time.") { _ in 0.25 }
+        let text = family.text(of: (), in: .prometheus)
         #expect(!text.contains("UNIT") && text.hasSuffix("httpdnsd_cpu_seconds_total 0.25\n"))
-        #expect(family.text(of: nothing, in: .openMetrics).contains("# UNIT httpdnsd_cpu_seconds seconds\n"))
+        #expect(family.text(of: (), in: .openMetrics).contains("# UNIT httpdnsd_cpu_seconds seconds\n"))
     }
 
-    @Test func `what programs of all kinds have under one name has it here too`() {
-        let family = MetricFamily("process_open_fds", .gauge, "Open.") { _ in 3 }
-        #expect(family.text(of: nothing, in: .prometheus).hasSuffix("\nprocess_open_fds 3\n"))
+    @Test @Loop func `what programs of all kinds have under one name has it here too`() {
+        let family = Family("process_open_fds", .gauge, "Open.") { _ in 3 }
+        #expect(family.text(of: (), in: .prometheus).hasSuffix("\nprocess_open_fds 3\n"))
     }
 
-    @Test func `the age of a policy is there only where one is fetched, so that an alert may rest on it`() {
+    @Test @Loop func `the age of a policy is there only where one is fetched, so that an alert may rest on it`() {
+        func text(_ status: StatusReport) -> String {
+            Metrics.all.map { $0.text(of: status, in: .prometheus) }.joined()
+        }
         var status = StatusReport()
-        #expect(!Metrics.text(status, TrafficReport(), .prometheus).contains("signed_policy_fetch_age"))
+        #expect(!text(status).contains("signed_policy_fetch_age"))
         status.policy.url = "https://policy.example.com/a"
-        #expect(Metrics.text(status, TrafficReport(), .prometheus).contains("signed_policy_fetch_age_seconds -1\n"))
+        #expect(text(status).contains("signed_policy_fetch_age_seconds -1\n"))
     }
 
-    @Test func `quotes, backslashes and line ends of a label are escaped`() {
-        let family = MetricFamily("provider_up", .gauge, "Up.", by: "provider") { _ in [("a\"b\\c\nd", true)] }
+    @Test @Loop func `quotes, backslashes and line ends of a label are escaped`() {
+        let family = Family("provider_up", .gauge, "Up.", by: "provider") { _ in [("a\"b\\c\nd", true)] }
         #expect(
-            family.text(of: nothing, in: .prometheus)
+            family.text(of: (), in: .prometheus)
                 .hasSuffix("httpdnsd_provider_up{provider=\"a\\\"b\\\\c\\nd\"} 1\n"))
     }
 
-    @Test func `a family without values is left out`() {
-        let family = MetricFamily("provider_up", .gauge, "Up.", by: "provider") { _ in [("a", Int?.none)] }
-        #expect(family.text(of: nothing, in: .prometheus).isEmpty)
+    @Test @Loop func `a family without values is left out`() {
+        let family = Family("provider_up", .gauge, "Up.", by: "provider") { _ in [("a", Int?.none)] }
+        #expect(family.text(of: (), in: .prometheus).isEmpty)
     }
 
-    @Test func `the buckets of a histogram are cumulative`() {
-        let family = MetricFamily("answer_seconds", .histogram, "Time.") { _, samples in
+    @Test @Loop func `the buckets of a histogram are cumulative`() {
+        let family = Family("answer_seconds", .histogram, "Time.") { _, samples in
             samples.histogram(
                 ["source": "cache"], HistogramReport(bounds: [0.001, 0.5], counts: [3, 2, 1], sum: 2.25))
         }
         #expect(
-            family.text(of: nothing, in: .prometheus).split(separator: "\n").suffix(5) == [
+            family.text(of: (), in: .prometheus).split(separator: "\n").suffix(5) == [
                 "httpdnsd_answer_seconds_bucket{source=\"cache\",le=\"0.001\"} 3",
                 "httpdnsd_answer_seconds_bucket{source=\"cache\",le=\"0.5\"} 5",
                 "httpdnsd_answer_seconds_bucket{source=\"cache\",le=\"+Inf\"} 6",

@@ -14,8 +14,8 @@ struct MonitorAPITests {
         var status = StatusReport()
         let hosts = HTTPHosts(machine: "node7")
         var traffic = TrafficReport()
-        var hottestNames: [TrafficReport.Count]?
-        var counters: TrafficHistory.Counters { .init(answers: traffic.answers) }
+        var hottestNames: [NameCount]?
+        func metrics(in format: MetricsFormat) -> String { "# of the service\n" }
         var unreadiness: String?
         private(set) var traced: [Question] = []
 
@@ -33,7 +33,7 @@ struct MonitorAPITests {
     private func ask(
         _ path: String, method: String = "GET", host: String? = "127.0.0.1:9053", accept: String? = nil,
         unreadiness: String? = nil, parameters: [String: String] = [:], site: String? = nil, origin: String? = nil,
-        looksUp: Bool = true, names: [TrafficReport.Count]? = nil, providers: [StatusReport.Provider] = [],
+        looksUp: Bool = true, names: [NameCount]? = nil, providers: [StatusReport.Provider] = [],
         clock: String = ""
     ) async -> Reply {
         let target = FakeTarget()
@@ -69,6 +69,7 @@ struct MonitorAPITests {
         let response = await ask("/metrics")
         #expect(response.status == 200 && response.contentType == "text/plain; version=0.0.4; charset=utf-8")
         #expect(response.body.contains("\nhttpdnsd_build_info{version=\"1.2.3\"} 1\n"))
+        #expect(response.body.contains("\n# of the service\n"))
     }
 
     @Test @Loop func `an address is up unless it is in backoff`() async {
@@ -170,7 +171,7 @@ struct MonitorAPITests {
 
     @Test @Loop func `the page gets the names asked for most where they may be shown, and no other machine does`() async
     {
-        let names = [TrafficReport.Count("<script>\".example", 3)]
+        let names = [NameCount("<script>\".example", 3)]
         let shown = await ask("/events", names: names).feed?.next() ?? ""
         #expect(shown.contains("\"names\":[{\"label\":\"<script>\\\".example\",\"count\":3}]"))
         #expect(await ask("/events").feed?.next()?.contains("\"names\"") == false)

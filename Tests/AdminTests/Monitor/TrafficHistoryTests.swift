@@ -14,13 +14,14 @@ struct TrafficHistoryTests {
 
         nonisolated init() {}
 
-        var all: TrafficHistory.Counters {
+        var all: TrafficReport {
             func latencies(_ label: String, _ fast: Int, _ slow: Int = 0) -> TrafficReport.Latencies {
                 .init(label, HistogramReport(bounds: [0.001], counts: [fast, slow], sum: 0))
             }
-            return .init(
-                answers: [latencies("cache", fast, slow), latencies("none", failed), latencies("stale", stale)],
-                calls: calls, unanswered: unanswered)
+            var report = TrafficReport()
+            report.answers = [latencies("cache", fast, slow), latencies("none", failed), latencies("stale", stale)]
+            (report.calls, report.unanswered) = (calls, unanswered)
+            return report
         }
     }
 

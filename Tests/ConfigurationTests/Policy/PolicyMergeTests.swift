@@ -1,4 +1,5 @@
 import Configuration
+import DNSResolver
 import DNSWire
 import Testing
 

@@ -1,4 +1,5 @@
 @testable import Configuration
+import DNSResolver
 import DNSWire
 import HTTPDNS
 import Testing

@@ -1,6 +1,3 @@
-import DNSCache
-import HTTPDNS
-
 extension StatusReport {
     /// Several lines, in aligned columns.
     package var text: String {
@@ -67,7 +64,7 @@ extension StatusReport {
         rows += [
             [
                 "cache",
-                "\(counted(cache.memory.entries, "answer")), \(PlainText.size(cache.memory.bytes)) of \(PlainText.size(cache.memory.limit)); \(counted(cache.memory.hits, "hit")), \(counted(cache.memory.misses, "miss", "misses")), \(cache.stale) served stale, \(cache.refreshes) prefetched",
+                "\(counted(cache.entries, "answer")), \(PlainText.size(cache.bytes)) of \(PlainText.size(cache.limit)); \(counted(cache.hits, "hit")), \(counted(cache.misses, "miss", "misses")), \(cache.stale) served stale, \(cache.refreshes) prefetched",
             ],
             ["disk", cache.fileText],
         ]
@@ -105,73 +102,5 @@ extension StatusReport {
         }
         rows += forged.map { ["", "  " + $0.text] }
         return PlainText.lines(rows)
-    }
-}
-
-extension StatusReport.Provider {
-    /// A line for the provider, and one for each address.
-    fileprivate var rows: [[String]] {
-        var text = "\(name): \(type) at \(url)"
-        if !isAuthenticated { text += ", can be forged or replayed on the path" }
-        if callsThisMonth > 0 {
-            text += "; \(Self.calls(callsToday, of: dailyLimit)) today"
-            text += ", \(Self.calls(callsThisMonth, of: monthlyLimit)) this month"
-            if let callsForecast { text += ", about \(callsForecast) by its end" }
-        }
-        text += fleetText
-        if billedThisMonth > 0, billedThisMonth != callsThisMonth {
-            text += "; billed as \(billedToday) today, \(billedThisMonth) this month"
-            if let billedForecast { text += ", about \(billedForecast) by its end" }
-        }
-        if state == .exhausted { text += "; not asked until \(exhaustedUntil)" }
-        if state == .disabled { text += "; disabled by its vendor, looked at again in \(retry ?? 0) s" }
-        if clockOffset != 0 {
-            text += "; its clock is \(clockOffset.magnitude) s \(clockOffset < 0 ? "behind" : "ahead of") ours"
-        }
-        if state == .refused { text += "; access refused, asked again in \(retry ?? 0) s" }
-        return [["provider", text]] + addresses.map { ["", "  " + $0.text] }
-    }
-}
-
-extension StatusReport.Provider {
-    /// What the fleet has used of the limits; empty where calls are not counted together.
-    private var fleetText: String {
-        guard let fleetServers else { return "" }
-        if !fleetError.isEmpty {
-            return
-                "; the fleet's calls CANNOT BE COUNTED (\(fleetError)): this server keeps to its share, a part in \(fleetServers)"
-        }
-        var counts: [String] = []
-        if let fleetToday { counts.append("\(Self.calls(fleetToday, of: dailyLimit)) today") }
-        if let fleetThisMonth { counts.append("\(Self.calls(fleetThisMonth, of: monthlyLimit)) this month") }
-        if counts.isEmpty { counts.append("not counted yet") }
-        return "; the fleet of \(counted(fleetServers, "server")): \(counts.joined(separator: ", "))"
-    }
-
-    private static func calls(_ count: Int, of limit: Int) -> String {
-        limit > 0 ? "\(count) of \(counted(limit, "call"))" : counted(count, "call")
-    }
-}
-
-extension StatusReport.Address {
-    fileprivate var text: String {
-        var text = "\(address) \(StatusReport.stateText(state, retry)); "
-        text += "\(counted(requests, "request")), \(counted(failures, "failure"))"
-        if let responseMilliseconds { text += ", replies in \(responseMilliseconds) ms" }
-        if let pace { text += ", \(pace) at once: it says \"not so fast\"" }
-        if let lastError { text += "; last failure \(PlainText.duration(lastErrorAge ?? 0)) ago: \(lastError)" }
-        return text
-    }
-}
-
-extension StatusReport.Server {
-    fileprivate var text: String {
-        "\(address) \(StatusReport.stateText(state, retry))" + (group.map { ", group \($0)" } ?? "")
-    }
-}
-
-extension StatusReport {
-    fileprivate static func stateText(_ state: State, _ retry: Int?) -> String {
-        retry.map { "\(state.rawValue) for \($0) s" } ?? state.rawValue
     }
 }

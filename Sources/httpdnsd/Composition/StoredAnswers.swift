@@ -1,8 +1,14 @@
+import Admin
 import Configuration
+import DNSCache
 import DNSResolver
 import DNSWire
 import DiskCache
+import Glibc
 import HTTPDNS
+import Logs
+import Platform
+import Scheduling
 import Upstreams
 
 // What the policy is called on disk: texts that change with whatever makes an answer another one.
@@ -69,3 +75,27 @@ extension Composition {
         return TextEncoding.hexadecimal(digest.prefix(8))
     }
 }
+
+extension DiskCache {
+    /// Bytes in the file for each byte of `cache.memory`: names that memory has no room for are still of use.
+    private static let fileShare = 2
+
+    /// Begins to open the disk of a configuration, which is used once it has a policy; nil when none is wanted, or none can
+    /// be had.
+    @Loop
+    static func start(_ settings: Configuration, memory: MemoryCache, log: LogOutput) -> DiskCache? {
+        guard !settings.cache.disk.path.isEmpty else { return nil }
+        do throws(SystemError) {
+            return try DiskCache(
+                settings.cache.disk.path, limit: settings.cache.memory * fileShare, memory: memory,
+                clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) })
+            ) { [logger = log.logger] in logger.log($0.kind, $0.text) }
+        } catch {
+            log.logger.log(.diskUnavailable, "\(error); answers are cached in memory alone")
+            return nil
+        }
+    }
+}
+
+/// The disk is where answers go; neither target knows the other.
+extension DiskCache: AnswerArchive {}

@@ -1,7 +1,10 @@
+import Admin
 import DNSResolver
 import DNSWire
+import DiskCache
 import Logging
 import Logs
+import Upstreams
 
 extension LogMessage {
     /// What the log says of an event.
@@ -104,5 +107,73 @@ extension LogMessage {
         [
             "name": "\(question.name)", "type": "\(question.type)", "route": "\(route)", "reason": "\(reason)",
         ]
+    }
+}
+
+extension DiskEvent {
+    var kind: LogKind {
+        switch self {
+        case .unavailable: .diskUnavailable
+        case .back: .diskBack
+        case .quarantined: .diskQuarantined
+        case .loaded: .diskLoaded
+        }
+    }
+
+    var text: String {
+        switch self {
+        case .unavailable(let reason):
+            "the cache on disk cannot be used, answers are cached in memory alone: \(reason); cache.disk.path names another file"
+        case .back: "the cache on disk is used again"
+        case .quarantined(let path?, let reason):
+            "the cache on disk is damaged, or of another version (\(reason)): it is now \(path), and a new one is started"
+        case .quarantined(nil, let reason):
+            "the cache on disk is damaged, or of another version (\(reason)), and a new one is started"
+        case .loaded(let count, true): "loaded \(counted(count, "answer")) of the last time from disk"
+        case .loaded(let count, false):
+            "loaded \(counted(count, "answer")) of the last time from disk; memory has no room for the others, which are read as they are asked for"
+        }
+    }
+}
+
+/// What to look at when Redis cannot be asked or refuses a command.
+private func keyToCheck(_ reason: String) -> String {
+    func says(_ texts: String...) -> Bool { texts.contains { reason.contains($0) } }
+    if says("NOAUTH") { return "cache.shared.url: it has no password, and this Redis wants one" }
+    if says("WRONGPASS", "AUTH") { return "user and password in cache.shared.url" }
+    if says("NOPERM") { return "the rights of the user in cache.shared.url" }
+    if says("OOM") { return "maxmemory-policy of Redis: allkeys-lru" }
+    if says("READONLY", "MASTERDOWN", "LOADING") { return "that cache.shared.url leads to the master" }
+    if says("MOVED", "CLUSTERDOWN") {
+        return "cache.shared.url: it leads to a node of a Redis Cluster, which is not followed; give a proxy's address"
+    }
+    if says("certificate") { return "cache.shared.ca_file, and the host in cache.shared.url" }
+    if says("no reply") { return "cache.shared.url, the network, and cache.shared.timeout" }
+    if says("not Redis's protocol") { return "cache.shared.url: what answers is no Redis, or wants rediss://" }
+    return "cache.shared.url"
+}
+
+extension LogMessage {
+    init(_ event: SharedStoreEvent) {
+        switch event {
+        case .unavailable(let place, let reason):
+            self.init(
+                .sharedUnavailable, about: place,
+                "the shared cache at \(place) is in backoff, and providers are asked instead: \(reason). Check \(keyToCheck(reason))",
+                ["address": "\(place)", "reason": "\(reason)"])
+        case .available(let place):
+            self.init(
+                .sharedBack, about: place, "the shared cache at \(place) answers again", ["address": "\(place)"])
+        case .refused(let place, let reason):
+            self.init(
+                .sharedRefused, about: place,
+                "the shared cache at \(place) takes no answers: \(reason). Check \(keyToCheck(reason))",
+                ["address": "\(place)", "reason": "\(reason)"])
+        case .damaged(let place):
+            self.init(
+                .sharedDamaged, about: place,
+                "a value of the shared cache at \(place) is no answer: it was sealed under another cache.shared.key, or changed",
+                ["address": "\(place)"])
+        }
     }
 }

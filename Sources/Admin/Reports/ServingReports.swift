@@ -2,49 +2,31 @@ extension StatusReport {
     /// The encrypted listeners and their certificate.
     package struct Encrypted: JSONRecord {
         /// Where DNS over TLS and over HTTPS are served.
-        package var tls: [String] = []
-        package var https: [String] = []
+        @Member("tls") package var tls: [String] = []
+        @Member("https") package var https: [String] = []
         /// What clients enter: the name of the server (`listen.name`), the port of DNS over TLS, the URL of DNS over HTTPS
         /// plain and as a template, the addresses. Empty and 0: not known, or not served.
-        package var name = ""
-        package var tlsPort = 0
-        package var url = ""
-        package var template = ""
-        package var addresses: [String] = []
+        @Member("name") package var name = ""
+        @Member("tls_port") package var tlsPort = 0
+        @Member("url") package var url = ""
+        @Member("template") package var template = ""
+        @Member("addresses") package var addresses: [String] = []
         /// The file of the certificate.
-        package var certificate = ""
+        @Member("certificate") package var certificate = ""
         /// When the certificate in use expires, such as `2030-01-31T00:00:00Z`, and in seconds since 1970; empty and 0: none
         /// is in use.
-        package var expires = ""
-        package var expiresAt = 0
+        @Member("expires") package var expires = ""
+        @Member("expires_seconds") package var expiresAt = 0
         /// Why the files as they are now are not in use; empty: they are.
-        package var problem = ""
+        @Member("problem") package var problem = ""
         /// Open connections, those in their handshake included.
-        package var connections = 0
+        @Member("connections") package var connections = 0
         /// Handshakes since the start: with the certificate, resumed, and failed.
-        package var full = 0
-        package var resumed = 0
-        package var failed = 0
+        @Member("handshakes") package var full = 0
+        @Member("handshakes_resumed") package var resumed = 0
+        @Member("handshakes_failed") package var failed = 0
 
         package init() {}
-
-        package static let members: [JSONMember<Self>] = [
-            .init("tls", strings: \.tls),
-            .init("https", strings: \.https),
-            .init("name", \.name),
-            .init("tls_port", \.tlsPort),
-            .init("url", \.url),
-            .init("template", \.template),
-            .init("addresses", strings: \.addresses),
-            .init("certificate", \.certificate),
-            .init("expires", \.expires),
-            .init("expires_seconds", \.expiresAt),
-            .init("problem", \.problem),
-            .init("connections", \.connections),
-            .init("handshakes", \.full),
-            .init("handshakes_resumed", \.resumed),
-            .init("handshakes_failed", \.failed),
-        ]
 
         /// For a table of two columns.
         var rows: [[String]] {
@@ -56,25 +38,17 @@ extension StatusReport {
             return rows
         }
     }
-}
 
-extension StatusReport {
     /// HTTPDNS that is served to apps.
     package struct Apps: JSONRecord {
         /// Where it is served in plain http; over https it is where `Encrypted.https` says.
-        package var listen: [String] = []
+        @Member("listen") package var listen: [String] = []
         /// All results, also those that no request had.
-        package var requests: [Requests] = []
+        @Member("requests") package var requests: [Requests] = []
         /// By ID.
-        package var accounts: [Account] = []
+        @Member("accounts") package var accounts: [Account] = []
 
         package init() {}
-
-        package static let members: [JSONMember<Self>] = [
-            .init("listen", strings: \.listen),
-            .init("requests", records: \.requests),
-            .init("accounts", records: \.accounts),
-        ]
 
         /// For a table of two columns.
         ///
@@ -97,37 +71,26 @@ extension StatusReport.Apps {
     /// Requests with one result.
     package struct Requests: JSONRecord {
         /// `answered`, or why they were refused.
-        package var result = ""
+        @Member("result") package var result = ""
         /// Since the start.
-        package var count = 0
+        @Member("count") package var count = 0
 
         package init() {}
 
         package init(result: String, count: Int) { (self.result, self.count) = (result, count) }
-
-        package static let members: [JSONMember<Self>] = [
-            .init("result", \.result),
-            .init("count", \.count),
-        ]
     }
 
     /// An account and what it has used of its limit.
     package struct Account: JSONRecord {
-        package var id = ""
+        @Member("id") package var id = ""
         /// Names since 00:00 UTC.
-        package var names = 0
+        @Member("names_today") package var names = 0
         /// `daily_limit`; 0: none.
-        package var limit = 0
+        @Member("daily_limit") package var limit = 0
 
         package init() {}
 
         package init(id: String, names: Int, limit: Int) { (self.id, self.names, self.limit) = (id, names, limit) }
-
-        package static let members: [JSONMember<Self>] = [
-            .init("id", \.id),
-            .init("names_today", \.names),
-            .init("daily_limit", \.limit),
-        ]
     }
 }
 
@@ -135,24 +98,16 @@ extension StatusReport {
     /// The collector of dnstap.
     package struct Dnstap: JSONRecord {
         /// As in `log.dnstap`.
-        package var collector = ""
+        @Member("collector") package var collector = ""
         /// `connecting`, `connected` or `unavailable`.
-        package var state = ""
+        @Member("state") package var state = ""
         /// Why it cannot be reached; empty while there is no reason.
-        package var error = ""
+        @Member("error") package var error = ""
         /// Messages since the start: those sent, and those dropped.
-        package var sent = 0
-        package var dropped = 0
+        @Member("sent") package var sent = 0
+        @Member("dropped") package var dropped = 0
 
         package init() {}
-
-        package static let members: [JSONMember<Self>] = [
-            .init("collector", \.collector),
-            .init("state", \.state),
-            .init("error", \.error),
-            .init("sent", \.sent),
-            .init("dropped", \.dropped),
-        ]
 
         /// Its row of the text.
         var text: String {

@@ -1,0 +1,136 @@
+import DNSWire
+package import HTTPDNS
+
+/// The result of `reload`.
+package struct ReloadReport: JSONRecord {
+    /// Why the file was refused, as `check` prints it; empty when it was accepted.
+    @Member("errors") package var errors: [String] = []
+    @Member("warnings") package var warnings: [String] = []
+    /// Keys that have changed but take effect at the next start only.
+    @Member("restart_needed") package var restartNeeded: [String] = []
+    /// Whether a restart takes what was refused: the cause is what the process has from its start alone, as its environment.
+    @Member("restart_mends") package var isMendedByRestart = false
+    @Member("generation") package var generation = 0
+
+    package init() {}
+}
+
+/// The state of the switch.
+package struct SwitchReport: JSONRecord {
+    @Member("switch", "on", "off") package var isOn = true
+    /// Whether the signed policy switches HTTPDNS off, whatever this machine's own switch is.
+    @Member("off_by_policy", "yes", "no") package var isOffByPolicy = false
+    /// Whether the switch is on disk, and so outlasts the process. Older servers do not say so: they are taken to do it.
+    @Member("stored", "yes", "no") package var isStored = true
+    @Member("generation") package var generation = 0
+
+    package init() {}
+
+    package init(isOn: Bool, isOffByPolicy: Bool, isStored: Bool, generation: Int) {
+        (self.isOn, self.isOffByPolicy, self.isStored) = (isOn, isOffByPolicy, isStored)
+        self.generation = generation
+    }
+}
+
+/// The result of `cache flush`.
+package struct FlushReport: JSONRecord {
+    /// The number of answers removed.
+    @Member("removed") package var removed = 0
+
+    package init() {}
+
+    package init(removed: Int) { self.removed = removed }
+}
+
+/// What a server has passed to the process that replaces it.
+package struct HandoverReport: JSONRecord {
+    /// The number of sockets of listen addresses.
+    @Member("sockets") package var sockets = 0
+
+    package init() {}
+
+    package init(sockets: Int) { self.sockets = sockets }
+}
+
+/// The reason why a request failed.
+package struct FaultReport: JSONRecord {
+    @Member("error") package var error = ""
+
+    package init() {}
+
+    package init(error: String) { self.error = error }
+}
+
+/// The addresses reported as bad, ordered by weight, the highest first.
+package struct BadAddressReport: JSONRecord {
+    @Member("addresses") package var addresses: [BadAddress] = []
+    /// Cached answers removed by the change.
+    @Member("removed") package var removed = 0
+
+    package init() {}
+
+    package init(addresses: [BadAddress], removed: Int) { (self.addresses, self.removed) = (addresses, removed) }
+
+    /// An address reported as bad.
+    package struct BadAddress: JSONRecord {
+        @Member("address") package var address = ""
+        /// In percent; 100 is one report just made.
+        @Member("weight_percent") package var weight = 0
+        /// Seconds until the report expires, if the address is not reported again.
+        @Member("fades_seconds") package var fades = 0
+
+        package init() {}
+
+        package init(address: String, weight: Int, fades: Int) {
+            (self.address, self.weight, self.fades) = (address, weight, fades)
+        }
+    }
+
+    /// A line for each address.
+    package var text: String {
+        guard !addresses.isEmpty else { return "" }
+        return PlainText.lines(
+            [["ADDRESS", "WEIGHT", "FADES IN"]]
+                + addresses.map { [$0.address, "\($0.weight)%", PlainText.duration($0.fades)] })
+    }
+}
+
+/// What is cached of a name and why, as `why.NAME CH TXT` has it.
+package struct WhyReport: JSONRecord {
+    /// Lines of `key=value` words, the last of which may be `reason=` and a sentence.
+    @Member("lines") package var lines: [String] = []
+
+    package init() {}
+
+    package init(lines: [String]) { self.lines = lines }
+
+    package func write(to writer: inout JSONWriter) {
+        writeMembers(to: &writer)
+        writer.member("entries", objects: lines, Self.write)
+    }
+
+    private static func write(_ line: String, to writer: inout JSONWriter) {
+        for (key, value) in fields(of: line) {
+            if let number = OutsideNumber(digits: value)?.within(0...Int(Int32.max)) {
+                writer.member(key, number)
+            } else {
+                writer.member(key, value)
+            }
+        }
+    }
+
+    /// The fields of a line: after `reason=` and `decision=` comes a sentence.
+    private static func fields(of line: String) -> [(key: String, value: String)] {
+        var fields: [(key: String, value: String)] = []
+        var rest = Substring(line)
+        while let mark = rest.firstIndex(of: "=") {
+            let key = String(rest[..<mark])
+            rest = rest[rest.index(after: mark)...]
+            let isSentence = key == "reason" || key == "decision"
+            let value = isSentence ? rest : rest.prefix { $0 != " " }
+            fields.append((key, String(value)))
+            rest = rest[value.endIndex...].drop { $0 == " " }
+        }
+        return fields
+    }
+}

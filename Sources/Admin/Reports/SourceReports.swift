@@ -1,0 +1,180 @@
+package import HTTPDNS
+
+extension StatusReport {
+    /// The state of a provider, address or server as a source of answers.
+    package enum State: String, JSONWord {
+        case used
+        /// In backoff after failures.
+        case inBackoff = "in backoff"
+        /// The backoff is over: the next question is a probe.
+        case probeDue = "probe due"
+        /// It refuses the account, signature or token.
+        case refused
+        /// It is part of a forwarding loop, sending our own queries back to us, and is not queried.
+        case loop = "forwarding loop"
+        /// Its daily limit of calls is used up.
+        case exhausted
+        /// Its vendor has disabled it.
+        case disabled
+
+        package static let usual = State.used
+    }
+
+    /// A provider.
+    package struct Provider: JSONRecord {
+        @Member("name") package var name = ""
+        /// The `type` in the configuration.
+        @Member("type") package var type = ""
+        @Member("url") package var url = ""
+        /// Whether its answers can be neither forged nor replayed on the path.
+        @Member("authenticated") package var isAuthenticated = true
+        @Member("state") package var state = State.used
+        /// Seconds until it is queried again; nil while it is used.
+        @Member("retry_seconds") package var retry: Int?
+        /// When an exhausted one is asked again; else empty.
+        @Member("exhausted_until") package var exhaustedUntil = ""
+        /// Calls sent since 00:00 UTC, and the most per day; 0: no limit.
+        @Member("calls_today") package var callsToday = 0
+        @Member("daily_limit") package var dailyLimit = 0
+        /// The same since the first of the month, and what it will be at the month's end; nil while too little is known.
+        @Member("calls_this_month") package var callsThisMonth = 0
+        @Member("monthly_limit") package var monthlyLimit = 0
+        @Member("calls_forecast") package var callsForecast: Int?
+        /// The calls of the fleet that counts together, as they were last seen; nil while that is unknown.
+        @Member("fleet_today") package var fleetToday: Int?
+        @Member("fleet_this_month") package var fleetThisMonth: Int?
+        /// Servers that count together; nil: this one counts by itself.
+        @Member("fleet_servers") package var fleetServers: Int?
+        /// Why the fleet's calls cannot be counted now.
+        @Member("fleet_error") package var fleetError = ""
+        /// Answers, as the vendor counts them; 0 where it bills none.
+        @Member("billed_today") package var billedToday = 0
+        @Member("billed_this_month") package var billedThisMonth = 0
+        @Member("billed_forecast") package var billedForecast: Int?
+        /// Seconds by which its clock is ahead of ours, as far as known from its responses.
+        @Member("clock_offset_seconds") package var clockOffset = 0
+        @Member("addresses") package var addresses: [Address] = []
+
+        package init() {}
+
+        package func write(to writer: inout JSONWriter) {
+            writeMembers(to: &writer)
+            writer.member("requests", addresses.reduce(0) { $0 + $1.requests })
+            writer.member("failures", addresses.reduce(0) { $0 + $1.failures })
+        }
+    }
+
+    /// One address of a provider's service.
+    package struct Address: JSONRecord {
+        /// Address and port.
+        @Member("address") package var address = ""
+        @Member("state") package var state = State.used
+        /// Seconds until it is queried again; nil while it is used.
+        @Member("retry_seconds") package var retry: Int?
+        /// Requests sent since it is known, and how many of these failed.
+        @Member("requests") package var requests = 0
+        @Member("failures") package var failures = 0
+        /// Time until its responses begin, in milliseconds, a moving average; nil before the first.
+        @Member("response_ms") package var responseMilliseconds: Int?
+        /// The most requests at once that it is sent, since it has said "not so fast"; nil: as many as there are.
+        @Member("pace") package var pace: Int?
+        /// Why the last one failed, and how many seconds ago.
+        @Member("last_error") package var lastError: String?
+        @Member("last_error_seconds") package var lastErrorAge: Int?
+
+        package init() {}
+    }
+
+    /// A DNS server of LocalDNS or of a `forward` entry.
+    package struct Server: JSONRecord {
+        /// Address and port.
+        @Member("address") package var address = ""
+        @Member("state") package var state = State.used
+        /// Seconds until it is queried first again; nil while it is.
+        @Member("retry_seconds") package var retry: Int?
+        /// The number of its group, counted from 1; nil where there is one group.
+        @Member("group") package var group: Int?
+
+        package init() {}
+
+        package init(address: String, state: State, retry: Int?, group: Int? = nil) {
+            (self.address, self.state, self.retry, self.group) = (address, state, retry, group)
+        }
+    }
+
+    /// A `[[forward]]` entry.
+    package struct Forward: JSONRecord {
+        @Member("suffixes") package var suffixes: [String] = []
+        @Member("servers") package var servers: [Server] = []
+
+        package init() {}
+
+        package init(suffixes: [String], servers: [Server]) { (self.suffixes, self.servers) = (suffixes, servers) }
+    }
+}
+
+extension StatusReport.Provider {
+    /// A line for the provider, and one for each address.
+    var rows: [[String]] {
+        var text = "\(name): \(type) at \(url)"
+        if !isAuthenticated { text += ", can be forged or replayed on the path" }
+        if callsThisMonth > 0 {
+            text += "; \(Self.calls(callsToday, of: dailyLimit)) today"
+            text += ", \(Self.calls(callsThisMonth, of: monthlyLimit)) this month"
+            if let callsForecast { text += ", about \(callsForecast) by its end" }
+        }
+        text += fleetText
+        if billedThisMonth > 0, billedThisMonth != callsThisMonth {
+            text += "; billed as \(billedToday) today, \(billedThisMonth) this month"
+            if let billedForecast { text += ", about \(billedForecast) by its end" }
+        }
+        if state == .exhausted { text += "; not asked until \(exhaustedUntil)" }
+        if state == .disabled { text += "; disabled by its vendor, looked at again in \(retry ?? 0) s" }
+        if clockOffset != 0 {
+            text += "; its clock is \(clockOffset.magnitude) s \(clockOffset < 0 ? "behind" : "ahead of") ours"
+        }
+        if state == .refused { text += "; access refused, asked again in \(retry ?? 0) s" }
+        return [["provider", text]] + addresses.map { ["", "  " + $0.text] }
+    }
+
+    /// What the fleet has used of the limits; empty where calls are not counted together.
+    private var fleetText: String {
+        guard let fleetServers else { return "" }
+        if !fleetError.isEmpty {
+            return
+                "; the fleet's calls CANNOT BE COUNTED (\(fleetError)): this server keeps to its share, a part in \(fleetServers)"
+        }
+        var counts: [String] = []
+        if let fleetToday { counts.append("\(Self.calls(fleetToday, of: dailyLimit)) today") }
+        if let fleetThisMonth { counts.append("\(Self.calls(fleetThisMonth, of: monthlyLimit)) this month") }
+        if counts.isEmpty { counts.append("not counted yet") }
+        return "; the fleet of \(counted(fleetServers, "server")): \(counts.joined(separator: ", "))"
+    }
+
+    private static func calls(_ count: Int, of limit: Int) -> String {
+        limit > 0 ? "\(count) of \(counted(limit, "call"))" : counted(count, "call")
+    }
+}
+
+extension StatusReport.Address {
+    var text: String {
+        var text = "\(address) \(StatusReport.stateText(state, retry)); "
+        text += "\(counted(requests, "request")), \(counted(failures, "failure"))"
+        if let responseMilliseconds { text += ", replies in \(responseMilliseconds) ms" }
+        if let pace { text += ", \(pace) at once: it says \"not so fast\"" }
+        if let lastError { text += "; last failure \(PlainText.duration(lastErrorAge ?? 0)) ago: \(lastError)" }
+        return text
+    }
+}
+
+extension StatusReport.Server {
+    var text: String {
+        "\(address) \(StatusReport.stateText(state, retry))" + (group.map { ", group \($0)" } ?? "")
+    }
+}
+
+extension StatusReport {
+    fileprivate static func stateText(_ state: State, _ retry: Int?) -> String {
+        retry.map { "\(state.rawValue) for \($0) s" } ?? state.rawValue
+    }
+}
