@@ -1,25 +1,26 @@
 package import DNSResolver
 import DNSWire
+import Platform
 
 /// The whole configuration, read and checked: every value has its type, every key its default.
 package struct Configuration: SettingsTable {
     /// Where clients are served, and which.
-    package var listen = Listen()
+    @Setting("listen", .table) package var listen = Listen()
     /// Of the HTTPDNS service that this server offers; empty: only requests without credentials are answered.
-    package var accounts: [AccountEntry] = []
+    @Setting("account", .tables()) package var accounts: [AccountEntry] = []
     /// Asked in this order.
-    package var providers: [ProviderEntry] = []
-    package var route = Route()
-    package var forwards: [Forward] = []
-    package var localDNS = LocalDNSSettings()
-    package var cache = CacheSettings()
-    package var preset = Preset()
-    package var answers = AnswerSettings()
-    package var policy = PolicySettings()
-    package var control = ControlSettings()
-    package var http = HTTPSettings()
-    package var limits = LimitSettings()
-    package var log = LogSettings()
+    @Setting("provider", .tables(), shapesAnswers: true) package var providers: [ProviderEntry] = []
+    @Setting("route", .table, shapesAnswers: true) package var route = Route()
+    @Setting("forward", .tables(), shapesAnswers: true) package var forwards: [Forward] = []
+    @Setting("localdns", .table, shapesAnswers: true) package var localDNS = LocalDNSSettings()
+    @Setting("cache", .table) package var cache = CacheSettings()
+    @Setting("preset", .table) package var preset = Preset()
+    @Setting("answers", .table, shapesAnswers: true) package var answers = AnswerSettings()
+    @Setting("policy", .table) package var policy = PolicySettings()
+    @Setting("control", .table) package var control = ControlSettings()
+    @Setting("http", .table) package var http = HTTPSettings()
+    @Setting("limits", .table) package var limits = LimitSettings()
+    @Setting("log", .table) package var log = LogSettings()
 
     /// Where the entries of lists stand, when a file was read.
     var lines = ListLines()
@@ -28,23 +29,6 @@ package struct Configuration: SettingsTable {
 
     /// Of all that decides which source answers a name, and how.
     package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
-
-    static let settings: [Setting<Configuration>] = [
-        Setting("listen", \.listen, .table),
-        Setting("account", \.accounts, .tables()),
-        Setting("provider", \.providers, .tables(), shapesAnswers: true),
-        Setting("route", \.route, .table, shapesAnswers: true),
-        Setting("forward", \.forwards, .tables(), shapesAnswers: true),
-        Setting("localdns", \.localDNS, .table, shapesAnswers: true),
-        Setting("cache", \.cache, .table),
-        Setting("preset", \.preset, .table),
-        Setting("answers", \.answers, .table, shapesAnswers: true),
-        Setting("policy", \.policy, .table),
-        Setting("control", \.control, .table),
-        Setting("http", \.http, .table),
-        Setting("limits", \.limits, .table),
-        Setting("log", \.log, .table),
-    ]
 
     mutating func finish(_ keys: TableKeys) {
         let reading = keys.reading
@@ -82,7 +66,7 @@ extension Configuration {
             let index = providers.firstIndex { $0.names.contains(name) }
             line = index.flatMap { index in
                 providers[index].names.firstIndex(of: name).flatMap {
-                    lines[SettingPath.provider(index).appending(key: "names")]?[$0]
+                    lines[SettingPath.provider(index).appending(key: "names"), $0]
                 }
             }
         case .preset(let name, let isWildcard):
@@ -98,8 +82,155 @@ extension Configuration {
     private func line(of name: Name, _ names: NameList, _ path: SettingPath) -> Int? {
         let suffix = NameSuffix(name)
         for (number, place) in names.indices.enumerated() where names.holds(suffix, at: place) {
-            return lines[path]?[number]
+            return lines[path, number]
         }
         return nil
+    }
+}
+
+/// A configuration that can be used, and what the user should know about it. An object: with all tables it is large.
+package final class LoadedConfiguration: Sendable {
+    package let configuration: Configuration
+    /// Sorted by line, those without one at the end; then those about other files that it names.
+    package let warnings: [Diagnostic]
+    /// The keys whose secret the file holds itself.
+    let secrets: [String]
+
+    init(_ configuration: Configuration, warnings: [Diagnostic], secrets: [String]) {
+        (self.configuration, self.warnings, self.secrets) = (configuration, warnings, secrets)
+    }
+
+    /// The same with other addresses to listen at.
+    package func listening(at addresses: [AddressAndPort]) -> LoadedConfiguration {
+        var changed = configuration
+        changed.listen.addresses = addresses
+        return LoadedConfiguration(changed, warnings: warnings, secrets: secrets)
+    }
+}
+
+extension Configuration {
+    /// The duration that a text such as `1.5s` or `30m` means; nil for any other text.
+    package static func duration(of text: String) -> Duration? { try? DurationText.read(text) }
+
+    /// The most bytes of a configuration file: 1 MiB.
+    package static let maximumFileSize = 1 << 20
+
+    /// Reads and checks a file, and the secret files it names.
+    ///
+    /// - Parameters:
+    ///   - path: as the user gave it; begins every message.
+    ///   - variables: for `${VARIABLE}`.
+    ///   - isStart: whether the copy that systemd made for the start of this process stands for a file that it may not read
+    ///     itself (`Variables.credential`). Later the copy may be an old one.
+    /// - Throws: all errors of the file together.
+    package static func load(
+        path: String, _ variables: Variables, isStart: Bool = false
+    ) throws(ConfigurationError) -> LoadedConfiguration {
+        let bytes = try fileBytes(path, variables, takesCopy: isStart)
+        let loaded = try parse(bytes: bytes, file: path, environment: try variables.read())
+        return LoadedConfiguration(
+            loaded.configuration, warnings: loaded.warnings + exposed(loaded, path, variables), secrets: loaded.secrets)
+    }
+
+    /// What is said of the file, of that of its variables and of the certificate's key when others can read the secrets in
+    /// them, or change them.
+    private static func exposed(_ loaded: LoadedConfiguration, _ path: String, _ variables: Variables) -> [Diagnostic] {
+        var found: [Diagnostic] = []
+        if let access = PublicAccess(of: path) {
+            let holds = loaded.secrets.first.map { "holds secrets, such as \($0), and " } ?? ""
+            if let danger = access.danger, access.writes || !loaded.secrets.isEmpty {
+                found.append(Diagnostic(file: path, message: holds + danger))
+            }
+        }
+        for file in [variables.file, loaded.configuration.listen.key].compactMap(\.self) where !file.isEmpty {
+            if let danger = PublicAccess(of: file)?.danger { found.append(Diagnostic(file: file, message: danger)) }
+        }
+        return found
+    }
+
+    /// Reads only some tables of a file, for commands that need no more: the rest may be wrong, or hold variables that are
+    /// not set here. A file that is not there is one without any table.
+    ///
+    /// - Parameter tables: such as `control`.
+    /// - Throws: all errors of these tables together, or that the file cannot be read.
+    package static func loadTables(
+        _ tables: Set<String>, path: String, _ variables: Variables
+    ) throws(ConfigurationError) -> Configuration {
+        let bytes = try fileBytes(path, variables, ifMissing: [], takesCopy: true)
+        let document = try document(bytes, file: path)
+        let reading = Reading(file: path, document: document, environment: try variables.read())
+        let configuration = Configuration()
+        // Table by table: what holds for the file as a whole is not looked at.
+        for setting in configuration.settings where tables.contains(setting.name) {
+            guard case .table(let root) = document.value, let node = root[setting.name] else { continue }
+            setting.read(node, SettingPath(setting.name), reading)
+        }
+        guard reading.errors.isEmpty else {
+            throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
+        }
+        return configuration
+    }
+
+    private static func fileBytes(
+        _ path: String, _ variables: Variables, ifMissing replacement: [UInt8]? = nil, takesCopy: Bool
+    ) throws(ConfigurationError) -> [UInt8] {
+        do throws(ValueProblem) {
+            return try wholeFile(path, limit: maximumFileSize, ifMissing: replacement)
+        } catch {
+            var diagnostic = Diagnostic(file: path, message: error.text)
+            diagnostic.isDenied = error.isDenied
+            if error.isDenied, let copy = variables.credential(for: path),
+                let bytes = try? wholeFile(copy, limit: maximumFileSize)
+            {
+                if takesCopy { return bytes }
+                diagnostic.isOfTheStart = true
+                diagnostic.message +=
+                    "; the server has the copy that systemd made at its start, and "
+                    + "`systemctl restart httpdnsd` takes the file as it is now"
+            }
+            throw ConfigurationError(diagnostics: [diagnostic])
+        }
+    }
+
+    /// The tree of a text; `file` only begins the message.
+    static func document(_ bytes: [UInt8], file: String) throws(ConfigurationError) -> TOMLNode {
+        do throws(SyntaxProblem) {
+            return try TOMLReader.read(bytes)
+        } catch {
+            let diagnostic = Diagnostic(file: file, line: error.line, column: error.column, message: error.message)
+            throw ConfigurationError(diagnostics: [diagnostic])
+        }
+    }
+
+    /// The same for a text; `file` only begins the messages.
+    package static func parse(
+        text: String, file: String = "httpdnsd.toml", environment: [String: String] = [:]
+    ) throws(ConfigurationError) -> LoadedConfiguration {
+        try parse(bytes: Array(text.utf8), file: file, environment: environment)
+    }
+
+    /// The same for any bytes whatever.
+    package static func parse(
+        bytes: [UInt8], file: String, environment: [String: String]
+    ) throws(ConfigurationError) -> LoadedConfiguration {
+        guard bytes.count <= maximumFileSize else {
+            let message = "is larger than \(SizeText.write(maximumFileSize))"
+            throw ConfigurationError(diagnostics: [Diagnostic(file: file, message: message)])
+        }
+        let document = try document(bytes, file: file)
+        let read = UnreadVariables.read(by: document)
+        let keys = read.isEmpty ? nil : EnvironmentKeys(of: environment, into: document, read: read)
+        let reading = Reading(file: file, document: document, environment: environment)
+        for problem in keys?.problems ?? [] { reading.fail(.root, problem) }
+        let configuration = Configuration.read(document, .root, reading)
+        let all = read.union(UnreadVariables.read(by: document))
+        for message in UnreadVariables(read: all, environment: environment).messages { reading.fail(.root, message) }
+        guard var configuration, reading.errors.isEmpty else {
+            throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
+        }
+        configuration.lines = reading.lines
+        return LoadedConfiguration(
+            configuration, warnings: Diagnostic.sorted(reading.warnings) + reading.furtherWarnings,
+            secrets: reading.secrets.map(\.description))
     }
 }

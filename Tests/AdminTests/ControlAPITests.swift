@@ -139,39 +139,6 @@ struct ControlAPITests {
         #expect(await ask("POST", "/v1/badips/remove", body: #"{"address":"192.0.2.9"}"#).status == 404)
     }
 
-    @Test @Loop func `any request gets a status of the documentation and one object, and only POST changes anything`()
-        async
-    {
-        var numbers = SeededNumbers(1)
-        let paths = [
-            "/v1/status", "/v1/cache", "/v1/cache/entry", "/v1/cache/flush", "/v1/switch", "/v1/badips",
-            "/v1/badips/add", "/v1/badips/remove", "/v1/reload", "/", "",
-        ]
-        let words = [
-            "suffix", "limit", "cursor", "records", "name", "all", "switch", "address", "seconds", "off", "true",
-        ]
-        let pieces =
-            words.map { "\"\($0)\"" } + ["{", "}", ":", ",", "[", "1", "-9e99", "true", "\"192.0.2.1\"", "\u{0}"]
-        for _ in 0..<5_000 {
-            var parameters: [String: String] = [:]
-            for _ in 0..<Int.random(in: 0...2, using: &numbers) {
-                parameters[words.randomElement(using: &numbers) ?? ""] = (words + pieces).randomElement(using: &numbers)
-            }
-            let body = (0..<Int.random(in: 0...8, using: &numbers)).map { _ in
-                pieces.randomElement(using: &numbers) ?? ""
-            }
-            let isPost = Bool.random(using: &numbers)
-            let reply = await ask(
-                isPost ? "POST" : "GET", paths.randomElement(using: &numbers) ?? "", parameters, body: body.joined())
-            #expect([200, 400, 404, 405, 422].contains(reply.status))
-            #expect(reply.body.hasPrefix("{") && reply.body.hasSuffix("}\n"))
-            let isReading = reply.target.calls.allSatisfy { call in
-                ["list", "show", "try"].contains { call.hasPrefix($0) }
-            }
-            #expect(isPost || isReading)
-        }
-    }
-
     /// Records its calls.
     @Loop
     private final class FakeTarget: ControlTarget {

@@ -195,14 +195,6 @@ import Testing
         #expect(try #require(all.first).contains(message), "\(all)")
     }
 
-    @Test func `a syntax error has line and column`() throws {
-        let all = errors("[listen]\naddresses = [\"127.0.0.1:53\"\nuser = \"x\"\n")
-        #expect(all.count == 1)
-        let first = try #require(all.first)
-        #expect(first.hasPrefix("t.toml:3:"), "\(first)")
-        #expect(first.split(separator: ":").count >= 4)
-    }
-
     @Test(arguments: [
         ("[log]\nlevel = info", "t.toml:2:9: this is not a number, true or false; text must stand in quotes"),
         ("[log]\nlevel =", "t.toml:2:8: the text ends too early: the value is missing"),

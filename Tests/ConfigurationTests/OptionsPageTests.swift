@@ -15,13 +15,6 @@ import Testing
             let items = lines.filter { $0.hasPrefix("- \(label): ") }
             return items.count == 1 ? items[0].dropFirst(label.count + 4) : nil
         }
-
-        /// The TOML between fences.
-        var example: String {
-            let fences = lines.indices.filter { lines[$0].hasPrefix("```") }
-            guard fences.count == 2, lines[fences[0]] == "```toml" else { return "" }
-            return lines[(fences[0] + 1)..<fences[1]].joined(separator: "\n") + "\n"
-        }
     }
 
     private let entries: [Entry]
@@ -58,21 +51,17 @@ import Testing
     }
 
     @Test func `every example loads, and sets the key that it stands under`() throws {
-        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: directory) }
-        try "secret\n".write(to: directory.appending(path: "aliyun"), atomically: true, encoding: .utf8)
-        let key = (credentials["FLEET_KEY"] ?? "") + "\n"
-        try key.write(to: directory.appending(path: "fleet-key"), atomically: true, encoding: .utf8)
-        let environment = credentials.merging(["CREDENTIALS_DIRECTORY": directory.path]) { $1 }
-        for entry in entries {
-            let name = entry.path.split(separator: ".").last ?? ""
-            let table = entry.path.dropLast(name.count + 1)
-            let header = table.hasSuffix("[]") ? "[[\(table.dropLast(2))]]\n" : "[\(table)]\n"
-            #expect(entry.example.hasPrefix(header), "\(entry.path)")
-            #expect(entry.example.contains("\n\(name) = "), "\(entry.path)")
-            // With a provider beside it, which an example may do without.
-            _ = try accepted(minimal + entry.example, environment: environment)
+        let examples = try examples()
+        #expect(examples.map(\.key) == Schema.keys)
+        try withCredentials { environment in
+            for (key, example) in examples {
+                let name = key.path.split(separator: ".").last ?? ""
+                let table = key.path.dropLast(name.count + 1)
+                let header = table.hasSuffix("[]") ? "[[\(table.dropLast(2))]]\n" : "[\(table)]\n"
+                #expect(example.hasPrefix(header) && example.contains("\n\(name) = "), "\(key.path)")
+                // With a provider beside it, which an example may do without.
+                _ = try accepted(minimal + example, environment: environment)
+            }
         }
     }
 }

@@ -93,13 +93,6 @@ import Testing
         }
     }
 
-    @Test func `the container passes dns64 on`() throws {
-        var environment = try Self.composeEnvironment(["HTTPDNS_ACCOUNT": "139450", "LOCALDNS": "192.0.2.53"])
-        #expect(try loaded(environment).configuration.answers.dns64 == .auto)
-        environment["HTTPDNSD_DNS64"] = "64:ff9b::/96"
-        #expect(try loaded(environment).configuration.answers.dns64.description == "64:ff9b::/96")
-    }
-
     @Test func `each variable of the container, filled, reaches its key`() throws {
         let environment = [
             "PROVIDER": "doh-json", "URL": "https://dns.example/resolve", "ADDRESSES": "192.0.2.1,192.0.2.2",
@@ -109,7 +102,7 @@ import Testing
             "LOCALDNS": "192.0.2.53", "PREFER": "ipv4", "PROXY": "http://192.0.2.8:3128", "MEMORY": "256MiB",
             "SHARED_URL": "rediss://h", "SHARED_KEY": String(repeating: "5a", count: 32), "SHARED_PREFIX": "p:",
             "SHARED_CA_FILE": "/ca.pem", "SHARED_LIMITS": "true", "MONTHLY_LIMIT": "2000000", "LOG_FORMAT": "json",
-            "MONITOR": "0.0.0.0:9053", "MODE": "httpdns-first",
+            "MONITOR": "0.0.0.0:9053", "MODE": "httpdns-first", "DNS64": "64:ff9b::/96",
         ]
         let loaded = try loaded(Dictionary(uniqueKeysWithValues: environment.map { ("HTTPDNSD_\($0)", $1) }))
         let configuration = loaded.configuration
@@ -126,6 +119,7 @@ import Testing
         #expect(configuration.cache.shared.caFile == "/ca.pem" && configuration.cache.shared.limits)
         #expect(configuration.providers.map(\.monthlyLimit) == [2_000_000, 0])
         #expect(configuration.control.http?.description == "0.0.0.0:9053")
+        #expect(configuration.answers.dns64.description == "64:ff9b::/96")
     }
 
     @Test func `any key is set by the variable of its name, in the container`() throws {

@@ -76,20 +76,6 @@ struct RuleListTests {
         }
     }
 
-    @Test func `the lines of a long list take a few bytes`() {
-        for lines in [Array(7..<100_007), Array(repeating: 7, count: 100_000)] {
-            let runs = LineRuns(lines)
-            #expect(runs.runCount == 1 && runs[99_999] == lines.last)
-        }
-    }
-
-    @Test func `whatever lines a list has, each is found again`() {
-        let lines = [3, 3, 3, 4, 5, 6, 6, 8, 20, 20, 7, 7, 8]
-        let runs = LineRuns(lines)
-        #expect(lines.indices.map { runs[$0] } == lines)
-        #expect(runs[lines.count] == nil && runs[-1] == nil && LineRuns([])[0] == nil)
-    }
-
     @Test func `a comment makes no other configuration`() throws {
         #expect(try accepted("# A comment.\n" + minimal).configuration == accepted(minimal).configuration)
     }

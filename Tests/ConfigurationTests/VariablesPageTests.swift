@@ -44,51 +44,34 @@ import Testing
         #expect(try String(contentsOf: file, encoding: .utf8) == Self.text)
     }
 
-    /// The examples of the options page, by key.
-    private static func examples() throws -> [(key: SchemaKey, text: String)] {
-        let page = try documentationLines("Options.md").joined(separator: "\n")
-        return Schema.keys.compactMap { key in
-            guard let start = page.firstRange(of: "\n### `\(key.path)`\n"),
-                let open = page[start.upperBound...].firstRange(of: "```toml\n"),
-                let close = page[open.upperBound...].firstRange(of: "```\n")
-            else { return nil }
-            // An empty value is the one that no variable sets.
-            let text = page[open.upperBound..<close.lowerBound].replacing(" = \"\"\n", with: " = \"/a\"\n")
-            return (key, String(text))
-        }
-    }
-
     @Test func `the variable of each key sets it as its example in the options page does`() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        for (file, key) in [("aliyun", "ACCOUNT_SECRET"), ("fleet-key", "FLEET_KEY")] {
-            try (credentials[key] ?? "").write(to: folder.appending(path: file), atomically: true, encoding: .utf8)
-        }
-        let environment = credentials.merging(
-            ["CREDENTIALS_DIRECTORY": folder.path, "HTTPDNSD_FIRST": "https://192.0.2.1/dns-query"]) { $1 }
         let first = minimal.replacing("https://192.0.2.1/dns-query", with: "${HTTPDNSD_FIRST}")
         var tried = 0
-        for (key, example) in try Self.examples() {
-            guard let name = EnvironmentKeys.name(key), let last = key.path.split(separator: ".").last,
-                let start = example.firstRange(of: "\n\(last) = ")
-            else { continue }
-            let isOpen = example[start.upperBound...].hasPrefix("[\n")
-            let end = try #require(example[start.upperBound...].firstRange(of: isOpen ? "]\n" : "\n")).upperBound
-            var value = example[start.upperBound..<end].filter { !"\" \n".contains($0) }
-            // Of a list what is between its brackets; an address has its own.
-            if value.hasPrefix("["), value.hasSuffix("]"), !key.type.hasPrefix("address") {
-                value = String(value.dropFirst().dropLast())
+        try withCredentials { credentialed in
+            let environment = credentialed.merging(["HTTPDNSD_FIRST": "https://192.0.2.1/dns-query"]) { $1 }
+            for (key, example) in try examples() {
+                // An empty value is the one that no variable sets.
+                let example = example.replacing(" = \"\"\n", with: " = \"/a\"\n")
+                guard let name = EnvironmentKeys.name(key), let last = key.path.split(separator: ".").last,
+                    let start = example.firstRange(of: "\n\(last) = ")
+                else { continue }
+                let isOpen = example[start.upperBound...].hasPrefix("[\n")
+                let end = try #require(example[start.upperBound...].firstRange(of: isOpen ? "]\n" : "\n")).upperBound
+                var value = example[start.upperBound..<end].filter { !"\" \n".contains($0) }
+                // Of a list what is between its brackets; an address has its own.
+                if value.hasPrefix("["), value.hasSuffix("]"), !key.type.hasPrefix("address") {
+                    value = String(value.dropFirst().dropLast())
+                }
+                if value.hasSuffix(",") { value.removeLast() }
+                let text = credentials.reduce(value) { $0.replacing("${\($1.key)}", with: $1.value) }
+                    .replacing("${CREDENTIALS_DIRECTORY}", with: environment["CREDENTIALS_DIRECTORY"] ?? "")
+                let variable = key.path.hasPrefix("provider[]") ? name.replacing("_1_", with: "_2_") : name
+                let rest = example[..<start.lowerBound] + "\n" + example[end...]
+                let byVariable = try accepted(first + rest, environment: environment.merging([variable: text]) { $1 })
+                let byFile = try accepted(first + example, environment: environment)
+                #expect(byVariable.configuration == byFile.configuration, "\(variable)=\(text)")
+                tried += 1
             }
-            if value.hasSuffix(",") { value.removeLast() }
-            let text = credentials.reduce(value) { $0.replacing("${\($1.key)}", with: $1.value) }
-                .replacing("${CREDENTIALS_DIRECTORY}", with: folder.path)
-            let variable = key.path.hasPrefix("provider[]") ? name.replacing("_1_", with: "_2_") : name
-            let rest = example[..<start.lowerBound] + "\n" + example[end...]
-            let byVariable = try accepted(first + rest, environment: environment.merging([variable: text]) { $1 })
-            let byFile = try accepted(first + example, environment: environment)
-            #expect(byVariable.configuration == byFile.configuration, "\(variable)=\(text)")
-            tried += 1
         }
         #expect(tried == Schema.keys.count(where: { EnvironmentKeys.name($0) != nil }))
     }

@@ -53,27 +53,6 @@ import Testing
         #expect(loaded == Configuration())
     }
 
-    @Test func `a file with every key holds every key of the schema`() {
-        // `secret_file` excludes `secret`, which is there.
-        let missing = Schema.keys.map(\.path).filter { path in
-            let key = path.split(separator: ".").last ?? ""
-            return !everyKey.contains("\n\(key) ") && key != "secret_file"
-        }
-        #expect(missing.isEmpty)
-    }
-
-    @Test func `the schema tells each key's type, range and default`() throws {
-        let keys = Dictionary(uniqueKeysWithValues: Schema.keys.map { ($0.path, $0) })
-        let timeout = try #require(keys["localdns.timeout"])
-        #expect([timeout.type, timeout.range, timeout.defaultText] == ["duration", "10ms to 10s", "\"1.5s\""])
-        #expect(keys["listen.addresses"]?.defaultText == "[\"127.0.0.1:53\", \"[::1]:53\"]")
-        #expect(keys["cache.memory"]?.defaultText == "\"64MiB\"")
-        #expect(keys["cache.stale.max"]?.defaultText == "\"1d\"")
-        #expect(keys["provider[].type"]?.defaultText == "required")
-        #expect(keys["preset.always"]?.defaultText == "{ }")
-        #expect(Schema.keys.allSatisfy { !$0.defaultText.isEmpty })
-    }
-
     @Test(arguments: [
         ("httpdnsd.toml", ["127.0.0.1:53", "[::1]:53"], "/var/lib/httpdnsd/cache.sqlite"),
         ("try.toml", ["127.0.0.1:5353"], ""),
@@ -93,11 +72,6 @@ import Testing
                 "https://8.8.8.8/dns-query",
             ])
         #expect(loaded.configuration.providers.allSatisfy { $0.isAuthenticated })
-    }
-
-    /// The line of the file with every key that begins so.
-    private func line(_ start: String) -> Int {
-        (everyKey.split(separator: "\n", omittingEmptySubsequences: false).firstIndex { $0.hasPrefix(start) } ?? -1) + 1
     }
 }
 

@@ -22,25 +22,20 @@ package struct ControlClient {
         package let report: Report
         /// The text sent by the server.
         package let text: String
-        /// 200, or the one of `accepted` received.
-        package let status: Int
     }
 
     /// Sends a GET request.
     package func get<Report: JSONRecord>(
         _ path: String, _ parameters: [(String, String)] = [], as: Report.Type
     ) throws(ControlError) -> Reply<Report> {
-        try perform(Self.target(path, parameters), body: nil, accepted: [200])
+        try perform(Self.target(path, parameters), body: nil)
     }
 
     /// Sends a POST request.
-    ///
-    /// - Parameter accepted: statuses whose body is a report.
     package func post<Report: JSONRecord>(
-        _ path: String, accepted: Set<Int> = [200], as: Report.Type,
-        _ members: (inout JSONWriter) -> Void = { _ in }
+        _ path: String, as: Report.Type, _ members: (inout JSONWriter) -> Void = { _ in }
     ) throws(ControlError) -> Reply<Report> {
-        try perform(path, body: JSONWriter.object(members), accepted: accepted)
+        try perform(path, body: JSONWriter.object(members))
     }
 
     /// Sends a GET request whose response has no end, until the server ends it.
@@ -66,13 +61,13 @@ package struct ControlClient {
     }
 
     private func perform<Report: JSONRecord>(
-        _ target: String, body: String?, accepted: Set<Int>
+        _ target: String, body: String?
     ) throws(ControlError) -> Reply<Report> {
         let (status, bytes) = try exchange(target, body: body)
-        guard accepted.contains(status) else { throw fault(status, bytes) }
+        // With 422 comes the report of a reload that is refused.
+        guard [200, 422].contains(status) else { throw fault(status, bytes) }
         do throws(JSONError) {
-            let report = try Report(json: bytes)
-            return Reply(report: report, text: String(decoding: bytes, as: UTF8.self), status: status)
+            return Reply(report: try Report(json: bytes), text: String(decoding: bytes, as: UTF8.self))
         } catch {
             throw ControlError(status: status, text: "\(socket): not a report: \(error)")
         }

@@ -108,8 +108,7 @@ package enum Metrics {
         provider(
             "billed_forecast", "Answers that the whole month will have, at its mean rate, as the vendor counts them.",
             \.billedForecast),
-        provider(
-            "clock_offset_seconds", "How far the service's clock is ahead of this machine's.", \.clockOffset),
+        provider("clock_offset_seconds", "How far the service's clock is ahead of this machine's.", \.clockOffset),
     ]
 
     private static func provider(
@@ -163,9 +162,7 @@ package enum Metrics {
             $0.dnstap.map { $0.state == "connected" }
         },
         .init("dnstap_sent", .counter, "Messages sent to the dnstap collector.", \.dnstap?.sent),
-        .init(
-            "dnstap_dropped", .counter, "Messages for the dnstap collector that were dropped.",
-            \.dnstap?.dropped),
+        .init("dnstap_dropped", .counter, "Messages for the dnstap collector that were dropped.", \.dnstap?.dropped),
         .init("app_requests", .counter, "Requests of apps for HTTPDNS, by what came of them.", by: "result") {
             $0.apps?.requests.map { ($0.result, $0.count) }
         },

@@ -87,15 +87,8 @@ package struct MonitorAPI: AdminService {
         var response = HTTPServerResponse(.ok, contentType: "text/event-stream")
         // Server-sent events (HTML Living Standard, section 9.2).
         response.feed = HTTPServerFeed(every: .seconds(2), isPatient: false) {
-            [target, looksUp, history, reader = HistoryReader(history)] in
-            let status = target.status
-            let report = PageReport(
-                status: status, traffic: target.traffic,
-                verdict: Verdict(
-                    unreadiness: target.unreadiness, status: status, findings: target.findings(in: status),
-                    traffic: history.recent), history: history, steps: reader.take(),
-                names: looksUp ? target.hottestNames : nil)
-            return "data: \(report.json)\n\n"
+            [self, reader = HistoryReader(history)] in
+            "data: \(page(reader.take()))\n\n"
         }
         return response
     }
@@ -114,22 +107,17 @@ package struct MonitorAPI: AdminService {
         }
         return HTTPServerResponse(await target.trace(Question(name: name, type: type)))
     }
-}
 
-/// What the monitoring page shows, as one JSON object.
-@Loop
-struct PageReport {
-    let status: StatusReport
-    let traffic: TrafficReport
-    let verdict: Verdict
-    let history: TrafficHistory
-    /// The steps that the page does not have yet.
-    let steps: (hour: [[UInt32]], day: [[UInt32]])
-    /// The names that are asked for most; nil where names may not be shown.
-    let names: [NameCount]?
+    // MARK: The page
 
-    var json: String {
-        let current = history.current
+    /// What the page shows, as one JSON object.
+    ///
+    /// - Parameter steps: those that the page does not have yet.
+    private func page(_ steps: (hour: [[UInt32]], day: [[UInt32]])) -> String {
+        let (status, traffic, current) = (target.status, target.traffic, history.current)
+        let verdict = Verdict(
+            unreadiness: target.unreadiness, status: status, findings: target.findings(in: status),
+            traffic: history.recent)
         return JSONWriter.object { writer in
             writer.member("verdict", object: { Self.write(verdict, to: &$0) })
             writer.member("status", object: { status.write(to: &$0) })
@@ -139,7 +127,7 @@ struct PageReport {
             writer.member("hour", object: { write(history.hour, steps.hour, current.hour, to: &$0) })
             writer.member("day", object: { write(history.day, steps.day, current.day, to: &$0) })
             writer.member("providers", objects: traffic.providers, Self.write)
-            if let names {
+            if looksUp, let names = target.hottestNames {
                 writer.member("names", objects: names) { name, writer in
                     writer.member("label", name.label)
                     writer.member("count", name.count)

@@ -18,29 +18,20 @@ package struct PolicyDocument: SettingsTable {
     }
 
     /// 1 or more; a machine takes no document with a lower one than it has had.
-    package var serial = 0
+    @Setting("serial", .integer(in: 1...Int.max), default: "required") package var serial = 0
     /// From then on it is not taken, and dropped where it is in force; seconds since 1970.
-    package var expires: Int64 = 0
+    @Setting("expires", .timeOfDay, default: "required") package var expires: Int64 = 0
     /// In percent of all machines, 1 to 100.
-    package var share = 100
+    @Setting("share", .integer(in: 1...100)) package var share = 100
     /// The machine must have one of them; empty: all machines.
-    package var labels: [String] = []
-    package var `switch` = Switch.on
+    @Setting("labels", .labels) package var labels: [String] = []
+    @Setting("switch", .choice()) package var `switch` = Switch.on
     /// Names of providers that are asked first, in this order; each once.
+    @Setting("provider_order", .list(of: .identifier("name", maximumLength: 32), "list of names"))
     package var providerOrder: [String] = []
-    package var replace: [List] = []
+    @Setting("replace", .list(of: .choice(), "list of keys")) package var replace: [List] = []
 
     package init() {}
-
-    static let settings: [Setting<PolicyDocument>] = [
-        Setting("serial", \.serial, .integer(in: 1...Int.max), default: "required"),
-        Setting("expires", \.expires, .timeOfDay, default: "required"),
-        Setting("share", \.share, .integer(in: 1...100)),
-        Setting("labels", \.labels, .labels),
-        Setting("switch", \.switch, .choice()),
-        Setting("provider_order", \.providerOrder, .list(of: .identifier("name", maximumLength: 32), "list of names")),
-        Setting("replace", \.replace, .list(of: .choice(), "list of keys")),
-    ]
 
     mutating func finish(_ keys: TableKeys) {
         // Not refused: an earlier release has signed such documents.

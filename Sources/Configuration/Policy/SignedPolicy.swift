@@ -71,15 +71,15 @@ package final class SignedPolicy: Sendable {
         refuseOthers(tree, reading)
         var lists = Configuration()
         if reading.errors.isEmpty, case .table(let root) = tree.value {
-            for setting in Configuration.settings {
+            for setting in lists.settings {
                 guard allowed[setting.name] != nil, let node = root[setting.name] else { continue }
-                setting.read(node, SettingPath(setting.name), reading, &lists)
+                setting.read(node, SettingPath(setting.name), reading)
             }
         }
         guard let document, reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
         }
-        lists.lines = ListLines(reading.lines)
+        lists.lines = reading.lines
         return SignedPolicy(document, lists, by: key)
     }
 

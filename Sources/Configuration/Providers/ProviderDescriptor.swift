@@ -1,4 +1,5 @@
 import DNSWire
+import HTTPDNS
 
 /// What is particular to one type of HTTPDNS service: what is built in, and what its keys must be.
 ///
@@ -96,4 +97,165 @@ package enum ProviderRegion: String, Hashable, Sendable, CaseIterable {
     case us
     /// Tencent's service outside China.
     case intl
+}
+
+extension ProviderDescriptor {
+    /// Alibaba Cloud, `/d` and `/sign_d`.
+    static let aliyun = aliyun { _, _ in }
+
+    /// Alibaba Cloud's second interface, `/v2`.
+    static let aliyunV2: ProviderDescriptor = {
+        var descriptor = aliyun { entry, keys in
+            guard let secret = entry.secret, TextDecoding.hexadecimal(secret.value) == nil else { return }
+            keys.fail(
+                entry.secretFile.isEmpty ? "secret" : "secret_file",
+                "must be an even number of hexadecimal digits, as the console has it")
+        }
+        descriptor.encryptions = { _ in [.plain, .cbc, .gcm] }
+        // Over https a second encryption adds nothing, but a key that is written is meant to be used.
+        descriptor.usualEncryption = { $0.url.scheme == .http || $0.encryptionKey != nil ? .gcm : .plain }
+        return descriptor
+    }()
+
+    private static func aliyun(checkAccount: @escaping Check) -> ProviderDescriptor {
+        ProviderDescriptor(
+            accountExample: ("number", "139450"), isMetered: true, unitsOfAnswer: unitsOfAnswer,
+            regions: [.cn, .hk, .sg, .de, .us],
+            addresses: BuiltInAliyun.addresses, namesAddresses: true, startupAddresses: BuiltInAliyun.addresses,
+            certificateHosts: { BuiltInAliyun.isAt($0) ? BuiltInAliyun.certificateHosts : [$0] },
+            checkAccount: checkAccount)
+    }
+
+    /// One of plain http counts 1, of https 5; encryption adds 2 over http and 3 over https
+    /// (www.alibabacloud.com/help/en/httpdns/latest/billing).
+    @Sendable private static func unitsOfAnswer(isHTTPS: Bool, isEncrypted: Bool) -> Int {
+        isHTTPS ? (isEncrypted ? 8 : 5) : (isEncrypted ? 3 : 1)
+    }
+}
+
+/// Alibaba Cloud's service, as help.aliyun.com/document_detail/111585.html and the vendor's SDKs have it.
+private enum BuiltInAliyun {
+    /// Startup addresses: they answer questions too, and name those that are nearer.
+    static func addresses(in region: ProviderRegion) -> [IPAddress] {
+        let texts: [String] =
+            switch region {
+            case .cn:
+                [
+                    "203.107.1.1", "203.107.1.97", "203.107.1.100", "203.119.238.240", "106.11.25.239", "59.82.99.47",
+                    "2401:b180:7001::31d", "2408:4003:1f40::30a", "2401:b180:2000:20::10", "2401:b180:2000:30::1c",
+                ]
+            case .hk: ["47.56.234.194", "47.56.119.115", "240b:4000:f10::178", "240b:4000:f10::188"]
+            case .sg: ["161.117.200.122", "47.74.222.190", "240b:4000:f10::178", "240b:4000:f10::188"]
+            case .de: ["47.89.80.182", "47.246.146.77", "2404:2280:3000::176", "2404:2280:3000::188"]
+            case .us: ["47.246.131.175", "47.246.131.141", "2404:2280:4000::2bb", "2404:2280:4000::23e"]
+            case .intl: []
+            }
+        return texts.compactMap { IPAddress($0) }
+    }
+
+    /// The documentation names the first, the mobile SDKs check the second whatever address they connect to.
+    static let certificateHosts = ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"].compactMap { ProviderHost($0) }
+
+    /// Whether `host` is this service: one of its addresses, or a name of the vendor's.
+    static func isAt(_ host: ProviderHost) -> Bool {
+        switch host {
+        case .address(let address): ProviderRegion.allCases.contains { addresses(in: $0).contains(address) }
+        case .name(let name): (try? Name("httpdns.aliyuncs.com")).map { name.isWithin($0) } ?? false
+        }
+    }
+}
+
+extension ProviderDescriptor {
+    /// RFC 8484.
+    static let doh = ProviderDescriptor(
+        usualPath: "/dns-query",
+        checkAccount: { _, keys in
+            for key in ["account", "secret", "secret_file"] where keys.isWritten(key) {
+                keys.warn(key, "has no effect: a provider of type doh has no account")
+            }
+        })
+
+    /// DoH with responses in JSON: Google, Cloudflare, AliDNS, DNSPod.
+    static let dohJSON = ProviderDescriptor(
+        usualPath: "/resolve",
+        checkAccount: { entry, keys in
+            // Requests are signed with all three parts of an account at AliDNS, or not at all.
+            let parts = [
+                ("account", entry.account.isEmpty), ("access_key_id", entry.accessKeyID.isEmpty),
+                ("secret", entry.secret == nil),
+            ]
+            let missing = parts.filter(\.1).map(\.0)
+            guard (1..<parts.count).contains(missing.count), keys.isUsable("secret_file") else { return }
+            for key in missing where keys.isUsable(key) {
+                keys.fail(
+                    key, "is missing: AliDNS's account is written with account, access_key_id and secret together")
+            }
+        },
+        checkURL: { entry, keys in
+            guard entry.account.isEmpty, BuiltInAliDNS.isAt(entry.url.host), keys.isSound("account") else { return }
+            keys.warn(
+                "url",
+                "AliDNS may refuse requests without an account: write account, access_key_id and secret, or use type doh"
+            )
+        })
+}
+
+/// Alibaba Cloud's public resolver, as www.alibabacloud.com/help/en/dns/httpdns-doh-json-api has it.
+private enum BuiltInAliDNS {
+    static let addresses = ["223.5.5.5", "223.6.6.6", "2400:3200::1", "2400:3200:baba::1"].compactMap { IPAddress($0) }
+
+    /// Whether `host` is this service: one of its addresses, or a name of the vendor's.
+    static func isAt(_ host: ProviderHost) -> Bool {
+        switch host {
+        case .address(let address): addresses.contains(address)
+        case .name(let name): (try? Name("alidns.com")).map { name.isWithin($0) } ?? false
+        }
+    }
+}
+
+extension ProviderDescriptor {
+    /// Tencent Cloud over plain http, encrypted with the account's key. Outside China it has no AES.
+    static let tencent = ProviderDescriptor(
+        accountExample: ("ID", "1001"), isMetered: true, builtInScheme: .http, regions: [.cn, .intl],
+        addresses: BuiltInTencent.addresses, namesAddresses: true,
+        encryptions: { $0 == .intl ? [.des] : [.des, .aes] },
+        usualEncryption: { $0.region == .intl ? .des : .aes },
+        checkAccount: { _, keys in
+            for key in ["secret", "secret_file"] where keys.isWritten(key) {
+                keys.warn(key, "has no effect: the key of type tencent is encryption_key")
+            }
+        })
+
+    /// Tencent Cloud over https, with the account's token.
+    static let tencentHTTPS = ProviderDescriptor(
+        isMetered: true, regions: [.cn], addresses: { $0 == .cn ? BuiltInTencent.secureAddresses : [] },
+        namesAddresses: true,
+        certificateHosts: { host in
+            let secure = BuiltInTencent.secureAddresses.map { ProviderHost.address($0) }
+            return host == secure.first ? secure : [host]
+        },
+        checkAccount: { entry, keys in
+            if entry.secret == nil, keys.isUsable("secret_file") {
+                keys.require("secret", "the account's token", of: entry.type)
+            }
+        },
+        checkURL: { entry, keys in
+            guard entry.url.scheme == .http else { return }
+            keys.warn("url", "sends the account's token in clear, for anybody on the path to use: write https")
+        })
+}
+
+/// Tencent Cloud's service, as cloud.tencent.com/document/product/379/54976 has it.
+private enum BuiltInTencent {
+    /// For encrypted questions over http; outside China with DES alone.
+    static func addresses(in region: ProviderRegion) -> [IPAddress] {
+        switch region {
+        case .cn: [.v4(0x771d_1d62), .v4(0x771c_1c62)]
+        case .intl: [.v4(0x2b84_3737)]
+        case .hk, .sg, .de, .us: []
+        }
+    }
+
+    /// For https. The vendor's SDKs check the certificate against the very address they connect to.
+    static let secureAddresses: [IPAddress] = [.v4(0x771d_1d63), .v4(0x771c_1c63)]
 }

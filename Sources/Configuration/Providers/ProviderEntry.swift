@@ -5,43 +5,58 @@ extension Configuration {
     /// One `[[provider]]`, completed with what its type has built in.
     package struct ProviderEntry: SettingsTable {
         /// The kind of service.
-        package var type = ProviderType.doh
+        @Setting("type", .choice(), default: "required", shapesAnswers: true) package var type = ProviderType.doh
         /// Unique; the type's own name, then `doh-2` and so on, where none is written.
+        @Setting("name", .identifier("name", maximumLength: 32), default: "the type", shapesAnswers: true)
         package var name = ""
         /// Never empty for the types that need one.
-        package var account = ""
+        @Setting("account", .identifier("account", maximumLength: 64), shapesAnswers: true) package var account = ""
         /// AliDNS's; empty: none. With `doh-json` there are account, this and secret, or none of them.
+        @Setting("access_key_id", .identifier("access key", maximumLength: 64), shapesAnswers: true)
         package var accessKeyID = ""
         /// From `secret` or the file of `secret_file`; nil: requests are not signed.
-        package var secret: Secret?
+        @Setting("secret", .secret) package var secret: Secret?
         /// Absolute; empty: none.
-        package var secretFile = ""
-        package var encryptionKey: Secret?
+        @Setting("secret_file", .path()) package var secretFile = ""
+        @Setting("encryption_key", .secret) package var encryptionKey: Secret?
         /// Nil: the type has none, or it has not been read yet.
+        @Setting("encryption", .optional(.choice()), default: "by the type", shapesAnswers: true)
         package var encryption: PayloadEncryption?
         /// Which of the type's built-in services is asked.
-        package var region = ProviderRegion.cn
+        @Setting("region", .choice(), shapesAnswers: true) package var region = ProviderRegion.cn
         /// The base of the service; of `doh` and `doh-json` the whole path, of other types the part before the service's own paths.
+        @Setting("url", .url, default: "the service's own, where the type has one", shapesAnswers: true)
         package var url = ProviderURL(.https, .address(.v4(0)))
         /// Connect here, in this order. Empty: the URL's name is looked up through LocalDNS (https only).
+        @Setting(
+            "addresses", .list(of: .server(defaultPort: 0), "list of addresses"),
+            default: "the service's own, or the address in url", shapesAnswers: true)
         package var addresses: [AddressAndPort] = []
         /// Where the service is asked for its addresses; empty: nowhere. Only ever set with https.
+        @Setting(
+            "startup_addresses", .list(of: .server(defaultPort: 0), "list of addresses"), default: "the service's own",
+            shapesAnswers: true)
         package var startupAddresses: [AddressAndPort] = []
         /// Certificates are accepted for these, tried in this order; never empty with https.
+        @Setting(
+            "tls_names", .list(of: .host, "list of host names and IP addresses"),
+            default: "the service's own, or the host in url", shapesAnswers: true)
         package var tlsNames: [ProviderHost] = []
         /// Absolute; empty: the system's.
-        package var caFile = ""
+        @Setting("ca_file", .path(), shapesAnswers: true) package var caFile = ""
+        @Setting("pin", .list(of: .publicKeyPin, "list of pins"), shapesAnswers: true)
         package var pins: [PublicKeyPin] = []
         /// Suffixes it is asked for; empty: all names.
-        package var names: [Name] = []
-        package var clientSubnet = ClientSubnet.off
+        @Setting("names", .list(of: .suffix, "list of suffixes"), shapesAnswers: true) package var names: [Name] = []
+        @Setting("client_subnet", .clientSubnet, shapesAnswers: true) package var clientSubnet = ClientSubnet.off
         /// Calls a day; 0: no limit.
-        package var dailyLimit = 0
+        @Setting("daily_limit", .integer(in: 0...Int.max)) package var dailyLimit = 0
         /// The same in a month.
-        package var monthlyLimit = 0
+        @Setting("monthly_limit", .integer(in: 0...Int.max)) package var monthlyLimit = 0
         /// Whether it may be asked beside another provider that is slow, or only after the others have failed.
-        package var hedge = true
+        @Setting("hedge", .boolean, default: "false where each question is billed, else true") package var hedge = true
         /// The silence after which an address is probed, and the most time for that; 10 ms to 2 s.
+        @Setting("timeout", .duration(in: .milliseconds(10) ... .seconds(2)))
         package var timeout = Duration.milliseconds(900)
 
         package init() {}
@@ -60,36 +75,6 @@ extension Configuration {
         package var unitsOfAnswer: Int {
             isMetered ? type.descriptor.unitsOfAnswer(url.scheme == .https, (encryption ?? .plain) != .plain) : 0
         }
-
-        static let settings: [Setting<ProviderEntry>] = [
-            Setting("type", \.type, .choice(), default: "required", shapesAnswers: true),
-            Setting("name", \.name, .identifier("name", maximumLength: 32), default: "the type", shapesAnswers: true),
-            Setting("account", \.account, .identifier("account", maximumLength: 64), shapesAnswers: true),
-            Setting("access_key_id", \.accessKeyID, .identifier("access key", maximumLength: 64), shapesAnswers: true),
-            Setting("secret", \.secret, .secret),
-            Setting("secret_file", \.secretFile, .path()),
-            Setting("encryption_key", \.encryptionKey, .secret),
-            Setting("encryption", \.encryption, .optional(.choice()), default: "by the type", shapesAnswers: true),
-            Setting("region", \.region, .choice(), shapesAnswers: true),
-            Setting("url", \.url, .url, default: "the service's own, where the type has one", shapesAnswers: true),
-            Setting(
-                "addresses", \.addresses, .list(of: .server(defaultPort: 0), "list of addresses"),
-                default: "the service's own, or the address in url", shapesAnswers: true),
-            Setting(
-                "startup_addresses", \.startupAddresses, .list(of: .server(defaultPort: 0), "list of addresses"),
-                default: "the service's own", shapesAnswers: true),
-            Setting(
-                "tls_names", \.tlsNames, .list(of: .host, "list of host names and IP addresses"),
-                default: "the service's own, or the host in url", shapesAnswers: true),
-            Setting("ca_file", \.caFile, .path(), shapesAnswers: true),
-            Setting("pin", \.pins, .list(of: .publicKeyPin, "list of pins"), shapesAnswers: true),
-            Setting("names", \.names, .list(of: .suffix, "list of suffixes"), shapesAnswers: true),
-            Setting("client_subnet", \.clientSubnet, .clientSubnet, shapesAnswers: true),
-            Setting("daily_limit", \.dailyLimit, .integer(in: 0...Int.max)),
-            Setting("monthly_limit", \.monthlyLimit, .integer(in: 0...Int.max)),
-            Setting("hedge", \.hedge, .boolean, default: "false where each question is billed, else true"),
-            Setting("timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(2))),
-        ]
     }
 }
 

@@ -22,7 +22,7 @@ final class Reading {
     private(set) var leftOutEntries: [SettingPath] = []
 
     /// The lines of the entries of each list.
-    private(set) var lines: [SettingPath: LineRuns] = [:]
+    var lines = ListLines()
 
     init(file: String, document: TOMLNode, environment: [String: String]) {
         self.file = file
@@ -37,9 +37,6 @@ final class Reading {
     func noteSecret(_ path: SettingPath, _ text: WrittenText) {
         if !text.value.isEmpty, WrittenText.variables(in: text.written).isEmpty { secrets.append(path) }
     }
-
-    /// Notes the lines of a list's entries.
-    func noteLines(_ lines: [Int], of path: SettingPath) { self.lines[path] = LineRuns(lines) }
 
     /// Notes an entry of an array of tables in which every value was left out.
     func noteLeftOut(entry path: SettingPath) { leftOutEntries.append(path) }
@@ -71,7 +68,7 @@ final class Reading {
     /// The line of `path`, or of the nearest table or list around it that has one; counted from 1.
     func line(of path: SettingPath) -> Int? {
         // A variable among the entries may stand for any number of them, and one of the environment alone for all.
-        if case .entry(let number)? = path.parts.last, let line = path.parent.flatMap({ lines[$0]?[number - 1] }),
+        if case .entry(let number)? = path.parts.last, let line = path.parent.flatMap({ lines[$0, number - 1] }),
             line > 0
         {
             return line

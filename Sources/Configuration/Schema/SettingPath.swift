@@ -89,3 +89,99 @@ private func quoted(_ text: some StringProtocol, limit: Int) -> String {
     }
     return result + "\""
 }
+
+/// One thing to tell the user about a configuration file: always one line of text, never a secret.
+package struct Diagnostic: Hashable, Sendable {
+    /// The file as the user named it.
+    package var file: String
+    /// Counted from 1; nil when the finding belongs to no line.
+    package var line: Int?
+    /// Counted from 1; only syntax errors have one.
+    package var column: Int?
+    /// The key's path such as `provider[1].type` (entries counted from 1); nil for the file as a whole.
+    package var key: String?
+    /// What is wrong and what would be right.
+    package var message: String
+    /// Whether the cause is what a process has from its start alone: another process of the service may have no such problem.
+    package var isOfTheStart = false
+    /// Whether the cause is that this process may not read a file: one with the rights of root may.
+    package var isDenied = false
+
+    package init(file: String, line: Int? = nil, column: Int? = nil, key: String? = nil, message: String) {
+        self.file = file
+        self.line = line
+        self.column = column
+        self.key = key
+        self.message = message
+    }
+
+    /// By line, those without one at the end; within a line in the order of finding.
+    static func sorted(_ all: [Diagnostic]) -> [Diagnostic] {
+        all.enumerated().sorted { left, right in
+            (left.element.line ?? .max, left.offset) < (right.element.line ?? .max, right.offset)
+        }.map(\.element)
+    }
+}
+
+extension Diagnostic: CustomStringConvertible {
+    /// `httpdnsd.toml:12: provider[1].typ: unknown key; did you mean "type"?`
+    package var description: String {
+        let place = [file, line.map { String($0) }, column.map { String($0) }].compactMap { $0 }
+        return ([place.joined(separator: ":"), key, message].compactMap { $0 }).joined(separator: ": ")
+    }
+}
+
+/// Everything that is wrong with a configuration file, sorted by line; at least one entry.
+package struct ConfigurationError: Error, Hashable, Sendable {
+    package var diagnostics: [Diagnostic]
+
+    package init(diagnostics: [Diagnostic]) { self.diagnostics = diagnostics }
+}
+
+extension ConfigurationError: CustomStringConvertible {
+    /// One line for each error, without a newline at the end.
+    package var description: String { diagnostics.map(\.description).joined(separator: "\n") }
+}
+
+/// What is wrong with one value or file, as the end of a sentence that begins with it: `has no unit; write ...`.
+package struct ValueProblem: Error, Hashable, Sendable {
+    package var text: String
+    /// As of a `Diagnostic`.
+    var isOfTheStart = false
+    var isDenied = false
+
+    init(_ text: String, isOfTheStart: Bool = false, isDenied: Bool = false) {
+        (self.text, self.isOfTheStart, self.isDenied) = (text, isOfTheStart, isDenied)
+    }
+}
+
+/// How many single characters must be inserted, deleted, replaced or swapped with their neighbour to turn one text
+/// into the other. Texts are key names and choices: a few dozen bytes.
+func editDistance(_ left: String, _ right: String) -> Int {
+    let left = Array(left.utf8)
+    let right = Array(right.utf8)
+    var beforeLast: [Int] = []
+    var last = Array(0...right.count)
+    for row in left.indices {
+        var current = [row + 1]
+        for column in right.indices {
+            let replaced = last[column] + (left[row] == right[column] ? 0 : 1)
+            var best = min(replaced, last[column + 1] + 1, current[column] + 1)
+            if row > 0, column > 0, left[row] == right[column - 1], left[row - 1] == right[column] {
+                best = min(best, beforeLast[column - 1] + 1)
+            }
+            current.append(best)
+        }
+        beforeLast = last
+        last = current
+    }
+    return last[right.count]
+}
+
+/// The candidate that `text` was probably meant to be: the nearest one, if at most a third of it differs.
+package func nearest(to text: String, among candidates: [String]) -> String? {
+    guard text.utf8.count <= 64 else { return nil }
+    let ranked = candidates.map { (text: $0, distance: editDistance(text, $0)) }
+    guard let best = ranked.min(by: { $0.distance < $1.distance }) else { return nil }
+    return best.distance <= max(1, max(best.text.utf8.count, text.utf8.count) / 3) ? best.text : nil
+}

@@ -1,20 +1,146 @@
-/// A table of the configuration: a value with defaults and the settings that a file may change in it.
+import Synchronization
+
+/// A table of the configuration: a value with defaults. Its keys are the properties that are marked with `@Setting`, in the
+/// order of the file.
 protocol SettingsTable: Equatable, Sendable {
     /// All defaults.
     init()
-    /// Every key of the table, and nothing else.
-    static var settings: [Setting<Self>] { get }
     /// Called once the table was read, to check and complete what depends on several of its keys.
     mutating func finish(_ keys: TableKeys)
 }
 
 extension SettingsTable {
     mutating func finish(_ keys: TableKeys) {}
+
+    var settings: [any SettingKey] { Mirror(reflecting: self).children.compactMap { $0.value as? any SettingKey } }
+
+    /// Its keys and those of the tables in it; tables are not listed.
+    static var schemaKeys: [SchemaKey] { Self().settings.flatMap(\.keys) }
+
+    /// Reads the pairs of a table into its defaults, and reports the keys that it does not know; nil for what is no
+    /// table, and for an entry in which every value was left out.
+    static func read(_ node: TOMLNode, _ path: SettingPath, _ reading: Reading) -> Self? {
+        guard case .table(let content) = node.value else {
+            reading.fail(path, "must be a table, not \(node.kindName); write its keys below [\(path)]")
+            return nil
+        }
+        var table = Self()
+        let settings = table.settings
+        var (leftOut, used) = (0, 0)
+        for (key, value) in content.pairs {
+            let place = path.appending(key: key)
+            guard let setting = settings.first(where: { $0.name == key }) else {
+                reading.failUnknown(place, key, known: settings.map(\.name))
+                continue
+            }
+            guard !reading.isLeftOut(value) else {
+                leftOut += 1
+                continue
+            }
+            used += 1
+            reading.noteWritten(place)
+            setting.read(value, place, reading)
+        }
+        if case .entry? = path.parts.last, leftOut > 0, used == 0 {
+            reading.noteLeftOut(entry: path)
+            return nil
+        }
+        table.finish(TableKeys(path: path, reading: reading))
+        return table
+    }
 }
 
-extension SettingsTable {
-    /// Its keys and those of the tables in it, in the order of the file; tables are not listed.
-    static var schemaKeys: [SchemaKey] { settings.flatMap(\.keys) }
+/// A property of a table that a key of the file sets: its name, and how its value is read.
+@propertyWrapper
+package struct Setting<Value: Equatable & Sendable>: Equatable, Sendable {
+    /// Shared by copies until one is changed: so a mirror's copies fill the table that is read.
+    private final class Box: Sendable {
+        let name: String
+        let kind: @Sendable () -> Kind<Value>
+        let shown: String?
+        let shapesAnswers: Bool
+        let value: Mutex<Value>
+
+        init(
+            _ name: String, _ kind: @escaping @Sendable () -> Kind<Value>, _ shown: String?, _ shapesAnswers: Bool,
+            _ value: Value
+        ) {
+            (self.name, self.kind, self.shown, self.shapesAnswers) = (name, kind, shown, shapesAnswers)
+            self.value = Mutex(value)
+        }
+    }
+
+    private var box: Box
+
+    /// - Parameters:
+    ///   - shown: the default in words where the property's own default is only a placeholder.
+    ///   - shapesAnswers: whether an answer may be another one, or not be given, under another value: cached answers are then
+    ///     not those of the same source. Not so for what a question's answer does not depend on (credentials, limits,
+    ///     time-outs), nor for what is decided for each query. Of a table: whether one of its keys does.
+    init(
+        wrappedValue: Value, _ name: String, _ kind: @autoclosure @escaping @Sendable () -> Kind<Value>,
+        default shown: String? = nil, shapesAnswers: Bool = false
+    ) {
+        box = Box(name, kind, shown, shapesAnswers, wrappedValue)
+    }
+
+    /// One whose value is optional, and nil by default.
+    init(
+        _ name: String, _ kind: @autoclosure @escaping @Sendable () -> Kind<Value>, default shown: String? = nil,
+        shapesAnswers: Bool = false
+    ) where Value: ExpressibleByNilLiteral {
+        box = Box(name, kind, shown, shapesAnswers, nil)
+    }
+
+    package var wrappedValue: Value {
+        get { box.value.withLock { $0 } }
+        set {
+            if isKnownUniquelyReferenced(&box) {
+                box.value.withLock { $0 = newValue }
+            } else {
+                box = Box(box.name, box.kind, box.shown, box.shapesAnswers, newValue)
+            }
+        }
+    }
+
+    package static func == (left: Self, right: Self) -> Bool { left.wrappedValue == right.wrappedValue }
+}
+
+/// A setting with any kind of value.
+protocol SettingKey {
+    var name: String { get }
+    /// Reads a node into the property, which stays as it is when the value is refused.
+    func read(_ node: TOMLNode, _ path: SettingPath, _ reading: Reading)
+    /// Name and value as text, another one for every other value; nil when the key shapes no answer.
+    var identity: String? { get }
+    /// The keys of the options page: this one, or for a table those inside.
+    var keys: [SchemaKey] { get }
+}
+
+extension Setting: SettingKey {
+    var name: String { box.name }
+
+    func read(_ node: TOMLNode, _ path: SettingPath, _ reading: Reading) {
+        guard let value = box.kind().read(node, path, reading) else { return }
+        box.value.withLock { $0 = value }
+    }
+
+    var identity: String? { box.shapesAnswers ? "\(name) = \(box.kind().write(wrappedValue))" : nil }
+
+    var keys: [SchemaKey] {
+        let kind = box.kind()
+        let children = kind.children().map { child in
+            var key = child
+            key.path = name + (kind.isArrayOfTables ? "[]." : ".") + child.path
+            return key
+        }
+        guard children.isEmpty else { return children }
+        return [
+            SchemaKey(
+                path: name, type: kind.type, range: kind.range, defaultText: box.shown ?? kind.write(wrappedValue),
+                shapesAnswers: box.shapesAnswers)
+        ]
+    }
 }
 
 /// The keys of one table in the file, for checks that concern several of them.
@@ -39,59 +165,6 @@ struct TableKeys {
     func warn(_ key: String, _ message: String) { reading.warn(self[key], message) }
 }
 
-/// A key of a table: its name, and how its value gets into the table's field.
-struct Setting<Table: SettingsTable>: Sendable {
-    let name: String
-    /// Reads a node into the field, which stays as it is when the value is refused.
-    let read: @Sendable (TOMLNode, SettingPath, Reading, inout Table) -> Void
-    /// Name and value as text, another one for every other value; nil when the key shapes no answer.
-    let identity: (@Sendable (Table) -> String)?
-    private let describe: @Sendable () -> Description
-
-    private struct Description {
-        var key: SchemaKey
-        var children: [SchemaKey]
-        var isArray: Bool
-    }
-
-    /// The keys of the options page: this one, or for a table those inside. Made when asked for: a start has no use for them.
-    var keys: [SchemaKey] {
-        let described = describe()
-        if described.children.isEmpty { return [described.key] }
-        return described.children.map { child in
-            var key = child
-            key.path = name + (described.isArray ? "[]." : ".") + child.path
-            return key
-        }
-    }
-
-    /// - Parameters:
-    ///   - shown: the default in words where the field's own default is only a placeholder.
-    ///   - shapesAnswers: whether an answer may be another one, or not be given, under another value: cached answers are then
-    ///     not those of the same source. Not so for what a question's answer does not depend on (credentials, limits,
-    ///     time-outs), nor for what is decided for each query. Of a table: whether one of its keys does.
-    init<Value: Equatable & Sendable>(
-        _ name: String, _ field: any WritableKeyPath<Table, Value> & Sendable,
-        _ kind: @autoclosure @escaping @Sendable () -> Kind<Value>, default shown: String? = nil,
-        shapesAnswers: Bool = false
-    ) {
-        self.name = name
-        describe = {
-            let kind = kind()
-            let key = SchemaKey(
-                path: name, type: kind.type, range: kind.range,
-                defaultText: shown ?? kind.write(Table()[keyPath: field]), shapesAnswers: shapesAnswers)
-            return Description(key: key, children: kind.children(), isArray: kind.isArrayOfTables)
-        }
-        let text: @Sendable (Table) -> String = { table in "\(name) = \(kind().write(table[keyPath: field]))" }
-        identity = shapesAnswers ? text : nil
-        read = { node, path, reading, table in
-            guard let value = kind().read(node, path, reading) else { return }
-            table[keyPath: field] = value
-        }
-    }
-}
-
 /// Every key of the configuration, made from the settings that the decoder itself reads with.
 package enum Schema {
     /// In the order of the file; tables are not listed, only what is in them.
@@ -110,41 +183,6 @@ package struct SchemaKey: Hashable, Sendable {
     package var defaultText: String
     /// Whether an answer may be another one under another value, as `Setting` says.
     package var shapesAnswers: Bool
-}
-
-// Tables as values of keys: their keys, by the settings of their type.
-
-extension SettingsTable {
-    /// Reads the pairs of a table into its defaults, and reports the keys that it does not know; nil for what is no
-    /// table, and for an entry in which every value was left out.
-    static func read(_ node: TOMLNode, _ path: SettingPath, _ reading: Reading) -> Self? {
-        guard case .table(let content) = node.value else {
-            reading.fail(path, "must be a table, not \(node.kindName); write its keys below [\(path)]")
-            return nil
-        }
-        var table = Self()
-        var (leftOut, used) = (0, 0)
-        for (key, value) in content.pairs {
-            let place = path.appending(key: key)
-            guard let setting = settings.first(where: { $0.name == key }) else {
-                reading.failUnknown(place, key, known: settings.map(\.name))
-                continue
-            }
-            guard !reading.isLeftOut(value) else {
-                leftOut += 1
-                continue
-            }
-            used += 1
-            reading.noteWritten(place)
-            setting.read(value, place, reading, &table)
-        }
-        if case .entry? = path.parts.last, leftOut > 0, used == 0 {
-            reading.noteLeftOut(entry: path)
-            return nil
-        }
-        table.finish(TableKeys(path: path, reading: reading))
-        return table
-    }
 }
 
 extension Kind where Value: SettingsTable {
@@ -189,6 +227,6 @@ package struct AnswerIdentity: Hashable, Sendable {
     package let text: String
 
     init<Table: SettingsTable>(_ table: Table) {
-        text = "{" + Table.settings.compactMap { $0.identity?(table) }.joined(separator: ", ") + "}"
+        text = "{" + table.settings.compactMap(\.identity).joined(separator: ", ") + "}"
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import HTTPDNS
 import Platform
 
 /// A string of the file after its variables were put in.
@@ -7,12 +8,9 @@ struct WrittenText {
     let value: String
     /// For messages: the text as the file has it, so that nothing from the environment is ever shown.
     let written: String
+}
 
-    init(value: String, written: String) {
-        self.value = value
-        self.written = written
-    }
-
+extension WrittenText {
     /// Whether the text is one variable and nothing else.
     static func isVariable(_ written: String) -> Bool {
         written.hasPrefix("${") && written.firstIndex(of: "}") == written.indices.last
@@ -92,13 +90,6 @@ struct WrittenText {
     }
 }
 
-/// Why a file could not be read, as the end of a sentence: `cannot be read: No such file or directory`.
-package struct FileProblem: Error {
-    package let text: String
-    /// Whether this process has no right to read it.
-    var isDenied = false
-}
-
 /// The bytes of a whole text file.
 ///
 /// - Parameters:
@@ -106,17 +97,17 @@ package struct FileProblem: Error {
 ///   - replacement: what stands for a file that is not there; nil: that is an error.
 func wholeFile(
     _ path: String, limit: Int, ifMissing replacement: [UInt8]? = nil
-) throws(FileProblem) -> [UInt8] {
+) throws(ValueProblem) -> [UInt8] {
     let content: [UInt8]
     do throws(SystemError) {
         content = try readText(path, limit: limit + 1)
     } catch {
         if error.code == ENOENT, let replacement { return replacement }
         let isDenied = error.code == EACCES
-        throw FileProblem(
-            text: "cannot be read: \(error.reason)\(isDenied ? rights(of: path) : "")", isDenied: isDenied)
+        throw ValueProblem(
+            "cannot be read: \(error.reason)\(isDenied ? rights(of: path) : "")", isDenied: isDenied)
     }
-    guard content.count <= limit else { throw FileProblem(text: "is larger than \(SizeText.write(limit))") }
+    guard content.count <= limit else { throw ValueProblem("is larger than \(SizeText.write(limit))") }
     return content
 }
 
@@ -136,61 +127,84 @@ func isReadableDirectory(_ path: String) -> Bool {
     return true
 }
 
-/// The lines on which the entries of a list stand: most lists have one entry on each line, or all on one, and then take a
-/// few bytes whatever their length.
-struct LineRuns: Sendable {
-    /// Entries that follow each other on lines in equal steps.
-    private struct Run {
-        /// The number of its first entry, counted from 0, and the line of it.
-        var first: UInt32
-        var line: UInt32
-        /// Lines from one entry to the next: 0 or 1.
-        var step: UInt32
-    }
+/// The lines on which the entries of each list stand. They are no part of a configuration: any two are equal.
+struct ListLines: Sendable, Equatable {
+    private var lines: [SettingPath: [UInt32]] = [:]
 
-    private var runs: [Run] = []
-    private var count: UInt32 = 0
-
-    init(_ lines: some Sequence<Int>) {
-        for line in lines { append(UInt32(clamping: line)) }
-    }
-
-    private mutating func append(_ line: UInt32) {
-        defer { count &+= 1 }
-        guard let last = runs.last else { return runs.append(Run(first: count, line: line, step: 0)) }
-        if count &- last.first == 1, line &- last.line <= 1 {
-            runs[runs.count - 1].step = line &- last.line
-        } else if line != last.line &+ (count &- last.first) &* last.step {
-            runs.append(Run(first: count, line: line, step: 0))
-        }
-    }
-
-    /// How many runs there are. For tests.
-    var runCount: Int { runs.count }
+    /// Notes the lines of a list's entries.
+    mutating func note(_ lines: [Int], of list: SettingPath) { self.lines[list] = lines.map { UInt32(clamping: $0) } }
 
     /// The line of an entry.
     ///
     /// - Parameter number: counted from 0.
-    subscript(number: Int) -> Int? {
-        guard let number = UInt32(exactly: number), number < count else { return nil }
-        // Messages may be as many as entries, and so may runs.
-        var (low, high) = (0, runs.count)
-        while high - low > 1 {
-            let middle = (low + high) / 2
-            if runs[middle].first <= number { low = middle } else { high = middle }
+    subscript(list: SettingPath, number: Int) -> Int? {
+        guard let lines = lines[list], lines.indices.contains(number) else { return nil }
+        return Int(lines[number])
+    }
+
+    static func == (left: ListLines, right: ListLines) -> Bool { true }
+}
+
+extension Secret {
+    /// The most bytes of a file that holds a secret.
+    private static let longestFile = 4_096
+
+    /// The text of a file, without the end of its line.
+    ///
+    /// - Throws: what is wrong with the file, without its path, which may come from the environment.
+    init(file: String) throws(ValueProblem) {
+        var bytes = try wholeFile(file, limit: Self.longestFile)
+        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+        guard !bytes.isEmpty else { throw ValueProblem("is empty") }
+        guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
+            throw ValueProblem("does not hold text")
         }
-        let run = runs[low]
-        return Int(run.line &+ (number &- run.first) &* run.step)
+        if let fault = Self.fault(text) { throw ValueProblem(fault) }
+        self.init(text)
+    }
+
+    /// Why a text can be no secret, as the end of a sentence that does not repeat it; nil: it can. No service has one of
+    /// several lines or words: what is read is a wrong file, or has a line too much.
+    static func fault(_ text: String) -> String? {
+        if text.contains(where: \.isNewline) { return "has more than one line" }
+        guard let foreign = text.unicodeScalars.first(where: HostName.isInvisible) else { return nil }
+        return "holds the character \(HostName.number(of: foreign)), which no secret has"
     }
 }
 
-/// The lines of the entries of each list. They are no part of a configuration: any two are equal.
-struct ListLines: Sendable, Equatable {
-    private let runs: [SettingPath: LineRuns]
+extension TableKeys {
+    /// Takes a secret from its file.
+    ///
+    /// - Parameters:
+    ///   - secret: what its own key has; both are an error.
+    ///   - file: empty: none is written.
+    ///   - key: that of the secret; the file's is the same with `_file`.
+    func complete(_ secret: inout Secret?, from file: String, key: String = "secret") {
+        guard !file.isEmpty else { return }
+        guard secret == nil else {
+            return fail("\(key)_file", "must not be written together with \(key): leave out one of them")
+        }
+        // Without the path: it may come from the environment.
+        do throws(ValueProblem) {
+            secret = try Secret(file: file)
+            if let danger = PublicAccess(of: file)?.danger { warn("\(key)_file", "the file \(danger)") }
+        } catch {
+            reading.fail(self["\(key)_file"], "the file \(error.text)", isDenied: error.isDenied)
+        }
+    }
+}
 
-    init(_ runs: [SettingPath: LineRuns] = [:]) { self.runs = runs }
-
-    subscript(path: SettingPath) -> LineRuns? { runs[path] }
-
-    static func == (left: ListLines, right: ListLines) -> Bool { true }
+extension PublicAccess {
+    /// What is wrong with a file that has secrets, as the end of a sentence; nil: nothing.
+    var danger: String? {
+        switch (reads, writes) {
+        case (true, true):
+            "can be read and changed by every user of this machine: take those rights away (chmod o= FILE)"
+        case (true, false): "can be read by every user of this machine: take that right away (chmod o= FILE)"
+        case (false, true):
+            "can be changed by every user of this machine: take that right away (chmod o-w, of its folder too)"
+        case (false, false): nil
+        }
+    }
 }

@@ -5,39 +5,26 @@ extension Configuration {
     /// One `[[account]]` of the HTTPDNS service that this server offers.
     package struct AccountEntry: SettingsTable {
         /// Unique, never empty.
-        package var id = ""
+        @Setting("id", .identifier("account", maximumLength: 64), default: "required") package var id = ""
         /// From `secret` or the file of `secret_file`; nil: requests need no signature.
-        package var secret: Secret?
+        @Setting("secret", .secret) package var secret: Secret?
         /// Absolute; empty: none.
-        package var secretFile = ""
+        @Setting("secret_file", .path()) package var secretFile = ""
         /// AliDNS's; empty: none.
-        package var accessKeyID = ""
-        package var encryption = PayloadEncryption.plain
+        @Setting("access_key_id", .identifier("access key", maximumLength: 64)) package var accessKeyID = ""
+        @Setting("encryption", .choice()) package var encryption = PayloadEncryption.plain
         /// Fits `encryption`; nil without one.
-        package var encryptionKey: Secret?
+        @Setting("encryption_key", .secret) package var encryptionKey: Secret?
         /// Suffixes of the names that may be asked for; empty: all.
-        package var names: [Name] = []
+        @Setting("names", .list(of: .suffix, "list of suffixes")) package var names: [Name] = []
         /// Names resolved a day; 0: no limit.
-        package var dailyLimit = 0
+        @Setting("daily_limit", .integer(in: 0...Int.max)) package var dailyLimit = 0
         /// Whether a request with valid credentials may name the client for which it is made.
-        package var clientSubnet = false
+        @Setting("client_subnet", .boolean) package var clientSubnet = false
         /// Whether credentials that can be read or changed on the path count over plain http, too.
-        package var replayable = false
+        @Setting("replayable", .boolean) package var replayable = false
 
         package init() {}
-
-        static let settings: [Setting<AccountEntry>] = [
-            Setting("id", \.id, .identifier("account", maximumLength: 64), default: "required"),
-            Setting("secret", \.secret, .secret),
-            Setting("secret_file", \.secretFile, .path()),
-            Setting("access_key_id", \.accessKeyID, .identifier("access key", maximumLength: 64)),
-            Setting("encryption", \.encryption, .choice()),
-            Setting("encryption_key", \.encryptionKey, .secret),
-            Setting("names", \.names, .list(of: .suffix, "list of suffixes")),
-            Setting("daily_limit", \.dailyLimit, .integer(in: 0...Int.max)),
-            Setting("client_subnet", \.clientSubnet, .boolean),
-            Setting("replayable", \.replayable, .boolean),
-        ]
 
         mutating func finish(_ keys: TableKeys) {
             if id.isEmpty, keys.isUsable("id") { keys.fail("id", "is missing; write one such as \"100001\"") }

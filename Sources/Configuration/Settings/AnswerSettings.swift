@@ -35,34 +35,26 @@ extension Configuration {
     /// `[answers]`.
     package struct AnswerSettings: SettingsTable {
         /// Which address families answers hold.
-        package var prefer = FamilyPreference.both
+        @Setting("prefer", .choice()) package var prefer = FamilyPreference.both
         /// Whether the addresses of an answer go out in turn.
-        package var rotate = true
-        package var httpsRecords = HTTPSRecords.protect
+        @Setting("rotate", .boolean) package var rotate = true
+        @Setting("https_records", .choice(), shapesAnswers: true) package var httpsRecords = HTTPSRecords.protect
         /// Networks whose addresses are dropped from answers for protected names.
+        @Setting("bogus", .list(of: .prefix, "list of networks"), shapesAnswers: true)
         package var bogus: [AddressPrefix] = []
+        @Setting("private_addresses", .choice(), shapesAnswers: true)
         package var privateAddresses = PrivateAddresses.keep
         /// Suffixes of names that may have private addresses all the same.
+        @Setting("private_names", .list(of: .suffix, "list of suffixes"), shapesAnswers: true)
         package var privateNames: [Name] = []
-        package var dns64 = DNS64.auto
+        @Setting("dns64", .dns64, shapesAnswers: true) package var dns64 = DNS64.auto
         /// Whether the name that browsers look up before they ask a resolver of their own does not exist.
-        package var hideCanary = true
+        @Setting("hide_canary", .boolean) package var hideCanary = true
 
         package init() {}
 
         /// Of all that decides what answers may hold.
         package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
-
-        static let settings: [Setting<AnswerSettings>] = [
-            Setting("prefer", \.prefer, .choice()),
-            Setting("rotate", \.rotate, .boolean),
-            Setting("https_records", \.httpsRecords, .choice(), shapesAnswers: true),
-            Setting("bogus", \.bogus, .list(of: .prefix, "list of networks"), shapesAnswers: true),
-            Setting("private_addresses", \.privateAddresses, .choice(), shapesAnswers: true),
-            Setting("private_names", \.privateNames, .list(of: .suffix, "list of suffixes"), shapesAnswers: true),
-            Setting("dns64", \.dns64, .dns64, shapesAnswers: true),
-            Setting("hide_canary", \.hideCanary, .boolean),
-        ]
     }
 }
 

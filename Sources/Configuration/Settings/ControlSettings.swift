@@ -5,15 +5,15 @@ extension Configuration {
     /// `[control]`: how a running server is queried and controlled.
     package struct ControlSettings: SettingsTable {
         /// Absolute, at most 107 bytes; empty: none.
-        package var socket = "/run/httpdnsd/control.sock"
+        @Setting("socket", .path(limit: 107)) package var socket = "/run/httpdnsd/control.sock"
         /// The group of the socket's file; empty: that of the user.
-        package var group = ""
+        @Setting("group", .identifier("group name", maximumLength: 32)) package var group = ""
         /// Nil: for the group too if one is named, else for the owner alone.
-        package var mode: Mode?
+        @Setting("mode", .optional(.choice())) package var mode: Mode?
         /// Nil: none.
-        package var http: AddressAndPort?
+        @Setting("http", .optional(.listener)) package var http: AddressAndPort?
         /// Names by which people ask for the page, beside this machine's own.
-        package var httpNames: [Name] = []
+        @Setting("http_names", .list(of: .name, "list of names")) package var httpNames: [Name] = []
 
         package init() {}
 
@@ -26,14 +26,6 @@ extension Configuration {
 
         /// The users that may use the socket, with the default for the group put in.
         package var openTo: Mode { mode ?? (group.isEmpty ? .owner : .group) }
-
-        static let settings: [Setting<ControlSettings>] = [
-            Setting("socket", \.socket, .path(limit: 107)),
-            Setting("group", \.group, .identifier("group name", maximumLength: 32)),
-            Setting("mode", \.mode, .optional(.choice())),
-            Setting("http", \.http, .optional(.listener)),
-            Setting("http_names", \.httpNames, .list(of: .name, "list of names")),
-        ]
 
         mutating func finish(_ keys: TableKeys) {
             switch mode {
@@ -61,13 +53,9 @@ extension Configuration {
     /// `[http]`: how HTTP requests leave.
     package struct HTTPSettings: SettingsTable {
         /// An HTTP proxy that tunnels (`CONNECT`). Nil: direct. The environment's proxy is never used.
-        package var proxy: AddressAndPort?
+        @Setting("proxy", .optional(.proxy)) package var proxy: AddressAndPort?
 
         package init() {}
-
-        static let settings: [Setting<HTTPSettings>] = [
-            Setting("proxy", \.proxy, .optional(.proxy))
-        ]
     }
 }
 
@@ -106,20 +94,13 @@ extension Configuration {
     /// `[log]`.
     package struct LogSettings: SettingsTable {
         /// The least severe messages that are logged.
-        package var level = LogLevel.info
-        package var format = LogFormat.text
+        @Setting("level", .choice()) package var level = LogLevel.info
+        @Setting("format", .choice()) package var format = LogFormat.text
         /// Whether every query is logged.
-        package var queries = false
+        @Setting("queries", .boolean) package var queries = false
         /// Nil: none.
-        package var dnstap: DnstapCollector?
+        @Setting("dnstap", .optional(.dnstap)) package var dnstap: DnstapCollector?
 
         package init() {}
-
-        static let settings: [Setting<LogSettings>] = [
-            Setting("level", \.level, .choice()),
-            Setting("format", \.format, .choice()),
-            Setting("queries", \.queries, .boolean),
-            Setting("dnstap", \.dnstap, .optional(.dnstap)),
-        ]
     }
 }

@@ -5,70 +5,51 @@ extension Configuration {
     /// `[listen]`.
     package struct Listen: SettingsTable {
         /// UDP and TCP on each; at least one, no two equal unless their port is 0.
+        @Setting("addresses", .list(of: .listener, "list of addresses with port"))
         package var addresses = [AddressAndPort(.v4(0x7f00_0001), port: 53), AddressAndPort(.v6(1), port: 53)]
         /// DNS over TLS on each; empty: none.
-        package var tls: [AddressAndPort] = []
+        @Setting("tls", .list(of: .listener, "list of addresses with port")) package var tls: [AddressAndPort] = []
         /// DNS over HTTPS on each; empty: none.
-        package var https: [AddressAndPort] = []
-        /// HTTPDNS in plain http on each; empty: none.
-        package var httpdns: [AddressAndPort] = []
-        /// Names by which clients ask for HTTPDNS in plain http, beside `name` and this machine's own.
-        package var httpNames: [Name] = []
-        /// The name by which clients know this server encrypted; nil: none is announced.
-        package var name: Name?
-        /// The addresses by which clients reach this server; empty: those of the listeners that are no wildcards.
-        package var advertise: [IPAddress] = []
+        @Setting("https", .list(of: .listener, "list of addresses with port")) package var https: [AddressAndPort] = []
         /// PEM, the server's own certificate first; absolute.
-        package var certificate = ""
+        @Setting("certificate", .path()) package var certificate = ""
         /// PEM, without a password; absolute.
-        package var key = ""
+        @Setting("key", .path()) package var key = ""
         /// PEM; clients with a certificate of these authorities are answered whatever `allow` says; empty: none is asked for.
-        package var clientCA = ""
+        @Setting("client_ca", .path()) package var clientCA = ""
         /// The path of requests over HTTPS.
-        package var httpsPath = "/dns-query"
+        @Setting("https_path", .requestPath) package var httpsPath = "/dns-query"
         /// The only networks from which encrypted connections come, each with a header of the PROXY protocol; empty: none has one.
-        package var proxies: [AddressPrefix] = []
+        @Setting("proxies", .list(of: .prefix, "list of networks")) package var proxies: [AddressPrefix] = []
         /// For each listen address. 0 to 256; 0 means min(4, CPU affinity, ceiling of the cgroup's `cpu.max`).
-        package var udpThreads = 0
+        @Setting("udp_threads", .integer(in: 0...256)) package var udpThreads = 0
         /// Clients from elsewhere get REFUSED.
+        @Setting("allow", .list(of: .prefix, "list of networks"))
         package var allow = [AddressPrefix(.v4(0x7f00_0000), length: 8), AddressPrefix(.v6(1), length: 128)]
             .compactMap { $0 }
         /// A client over HTTPS that has one in its path is answered whatever `allow` says.
-        package var tokens: [Secret] = []
+        @Setting("tokens", .list(of: .accessToken, "list of secrets")) package var tokens: [Secret] = []
         /// Of 32 hexadecimal digits each; the first makes cookies; empty: each process has its own.
-        package var cookieSecrets: [Secret] = []
+        @Setting("cookie_secrets", .list(of: .cookieSecret, "list of secrets")) package var cookieSecrets: [Secret] = []
         /// Responses a second over UDP to a public client network without a cookie; 0: any number.
-        package var udpRate = 500
+        @Setting("udp_rate", .integer(in: 0...1_000_000)) package var udpRate = 500
         /// Empty: the user stays what it is.
-        package var user = ""
+        @Setting("user", .identifier("user name", maximumLength: 32)) package var user = ""
+        /// HTTPDNS in plain http on each; empty: none.
+        @Setting("httpdns", .list(of: .listener, "list of addresses with port"))
+        package var httpdns: [AddressAndPort] = []
+        /// Names by which clients ask for HTTPDNS in plain http, beside `name` and this machine's own.
+        @Setting("http_names", .list(of: .name, "list of names")) package var httpNames: [Name] = []
+        /// The name by which clients know this server encrypted; nil: none is announced.
+        @Setting("name", .optional(.name), default: "none") package var name: Name?
+        /// The addresses by which clients reach this server; empty: those of the listeners that are no wildcards.
+        @Setting("advertise", .list(of: .address, "list of IP addresses"), default: "those of the listeners")
+        package var advertise: [IPAddress] = []
 
         /// Whether anything is served encrypted.
         package var isEncrypted: Bool { !tls.isEmpty || !https.isEmpty }
 
         package init() {}
-
-        static let settings: [Setting<Listen>] = [
-            Setting("addresses", \.addresses, .list(of: .listener, "list of addresses with port")),
-            Setting("tls", \.tls, .list(of: .listener, "list of addresses with port")),
-            Setting("https", \.https, .list(of: .listener, "list of addresses with port")),
-            Setting("certificate", \.certificate, .path()),
-            Setting("key", \.key, .path()),
-            Setting("client_ca", \.clientCA, .path()),
-            Setting("https_path", \.httpsPath, .requestPath),
-            Setting("proxies", \.proxies, .list(of: .prefix, "list of networks")),
-            Setting("udp_threads", \.udpThreads, .integer(in: 0...256)),
-            Setting("allow", \.allow, .list(of: .prefix, "list of networks")),
-            Setting("tokens", \.tokens, .list(of: .accessToken, "list of secrets")),
-            Setting("cookie_secrets", \.cookieSecrets, .list(of: .cookieSecret, "list of secrets")),
-            Setting("udp_rate", \.udpRate, .integer(in: 0...1_000_000)),
-            Setting("user", \.user, .identifier("user name", maximumLength: 32)),
-            Setting("httpdns", \.httpdns, .list(of: .listener, "list of addresses with port")),
-            Setting("http_names", \.httpNames, .list(of: .name, "list of names")),
-            Setting("name", \.name, .optional(.name), default: "none"),
-            Setting(
-                "advertise", \.advertise, .list(of: .address, "list of IP addresses"),
-                default: "those of the listeners"),
-        ]
 
         mutating func finish(_ keys: TableKeys) {
             if addresses.isEmpty { keys.fail("addresses", "must hold at least one address") }
@@ -180,19 +161,13 @@ extension Configuration {
     /// `[limits]`: what the server may use.
     package struct LimitSettings: SettingsTable {
         /// Bytes, 32 MiB to 1 TiB. Nil: what the control group allows, if it limits memory.
-        package var memory: Int?
+        @Setting("memory", .optional(.size(in: 32 << 20...1 << 40))) package var memory: Int?
         /// Misses a second of one client network at the providers; 0: any number; nil: any number too, but for names that do
         /// not exist where a provider bills or has a limit of calls.
-        package var missesPerSecond: Int?
+        @Setting("misses_per_second", .optional(.integer(in: 0...100_000))) package var missesPerSecond: Int?
         /// How many of them may come at once.
-        package var missesBurst = 400
+        @Setting("misses_burst", .integer(in: 2...1_000_000)) package var missesBurst = 400
 
         package init() {}
-
-        static let settings: [Setting<LimitSettings>] = [
-            Setting("memory", \.memory, .optional(.size(in: 32 << 20...1 << 40))),
-            Setting("misses_per_second", \.missesPerSecond, .optional(.integer(in: 0...100_000))),
-            Setting("misses_burst", \.missesBurst, .integer(in: 2...1_000_000)),
-        ]
     }
 }

@@ -1,27 +1,21 @@
 package import DNSWire
+import Platform
 
 extension Configuration {
     /// `[preset]`.
     package struct Preset: SettingsTable {
         /// Answered without asking a source.
-        package var always: [PresetEntry] = []
+        @Setting("always", .presets) package var always: [PresetEntry] = []
         /// Answered when no source could.
-        package var lastResort: [PresetEntry] = []
+        @Setting("last_resort", .presets) package var lastResort: [PresetEntry] = []
         /// Looked up at start.
-        package var preresolve: [Name] = []
+        @Setting("preresolve", .list(of: .name, "list of names")) package var preresolve: [Name] = []
         /// Absolute path in the form of `/etc/hosts`; empty: none.
-        package var hostsFile = ""
+        @Setting("hosts_file", .path()) package var hostsFile = ""
         /// What `hostsFile` holds; no key of its own.
         package var hosts: [PresetEntry] = []
 
         package init() {}
-
-        static let settings: [Setting<Preset>] = [
-            Setting("always", \.always, .presets),
-            Setting("last_resort", \.lastResort, .presets),
-            Setting("preresolve", \.preresolve, .list(of: .name, "list of names")),
-            Setting("hosts_file", \.hostsFile, .path()),
-        ]
 
         mutating func finish(_ keys: TableKeys) {
             for (key, entries) in [("always", always), ("last_resort", lastResort)] {
@@ -39,7 +33,7 @@ extension Configuration {
         /// A file that cannot be read is no reason to serve nothing.
         private mutating func readHosts(_ reading: Reading) {
             guard !hostsFile.isEmpty else { return }
-            do throws(FileProblem) {
+            do throws(ValueProblem) {
                 let file = try HostsFile.read(hostsFile)
                 hosts = file.entries
                 for (line, text) in file.problems {
@@ -124,5 +118,105 @@ extension PresetEntry: Hashable {
     package func hash(into hasher: inout Hasher) {
         hasher.combine(name)
         hasher.combine(isWildcard)
+    }
+}
+
+/// Addresses of names from a file in the form of `/etc/hosts`: an address and its names on each line, `#` begins a comment.
+///
+/// A name on several lines has the addresses of all of them. A line that cannot be read is left out and reported.
+struct HostsFile {
+    /// The most bytes of a file: 16 MiB.
+    static let maximumSize = 16 << 20
+    /// The most names that are taken from one.
+    static let maximumNames = 100_000
+    /// The most addresses of one name.
+    static let maximumAddresses = 64
+    /// After so many bad lines only their number is reported.
+    static let reportedLines = 10
+
+    private(set) var entries: [PresetEntry] = []
+    /// What is wrong with it, and where; lines are counted from 1.
+    private(set) var problems: [(line: Int?, text: String)] = []
+    private var places: [Name: Int] = [:]
+    private var badLines = 0
+
+    /// Reads the bytes of a file.
+    init(_ bytes: [UInt8]) {
+        for (number, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
+        {
+            let written = line.prefix { $0 != UInt8(ascii: "#") }
+            let fields = written.split {
+                $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: "\r")
+            }
+            guard let first = fields.first else { continue }
+            guard let address = IPAddress(String(decoding: first, as: UTF8.self)) else {
+                report("does not begin with an IP address", line: number + 1)
+                continue
+            }
+            if fields.count == 1 { report("has an address and no name", line: number + 1) }
+            for field in fields.dropFirst() {
+                guard entries.count < Self.maximumNames else {
+                    problems.append((number + 1, "has more than \(Self.maximumNames) names: the rest is left out"))
+                    finish()
+                    return
+                }
+                add(String(decoding: field, as: UTF8.self), address, line: number + 1)
+            }
+        }
+        finish()
+    }
+
+    /// Reads a regular file.
+    static func read(_ path: String) throws(ValueProblem) -> HostsFile {
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            bytes = try readText(path, limit: maximumSize + 1, isRegular: true)
+        } catch {
+            throw ValueProblem("cannot be read: \(error.reason)")
+        }
+        guard bytes.count <= maximumSize else {
+            throw ValueProblem("is larger than \(SizeText.write(maximumSize))")
+        }
+        return HostsFile(bytes)
+    }
+
+    private mutating func add(_ text: String, _ address: IPAddress, line: Int) {
+        do throws(ValueProblem) {
+            guard !text.contains("*") else { throw ValueProblem("has a *, which only preset.always knows") }
+            let name = try HostName.parse(text)
+            // Every such file has localhost, and it means the same without.
+            guard !name.isFixed else { return }
+            guard let place = places[name] else {
+                places[name] = entries.count
+                return entries.append(
+                    PresetEntry(name: name, isWildcard: false, line: UInt32(clamping: line), addresses: [address]))
+            }
+            guard !entries[place].addresses.contains(address) else { return }
+            guard entries[place].addresses.count < Self.maximumAddresses else {
+                throw ValueProblem("has more than \(Self.maximumAddresses) addresses")
+            }
+            entries[place].addresses.append(address)
+        } catch {
+            report("\(quoted(text)) \(error.text)", line: line)
+        }
+    }
+
+    private mutating func report(_ text: String, line: Int) {
+        badLines += 1
+        if badLines <= Self.reportedLines { problems.append((line, text)) }
+    }
+
+    private mutating func finish() {
+        if badLines > Self.reportedLines { problems.append((nil, "\(badLines - Self.reportedLines) more like these")) }
+    }
+}
+
+extension Name {
+    private static let fixed = Set(["localhost", "invalid", "onion"].compactMap { try? Name($0) })
+
+    /// Whether it means the same everywhere, and nothing in a configuration changes that (RFC 6761, RFC 7686).
+    var isFixed: Bool {
+        guard let last = labels.last, let top = try? Name.root.prepending(label: last) else { return false }
+        return Self.fixed.contains(top)
     }
 }

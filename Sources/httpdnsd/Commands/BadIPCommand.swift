@@ -48,7 +48,7 @@ extension BadIPCommand {
         }
 
         func run() throws {
-            let reply = try control.post("/v1/badips/add", as: BadAddressReport.self) { writer in
+            let reply = try control.client().post("/v1/badips/add", as: BadAddressReport.self) { writer in
                 writer.member("address", address)
                 writer.member("seconds", seconds)
             }
@@ -70,7 +70,7 @@ extension BadIPCommand {
         func validate() throws { try checkAddress(address) }
 
         func run() throws {
-            let reply = try control.post("/v1/badips/remove", as: BadAddressReport.self) {
+            let reply = try control.client().post("/v1/badips/remove", as: BadAddressReport.self) {
                 $0.member("address", address)
             }
             control.show(reply) { _ in "\(address) is as good as any other" }
@@ -85,7 +85,7 @@ extension BadIPCommand {
         @OptionGroup var control: ControlOptions
 
         func run() throws {
-            let reply = try control.get("/v1/badips", as: BadAddressReport.self)
+            let reply = try control.client().get("/v1/badips", as: BadAddressReport.self)
             control.show(reply) { $0.text }
         }
     }

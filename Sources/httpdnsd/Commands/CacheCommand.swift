@@ -71,7 +71,7 @@ extension CacheCommand {
 
         func run() throws {
             if let reader = try place.reader() { return try show(reader.report(of: name)) }
-            let reply = try control.get("/v1/cache/entry", [("name", name)], as: CacheReport.self)
+            let reply = try control.client().get("/v1/cache/entry", [("name", name)], as: CacheReport.self)
             try show(reply.report)
         }
 
@@ -143,7 +143,8 @@ extension CacheCommand {
         }
 
         func run() throws {
-            let reply = try control.post("/v1/cache/flush", as: FlushReport.self, within: .seconds(60)) { writer in
+            let reply = try control.client(within: .seconds(60)).post("/v1/cache/flush", as: FlushReport.self) {
+                writer in
                 if let name { writer.member("name", name) }
                 if let suffix { writer.member("suffix", suffix) }
                 if all { writer.member("all", true) }

@@ -38,48 +38,13 @@ struct ControlOptions: ParsableArguments {
         return path
     }
 
-    /// Sends a GET request to the server; prints why that failed, and leaves with status 1, with 2 when the server refuses the
-    /// request as wrong, and with 78 when the configuration has no control socket.
-    func get<Report: JSONRecord>(
-        _ path: String, _ parameters: [(String, String)] = [], as: Report.Type
-    ) throws -> ControlClient.Reply<Report> {
-        try send(within: .seconds(5)) { client throws(ControlError) in
-            try client.get(path, parameters, as: Report.self)
-        }
-    }
-
-    /// Sends a POST request; else as `get`.
+    /// The client of the running server. What it throws ends the command: with status 2 when the server refuses the request as
+    /// wrong, else with 1. Leaves with 78 when the configuration has no control socket.
     ///
-    /// - Parameters:
-    ///   - accepted: statuses whose body is a report.
-    ///   - limit: the longest time of the request, unless `--timeout` says another one.
-    func post<Report: JSONRecord>(
-        _ path: String, accepted: Set<Int> = [200], as: Report.Type, within limit: Duration = .seconds(5),
-        _ members: (inout JSONWriter) -> Void = { _ in }
-    ) throws -> ControlClient.Reply<Report> {
-        try send(within: limit) { client throws(ControlError) in
-            try client.post(path, accepted: accepted, as: Report.self, members)
-        }
-    }
-
-    /// Sends a GET request whose response has no end; else as `get`. That the server answers at all is asked before, which
-    /// has a time limit.
-    ///
-    /// - Parameter take: called with each line as it comes; returns false to end it.
-    func follow(
-        _ path: String, _ parameters: [(String, String)], _ take: @escaping ([UInt8]) -> Bool
-    ) throws {
-        try send(within: .seconds(5)) { client throws(ControlError) in
-            _ = try client.get("/v1/status", as: StatusReport.self)
-            try client.follow(path, parameters, take)
-        }
-    }
-
-    private func send<Result>(
-        within limit: Duration, _ request: (ControlClient) throws(ControlError) -> Result
-    ) throws -> Result {
+    /// - Parameter limit: the longest time of a request, unless `--timeout` says another one.
+    func client(within limit: Duration = .seconds(5)) throws -> ControlClient {
         let limit = timeout.flatMap { Configuration.duration(of: $0) } ?? limit
-        return try request(ControlClient(socket: try socketPath(), timeout: limit))
+        return ControlClient(socket: try socketPath(), timeout: limit)
     }
 
     /// A part of what the server has cached.
@@ -88,7 +53,7 @@ struct ControlOptions: ParsableArguments {
         if let suffix { parameters.append(("suffix", suffix)) }
         if let cursor { parameters.append(("cursor", cursor)) }
         if withRecords { parameters.append(("records", "true")) }
-        return try get("/v1/cache", parameters, as: CacheReport.self).report
+        return try client().get("/v1/cache", parameters, as: CacheReport.self).report
     }
 
     /// Prints a reply in the form that was asked for.
@@ -113,7 +78,7 @@ struct ReloadCommand: ParsableCommand {
     @OptionGroup var control: ControlOptions
 
     func run() throws {
-        let reply = try control.post("/v1/reload", accepted: [200, 422], as: ReloadReport.self, within: .seconds(30))
+        let reply = try control.client(within: .seconds(30)).post("/v1/reload", as: ReloadReport.self)
         let report = reply.report
         if !control.json {
             for line in report.errors { printError("\(line)") }
@@ -136,7 +101,7 @@ struct StatusCommand: ParsableCommand {
     @OptionGroup var control: ControlOptions
 
     func run() throws {
-        let reply = try control.get("/v1/status", as: StatusReport.self)
+        let reply = try control.client().get("/v1/status", as: StatusReport.self)
         control.show(reply) { $0.text }
     }
 }
@@ -161,7 +126,9 @@ struct SwitchCommand: ParsableCommand {
     var state: State
 
     func run() throws {
-        let reply = try control.post("/v1/switch", as: SwitchReport.self) { $0.member("switch", state.rawValue) }
+        let reply = try control.client().post("/v1/switch", as: SwitchReport.self) {
+            $0.member("switch", state.rawValue)
+        }
         control.show(reply) { report in
             report.isOffByPolicy
                 ? "HTTPDNS is off by the signed policy, whatever this machine's own switch is (httpdnsd policy show)"
@@ -192,7 +159,7 @@ struct WhyCommand: ParsableCommand {
     func validate() throws { try checkName(name) }
 
     func run() throws {
-        let reply = try control.get("/v1/why", [("name", name)], as: WhyReport.self)
+        let reply = try control.client().get("/v1/why", [("name", name)], as: WhyReport.self)
         control.show(reply) { $0.lines.joined(separator: "\n") }
     }
 }

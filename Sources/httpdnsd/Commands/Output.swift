@@ -64,6 +64,14 @@ extension CommandError {
     var exitStatus: ExitStatus { .no }
 }
 
+/// Why a command cannot do what it is for, as one line for people.
+struct CommandFailure: CommandError {
+    let text: String
+    var lines: [String] { [text] }
+
+    init(_ text: String) { self.text = text }
+}
+
 extension SystemError: CommandError {
     var lines: [String] { [description] }
 }
@@ -74,10 +82,6 @@ extension ConfigurationError: CommandError {
 }
 
 extension DiskReaderError: CommandError {
-    var lines: [String] { [text] }
-}
-
-extension MachineResolverError: CommandError {
     var lines: [String] { [text] }
 }
 

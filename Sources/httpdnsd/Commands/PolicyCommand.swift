@@ -159,7 +159,7 @@ extension PolicyCommand {
         @OptionGroup var control: ControlOptions
 
         func run() throws {
-            let policy = try control.get("/v1/status", as: StatusReport.self).report.policy
+            let policy = try control.client().get("/v1/status", as: StatusReport.self).report.policy
             show(VisibleText(lines: control.json ? policy.json : policy.text))
         }
     }
@@ -196,16 +196,16 @@ struct PolicySecretKey {
     /// Reads a key from its file.
     ///
     /// - Throws: one line for people.
-    static func read(_ path: String) throws(PolicyFault) -> PolicySecretKey {
+    static func read(_ path: String) throws(CommandFailure) -> PolicySecretKey {
         let content: [UInt8]
         do throws(SystemError) {
             content = try readFile(path, limit: longest)
         } catch {
-            throw PolicyFault("\(path): cannot be read: \(error.reason)")
+            throw CommandFailure("\(path): cannot be read: \(error.reason)")
         }
         guard let bytes = TextDecoding.base64(String(decoding: content, as: UTF8.self)),
             let key = PolicySecretKey(bytes: bytes)
-        else { throw PolicyFault("\(path): holds no key; `httpdnsd policy keygen` makes one") }
+        else { throw CommandFailure("\(path): holds no key; `httpdnsd policy keygen` makes one") }
         return key
     }
 
@@ -215,14 +215,6 @@ struct PolicySecretKey {
             PolicyEnvelope.bytes(text, signature: $0, key: publicKey)
         }
     }
-}
-
-/// Why something cannot be done, as one line for people.
-struct PolicyFault: CommandError {
-    let text: String
-    var lines: [String] { [text] }
-
-    init(_ text: String) { self.text = text }
 }
 
 extension PolicyKey {

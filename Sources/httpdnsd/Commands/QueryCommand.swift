@@ -108,7 +108,7 @@ extension QueryCommand {
     private func traceAnswers() throws {
         var hasAnswer = false
         for type in recordTypes {
-            let reply = try control.post("/v1/trace", as: TraceReport.self) { writer in
+            let reply = try control.client().post("/v1/trace", as: TraceReport.self) { writer in
                 writer.member("name", subject)
                 writer.member("type", type.description)
             }
@@ -120,7 +120,7 @@ extension QueryCommand {
 
     /// Prints what the running server has cached for the name and types.
     private func askCache() throws {
-        let reply = try control.get("/v1/cache/entry", [("name", subject)], as: CacheReport.self)
+        let reply = try control.client().get("/v1/cache/entry", [("name", subject)], as: CacheReport.self)
         let types = recordTypes.map(\.description)
         var report = reply.report
         report.entries.removeAll { !types.contains($0.type) || $0.isSigned }
@@ -163,23 +163,6 @@ struct QueryResult: Sendable {
     /// The source that answered.
     let source: SourceName
     let took: Duration
-
-    init(question: Question, result: UpstreamResult, source: SourceName, took: Duration) {
-        self.question = question
-        self.result = result
-        self.source = source
-        self.took = took
-    }
-
-    /// What is answered without any source.
-    init(question: Question, _ reply: LocalAnswers.Reply) {
-        let result: UpstreamResult =
-            switch reply {
-            case .answer(let answer), .configured(let answer, _): .answer(answer)
-            case .refusal(let code, _): .failure(.responseCode(code))
-            }
-        self.init(question: question, result: result, source: SourceName(reply.kind), took: .zero)
-    }
 
     /// Whether there are records of the type asked for.
     var isAnswer: Bool {
@@ -228,5 +211,17 @@ struct QueryResult: Sendable {
             writer.member("milliseconds", milliseconds)
             writer.member("answers", objects: records) { $0.write(to: &$1) }
         }
+    }
+}
+
+extension QueryResult {
+    /// What is answered without any source.
+    init(question: Question, _ reply: LocalAnswers.Reply) {
+        let result: UpstreamResult =
+            switch reply {
+            case .answer(let answer), .configured(let answer, _): .answer(answer)
+            case .refusal(let code, _): .failure(.responseCode(code))
+            }
+        self.init(question: question, result: result, source: SourceName(reply.kind), took: .zero)
     }
 }

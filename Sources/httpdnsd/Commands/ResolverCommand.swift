@@ -58,7 +58,7 @@ struct ResolverCommand: ParsableCommand {
     /// - Returns: what is left to do.
     private func change(
         _ resolver: MachineResolver, _ target: Target?
-    ) throws(MachineResolverError) -> [String] {
+    ) throws -> [String] {
         if let target { return try resolver.on(target.server, needsLists: target.needsLists) }
         return action == .off ? try resolver.off() : []
     }

@@ -58,7 +58,10 @@ struct TailCommand: ParsableCommand {
         var isRead = true
         var reason = "it stops, or closed the longest idle of too many connections"
         let isJSON = control.json
-        try control.follow("/v1/queries", filters.compactMap { key, value in value.map { (key, $0) } }) { line in
+        let client = try control.client()
+        // Whether the server answers at all has a time limit.
+        _ = try client.get("/v1/status", as: StatusReport.self)
+        try client.follow("/v1/queries", filters.compactMap { key, value in value.map { (key, $0) } }) { line in
             let report = try? QueryReport(json: line)
             if let report, !report.ended.isEmpty { reason = report.ended }
             isRead = Self.write(VisibleText(isJSON ? String(decoding: line, as: UTF8.self) : report?.text ?? ""))

@@ -161,9 +161,11 @@ final class BoundedWork<Value: Sendable>: Sendable {
     private let ended: EventCounter
 
     /// Starts it.
-    init(_ work: @escaping @Sendable () -> Value) throws(SystemError) {
+    ///
+    /// - Parameter name: of its thread.
+    init(_ name: String = "doctor", _ work: @escaping @Sendable () -> Value) throws(SystemError) {
         ended = try EventCounter()
-        _ = try NamedThread("doctor") { [self] in
+        _ = try NamedThread(name) { [self] in
             let value = work()
             result.withLock { $0 = value }
             ended.post()

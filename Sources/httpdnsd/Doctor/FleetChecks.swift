@@ -84,29 +84,25 @@ extension Check {
         var findings: [Finding] = []
         switch policy.state {
         case .none:
-            findings.append(
-                Finding(
-                    "policy.missing", .warning, "no policy has come from \(policy.url) yet",
-                    mend: "`httpdnsd policy show` says how its fetches go"))
+            findings += .warning(
+                "policy.missing", "no policy has come from \(policy.url) yet",
+                mend: "`httpdnsd policy show` says how its fetches go")
         case .expired, .overdue:
-            findings.append(
-                Finding(
-                    "policy.expired", .warning, "the policy with serial \(policy.serial) expired at \(policy.expires)",
-                    mend: "sign it again with a higher serial and a later document.expires"))
+            findings += .warning(
+                "policy.expired", "the policy with serial \(policy.serial) expired at \(policy.expires)",
+                mend: "sign it again with a higher serial and a later document.expires")
         // The texts of two times in UTC have the order of the times.
         case .inForce where policy.expires < UTCTime(milliseconds: (now + leastLeft) * 1_000).description:
-            findings.append(
-                Finding(
-                    "policy.ending", .warning, "the policy with serial \(policy.serial) expires at \(policy.expires)",
-                    mend: "sign it again with a higher serial and a later document.expires"))
+            findings += .warning(
+                "policy.ending", "the policy with serial \(policy.serial) expires at \(policy.expires)",
+                mend: "sign it again with a higher serial and a later document.expires")
         case .inForce, .elsewhere: break
         }
         // A document for other machines is no fault, and its remark does not begin with the place.
         if policy.problem.hasPrefix(policy.url) {
-            findings.append(
-                Finding(
-                    "policy.refused", .warning, policy.problem,
-                    mend: "policy.url and policy.public_key; `httpdnsd policy verify` for the document"))
+            findings += .warning(
+                "policy.refused", policy.problem,
+                mend: "policy.url and policy.public_key; `httpdnsd policy verify` for the document")
         }
         return findings
     }

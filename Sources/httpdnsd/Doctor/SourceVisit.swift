@@ -63,8 +63,7 @@ final class SourceVisit {
     }
 
     private func askShared(within patience: Duration) async {
-        let logger = Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }
-        let composition = Composition(settings, loop: loop, events: EventLog(logger, clock: loop))
+        let composition = Composition(settings, loop: loop, events: .silent(on: loop))
         outcome.shared = await composition.shared?.store.examine(until: loop.now + patience)
     }
 
@@ -116,8 +115,7 @@ final class SingleLookup {
     }
 
     func run(_ settings: Configuration) async {
-        let logger = Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }
-        let composition = Composition(settings, loop: loop, events: EventLog(logger, clock: loop))
+        let composition = Composition(settings, loop: loop, events: .silent(on: loop))
         let policy = composition.routes(Translation(settings.answers.dns64, found: .none))
         var asked: [Question] = []
         for question in questions {
@@ -176,5 +174,13 @@ final class SingleLookup {
             }
         }
         return true
+    }
+}
+
+extension EventLog {
+    /// One that is not written.
+    @Loop
+    fileprivate static func silent(on loop: EventLoop) -> EventLog {
+        EventLog(Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }, clock: loop)
     }
 }

@@ -21,22 +21,18 @@ struct DropIn {
     /// Puts it in place.
     ///
     /// - Returns: false when it was there, the same.
-    func put(_ files: MachineFiles) throws(MachineResolverError) -> Bool {
+    func put(_ files: MachineFiles) throws -> Bool {
         let there = files.text(of: path)
         if let there, !there.hasPrefix(Self.mark) {
-            throw MachineResolverError(
+            throw CommandFailure(
                 "\(files.root + path) is there already, and not of `httpdnsd resolver`: remove it")
         }
-        do throws(SystemError) {
-            let hasMadeFolder = try files.makeFolder(MachineFiles.folder(of: path))
-            let hadMadeFolder = there.map(Self.madeItsFolder) ?? false
-            let whole = Self.mark + (hasMadeFolder || hadMadeFolder ? ", with its folder" : "") + "\n" + text
-            if whole == there { return false }
-            try files.write(whole, to: path)
-            return true
-        } catch {
-            throw MachineResolverError(error)
-        }
+        let hasMadeFolder = try files.makeFolder(MachineFiles.folder(of: path))
+        let hadMadeFolder = there.map(Self.madeItsFolder) ?? false
+        let whole = Self.mark + (hasMadeFolder || hadMadeFolder ? ", with its folder" : "") + "\n" + text
+        if whole == there { return false }
+        try files.write(whole, to: path)
+        return true
     }
 
     /// Removes it, if it is there and ours.

@@ -72,20 +72,23 @@ struct MachineResolver {
     ///   - server: an address whose port is 53, unless programs ask systemd-resolved.
     ///   - needsLists: whether LocalDNS is looked for in the machine's lists.
     /// - Returns: what is left to do.
-    func on(_ server: LocalDNSServer, needsLists: Bool) throws(MachineResolverError) -> [String] {
+    func on(_ server: LocalDNSServer, needsLists: Bool) throws -> [String] {
         let isFile = !reachesStub
         if isFile {
             if let refusal { throw refusal }
-            guard server.port == 53 else { throw MachineResolverError.port(server) }
+            guard server.port == 53 else {
+                throw CommandFailure(
+                    "programs ask port 53 alone, and the server listens on \(server): see listen.addresses")
+            }
         }
         if hasResolved, needsLists, let place = staticServers {
-            throw MachineResolverError(
+            throw CommandFailure(
                 "\(place) names servers (DNS=), which systemd-resolved would ask no more: write them into localdns.servers first"
             )
         }
         let wanted = dropIns(for: server).filter { isFile ? files.exists($0.owner) : $0.isForStub }
         var changed: [DropIn] = []
-        do throws(MachineResolverError) {
+        do {
             for dropIn in wanted where try dropIn.put(files) { changed.append(dropIn) }
             if isFile { try replaceFile(by: server) }
         } catch {
@@ -98,20 +101,16 @@ struct MachineResolver {
     /// Puts back what was there. Where another program has written since, that stays.
     ///
     /// - Returns: what is left to do.
-    func off() throws(MachineResolverError) -> [String] {
-        do throws(SystemError) {
-            switch (isOurs, files.exists(before)) {
-            case (true, true): try files.move(before, to: file)
-            case (true, false): try files.remove(file)
-            case (false, true): try files.remove(before)
-            case (false, false): break
-            }
-            var changed: [DropIn] = []
-            for dropIn in dropIns where try dropIn.remove(files) { changed.append(dropIn) }
-            return reload(changed)
-        } catch {
-            throw MachineResolverError(error)
+    func off() throws(SystemError) -> [String] {
+        switch (isOurs, files.exists(before)) {
+        case (true, true): try files.move(before, to: file)
+        case (true, false): try files.remove(file)
+        case (false, true): try files.remove(before)
+        case (false, false): break
         }
+        var changed: [DropIn] = []
+        for dropIn in dropIns where try dropIn.remove(files) { changed.append(dropIn) }
+        return reload(changed)
     }
 
     // MARK: The file
@@ -121,7 +120,7 @@ struct MachineResolver {
     private var isOurs: Bool { files.target(of: file) == nil && text.hasPrefix(Self.mark) }
     private var hasTraces: Bool { files.exists(before) || dropIns.contains { $0.isThere(files) } }
 
-    private func replaceFile(by server: LocalDNSServer) throws(MachineResolverError) {
+    private func replaceFile(by server: LocalDNSServer) throws(SystemError) {
         let was = isOurs ? files.text(of: before) ?? "" : text
         let options = was.split(separator: "\n").filter { line in
             line.split(whereSeparator: \.isWhitespace).first.map(Self.optionWords.contains) ?? false
@@ -129,27 +128,23 @@ struct MachineResolver {
         let lines = ["\(Self.mark): `httpdnsd resolver off` puts back what was here.", "nameserver \(server.address)"]
         let new = (lines + options.map(String.init)).map { $0 + "\n" }.joined()
         guard new != text || !isOurs else { return }
+        if !isOurs {
+            if files.exists(file) {
+                try files.copyName(file, to: before)
+            } else {
+                try files.remove(before)
+            }
+        }
         do throws(SystemError) {
-            if !isOurs {
-                if files.exists(file) {
-                    try files.copyName(file, to: before)
-                } else {
-                    try files.remove(before)
-                }
-            }
-            do throws(SystemError) {
-                try files.write(new, to: file)
-            } catch {
-                if !isOurs { try? files.remove(before) }
-                throw error
-            }
+            try files.write(new, to: file)
         } catch {
-            throw MachineResolverError(error)
+            if !isOurs { try? files.remove(before) }
+            throw error
         }
     }
 
     /// Why the file cannot be replaced: another program would write it again, and has no place for a drop-in.
-    private var refusal: MachineResolverError? {
+    private var refusal: CommandFailure? {
         guard files.target(of: file) == nil else { return nil }
         let head = text.prefix { $0 != "\n" }
         for (sign, program, advice) in [
@@ -164,7 +159,7 @@ struct MachineResolver {
                 "write `generateResolvConf = false` below [network] into /etc/wsl.conf, and try again"
             ),
         ] where head.contains(sign) {
-            return MachineResolverError("\(program) writes \(file), and would do so again: \(advice)")
+            return CommandFailure("\(program) writes \(file), and would do so again: \(advice)")
         }
         return nil
     }
@@ -211,17 +206,4 @@ extension DropIn {
 
     /// What is there where the program runs or is installed. systemd-resolved counts only while it runs.
     fileprivate var owner: String { isForStub ? "/run/systemd/resolve" : MachineFiles.folder(of: path) }
-}
-
-/// Why the machine's resolver stays what it was: one line.
-struct MachineResolverError: Error {
-    let text: String
-
-    init(_ text: String) { self.text = text }
-
-    init(_ fault: SystemError) { text = fault.description }
-
-    static func port(_ server: LocalDNSServer) -> MachineResolverError {
-        MachineResolverError("programs ask port 53 alone, and the server listens on \(server): see listen.addresses")
-    }
 }

@@ -22,6 +22,14 @@ struct Profile: Equatable {
     /// Wireless networks in which it is not used.
     var trustedSSIDs: [String] = []
 
+    /// Whether clients that know only the name reach it over TLS.
+    var hasUsualTLS: Bool { tls == Self.usualTLSPort }
+
+    /// The URL as a template (RFC 6570), which RFC 8484 section 4.1 wants.
+    var template: String? { https.map { "\($0){?dns}" } }
+}
+
+extension Profile {
     /// What a configuration serves; nil without a name, and without an encrypted listener.
     init?(_ listen: Configuration.Listen, name: String? = nil) {
         guard let name = name ?? listen.name?.description, !(listen.tls + listen.https).isEmpty else { return nil }
@@ -32,16 +40,6 @@ struct Profile: Equatable {
         }
         addresses = listen.advertisedAddresses
     }
-
-    init(name: String, tls: UInt16? = nil, https: String? = nil, addresses: [IPAddress] = []) {
-        (self.name, self.tls, self.https, self.addresses) = (name, tls, https, addresses)
-    }
-
-    /// Whether clients that know only the name reach it over TLS.
-    var hasUsualTLS: Bool { tls == Self.usualTLSPort }
-
-    /// The URL as a template (RFC 6570), which RFC 8484 section 4.1 wants.
-    var template: String? { https.map { "\($0){?dns}" } }
 }
 
 /// The systems and programs for which there are profiles.

@@ -35,7 +35,9 @@ final class Administration {
         startedAt = service.loop.now
     }
 
-    var status: StatusReport { ServiceStatus(of: service, changes, queries, since: startedAt).report }
+    var status: StatusReport {
+        ServiceStatus(service: service, changes: changes, queries: queries, startedAt: startedAt).report
+    }
 }
 
 // MARK: - Commands

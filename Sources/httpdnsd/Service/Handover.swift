@@ -3,7 +3,6 @@ import DNSServer
 import Logs
 import Platform
 import Scheduling
-import Synchronization
 
 /// The sockets and the unfinished work that one process leaves to the next, stored by the service manager meanwhile
 /// (systemd's fd store).
@@ -112,9 +111,13 @@ struct Predecessor {
         do throws(SystemError) {
             let socket = NoticeSocket(
                 try .connected(toUnixSocket: Self.socket(beside: control), keepsMessages: true))
-            let request = HandoverRequest()
             // Its response may come after the descriptors, or not at all, for then the server ends.
-            _ = try NamedThread("replace") { [control] in request.send(to: control, within: Self.patience) }
+            let request = try BoundedWork("replace") { [control] in
+                Result { () throws(ControlError) in
+                    try ControlClient(socket: control, timeout: Self.patience).post(
+                        "/v1/handover", as: HandoverReport.self)
+                }
+            }
             let deadline = Instant.bootTime + Self.patience
             while Instant.bootTime < deadline {
                 let hasEnded = socket.hasEnded
@@ -122,7 +125,7 @@ struct Predecessor {
                     passed += notice.descriptors
                     // The last that it passes.
                     if passed.last?.name == PassedKind.queries.rawValue { return passed }
-                } else if let failure = request.failure ?? (hasEnded ? "it has ended" : nil) {
+                } else if let failure = Self.failure(request) ?? (hasEnded ? "it has ended" : nil) {
                     log.logger.log(.startNotReplaced, "no server was replaced: \(failure)")
                     return passed
                 }
@@ -133,22 +136,10 @@ struct Predecessor {
         }
         return passed
     }
-}
 
-/// The request that makes a server pass on what it has.
-private final class HandoverRequest: Sendable {
-    private let state: Mutex<String?> = Mutex(nil)
-
-    /// Why it failed; nil while it has not.
-    var failure: String? { state.withLock { $0 } }
-
-    func send(to control: String, within limit: Duration) {
-        do throws(ControlError) {
-            let client = ControlClient(socket: control, timeout: limit)
-            _ = try client.post("/v1/handover", as: HandoverReport.self)
-        } catch {
-            state.withLock { $0 = error.text }
-        }
+    /// Why the request has failed; nil while it has not.
+    private static func failure<Reply>(_ request: BoundedWork<Result<Reply, ControlError>>) -> String? {
+        if case .failure(let error)? = request.value(by: .now) { error.text } else { nil }
     }
 }
 

@@ -10,15 +10,11 @@ import Upstreams
 /// The metrics beside those of `status`, in order. Documentation/Monitoring.md has a line for each.
 enum ServiceMetrics {
     static let all: [MetricFamily<MetricSource>] = [
-        .init(
-            "process_start_time_seconds", .gauge, "When the process started, in seconds since 1970.",
-            \.started),
+        .init("process_start_time_seconds", .gauge, "When the process started, in seconds since 1970.", \.started),
         .init("process_cpu_seconds", .counter, "Processor time of the process, user and system.") {
             $0.resources.processorTime / .seconds(1)
         },
-        .init(
-            "process_resident_memory_bytes", .gauge, "Resident memory of the process.",
-            \.resources.residentBytes),
+        .init("process_resident_memory_bytes", .gauge, "Resident memory of the process.", \.resources.residentBytes),
         .init("process_open_fds", .gauge, "Open descriptors.", \.resources.descriptors),
         .init("process_max_fds", .gauge, "How many descriptors may be open.", \.resources.descriptorLimit),
         .init("responses", .counter, "Responses sent to clients.") { source, samples in

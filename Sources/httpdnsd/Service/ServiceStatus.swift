@@ -13,21 +13,14 @@ import Upstreams
 /// What `status` says, put together from what serves and what changes it.
 @Loop
 struct ServiceStatus {
-    private let service: DNSService
-    private let changes: ServiceChanges
-    private let queries: QueryLog
-    private let startedAt: Instant
+    let service: DNSService
+    let changes: ServiceChanges
+    let queries: QueryLog
+    let startedAt: Instant
 
     private var composition: Composition { service.composition }
     private var resolver: Resolver { service.resolver }
     private var server: Server { service.server }
-
-    init(of service: DNSService, _ changes: ServiceChanges, _ queries: QueryLog, since startedAt: Instant) {
-        self.service = service
-        self.changes = changes
-        self.queries = queries
-        self.startedAt = startedAt
-    }
 
     var report: StatusReport {
         var status = StatusReport()

@@ -46,20 +46,110 @@ import Testing
             ])
     }
 
-    @Test func `a region that the type has not is an error, and of no effect where there are none`() throws {
-        #expect(
-            errors("[[provider]]\ntype = \"tencent-https\"\nsecret = \"1\"\nregion = \"intl\"") == [
-                "t.toml:4: provider[1].region: must be \"cn\" for a provider of type tencent-https"
-            ])
-        #expect(
-            errors("[[provider]]\ntype = \"aliyun\"\naccount = \"1\"\nregion = \"intl\"") == [
-                "t.toml:4: provider[1].region: must be one of \"cn\", \"hk\", \"sg\", \"de\", \"us\" "
-                    + "for a provider of type aliyun"
-            ])
-        #expect(
-            try accepted(minimal + "region = \"hk\"").warnings.map(\.description) == [
-                "t.toml:4: provider[1].region: has no effect: a provider of type doh has no regions"
-            ])
+    private static let overHTTP = "type = \"aliyun-v2\"\naccount = \"1\"\nurl = \"http://203.107.1.1\"\n"
+    private static let missing = "is missing: a provider of type"
+
+    private static let mistakes: [(String, [String])] = [
+        ("type = \"aliyun\"", ["1: provider[1].account: \(missing) aliyun needs the account's number"]),
+        ("name = \"x\"", ["1: provider[1].type: is missing"]),
+        ("type = \"doh\"", ["1: provider[1].url: \(missing) doh needs one, such as \"https://HOST/dns-query\""]),
+        (
+            "type = \"doh\"\nurl = \"https://192.0.2.1\"",
+            ["3: provider[1].url: has no path; most services are at https://HOST/dns-query"]
+        ),
+        (
+            "type = \"doh\"\nurl = \"http://dns.example/q\"",
+            ["1: provider[1].addresses: is missing: an http URL with a host name"]
+        ),
+        (
+            "type = \"doh-json\"",
+            ["1: provider[1].url: \(missing) doh-json needs one, such as \"https://HOST/resolve\""]
+        ),
+        (
+            "type = \"doh-json\"\nurl = \"https://192.0.2.1\"",
+            ["3: provider[1].url: has no path; most services are at https://HOST/resolve"]
+        ),
+        (
+            "type = \"tencent\"\naccount = \"1001\"",
+            ["1: provider[1].encryption_key: \(missing) tencent needs the account's key"]
+        ),
+        ("type = \"tencent-https\"", ["1: provider[1].secret: \(missing) tencent-https needs the account's token"]),
+        ("type = \"tencent-https\"\nsecret_file = \"/nonexistent/x\"", ["3: provider[1].secret_file: the file cannot"]),
+        (
+            "type = \"aliyun-v2\"\naccount = \"1\"\nsecret = \"hunter2\"",
+            ["4: provider[1].secret: must be an even number of hexadecimal digits, as the console has it"]
+        ),
+        (
+            "type = \"tencent-https\"\nsecret = \"1\"\nregion = \"intl\"",
+            ["4: provider[1].region: must be \"cn\" for a provider of type tencent-https"]
+        ),
+        (
+            "type = \"aliyun\"\naccount = \"1\"\nregion = \"intl\"",
+            [
+                "4: provider[1].region: must be one of \"cn\", \"hk\", \"sg\", \"de\", \"us\" for a provider of type aliyun"
+            ]
+        ),
+        (
+            "type = \"doh\"\nurl = \"https://a.example/q\"\nname = \"a\"\n" + minimal + "name = \"a\"",
+            ["8: provider[2].name: \"a\" is already the name of provider[1]"]
+        ),
+    ]
+
+    @Test(arguments: mistakes) func `what a provider lacks, or has wrong, is an error`(
+        lines: String, problems: [String]
+    ) {
+        let all = errors("[[provider]]\n" + lines)
+        #expect(all.count == problems.count)
+        #expect(zip(all, problems).allSatisfy { $0.replacing("t.toml:", with: "").hasPrefix($1) }, "\(all)")
+    }
+
+    private static let remarks: [(String, [String])] = [
+        (
+            "type = \"doh\"\nurl = \"http://192.0.2.1/q\"\nca_file = \"/ca.pem\"",
+            ["ca_file: has no effect: the url is plain http"]
+        ),
+        (
+            String(minimal.dropFirst(13)) + "account = \"1\"",
+            ["account: has no effect: a provider of type doh has no account"]
+        ),
+        (
+            String(minimal.dropFirst(13)) + "access_key_id = \"a\"",
+            ["access_key_id: has no effect: only the type doh-json knows it"]
+        ),
+        (
+            String(minimal.dropFirst(13)) + "region = \"hk\"",
+            ["region: has no effect: a provider of type doh has no regions"]
+        ),
+        (
+            String(minimal.dropFirst(13)) + "encryption = \"gcm\"\nencryption_key = \"x\"",
+            [
+                "encryption: has no effect: a provider of type doh encrypts nothing",
+                "encryption_key: has no effect: a provider of type doh encrypts nothing",
+            ]
+        ),
+        (
+            overHTTP + "names = [\"a.example\"]\nencryption = \"none\"\nencryption_key = \"\(hexadecimalKey)\"",
+            ["encryption_key: has no effect: encryption is \"none\""]
+        ),
+        (
+            "type = \"tencent\"\naccount = \"1\"\nencryption_key = \"0123456789abcdef\"\nsecret = \"x\"\nnames = [\"a.example\"]",
+            ["secret: has no effect: the key of type tencent is encryption_key"]
+        ),
+        (
+            "type = \"tencent-https\"\nurl = \"http://192.0.2.1\"\nsecret = \"1\"\nnames = [\"a.example\"]",
+            ["url: sends the account's token in clear"]
+        ),
+        (
+            String(aliDNS.dropFirst(13)) + "account = \"1\"\naccess_key_id = \"a\"\nsecret = \"s\"",
+            ["every name is asked of \"doh-json\", which bills each question"]
+        ),
+    ]
+
+    @Test(arguments: remarks)
+    func `what has no effect, or an unwanted one, is warned about`(lines: String, warnings: [String]) throws {
+        let all = try accepted("[[provider]]\n" + lines).warnings.map(\.description)
+        #expect(all.count == warnings.count)
+        #expect(zip(all, warnings).allSatisfy { $0.contains($1) }, "\(all)")
     }
 
     @Test func `the built-in service of aliyun is asked for its addresses, unless they are written`() throws {
@@ -96,12 +186,6 @@ import Testing
         #expect(loaded.warnings.first?.description.contains("startup_addresses: has no effect: \(reason)") == true)
     }
 
-    @Test func `aliyun needs an account`() {
-        let all = errors("[[provider]]\ntype = \"aliyun\"")
-        #expect(all.count == 1)
-        #expect(all.first?.contains("provider[1].account: is missing") == true)
-    }
-
     @Test func `aliyun at another address keeps to that address and its name`() throws {
         let entry = try provider("type = \"aliyun\"\naccount = \"1\"\nurl = \"http://127.0.0.1:8080/\"")
         #expect(entry.addresses.map(\.description) == ["127.0.0.1:8080"])
@@ -119,19 +203,6 @@ import Testing
         let entry = try provider("type = \"aliyun\"\naccount = \"1\"\nurl = \"https://203.107.1.97\"")
         #expect(entry.addresses.map(\.description) == ["203.107.1.97:443"])
         #expect(entry.tlsNames.count == 2)
-    }
-
-    @Test func `a type is required`() {
-        #expect(errors("[[provider]]\nname = \"x\"").first?.hasPrefix("t.toml:1: provider[1].type: is missing") == true)
-    }
-
-    @Test func `doh needs a URL`() {
-        #expect(errors("[[provider]]\ntype = \"doh\"").first?.contains("provider[1].url: is missing") == true)
-    }
-
-    @Test func `doh needs a path`() {
-        let all = errors("[[provider]]\ntype = \"doh\"\nurl = \"https://192.0.2.1\"")
-        #expect(all == ["t.toml:3: provider[1].url: has no path; most services are at https://HOST/dns-query"])
     }
 
     @Test func `doh by address connects to that address and verifies it`() throws {
@@ -159,24 +230,10 @@ import Testing
             ])
     }
 
-    @Test func `a plain http URL with a name needs addresses`() throws {
-        let all = errors("[[provider]]\ntype = \"doh\"\nurl = \"http://dns.example/q\"")
-        #expect(all.count == 1)
-        #expect(all.first?.contains("provider[1].addresses: is missing: an http URL with a host name") == true)
-    }
-
     @Test func `plain http is accepted when written, and marked as forgeable`() throws {
         let entry = try provider("type = \"doh\"\nurl = \"http://dns.example/q\"\naddresses = [\"192.0.2.1\"]")
         #expect(!entry.isAuthenticated)
         #expect(entry.addresses.map(\.port) == [80])
-    }
-
-    @Test func `what only https has is warned about with plain http`() throws {
-        let loaded = try accepted("[[provider]]\ntype = \"doh\"\nurl = \"http://192.0.2.1/q\"\nca_file = \"/ca.pem\"")
-        #expect(
-            loaded.warnings.map(\.description) == [
-                "t.toml:4: provider[1].ca_file: has no effect: the url is plain http"
-            ])
     }
 
     @Test(arguments: [
@@ -212,20 +269,6 @@ import Testing
         #expect(loaded.configuration.providers.map(\.name) == ["doh", "doh-2", "doh-3"])
     }
 
-    @Test func `a name given twice is refused`() {
-        #expect(
-            errors(minimal + "name = \"a\"\n" + minimal + "name = \"a\"\n")
-                == ["t.toml:8: provider[2].name: \"a\" is already the name of provider[1]"])
-    }
-
-    @Test func `an account is of no use to doh`() throws {
-        let loaded = try accepted(minimal + "account = \"1\"\n")
-        #expect(
-            loaded.warnings.map(\.description) == [
-                "t.toml:4: provider[1].account: has no effect: a provider of type doh has no account"
-            ])
-    }
-
     @Test func `doh-json by address connects to that address and needs no account`() throws {
         let loaded = try accepted("[[provider]]\ntype = \"doh-json\"\nurl = \"https://8.8.8.8/resolve\"")
         #expect(loaded.warnings.isEmpty)
@@ -234,16 +277,6 @@ import Testing
         #expect(entry.tlsNames.map(\.description) == ["8.8.8.8"])
         #expect(entry.url.path == "/resolve")
         #expect(entry.secret == nil)
-    }
-
-    @Test func `doh-json needs a URL with a path`() {
-        #expect(
-            errors("[[provider]]\ntype = \"doh-json\"") == [
-                "t.toml:1: provider[1].url: is missing: a provider of type doh-json needs one, such as \"https://HOST/resolve\""
-            ])
-        #expect(
-            errors("[[provider]]\ntype = \"doh-json\"\nurl = \"https://192.0.2.1\"")
-                == ["t.toml:3: provider[1].url: has no path; most services are at https://HOST/resolve"])
     }
 
     private static let aliDNS = "[[provider]]\ntype = \"doh-json\"\nurl = \"https://223.5.5.5/resolve\"\n"
@@ -288,12 +321,6 @@ import Testing
             ])
     }
 
-    @Test func `AliDNS with an account bills each question, and is warned about without names`() throws {
-        let loaded = try accepted(Self.aliDNS + "account = \"1\"\naccess_key_id = \"a\"\nsecret = \"s\"")
-        #expect(loaded.warnings.count == 1)
-        #expect(loaded.warnings.first?.description.contains("which bills each question") == true)
-    }
-
     @Test(arguments: [
         ("type = \"aliyun\"\naccount = \"1\"", 5),
         ("type = \"aliyun\"\naccount = \"1\"\nurl = \"http://192.0.2.1\"", 1),
@@ -314,14 +341,6 @@ import Testing
         #expect(loaded.warnings.first?.description.hasPrefix("t.toml:4: provider[2]: every name is asked of") == true)
     }
 
-    @Test func `an AccessKey ID is of no use to other types`() throws {
-        let loaded = try accepted(minimal + "access_key_id = \"a\"\n")
-        #expect(
-            loaded.warnings.map(\.description) == [
-                "t.toml:4: provider[1].access_key_id: has no effect: only the type doh-json knows it"
-            ])
-    }
-
     private static let hexadecimalKey = "00112233445566778899aabbccddeeff"
 
     @Test func `aliyun-v2 has the service of aliyun built in, and over https encrypts only with a key`() throws {
@@ -335,8 +354,6 @@ import Testing
             "type = \"aliyun-v2\"\naccount = \"139450\"\nencryption_key = \"\(Self.hexadecimalKey)\"")
         #expect(keyed.encryption == .gcm)
     }
-
-    private static let overHTTP = "type = \"aliyun-v2\"\naccount = \"1\"\nurl = \"http://203.107.1.1\"\n"
 
     @Test func `aliyun-v2 over plain http is encrypted with GCM`() throws {
         #expect(try provider(Self.overHTTP + "encryption_key = \"\(Self.hexadecimalKey)\"").encryption == .gcm)
@@ -362,16 +379,6 @@ import Testing
         #expect(all.first?.hasSuffix("(or write encryption = \"none\")") == true)
     }
 
-    @Test func `a key that is written and not used is warned about`() throws {
-        let loaded = try accepted(
-            "[[provider]]\n" + Self.overHTTP
-                + "names = [\"a.example\"]\nencryption = \"none\"\nencryption_key = \"\(Self.hexadecimalKey)\"")
-        #expect(
-            loaded.warnings.map(\.description) == [
-                "t.toml:7: provider[1].encryption_key: has no effect: encryption is \"none\""
-            ])
-    }
-
     @Test(arguments: [("aliyun-v2", "number"), ("aliyun", "number"), ("tencent", "ID")])
     func `an account that is missing is named`(type: String, kind: String) {
         let all = errors(
@@ -391,12 +398,6 @@ import Testing
         #expect(!entry.isAuthenticated)
     }
 
-    @Test func `tencent without a key is an error that names it`() {
-        let all = errors("[[provider]]\ntype = \"tencent\"\naccount = \"1001\"")
-        #expect(all.count == 1)
-        #expect(all.first?.contains("provider[1].encryption_key: is missing: a provider of type tencent needs") == true)
-    }
-
     @Test func `tencent-https has its service built in, checked by its own addresses, and needs no account`() throws {
         let entry = try provider("type = \"tencent-https\"\nsecret = \"123456789\"")
         #expect(entry.url.description == "https://119.29.29.99")
@@ -404,24 +405,6 @@ import Testing
         #expect(entry.tlsNames.map(\.description) == ["119.29.29.99", "119.28.28.99"])
         #expect(entry.encryption == nil)
         #expect(entry.isAuthenticated)
-    }
-
-    @Test func `tencent-https without its token is an error that names it`() {
-        let all = errors("[[provider]]\ntype = \"tencent-https\"")
-        #expect(
-            all == [
-                "t.toml:1: provider[1].secret: is missing: a provider of type tencent-https needs the account's token"
-            ])
-        #expect(errors("[[provider]]\ntype = \"tencent-https\"\nsecret_file = \"/nonexistent/x\"").count == 1)
-    }
-
-    @Test func `a token over plain http is warned about`() throws {
-        let loaded = try accepted(
-            "[[provider]]\ntype = \"tencent-https\"\nurl = \"http://192.0.2.1\"\nsecret = \"1\"\nnames = [\"a.example\"]"
-        )
-        #expect(loaded.warnings.count == 1)
-        #expect(
-            loaded.warnings.first?.description.contains("provider[1].url: sends the account's token in clear") == true)
     }
 
     @Test(arguments: [
@@ -458,32 +441,6 @@ import Testing
             "[[provider]]\ntype = \"\(type)\"\naccount = \"1\"\nencryption = \"\(encryption)\"\nencryption_key = \"0123456789abcdef\""
         )
         #expect(all == ["t.toml:4: provider[1].encryption: must be one of \(choices) for a provider of type \(type)"])
-    }
-
-    @Test func `a cipher is of no use to types that encrypt nothing`() throws {
-        let loaded = try accepted(minimal + "encryption = \"gcm\"\nencryption_key = \"x\"\n")
-        #expect(
-            loaded.warnings.map(\.description) == [
-                "t.toml:4: provider[1].encryption: has no effect: a provider of type doh encrypts nothing",
-                "t.toml:5: provider[1].encryption_key: has no effect: a provider of type doh encrypts nothing",
-            ])
-    }
-
-    @Test func `a secret of aliyun-v2 must be hexadecimal`() {
-        let all = errors("[[provider]]\ntype = \"aliyun-v2\"\naccount = \"1\"\nsecret = \"hunter2\"")
-        #expect(
-            all == ["t.toml:4: provider[1].secret: must be an even number of hexadecimal digits, as the console has it"]
-        )
-    }
-
-    @Test func `a secret is of no use to tencent`() throws {
-        let loaded = try accepted(
-            "[[provider]]\ntype = \"tencent\"\naccount = \"1\"\nencryption_key = \"0123456789abcdef\"\nsecret = \"x\"\nnames = [\"a.example\"]"
-        )
-        #expect(
-            loaded.warnings.map(\.description) == [
-                "t.toml:5: provider[1].secret: has no effect: the key of type tencent is encryption_key"
-            ])
     }
 
     @Test(arguments: ["aliyun-v2", "tencent", "tencent-https"])

@@ -1,6 +1,5 @@
 import DNSWire
 import Foundation
-import TestSupport
 import Testing
 
 @testable import Configuration
@@ -116,20 +115,5 @@ import Testing
                 "t.toml:5: preset.always: \"a.localhost\" has no effect: it means the same everywhere",
                 "t.toml:6: preset.last_resort: \"x.example\" has no effect: preset.always has it too",
             ])
-    }
-
-    @Test func `of any text every name has addresses, none is fixed or comes twice, and ten bad lines are reported`() {
-        var numbers = SeededNumbers(1)
-        let pieces = [
-            "192.0.2.1", "2001:db8::1", "localhost", "a.example", "A.example.", "*.example", "#", " ", "\t", "\r", "\n",
-            "..", "a..b", "fe80::1%lo", String(repeating: "x", count: 64), "\u{0}", "\u{fc}", "999.1.1.1",
-        ]
-        for _ in 0..<2_000 {
-            let text = (0..<80).map { _ in pieces.randomElement(using: &numbers) ?? "" }.joined()
-            let file = HostsFile(Array(text.utf8))
-            #expect(file.entries.allSatisfy { !$0.addresses.isEmpty && !$0.name.isFixed && !$0.isWildcard })
-            #expect(Set(file.entries.map(\.name)).count == file.entries.count)
-            #expect(file.problems.count <= HostsFile.reportedLines + 1)
-        }
     }
 }

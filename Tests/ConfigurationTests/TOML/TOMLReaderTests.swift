@@ -51,22 +51,6 @@ import Testing
         #expect(root["f"]?.line == 7)
     }
 
-    @Test(arguments: [
-        (#""""#, ""), (#""a\tb\"\u00e9\U0001f600\\""#, "a\tb\"é😀\\"), (#"'a\tb"'"#, "a\\tb\""),
-        ("\"\"\"\n\na\r\n b\"\"\"", "\na\n b"), ("\"\"\"a\\\n  \n  b\"\"\"", "ab"), ("\"\"\"a\"\"\"\"\"", "a\"\""),
-        ("'''\n'a\\\n'''''", "'a\\\n''"), ("\"\"\"\r\na\"\"\"", "a"), ("''''''", ""), ("'''\n'''", ""),
-    ])
-    func `strings are what TOML says they stand for`(written: String, text: String) throws {
-        let root = try read("a = \(written)\n[[b]]\nc = [1, \(written), {d = \(written)}]")
-        let list = root["b"]?[1]?["c"]
-        for node in [root["a"], list?[2], list?[3]?["d"]] {
-            guard case .string(text) = node?.value else {
-                Issue.record("\(String(describing: node))")
-                continue
-            }
-        }
-    }
-
     @Test func `a path without a node has that of the table around it`() throws {
         let root = try read("\n[[p]]\n")
         #expect(root.nearest(to: SettingPath(parts: [.key("p"), .entry(1), .key("type")]))?.line == 2)

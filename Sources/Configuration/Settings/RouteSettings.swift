@@ -1,6 +1,74 @@
 package import DNSResolver
 package import DNSWire
 
+extension Mode {
+    /// Whether protected names need a provider.
+    var needsProvider: Bool { self == .httpdnsFirst || self == .httpdnsOnly }
+}
+
+extension Configuration {
+    /// `[route]`: suffixes are lower-cased and match whole labels; the longest match of all lists wins, at equal length
+    /// `forward`, then `bypass`.
+    package struct Route: SettingsTable {
+        /// What answers protected names, and what is the fallback.
+        @Setting("mode", .choice(), shapesAnswers: true) package var mode = Mode.httpdnsFirst
+        /// Answered through HTTPDNS, if some provider may. Empty: every such name that nothing else matches.
+        @Setting("protect", .suffixes, shapesAnswers: true) package var protect: NameList = []
+        /// Answered through LocalDNS.
+        @Setting("bypass", .suffixes, shapesAnswers: true) package var bypass: NameList = []
+        /// Answered through LocalDNS unless another list names them. Nil: the built-in list.
+        @Setting("network_names", .autoOrSuffixes, shapesAnswers: true) package var networkNames: NameList?
+
+        /// Whether names of no list are protected: where the file's own `protect` is empty, whatever a signed policy adds
+        /// to it or takes from it.
+        package var protectsUnlisted = true
+
+        package init() {}
+
+        mutating func finish(_ keys: TableKeys) { protectsUnlisted = protect.isEmpty }
+    }
+
+    /// One `[[forward]]`: names that given servers answer.
+    package struct Forward: SettingsTable {
+        /// At least one, none of them in another forward.
+        @Setting("suffixes", .suffixes, default: "required", shapesAnswers: true) package var suffixes: NameList = []
+        /// Asked in this order; at least one, none of them this server.
+        @Setting(
+            "servers", .list(of: .server(defaultPort: 53), "list of servers"), default: "required", shapesAnswers: true)
+        package var servers: [AddressAndPort] = []
+
+        package init() {}
+
+        mutating func finish(_ keys: TableKeys) {
+            let needs = [
+                ("suffixes", suffixes.isEmpty, "\"cluster.local\""), ("servers", servers.isEmpty, "\"192.0.2.53\""),
+            ]
+            for (key, isEmpty, example) in needs where isEmpty {
+                if keys.isUsable(key) { keys.fail(key, "must hold at least one entry, such as [\(example)]") }
+            }
+        }
+    }
+}
+
+extension Kind where Value == NameList? {
+    /// `"auto"`, which is nil, or a list of suffixes.
+    fileprivate static var autoOrSuffixes: Kind {
+        let list = Kind<NameList>.suffixes
+        return Kind(
+            type: "auto, or \(list.type)",
+            read: { node, path, reading in
+                if case .array = node.value { return list.read(node, path, reading).map { .some($0) } }
+                guard let text = reading.text(node, path, expected: "\"auto\" or a list of suffixes") else {
+                    return nil
+                }
+                if text.value == "auto" { return .some(nil) }
+                reading.fail(path, "must be \"auto\" or a list in brackets such as [\"lan\"]")
+                return nil
+            },
+            write: { $0.map(list.write) ?? "\"auto\"" })
+    }
+}
+
 /// Which resolvers of the network are asked.
 package enum LocalDNSSelection: Hashable, Sendable {
     /// The first list of the system's files that holds a server other than this one.
@@ -22,35 +90,27 @@ extension Configuration {
     /// `[localdns]`.
     package struct LocalDNSSettings: SettingsTable {
         /// The resolvers to ask, or groups of them; auto takes the first list of the system with a server that is not this one.
-        package var servers = LocalDNSSelection.auto
+        @Setting("servers", .localDNSServers, shapesAnswers: true) package var servers = LocalDNSSelection.auto
         /// Absolute.
-        package var resolvConf = "/etc/resolv.conf"
+        @Setting("resolv_conf", .path(), shapesAnswers: true) package var resolvConf = "/etc/resolv.conf"
         /// For one question over all servers, 10 ms to 10 s.
+        @Setting("timeout", .duration(in: .milliseconds(10) ... .seconds(10)))
         package var timeout = Duration.milliseconds(1500)
         /// Of answers of these servers and of those of `[[forward]]`; whole seconds up to 7 days, which is as they come.
+        @Setting(
+            "max_ttl", .duration(in: .seconds(1) ... .seconds(7 * 86_400), wholeSeconds: true), shapesAnswers: true)
         package var maxTTL = Duration.seconds(7 * 86_400)
         /// What is done about addresses that LocalDNS gives for protected names.
+        @Setting("certificate_check", .choice(), shapesAnswers: true)
         package var certificateCheck = CertificateRule.Setting.auto
         /// 1 to 65535; never empty.
+        @Setting("certificate_ports", .list(of: .integer(in: 1...65535), "list of ports"), shapesAnswers: true)
         package var certificatePorts = [443]
         /// Suffixes whose servers have no TLS: not checked.
+        @Setting("unverified", .list(of: .suffix, "list of suffixes"), shapesAnswers: true)
         package var unverified: [Name] = []
 
         package init() {}
-
-        static let settings: [Setting<LocalDNSSettings>] = [
-            Setting("servers", \.servers, .localDNSServers, shapesAnswers: true),
-            Setting("resolv_conf", \.resolvConf, .path(), shapesAnswers: true),
-            Setting("timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10))),
-            Setting(
-                "max_ttl", \.maxTTL, .duration(in: .seconds(1) ... .seconds(7 * 86_400), wholeSeconds: true),
-                shapesAnswers: true),
-            Setting("certificate_check", \.certificateCheck, .choice(), shapesAnswers: true),
-            Setting(
-                "certificate_ports", \.certificatePorts, .list(of: .integer(in: 1...65535), "list of ports"),
-                shapesAnswers: true),
-            Setting("unverified", \.unverified, .list(of: .suffix, "list of suffixes"), shapesAnswers: true),
-        ]
 
         mutating func finish(_ keys: TableKeys) {
             if resolvConf.isEmpty { keys.fail("resolv_conf", "must not be empty") }

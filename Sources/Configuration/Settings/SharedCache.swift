@@ -1,6 +1,85 @@
 import DNSWire
 package import HTTPDNS
 
+extension Configuration {
+    /// `[cache.shared]`.
+    package struct SharedCache: SettingsTable {
+        /// Nil: nothing is shared.
+        @Setting("url", .sharedCacheURL) package var url: SharedCacheURL?
+        /// From `key` or the file of `key_file`: 32 bytes, in a form that `keyLength` has checked.
+        @Setting("key", .secret, default: "required with url") package var key: Secret?
+        /// Absolute; empty: none.
+        @Setting("key_file", .path()) package var keyFile = ""
+        @Setting("prefix", .keyPrefix) package var prefix = "httpdnsd:"
+        /// Of one look-up; 1 ms to 500 ms.
+        @Setting("timeout", .duration(in: .milliseconds(1) ... .milliseconds(500)))
+        package var timeout = Duration.milliseconds(50)
+        @Setting("lease", .boolean) package var lease = true
+        /// Whether `daily_limit` and `monthly_limit` hold for all servers together.
+        @Setting("limits", .boolean) package var limits = false
+        /// Absolute; empty: the system's.
+        @Setting("ca_file", .path()) package var caFile = ""
+
+        package init() {}
+
+        mutating func finish(_ keys: TableKeys) {
+            guard let url else {
+                guard keys.isSound("url"), self != SharedCache() else { return }
+                return keys.reading.warn(keys.path, "has no effect: there is no \(keys.path).url")
+            }
+            readKey(keys)
+            if url.password != nil, let text = keys.reading.writtenText(of: keys["url"]) {
+                keys.reading.noteSecret(keys["url"], WrittenText(value: text, written: text))
+            }
+            if case .host(_, _, usesTLS: true) = url.place { return }
+            if !caFile.isEmpty { keys.warn("ca_file", "has no effect: only a URL with rediss:// uses certificates") }
+            if case .host(let host, _, _) = url.place, url.password != nil, !host.isLoopback {
+                keys.warn("url", "sends the password unencrypted: write rediss:// where the server has TLS")
+            }
+        }
+
+        private mutating func readKey(_ keys: TableKeys) {
+            keys.complete(&key, from: keyFile, key: "key")
+            guard keys.isSound("key"), keys.isSound("key_file") else { return }
+            guard let key else {
+                return keys.fail(
+                    "key",
+                    "is missing: write the fleet's secret, 32 bytes that `openssl rand -hex 32` makes, as a variable such as"
+                        + " \"${HTTPDNSD_SHARED_KEY}\"")
+            }
+            let length = (TextDecoding.hexadecimal(key.value) ?? TextDecoding.base64(key.value))?.count
+            guard length != 32 else { return }
+            let what = length.map { "has \($0) bytes" } ?? "is neither hexadecimal nor base64"
+            keys.fail(
+                keyFile.isEmpty ? "key" : "key_file",
+                "\(what): it must be 32 bytes, as `openssl rand -hex 32` makes them")
+        }
+    }
+}
+
+extension ProviderHost {
+    fileprivate var isLoopback: Bool {
+        switch self {
+        case .name(let name): "\(name)" == "localhost"
+        case .address(let address): address.isLoopback
+        }
+    }
+}
+
+extension Kind where Value == String {
+    /// What names in Redis begin with: up to 64 characters without blanks.
+    fileprivate static var keyPrefix: Kind {
+        .text(
+            "text", range: "up to 64 characters", expected: "a text in quotes such as \"httpdnsd:\"",
+            parse: { text throws(ValueProblem) in
+                guard text.utf8.count <= 64, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+                    throw ValueProblem("must be up to 64 visible ASCII characters, without blanks")
+                }
+                return text
+            }, write: { written($0) })
+    }
+}
+
 /// Where the shared cache is: a Redis over TCP, over TLS, or behind a Unix socket, with user, password and database.
 package struct SharedCacheURL: Hashable, Sendable {
     package enum Place: Hashable, Sendable {
@@ -26,20 +105,15 @@ package struct SharedCacheURL: Hashable, Sendable {
     package var password: Secret?
     /// 0 to 65535; servers have 16 databases.
     package var database: Int
+}
 
+extension SharedCacheURL {
     /// Reads `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, the same with `rediss` for TLS, and
     /// `unix:[//USER:PASSWORD@]/PATH[?database=NUMBER]`; user and password percent-encoded.
     ///
     /// The error's text holds no part of the URL, which holds a password.
     package init(_ text: String) throws(ValueProblem) {
         self = text.hasPrefix("unix:") ? try Self.socket(text.dropFirst("unix:".count)) : try Self.host(text)
-    }
-
-    private init(_ place: Place, user: String, password: Secret?, database: Int) {
-        self.place = place
-        self.user = user
-        self.password = password
-        self.database = database
     }
 
     private static func host(_ text: String) throws(ValueProblem) -> SharedCacheURL {
@@ -54,7 +128,7 @@ package struct SharedCacheURL: Hashable, Sendable {
         var path = rest[authority.endIndex...]
         if path.hasPrefix("/") { path = path.dropFirst() }
         return SharedCacheURL(
-            .host(host, port: port ?? defaultPort, usesTLS: usesTLS), user: user, password: password,
+            place: .host(host, port: port ?? defaultPort, usesTLS: usesTLS), user: user, password: password,
             database: try database(path))
     }
 
@@ -78,7 +152,8 @@ package struct SharedCacheURL: Hashable, Sendable {
             throw ValueProblem("must end behind the path, or with ?database=NUMBER")
         }
         return SharedCacheURL(
-            .path(path), user: user, password: password, database: try database(query.dropFirst("?database=".count)))
+            place: .path(path), user: user, password: password,
+            database: try database(query.dropFirst("?database=".count)))
     }
 
     /// Takes `USER:PASSWORD@` off the front; a user or a password alone is one.
