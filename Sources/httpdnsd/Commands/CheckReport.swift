@@ -33,7 +33,7 @@ struct CheckReport {
         let settings = examined.inForce?.applied(to: settings) ?? settings
         self.settings = settings
         policy = examined.text
-        localDNS = (try? Composition.localDNSServers(settings))?.map { $0.map(\.description) } ?? []
+        localDNS = (try? settings.localDNSServers())?.map { $0.map(\.description) } ?? []
         search = Composition.searchDomains(settings).map(\.description)
         let routes = Composition.routes(settings, Translation(settings.answers.dns64, found: .none))
         self.warnings =

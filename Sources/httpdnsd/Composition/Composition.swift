@@ -139,7 +139,7 @@ struct Composition {
         if let old, old.settings.localDNS.findsLike(settings.localDNS) { localDNS.takeServers(of: old.localDNS) }
         localDNS.findServers = {
             do throws(LocalDNSServersError) {
-                return try Self.localDNSServers(settings).flatMap(\.self)
+                return try settings.localDNSServers().flatMap(\.self)
             } catch {
                 // At boot the network may not be there yet; the providers may be all the same.
                 report(.serversMissing(upstream: "localdns", reason: "\(error)"))
@@ -191,21 +191,6 @@ struct Composition {
 
     /// Whether numbers of `old` may mean other sources here: nothing that was cached under them may be used.
     func hasRenumbered(_ old: Composition) -> Bool { numbers.left > old.numbers.left }
-
-    /// The resolvers of the network that are not us, by groups.
-    nonisolated static func localDNSServers(
-        _ settings: Configuration
-    ) throws(LocalDNSServersError) -> [[LocalDNSServer]] {
-        switch settings.localDNS.servers {
-        case .groups(let groups):
-            return groups.map { $0.map { LocalDNSServer($0) } }
-        case .auto:
-            let servers = LocalDNSServers(
-                listeners: settings.listen.addresses.map { .init($0.address, port: $0.port) },
-                resolvConf: settings.localDNS.resolvConf)
-            return [try servers.find()]
-        }
-    }
 
     /// The files from which the network's resolvers and the search list are read.
     nonisolated static func networkFiles(_ settings: Configuration) -> [String] {

@@ -176,10 +176,22 @@ extension Configuration {
     /// Why the network has no resolver but ourselves; nil when it has one.
     var localDNSProblem: LocalDNSServersError? {
         do throws(LocalDNSServersError) {
-            _ = try Composition.localDNSServers(self)
+            _ = try localDNSServers()
             return nil
         } catch {
             return error
+        }
+    }
+
+    /// The resolvers of the network that are not us, by groups.
+    func localDNSServers() throws(LocalDNSServersError) -> [[LocalDNSServer]] {
+        switch localDNS.servers {
+        case .groups(let groups):
+            return groups.map { $0.map { LocalDNSServer($0) } }
+        case .auto:
+            let servers = LocalDNSServers(
+                listeners: listen.addresses.map { .init($0.address, port: $0.port) }, resolvConf: localDNS.resolvConf)
+            return [try servers.find()]
         }
     }
 

@@ -50,7 +50,7 @@ extension Composition {
 
     /// The network's resolvers: on another network they are others, and what they answered means nothing there.
     private var localDNSText: String {
-        let groups = (try? Self.localDNSServers(settings)) ?? localDNS.groups
+        let groups = (try? settings.localDNSServers()) ?? localDNS.groups
         return groups.map { $0.map(\.description).joined(separator: ",") }.joined(separator: ";")
     }
 

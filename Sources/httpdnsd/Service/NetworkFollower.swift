@@ -153,7 +153,7 @@ extension Composition {
     /// - Returns: whether there are others now.
     @discardableResult
     func readLocalDNSAgain() -> Bool {
-        guard let found = try? Self.localDNSServers(settings) else { return false }
+        guard let found = try? settings.localDNSServers() else { return false }
         return localDNS.useServers(found)
     }
 
