@@ -5,8 +5,6 @@ import DNSCache
 import DNSResolver
 import DNSWire
 import HTTPDNS
-import Logging
-import Logs
 import Platform
 import Scheduling
 

@@ -1,4 +1,3 @@
-import Admin
 import Configuration
 import DNSWire
 import Platform

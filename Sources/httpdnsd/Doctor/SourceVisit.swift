@@ -2,7 +2,6 @@ import Configuration
 import DNSCache
 import DNSResolver
 import DNSWire
-import Logging
 import Logs
 import Platform
 import Scheduling
