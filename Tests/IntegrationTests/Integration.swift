@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import TestServers
 import Testing
@@ -5,7 +6,10 @@ import Testing
 /// All tests of the running program, one after the other, as each starts several processes. None says how long something
 /// takes, as the machine may be slow: that is in `TimingTests`.
 @Suite(.serialized)
-enum Integration {}
+enum Integration {
+    /// Whether all cases are played, and with as many names as the promises say: in `scripts/test --all`.
+    static let isThorough = ProcessInfo.processInfo.environment["HTTPDNSD_THOROUGH"] == "1"
+}
 
 /// What a test needs of the machine besides the packages that `scripts/install-dependencies` installs.
 enum Requirement {

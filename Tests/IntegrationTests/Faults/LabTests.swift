@@ -88,13 +88,14 @@ extension Integration {
 
         // HTTPDNS works.
 
-        @Test func `with HTTPDNS none of 10,000 look-ups is wrong or unanswered, whatever LocalDNS answers`() throws {
+        /// With HTTPDNSD_THOROUGH 10,000 look-ups.
+        @Test func `with HTTPDNS none of many look-ups is wrong or unanswered, whatever LocalDNS answers`() throws {
             try lab.hijack(.wrongCertificate)
             defer { try? lab.hijack(nil) }
             let daemon = try lab.startDaemon()
-            let names = try lab.newNames(2_500)
+            let names = try lab.newNames(Integration.isThorough ? 2_500 : 500)
             // Each half is asked for over one transport first and then over the other one.
-            let halves = [names.prefix(1_250), names.suffix(1_250)].map { questions(Array($0)) }
+            let halves = [names.prefix(names.count / 2), names.suffix(names.count / 2)].map { questions(Array($0)) }
             var lookups: [LabLookup] = []
             for order in [halves, halves.reversed()] {
                 for ((transport, address), half) in zip(zip(BulkClient.Transport.allCases, daemon.addresses), order) {
@@ -102,7 +103,7 @@ extension Integration {
                     lookups += try LabLookup.ask(half, client)
                 }
             }
-            #expect(lookups.tally == [.right: 10_000])
+            #expect(lookups.tally == [.right: names.count * 4])
         }
 
         @Test func `with HTTPDNS programs get right addresses and certificates, whatever LocalDNS answers`() throws {

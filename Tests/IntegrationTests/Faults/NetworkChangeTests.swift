@@ -62,11 +62,12 @@ extension Integration {
             let second = try localDNS("10.9.5.2", answers: "198.51.100.2")
             let daemon = try daemon(resolvConf: "nameserver 10.9.5.1\n")
             #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.1"])
+            let asked = first.questionCount()
             try replace("nameserver 10.9.5.2\n")
             #expect(daemon.waitForLog { $0.contains("LocalDNS is 10.9.5.2:53") })
             #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.2"])
             #expect(try dig(daemon, "b.example.com").addresses == ["198.51.100.2"])
-            #expect(first.questionCount() == 1)
+            #expect(first.questionCount() == asked)
             #expect(try status(daemon).contains("changed 1 time, last"))
             withExtendedLifetime(second) {}
         }
@@ -124,9 +125,7 @@ extension Integration {
             try reload(["corp.example"])
             #expect(try dig(daemon, "www.corp.example").addresses == ["198.51.100.9"])
             try reload(["corp.example", "crop.example"])
-            let end = ContinuousClock.now + .patience
-            while try !status(daemon).contains("forwarding loop"), ContinuousClock.now < end {}
-            #expect(try status(daemon).contains("forwarding loop"))
+            #expect(try eventually { try status(daemon).contains("forwarding loop") })
             #expect(try dig(daemon, "www.corp.example").addresses == ["198.51.100.9"])
         }
 
@@ -174,12 +173,12 @@ extension Integration {
             // Cached answers are still served.
             #expect(try dig(daemon, "a.example.com").addresses == ["192.0.2.1"])
             try far.restore()
-            let end = ContinuousClock.now + .patience
-            var number = 1
-            while try dig(daemon, "n\(number).example.com").addresses != ["192.0.2.1"] {
-                try #require(ContinuousClock.now < end, "\(daemon.errors)")
+            var number = 0
+            let isAnswered = try eventually {
                 number += 1
+                return try dig(daemon, "n\(number).example.com").addresses == ["192.0.2.1"]
             }
+            #expect(isAnswered, "\(daemon.errors)")
         }
 
         @Test func `addresses that come and go are noticed, and loopback is not`() throws {

@@ -100,17 +100,6 @@ extension Integration {
             #expect(try names.allSatisfy { try Int(redis.run("TTL", String($0))) ?? 0 > 3_600 })
         }
 
-        @Test func `without limits = true each daemon has the whole limit, and nothing is written`() throws {
-            let redis = try RedisServer()
-            let daemons = try (0..<2).map { number in
-                try stage.daemon(
-                    redis.url, provider: "daily_limit = 10", encrypted: false, control: socket(number))
-            }
-            #expect(try ask(40, daemons, "n") == 20)
-            #expect(try redis.run("DBSIZE") == "0")
-            #expect(try !status(0).contains("the fleet"))
-        }
-
         @Test func `a Redis that is killed leaves each daemon its share, and is counted in again when it is back`()
             throws
         {
@@ -144,27 +133,8 @@ extension Integration {
             #expect((190...206).contains(all), "\(all)")
         }
 
-        @Test func `a daemon that is restarted goes on with what it had claimed`() throws {
-            let redis = try RedisServer()
-            func start() throws -> Daemon {
-                try stage.daemon(
-                    redis.url, lines: "timeout = \"500ms\"\nlimits = true", provider: "daily_limit = 1000",
-                    disk: directory.path + "/cache.sqlite", encrypted: false, control: socket(0))
-            }
-            for round in 0..<5 {
-                let daemon = try start()
-                #expect(try call(50, [daemon], "round\(round)-"))
-                #expect(try daemon.stop() == 0)
-            }
-            let daemon = try start()
-            _ = try exhaust([daemon], "last")
-            let calls = stage.vendor.callCount()
-            #expect((985...1_010).contains(calls), "\(calls)")
-        }
-
         @Test(arguments: [
-            ["SET", "1000000000000000000"], ["SET", "-1000000000000000000"], ["SET", "no number"], ["RPUSH", "1"],
-            ["SETRANGE", "100000", "x"], ["DEL"],
+            ["SET", "1000000000000000000"], ["SET", "no number"], ["RPUSH", "1"], ["SETRANGE", "100000", "x"],
         ])
         func `whoever writes over the count stops no call, and the limit still holds`(command: [String]) throws {
             let redis = try RedisServer()
@@ -177,6 +147,35 @@ extension Integration {
             _ = try exhaust(daemons, "rest")
             let calls = stage.vendor.callCount()
             #expect((190...206).contains(calls), "\(calls)")
+        }
+
+        @Test func `without limits = true each daemon has the whole limit, and nothing is written`() throws {
+            let redis = try RedisServer()
+            let daemons = try (0..<2).map { number in
+                try stage.daemon(
+                    redis.url, provider: "daily_limit = 10", encrypted: false, control: socket(number))
+            }
+            #expect(try ask(40, daemons, "n") == 20)
+            #expect(try redis.run("DBSIZE") == "0")
+            #expect(try !status(0).contains("the fleet"))
+        }
+
+        @Test func `a daemon that is restarted goes on with what it had claimed`() throws {
+            let redis = try RedisServer()
+            func start() throws -> Daemon {
+                try stage.daemon(
+                    redis.url, lines: "timeout = \"500ms\"\nlimits = true", provider: "daily_limit = 300",
+                    disk: directory.path + "/cache.sqlite", encrypted: false, control: socket(0))
+            }
+            for round in 0..<2 {
+                let daemon = try start()
+                #expect(try call(50, [daemon], "round\(round)-"))
+                #expect(try daemon.stop() == 0)
+            }
+            let daemon = try start()
+            _ = try exhaust([daemon], "last")
+            let calls = stage.vendor.callCount()
+            #expect((285...310).contains(calls), "\(calls)")
         }
 
         @Test func `a user that may not run scripts is said, and each daemon has its share`() throws {

@@ -29,88 +29,58 @@ extension Integration {
             redis = try RedisServer(port: redis.address.port)
             // A backoff ends by a probe, which a question begins.
             var number = 0
-            let deadline = ContinuousClock.now + .patience
-            while try redis.names.isEmpty, ContinuousClock.now < deadline {
+            _ = try eventually {
                 number += 1
                 _ = try daemons[0].client().ask("probe\(number).many.example.com")
+                return try !redis.names.isEmpty
             }
             #expect(daemons[0].waitForLog { $0.contains("answers again") })
         }
 
-        @Test func `a Redis that is paused costs a time-out, and no answer`() throws {
+        @Test
+        func `a Redis that takes nothing is said to be so, whatever its reason, and asked no more of than reading`()
+            throws
+        {
             let stage = try FleetStage()
-            let redis = try RedisServer()
-            let daemons = try (0..<2).map { _ in try stage.daemon(redis.url, lines: "") }
-            try expectAnswers(daemons, "before")
-            redis.signal(SIGSTOP)
-            defer { redis.signal(SIGCONT) }
-            try expectAnswers(daemons, "meanwhile")
-            #expect(daemons[0].waitForLog { $0.contains("no reply within 50 ms") })
+            for (number, fault) in [
+                ["CONFIG", "SET", "maxmemory", "1"], ["REPLICAOF", "127.0.0.1", "1"],
+                ["ACL", "SETUSER", "default", "-set"],
+            ].enumerated() {
+                let redis = try RedisServer()
+                let daemon = try stage.daemon(redis.url)
+                try expectAnswers([daemon], "before\(number)-")
+                try redis.run(words: fault)
+                try expectAnswers([daemon], "meanwhile\(number)-")
+                #expect(daemon.waitForLog { $0.contains("takes no answers: ") }, "\(fault)")
+            }
         }
 
-        @Test func `a Redis that is flushed is filled again`() throws {
+        @Test
+        func `a server that is not the right Redis is put in backoff with its reason, and every query is answered`()
+            throws
+        {
             let stage = try FleetStage()
-            let redis = try RedisServer()
-            let daemons = try (0..<2).map { _ in try stage.daemon(redis.url) }
-            try expectAnswers(daemons, "before")
-            try redis.run("FLUSHALL")
-            try expectAnswers(daemons, "after")
-            #expect(stage.vendor.callCount() == 12)
-        }
-
-        @Test(arguments: [
-            (["CONFIG", "SET", "maxmemory", "1"], "OOM"),
-            (["REPLICAOF", "127.0.0.1", "1"], "MASTERDOWN"),
-            (["ACL", "SETUSER", "default", "-set"], "NOPERM"),
-        ])
-        func `a Redis that takes nothing is said to be so, and asked no more of than reading`(
-            fault: [String], reason: String
-        ) throws {
-            let stage = try FleetStage()
-            let redis = try RedisServer()
-            let daemons = try (0..<2).map { _ in try stage.daemon(redis.url) }
-            try expectAnswers(daemons, "before")
-            try redis.run(words: fault)
-            try expectAnswers(daemons, "meanwhile")
-            #expect(daemons[0].waitForLog { $0.contains("takes no answers: ") }, "\(reason)")
-        }
-
-        @Test(arguments: ["redis://:wrong@", "redis://nobody:wrong@", "redis://"])
-        func `a password that is refused is said to be so, and every query is answered`(account: String) throws {
-            let stage = try FleetStage()
-            let redis = try RedisServer(password: "right")
-            let daemon = try stage.daemon("\(account)\(redis.address)")
-            try expectAnswers([daemon], "any")
-            #expect(daemon.waitForLog { $0.contains("it refuses AUTH: WRONGPASS") || $0.contains("NOAUTH") })
-            #expect(
-                daemon.errors.contains("Check user and password in cache.shared.url")
-                    || daemon.errors.contains("Check cache.shared.url: it has no password"))
-            #expect(!daemon.errors.contains("wrong@"))
-        }
-
-        @Test func `a node of a Redis Cluster is said to be one, and every query is answered`() throws {
-            let stage = try FleetStage()
+            let closed = try RedisServer(password: "right")
             let node = try RedisServer(options: ["--cluster-enabled", "yes", "--cluster-port", "\(FreePort.next())"])
-            let daemon = try stage.daemon(node.url)
-            try expectAnswers([daemon], "any")
-            #expect(daemon.waitForLog { $0.contains("it leads to a node of a Redis Cluster, which is not followed") })
-        }
-
-        @Test func `a server that is no Redis is put in backoff`() throws {
-            let stage = try FleetStage()
-            let daemon = try stage.daemon("redis://\(stage.vendor.address)")
-            try expectAnswers([daemon], "any")
-            #expect(daemon.waitForLog { $0.contains("is in backoff") && $0.contains("Check cache.shared.url") })
-        }
-
-        @Test func `a Redis whose certificate is another's is put in backoff`() throws {
-            let stage = try FleetStage()
-            let other = try stage.certificates.leaf(names: ["other.example.net"])
-            let redis = try RedisServer(tls: (other, stage.certificates.authority))
-            let daemon = try stage.daemon(redis.url)
-            try expectAnswers([daemon], "any")
-            #expect(daemon.waitForLog { $0.contains("is in backoff") })
-            #expect(try redis.run("DBSIZE") == "0")
+            let others = try RedisServer(
+                tls: (stage.certificates.leaf(names: ["other.example.net"]), stage.certificates.authority))
+            for (number, (url, reasons)) in [
+                (
+                    "redis://nobody:wrong@\(closed.address)",
+                    ["it refuses AUTH: WRONGPASS", "Check user and password in"]
+                ),
+                ("redis://\(closed.address)", ["NOAUTH", "Check cache.shared.url: it has no password"]),
+                (node.url, ["it leads to a node of a Redis Cluster, which is not followed"]),
+                ("redis://\(stage.vendor.address)", ["is in backoff", "Check cache.shared.url"]),
+                (others.url, ["is in backoff"]),
+            ].enumerated() {
+                let daemon = try stage.daemon(url)
+                try expectAnswers([daemon], "any\(number)-")
+                #expect(
+                    daemon.waitForLog { log in reasons.allSatisfy { log.contains($0) } }, "\(url): \(daemon.errors)")
+                #expect(!daemon.errors.contains("wrong@"))
+            }
+            #expect(try others.run("DBSIZE") == "0")
         }
     }
 }

@@ -23,9 +23,7 @@ extension Integration {
                 && TestTCPClient(address).ask(query).answers.count == 1
         }
 
-        @Test(arguments: [
-            ["0.0.0.0", "::"], ["127.0.0.1", "::1"], ["::", "127.0.0.1"], ["127.0.0.1", "2001:db8::53"],
-        ])
+        @Test(arguments: [["::", "0.0.0.0"], ["127.0.0.1", "2001:db8::53"]])
         func `IPv4 is served, and the log says which addresses are not`(hosts: [String]) throws {
             let daemon = try Daemon(Self.rest, on: hosts, port: port, environment: kernel.environment)
             #expect(try answers(daemon))
@@ -36,19 +34,23 @@ extension Integration {
             #expect(!daemon.errors.contains("no interface of this machine has"))
         }
 
-        @Test(arguments: ["tls", "https", "httpdns"])
-        func `other listeners of IPv6 take DNS over IPv4 no more down than its own`(kind: String) throws {
+        @Test func `other listeners of IPv6 take DNS over IPv4 no more down than its own`() throws {
             let certificates = try TestCertificates()
             let leaf = try certificates.leaf(names: ["dns.example"], addresses: ["127.0.0.1"])
-            let other = try FreePort.next(on: ["127.0.0.1"])
-            let files = "certificate = \"\(leaf.certificate)\"\nkey = \"\(leaf.key)\""
+            let ports = try (0..<3).map { _ in try FreePort.next() }
+            let lists = zip(["tls", "https", "httpdns"], ports).map {
+                "\($0) = [\"127.0.0.1:\($1)\", \"[::]:\($1)\"]\n"
+            }
             let daemon = try Daemon(
                 Self.rest, port: port,
-                listen: "\(kind) = [\"127.0.0.1:\(other)\", \"[::]:\(other)\"]\n\(kind == "httpdns" ? "" : files)",
+                listen: lists.joined() + "certificate = \"\(leaf.certificate)\"\nkey = \"\(leaf.key)\"",
                 environment: kernel.environment)
             #expect(try answers(daemon))
-            #expect(daemon.output.contains("127.0.0.1:\(other)"))
-            #expect(daemon.waitForLog { $0.contains("serving IPv4 only, without [::]:\(other)") })
+            for port in ports {
+                #expect(daemon.output.contains("127.0.0.1:\(port)"))
+                #expect(daemon.waitForLog { $0.contains("[::]:\(port)") }, "\(daemon.errors)")
+            }
+            #expect(daemon.errors.contains("serving IPv4 only, without "))
         }
 
         @Test func `a list of IPv6 alone still keeps the server from starting, and the error says why`() throws {

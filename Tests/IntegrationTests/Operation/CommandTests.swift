@@ -12,71 +12,6 @@ extension Integration {
             Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
             + DaemonConfiguration.aliyun("http://127.0.0.1:9") + DaemonConfiguration.rest()
 
-        @Test func `check takes a good configuration`() throws {
-            let outcome = try Daemon.check(Self.good)
-            #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
-        }
-
-        @Test func `check marks what can be forged or replayed on the path`() throws {
-            let outcome = try Daemon.check(Self.good)
-            #expect((outcome.output + outcome.errors).contains("can be forged or replayed on the path"))
-        }
-
-        @Test func `check shows no path of a URL that may be a secret`() throws {
-            let text =
-                Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
-                + DaemonConfiguration.doh("https://192.0.2.1/dns-query/0123456789") + DaemonConfiguration.rest()
-            let outcome = try Daemon.check(text)
-            #expect(outcome.status == 0)
-            #expect(outcome.output.contains("at https://192.0.2.1/…"), "\(outcome.output)")
-            #expect(!(outcome.output + outcome.errors).contains("0123456789"))
-        }
-
-        @Test func `check warns of a secret in a file that every user can read, and of no other`() throws {
-            let directory = try TemporaryDirectory()
-            #expect(chmod(directory.path, 0o755) == 0)
-            let file = try directory.write(
-                Self.good + "[[account]]\nid = \"app\"\nsecret = \"0123456789abcdef\"\n", to: "secret.toml")
-            for (mode, isWarned) in [(0o644, true), (0o640, false)] as [(mode_t, Bool)] {
-                #expect(chmod(file, mode) == 0)
-                let outcome = try Daemon.run(["check", "--config", file])
-                #expect(outcome.status == 0, "\(outcome.errors)")
-                #expect(outcome.errors.contains("can be read by every user of this machine") == isWarned)
-            }
-        }
-
-        @Test func `an unknown key is named with file, line, path and the nearest key`() throws {
-            let outcome = try Daemon.check(Self.good + "[cache]\nmemroy = \"1MiB\"\n")
-            #expect(outcome.status == 78)
-            let line = Self.good.split(separator: "\n", omittingEmptySubsequences: false).count + 1
-            let text = outcome.output + outcome.errors
-            #expect(text.contains("checked.toml"))
-            #expect(text.contains("cache.memroy"))
-            #expect(text.contains("\(line)"))
-            #expect(text.contains("memory"))
-        }
-
-        @Test(arguments: [
-            ("[cache]\nmax_ttl = \"soon\"\n", "cache.max_ttl"), ("[cache]\nmemory = \"64 bananas\"\n", "cache.memory"),
-            ("[cache]\nprefetch = \"yes\"\n", "cache.prefetch"), ("[answers]\nprefer = \"ipv5\"\n", "answers.prefer"),
-            ("[[provider]]\ntype = \"alyun\"\n", "provider[2].type"),
-            ("[[provider]]\ntype = \"doh\"\nurl = \"http://dns.example/dns-query\"\n", "provider[2]"),
-            ("[[provider]]\ntype = \"doh\"\nurl = \"ftp://192.0.2.1/\"\n", "provider[2].url"),
-            ("[surprise]\n", "surprise"), ("[cache\n", "checked.toml"),
-        ])
-        func `a bad value is named with its path`(text: String, path: String) throws {
-            let outcome = try Daemon.check(Self.good + text)
-            #expect(outcome.status == 78)
-            #expect((outcome.output + outcome.errors).contains(path))
-        }
-
-        @Test(arguments: ["[listen]\naddresses = [\"127.0.0.1\"]\n", "[listen]\naddresses = [\"nowhere:53\"]\n"])
-        func `a bad listen address is named`(text: String) throws {
-            let outcome = try Daemon.check(text)
-            #expect(outcome.status == 78)
-            #expect((outcome.output + outcome.errors).contains("listen.addresses"))
-        }
-
         @Test func `serve refuses a bad configuration as check does`() throws {
             let directory = try TemporaryDirectory()
             let file = try directory.write("[listen]\nadresses = []\n", to: "bad.toml")
@@ -183,14 +118,6 @@ extension Integration {
             #expect(outcome.errors == "/nowhere/environment: cannot be read: No such file or directory\n")
         }
 
-        @Test func `a variable that is not set is an error that names it`() throws {
-            let text =
-                Self.good + "[[provider]]\ntype = \"aliyun\"\naccount = \"1\"\nsecret = \"${NOT_SET_ANYWHERE}\"\n"
-            let outcome = try Daemon.check(text)
-            #expect(outcome.status == 78)
-            #expect((outcome.output + outcome.errors).contains("NOT_SET_ANYWHERE"))
-        }
-
         @Test func `check shows lists, clients, absent addresses and the cache`() throws {
             let names = (0..<12).map { "n\($0).example" }
             let outcome = try Daemon.check(
@@ -210,6 +137,7 @@ extension Integration {
                 "cache     64 MiB of memory, no file",
             ] { #expect(outcome.output.contains(line + "\n"), "\(outcome.output)") }
             #expect(outcome.output.contains(", for example.com"))
+            #expect(outcome.output.contains("can be forged or replayed on the path"))
         }
 
         @Test(arguments: [
@@ -223,20 +151,21 @@ extension Integration {
             #expect(outcome.errors.contains("\(url): a URL, not a name\(advice)\n"))
         }
 
-        @Test(arguments: [
-            ("192.0.2.1", "1.2.0.192.in-addr.arpa"),
-            ("2001:db8::1f", "f.1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa"),
-        ])
-        func `query looks up the name of an address`(address: String, name: String) throws {
+        @Test func `query looks up the name of an address, and wants a name, an address and a type that are such`()
+            throws
+        {
             let stage = try Stage()
-            let arguments = ["query", "--config", stage.daemon.configurationFile, "-x", address]
-            #expect(try Daemon.run(arguments).output.hasPrefix("\(name) PTR: "))
-            #expect(try Daemon.run(arguments + ["TXT"]).output.hasPrefix("\(name) TXT: "))
-        }
-
-        @Test(arguments: [["query"], ["query", "-x", "www.example.com"], ["query", "-x", "192.0.2.1", "NOTYPE"]])
-        func `query without a name, an address or a type that is one is a usage error`(command: [String]) throws {
-            #expect(try Daemon.run(command).status == 2)
+            for (address, name) in [
+                ("192.0.2.1", "1.2.0.192.in-addr.arpa"),
+                ("2001:db8::1f", "f.1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa"),
+            ] {
+                let arguments = ["query", "--config", stage.daemon.configurationFile, "-x", address]
+                #expect(try Daemon.run(arguments).output.hasPrefix("\(name) PTR: "))
+                #expect(try Daemon.run(arguments + ["TXT"]).output.hasPrefix("\(name) TXT: "))
+            }
+            for words in [[], ["-x", "www.example.com"], ["-x", "192.0.2.1", "NOTYPE"]] {
+                #expect(try Daemon.run(["query"] + words).status == 2, "\(words)")
+            }
         }
 
         @Test(arguments: [
@@ -260,16 +189,6 @@ extension Integration {
                 """,
             ])
             #expect(outcome.output == completions + "\n")
-        }
-
-        @Test func `version is printed`() throws {
-            let outcome = try Daemon.run(["--version"])
-            #expect(outcome.status == 0)
-            #expect(outcome.output.contains { $0.isNumber })
-        }
-
-        @Test func `an unknown option is a usage error`() throws {
-            #expect(try Daemon.run(["serve", "--surprise"]).status == 2)
         }
 
         @Test func `a misspelt command is named with the nearest one`() throws {
@@ -310,22 +229,6 @@ extension Integration {
             #expect(vendor.callCount() == 1)
         }
 
-        @Test func `help names the commands`() throws {
-            let outcome = try Daemon.run(["--help"])
-            #expect(outcome.status == 0)
-            for command in ["serve", "check", "query"] { #expect(outcome.output.contains(command)) }
-        }
-
-        @Test func `query prints the addresses`() throws {
-            let stage = try Stage()
-            let arguments = ["query", "--config", stage.daemon.configurationFile]
-            let outcome = try Daemon.run(arguments + ["www.example.com"])
-            #expect(outcome.status == 0)
-            #expect(outcome.output.contains("192.0.2.1") && outcome.output.contains("192.0.2.2"))
-            let other = try Daemon.run(arguments + ["www.example.com", "AAAA"])
-            #expect(other.output.contains("2001:db8::1"))
-        }
-
         @Test func `query asks the source that is named`() throws {
             let stage = try Stage(localDNS: FakeZone("www.example.com", a: ["198.51.100.1"]))
             let arguments = ["query", "--config", stage.daemon.configurationFile, "www.example.com", "--via"]
@@ -334,35 +237,12 @@ extension Integration {
             #expect(try Daemon.run(arguments + ["vendor"]).output.contains("192.0.2.1"))
         }
 
-        @Test func `query shows which of two providers answered`() throws {
-            let (first, second) = (try FakeHTTPDNS(Stage.zone), try FakeHTTPDNS(Stage.zone))
-            let directory = try TemporaryDirectory()
-            let file = try directory.write(
-                Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
-                    + DaemonConfiguration.aliyun(first.url, name: "one")
-                    + DaemonConfiguration.aliyun(second.url, name: "two") + DaemonConfiguration.rest(), to: "two.toml")
-            let outcome = try Daemon.run(["query", "--config", file, "www.example.com", "--via", "two"])
-            #expect(outcome.output.contains("from provider two"))
-            #expect(first.requests.isEmpty && second.requests.count == 1)
-        }
-
         @Test func `query leaks no special-use name`() throws {
             let stage = try Stage()
             let arguments = ["query", "--config", stage.daemon.configurationFile]
             #expect(try Daemon.run(arguments + ["secret.onion"]).status == 1)
             #expect(try Daemon.run(arguments + ["localhost"]).output.contains("127.0.0.1"))
             #expect(stage.vendor.requests.isEmpty && stage.localDNS.questionCount() == 0)
-        }
-
-        @Test func `check warns of a provider whose authorities cannot be read, with which the server would serve`()
-            throws
-        {
-            let text =
-                Self.good
-                + "[[provider]]\ntype = \"doh\"\nurl = \"https://127.0.0.1/dns-query\"\nca_file = \"/nowhere/ca.pem\"\n"
-            let outcome = try Daemon.check(text)
-            #expect(outcome.status == 0)
-            #expect(outcome.errors.contains("warning: /nowhere/ca.pem: cannot be read"))
         }
 
         @Test func `listening where a configured server is, is refused`() throws {
@@ -375,12 +255,6 @@ extension Integration {
             #expect(outcome.errors.contains("127.0.0.1:5398"))
         }
 
-        @Test func `query exits 1 when there is no answer`() throws {
-            let stage = try Stage(.doh)
-            let outcome = try Daemon.run(["query", "--config", stage.daemon.configurationFile, "none.example.com"])
-            #expect(outcome.status == 1)
-        }
-
         @Test func `serve listens where the command line says`() throws {
             let address = TestAddress("127.0.0.1", port: try FreePort.next())
             let directory = try TemporaryDirectory()
@@ -391,14 +265,6 @@ extension Integration {
             #expect(process.waitForOutput(.patience) { output, _ in output.contains("\(address)") })
             let reply = try TestDNSClient(address).ask(.query("version.bind", RecordType.txt, class: 3))
             #expect(reply.answers.count == 1)
-        }
-
-        @Test(arguments: [SIGTERM, SIGINT])
-        func `a signal stops it with status 0`(signal: Int32) throws {
-            let stage = try Stage()
-            #expect(try stage.ask("www.example.com").addresses.count == 2)
-            stage.daemon.signal(signal)
-            #expect(try stage.daemon.finish().status == 0)
         }
 
         @Test func `after SIGTERM flights end, and their clients are answered`() throws {
@@ -432,21 +298,6 @@ extension Integration {
             daemon.signal(SIGTERM)
             #expect(manager.receive() == "STOPPING=1")
             #expect(try daemon.finish().status == 0)
-        }
-
-        @Test func `a second SIGTERM ends it at once`() throws {
-            let stage = try Stage()
-            stage.vendor.misbehave(.hang)
-            stage.localDNS.behave(.silent)
-            let client = try stage.daemon.client()
-            try client.send(.query("www.example.com"))
-            #expect(stage.vendor.waitForCalls(1))
-            stage.daemon.signal(SIGTERM)
-            #expect(stage.daemon.waitForLog { $0.contains("stopping") })
-            stage.daemon.signal(SIGTERM)
-            _ = try stage.daemon.finish()
-            // Without it, what is outstanding would be awaited, and answered.
-            #expect(try client.receiveIfAny(within: .zero) == nil)
         }
     }
 }

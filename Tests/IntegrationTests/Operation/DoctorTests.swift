@@ -34,18 +34,6 @@ extension Integration {
             #expect(try machine.doctor("--offline").status == 0)
         }
 
-        @Test func `several providers and a shared cache are asked at the same time`() throws {
-            let other = DaemonConfiguration.doh("http://127.0.0.1:9", "names = [\"example.org\"]")
-            let shared =
-                "[cache.shared]\nurl = \"redis://127.0.0.1:9\"\nkey = \"\(String(repeating: "5a", count: 32))\"\n"
-            let machine = try Machine(other + shared, runs: false)
-            let outcome = try machine.doctor()
-            #expect(outcome.status == 1, "\(outcome.errors)")
-            #expect(outcome.output.contains("provider doh cannot be reached"), "\(outcome.output)\(outcome.errors)")
-            #expect(outcome.output.contains("127.0.0.1:9 cannot be asked from here"), "\(outcome.output)")
-            #expect(!outcome.output.contains("provider vendor"), "\(outcome.output)")
-        }
-
         @Test func `a server that does not run is found, and nothing is claimed of what it would know`() throws {
             let machine = try Machine(runs: false)
             try machine.finds(["server.stopped"])
@@ -53,18 +41,6 @@ extension Integration {
             #expect(outcome.status == 1)
             #expect(outcome.output.contains("!   port         nothing listens on 127.0.0.1:53\n"))
             #expect(outcome.output.contains("`systemctl enable --now httpdnsd`"))
-        }
-
-        @Test func `a warning of the configuration is found, and the status is 0 only when all is well`() throws {
-            let machine = try Machine(names: "")
-            try machine.finds(["config.warning"])
-            let outcome = try machine.doctor()
-            #expect(outcome.status == 1 && outcome.output.contains("~   config"), "\(outcome.output)")
-        }
-
-        @Test func `a provider that is asked over plain http is found`() throws {
-            let provider = DaemonConfiguration.doh("http://10.9.0.2:9", "names = [\"example.org\"]")
-            try Machine(provider).finds(["provider.forgeable"])
         }
 
         @Test func `the program that holds the port is named`() throws {
@@ -89,19 +65,32 @@ extension Integration {
         }
 
         @Test(.requires(.otherUser))
-        func `another DNS server is found though this user may not see what program it is`() throws {
+        func `a user that may not see what holds the port learns that, and of another DNS server there`() throws {
             let machine = try Machine(runs: false)
-            let other = try machine.host.namespace.inside { try FakeLocalDNS(Stage.zone, port: 53) }
             // Where any user may read it.
             let executable = machine.directory.path + "/httpdnsd"
             try FileManager.default.copyItem(atPath: Daemon.executable, toPath: executable)
-            let outcome = try machine.host.run(
-                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", executable, "doctor"]
-                    + ["--config", machine.file])
-            #expect(outcome.status == 1)
+            func doctor() throws -> ChildProcess.Outcome {
+                try machine.host.run(
+                    ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", executable, "doctor", "--config"]
+                        + [machine.file])
+            }
+            let address = TestAddress("127.0.0.1", port: 53)
+            var holder: TestSocket? = try machine.host.namespace.inside { try TestSocket.listener(address) }
+            let held = try doctor()
+            #expect(held.status == 1)
             #expect(
-                outcome.output.contains("another DNS server than httpdnsd answers on 127.0.0.1:53"),
-                "\(outcome.output)\(outcome.errors)")
+                held.output.contains("127.0.0.1:53 does not answer, and only root may see what program holds it"),
+                "\(held.output)\(held.errors)")
+            try machine.finds(["port.held"])
+            withExtendedLifetime(holder) {}
+            holder = nil
+            let other = try machine.host.namespace.inside { try FakeLocalDNS(Stage.zone, port: 53) }
+            let answered = try doctor()
+            #expect(answered.status == 1)
+            #expect(
+                answered.output.contains("another DNS server than httpdnsd answers on 127.0.0.1:53"),
+                "\(answered.output)\(answered.errors)")
             other.stop()
         }
 
@@ -119,47 +108,12 @@ extension Integration {
             try machine.finds(["resolver.beside", "resolver.ndots"], resolvConf: both)
         }
 
-        @Test func `a provider that cannot be reached is found with the reason`() throws {
-            let machine = try Machine()
-            machine.vendor.stop()
-            try machine.ask()
-            try machine.finds(["provider.unreachable"])
-            let output = try machine.doctor().output
-            #expect(output.contains("provider vendor cannot be reached at \(machine.vendor.address): "), "\(output)")
-        }
-
-        @Test func `a provider that refuses the account is found`() throws {
-            let machine = try Machine(secret: "the-secret-of-the-account-0123")
-            try machine.ask()
-            try machine.finds(["provider.refused"])
-        }
-
         @Test func `a clock that is hours from a provider's is found`() throws {
             let secret = "the-secret-of-the-account-0123"
             let machine = try Machine(secret: secret, own: secret)
             machine.vendor.setClock(ahead: 3 * 3_600)
             try machine.ask()
             try machine.finds(["clock.wrong"])
-        }
-
-        @Test func `LocalDNS that is gone is found`() throws {
-            let machine = try Machine()
-            machine.localDNS.stop()
-            // A server that fails is tried once more before it counts as down.
-            for name in ["a.example.net", "b.example.net", "c.example.net"]
-            where try machine.keys() != ["localdns.unreachable"] { try machine.ask(name) }
-            try machine.finds(["localdns.unreachable"])
-        }
-
-        @Test func `LocalDNS that sends our own queries back is found`() throws {
-            let machine = try Machine(runs: false)
-            let loop = try ForwardingServer.dnsmasq(on: machine.host)
-            try machine.rewrite("\(machine.localDNS.address)", "\(loop.address)")
-            let text = machine.directory.read("httpdnsd.toml")
-            let head = Daemon.listenTable([TestAddress("127.0.0.1", port: 53)])
-            let daemon = try Daemon(String(text.dropFirst(head.count)), port: 53, namespace: machine.host.namespace)
-            #expect(daemon.waitForLog { $0.contains("sends our own questions back to us") })
-            try machine.finds(["loop.found"])
         }
 
         @Test func `another server of ours on the port is found`() throws {
@@ -177,28 +131,15 @@ extension Integration {
                 output.contains("(process \(first.pid)) than the one of this configuration (process \(second.pid))"))
         }
 
-        @Test func `an nsswitch.conf without DNS is found`() throws {
-            let machine = try Machine()
-            let order = try machine.directory.write("hosts: files\n", to: "nsswitch.conf")
-            let outcome = try machine.doctor(within: Machine.after("mount --bind \(order) /etc/nsswitch.conf"))
-            #expect(outcome.status == 1)
-            #expect(outcome.output.contains("!   nsswitch     the line hosts: of /etc/nsswitch.conf has no `dns`"))
-        }
-
-        @Test func `HTTPDNS that is switched off is found`() throws {
-            let machine = try Machine()
-            let command = [Daemon.executable, "switch", "off", "--config", machine.file]
-            #expect(try machine.host.run(command).status == 0)
-            try machine.finds(["switch.off"])
-        }
-
-        @Test func `a memory limit that is too low is found`() throws {
-            try Machine("[limits]\nmemory = \"32MiB\"\n").finds(["limits.memory"])
-        }
-
-        @Test func `authorities that are missing are found`() throws {
-            let provider = DaemonConfiguration.doh("https://192.0.2.1", "ca_file = \"/nowhere/ca.pem\"")
-            try Machine(provider).finds(["authorities.missing"])
+        @Test func `what a configuration and the limits of a process make worse is found, each by its key`() throws {
+            let providers =
+                DaemonConfiguration.doh("http://10.9.0.2:9", "names = [\"example.org\"]")
+                + DaemonConfiguration.doh("https://192.0.2.1", name: "other", "ca_file = \"/nowhere/ca.pem\"")
+            let machine = try Machine(
+                providers + "[limits]\nmemory = \"32MiB\"\n", names: "", wrapper: ["prlimit", "--nofile=512"])
+            try machine.finds([
+                "authorities.missing", "config.warning", "limits.files", "limits.memory", "provider.forgeable",
+            ])
         }
 
         @Test func `a disk that is full is found`() throws {
@@ -222,39 +163,6 @@ extension Integration {
             }
         }
 
-        @Test func `an address that no interface has is found`() throws {
-            let machine = try Machine()
-            try machine.rewrite("[\"127.0.0.1:53\"]", "[\"127.0.0.1:53\", \"192.0.2.77:53\"]")
-            try machine.finds(["listen.absent"])
-            #expect(try machine.doctor().output.contains("no interface of this machine has 192.0.2.77:53"))
-        }
-
-        @Test func `a control socket that is gone is found while the server answers`() throws {
-            let machine = try Machine()
-            try FileManager.default.removeItem(atPath: machine.directory.path + "/control.sock")
-            try machine.finds(["control.silent"])
-        }
-
-        @Test(.requires(.otherUser))
-        func `a port is not called free where only root sees what holds it`() throws {
-            let machine = try Machine(runs: false)
-            let holder = try machine.host.namespace.inside {
-                try TestSocket.listener(TestAddress("127.0.0.1", port: 53))
-            }
-            // Where any user may read it.
-            let executable = machine.directory.path + "/httpdnsd"
-            try FileManager.default.copyItem(atPath: Daemon.executable, toPath: executable)
-            let doctor = [executable, "doctor", "--config", machine.file]
-            let other = try machine.host.run(
-                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + doctor)
-            #expect(other.status == 1)
-            #expect(
-                other.output.contains("127.0.0.1:53 does not answer, and only root may see what program holds it"),
-                "\(other.output)\(other.errors)")
-            try machine.finds(["port.held"])
-            withExtendedLifetime(holder) {}
-        }
-
         @Test func `a provider that has had its calls of the day is found`() throws {
             let machine = try Machine(names: "names = [\"example.com\"]\ndaily_limit = 1")
             for name in ["www.example.com", "four.example.com"] { try machine.ask(name) }
@@ -275,18 +183,6 @@ extension Integration {
             let service =
                 run + " && touch /run/systemd/resolve/io.systemd.Resolve && mount --bind \(order) /etc/nsswitch.conf"
             try machine.finds(["nsswitch.resolved"], within: Machine.after(service))
-        }
-
-        @Test func `a cache on disk that cannot be used is found`() throws {
-            let machine = try Machine(disk: "/proc/httpdnsd/cache.db")
-            #expect(machine.daemon?.waitForLog { $0.contains("/proc/httpdnsd") } == true)
-            // A folder of the system is refused by itself.
-            try machine.finds(["config.warning", "disk.unused"])
-        }
-
-        @Test func `a limit of open files that is too low is found`() throws {
-            let machine = try Machine(wrapper: ["prlimit", "--nofile=512"])
-            try machine.finds(["limits.files"])
         }
 
         @Test func `a configuration with a mistake is shown, with status 78`() throws {

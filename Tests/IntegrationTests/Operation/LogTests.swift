@@ -74,20 +74,6 @@ extension Integration {
             #expect(line["message"] as? String == "localdns.servers: \(reason)")
         }
 
-        @Test(.requires(.networkNamespaces))
-        func `that resolv.conf names this server alone is said at the start, before anything is asked`() throws {
-            let directory = try TemporaryDirectory()
-            let lists = try directory.write("nameserver 127.0.0.1\n", to: "resolv.conf")
-            let host = try ClientHost()
-            let wrapper = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"]
-            let daemon = try Daemon(
-                DaemonConfiguration.rest(resolvConf: lists)
-                    .replacingOccurrences(of: "servers = [\"127.0.0.1:9\"]", with: "servers = \"auto\"")
-                    + DaemonConfiguration.doh("https://192.0.2.1"), port: 53, wrapper: wrapper,
-                namespace: host.namespace)
-            #expect(daemon.waitForLog { $0.contains("only this server itself") }, "\(daemon.errors)")
-        }
-
         @Test func `the log of queries has a line for each, hits too`() throws {
             let stage = try Stage(
                 localDNS: FakeZone("x.corp.example", a: ["198.51.100.7"]),
@@ -113,28 +99,6 @@ extension Integration {
             #expect(queries.allSatisfy { $0["client"] as? String == "127.0.0.1" && $0["ms"] is Double })
             let text = queries.compactMap { $0["message"] as? String }
             #expect(text.contains { $0.hasPrefix("query 127.0.0.1 udp WWW.example.com A NOERROR protect ") })
-        }
-
-        @Test(arguments: ["text", "json"])
-        func `names from the network put nothing into the log that a terminal obeys`(format: String) throws {
-            let stage = try Stage(extra: "queries = true\nformat = \"\(format)\"\n")
-            let client = try stage.daemon.client()
-            let labels: [[UInt8]] = [Array("\u{1b}[2J\n\r".utf8), [0, 0x9b, 0xff, 0x22, 0x5c], Array("\u{202e}".utf8)]
-            var query: [UInt8] = [0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]
-            for label in labels { query += [UInt8(label.count)] + label }
-            try client.send(query + [0, 0, 1, 0, 1])
-            _ = try client.receive()
-            #expect(stage.daemon.waitForLog { $0.contains("query") && $0.contains("[2J") })
-            try stage.daemon.stop()
-            let log = stage.daemon.errors
-            #expect(!log.unicodeScalars.contains { $0.value < 0x20 && $0 != "\n" || (0x7f...0x9f).contains($0.value) })
-            #expect(!log.contains("\u{202e}"))
-            if format == "json" {
-                let name = try objects(log).compactMap { $0["name"] as? String }.first
-                #expect(name == #"\027[2J\010\013.\000\155\255\"\\.\226\128\174"#)
-            } else {
-                #expect(log.split(separator: "\n").allSatisfy { $0.hasPrefix("20") && $0.contains("Z ") })
-            }
         }
 
         @Test func `in JSON every line of a start is an object, also the one that says that it serves`() throws {
@@ -174,16 +138,6 @@ extension Integration {
             let client = try daemon.client()
             for _ in 0..<10 { #expect(try client.ask("www.example.com").addresses.count == 2) }
             #expect(try daemon.stop() == 0)
-        }
-
-        @Test func `where the journal reads lines have priorities and no times`() throws {
-            let script = "JOURNAL_STREAM=$(stat -L -c %d:%i /dev/fd/2) exec \"$@\""
-            let daemon = try Daemon(
-                DaemonConfiguration.doh("https://192.0.2.1") + DaemonConfiguration.rest(),
-                wrapper: ["sh", "-c", script, "sh"])
-            #expect(try daemon.stop() == 0)
-            #expect(daemon.errors.contains("<5>stopping: "))
-            #expect(daemon.errors.split(separator: "\n").allSatisfy { $0.hasPrefix("<") })
         }
 
         @Test func `a reload changes the format and switches the log of queries`() throws {

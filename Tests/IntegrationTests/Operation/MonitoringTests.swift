@@ -18,7 +18,7 @@ extension Integration {
         init() throws {
             target = "127.0.0.1:\(try FreePort.next())"
             url = "http://" + target
-            stage = try ControlStage(control: "http = \"\(target)\"")
+            stage = try ControlStage(control: "http = \"\(target)\"\nhttp_names = [\"monitor.example\"]")
         }
 
         private func curl(_ path: String, _ arguments: String...) throws -> (status: String, body: String) {
@@ -35,11 +35,7 @@ extension Integration {
 
         /// Waits until a metric has this value: what a client got is counted just after it was sent.
         private func comes(_ metric: String, to value: String) throws -> Bool {
-            let deadline = ContinuousClock.now + .patience
-            while try self.value(of: metric) != value {
-                guard ContinuousClock.now < deadline else { return false }
-            }
-            return true
+            try eventually { try self.value(of: metric) == value }
         }
 
         @Test func `promtool finds nothing to object to`() throws {
@@ -54,106 +50,21 @@ extension Integration {
             #expect(try comes("httpdnsd_cache_misses_total", to: "1"))
             #expect(try comes("httpdnsd_cache_hits_total", to: "1"))
             #expect(try comes(Self.responses("udp", "NOERROR"), to: "2"))
+            #expect(try comes("httpdnsd_provider_response_seconds_count{provider=\"vendor\"}", to: "1"))
             #expect(try curl("/metrics").body.contains("\nhttpdnsd_provider_calls_today{provider=\"vendor\"} 1\n"))
         }
 
-        @Test func `responses count by transport and code, from the cache or not`() throws {
-            let (client, connection) = (try stage.daemon.client(), try stage.daemon.tcpClient())
-            for _ in 0..<2 { _ = try client.ask("none.example.com") }
-            for _ in 0..<3 { _ = try connection.ask(.query("none.example.com")) }
-            #expect(try comes(Self.responses("udp", "NXDOMAIN"), to: "2"))
-            #expect(try comes(Self.responses("tcp", "NXDOMAIN"), to: "3"))
-            #expect(try value(of: Self.responses("udp", "SERVFAIL")) == "0")
-        }
-
-        @Test func `answers are counted by their source, with the time that each took`() throws {
-            for _ in 0..<3 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
-            stage.vendor.misbehave(.status(500))
-            #expect(try stage.ask("other.example.com").rcode == ResponseCode.nxDomain)
-            let count = "httpdnsd_answer_seconds_count"
-            for (source, value) in [("provider", "1"), ("cache", "2"), ("localdns_unverified", "1"), ("none", "0")] {
-                #expect(try comes("\(count){source=\"\(source)\"}", to: value), "\(source)")
-            }
-            #expect(try comes("httpdnsd_provider_response_seconds_count{provider=\"vendor\"}", to: "1"))
-        }
-
-        @Test func `the names asked for most are counted while queries are logged, and no metric has them`() throws {
-            let url = "http://127.0.0.1:\(try FreePort.next())"
-            let http = "http = \"\(url.dropFirst("http://".count))\""
-            let stage = try ControlStage(extra: "queries = true\n", control: http)
-            // Of the events, which never end, the first.
-            let first = "sed '/^data: /q' < <(curl --silent --no-buffer --noproxy '*' --max-time 60 \"$1\" 2>/dev/null)"
-            let read = { path in
-                try ChildProcess.run(["bash", "-c", first, "bash", url + path], within: .patience * 2).output
-            }
-            #expect(try stage.ask("www.example.com").addresses.count == 2)
-            // A name is counted just after its answer was sent.
-            let deadline = ContinuousClock.now + .patience
-            let counted = "\"names\":[{\"label\":\"www.example.com\",\"count\":1}]"
-            var isCounted = false
-            while !isCounted, ContinuousClock.now < deadline { isCounted = try read("/events").contains(counted) }
-            #expect(isCounted)
-            #expect(try !read("/metrics").contains("example"))
-            let file = try String(contentsOfFile: stage.daemon.configurationFile, encoding: .utf8)
-            for isLogged in [false, true] {
-                try stage.rewrite(file.replacing("queries = true", with: "queries = \(isLogged)"))
-                #expect(try stage.run("reload").status == 0)
-                #expect(try read("/events").contains("\"names\":[]") == isLogged)
-                #expect(try !read("/events").contains("www.example.com"))
-            }
-        }
-
-        @Test func `queries of clients that are not allowed are counted as refused`() throws {
-            let port = try FreePort.next()
-            let other = try ControlStage(
-                listen: "allow = [\"192.0.2.0/24\"]", control: "http = \"127.0.0.1:\(port)\"")
-            #expect(try other.daemon.client().ask("www.example.com").rcode == ResponseCode.refused)
-            let text = try ChildProcess.run([
-                "curl", "--silent", "--noproxy", "*", "http://127.0.0.1:\(port)/metrics",
-            ]).output
-            #expect(text.contains("\nhttpdnsd_refused_queries_total{reason=\"access\"} 1\n"))
-        }
-
-        private static func responses(_ transport: String, _ code: String) -> String {
-            "httpdnsd_responses_total{transport=\"\(transport)\",family=\"ipv4\",rcode=\"\(code)\"}"
-        }
-
-        @Test func `it is healthy and ready for monitors, by any name`() throws {
-            for host in [target, "httpdnsd.monitoring.svc"] {
-                #expect(try curl("/healthz", "--header", "Host: \(host)") == ("200", "ok\n"))
-                #expect(try curl("/readyz", "--header", "Host: \(host)") == ("200", "ready\n"))
-                #expect(try curl("/metrics", "--header", "Host: \(host)").status == "200")
-            }
-            #expect(try curl("/healthz", "--head").status == "200")
-        }
-
-        @Test func `switched off it is ready while LocalDNS can be asked`() throws {
+        @Test func `the page is for a name that is listed, and switched off it is ready while LocalDNS can be asked`()
+            throws
+        {
+            #expect(try curl("/", "--header", "Host: monitor.example").status == "200")
+            #expect(try curl("/", "--header", "Host: evil.example").status == "421")
             #expect(try stage.run("switch", "off").status == 0)
             #expect(try curl("/readyz") == ("200", "ready\n"))
         }
 
-        @Test func `the page is for this machine's names and those listed, and for no name of the Internet`() throws {
-            let port = try FreePort.next()
-            let other = try ControlStage(
-                control: "http = \"127.0.0.1:\(port)\"\nhttp_names = [\"monitor.example\"]")
-            func status(_ host: String) throws -> String {
-                try ChildProcess.run([
-                    "curl", "--silent", "--noproxy", "*", "--output", "/dev/null", "--write-out", "%{http_code}",
-                    "--header", "Host: \(host)", "http://127.0.0.1:\(port)/",
-                ]).output
-            }
-            let name = try ChildProcess.succeed(["uname", "--nodename"]).trimmingCharacters(in: .newlines)
-            for host in ["127.0.0.1:\(port)", "localhost", name, "\(name):\(port)", "monitor.example"] {
-                #expect(try status(host) == "200", "\(host)")
-            }
-            for host in ["evil.example", "[::1].evil.example", "www.monitor.example"] {
-                #expect(try status(host) == "421", "\(host)")
-            }
-            withExtendedLifetime(other) {}
-        }
-
-        @Test func `nothing can be changed`() throws {
-            #expect(try curl("/metrics", "--request", "POST").status == "405")
+        private static func responses(_ transport: String, _ code: String) -> String {
+            "httpdnsd_responses_total{transport=\"\(transport)\",family=\"ipv4\",rcode=\"\(code)\"}"
         }
 
         @Test func `a port that another program holds is a warning, and DNS is served; once it is free, monitors are`()

@@ -55,12 +55,7 @@ extension Integration {
         private var file: String { directory.path + "/fleet.policy" }
 
         private func waitUntil(_ daemon: Daemon, answers addresses: [String]) throws -> Bool {
-            let deadline = ContinuousClock.now + .patience
-            while try daemon.client().ask("www.example.com").addresses != addresses {
-                guard ContinuousClock.now < deadline else { return false }
-                Thread.sleep(forTimeInterval: 0.01)
-            }
-            return true
+            try eventually { try daemon.client().ask("www.example.com").addresses == addresses }
         }
 
         private func show(disk: String = "cache.sqlite") throws -> String {
@@ -74,10 +69,9 @@ extension Integration {
             #expect(outcome.output.contains(Self.ofLocalDNS[0]), "\(outcome)")
         }
 
-        @Test(arguments: [true, false])
-        func `a policy over https is in force, and an unchanged one is not sent again`(http2: Bool) throws {
+        @Test func `a policy over https is in force, and an unchanged one is not sent again`() throws {
             let certificates = try TestCertificates()
-            let site = try PolicySite(try certificates.leaf(names: ["policy.example.net"]), http2: http2)
+            let site = try PolicySite(try certificates.leaf(names: ["policy.example.net"]))
             // Longer than any reply of a provider.
             let names = (0..<20_000).map { "\"name\($0).example.org\"" }.joined(separator: ", ")
             try publish(
@@ -108,18 +102,6 @@ extension Integration {
             #expect(daemon.waitForLog { $0.contains("is taken: serial 1") }, "\(daemon.errors)")
         }
 
-        @Test func `a provider that forges does not keep a policy away whose host LocalDNS knows`() throws {
-            let certificates = try TestCertificates()
-            let site = try PolicySite(try certificates.leaf(names: ["policy.example.net"]))
-            try publish(serial: 1, Self.bypass, to: site.path("fleet.policy"))
-            vendor.zone = FakeZone(["*": .init(a: ["127.0.0.66"])])
-            let daemon = try Daemon(
-                configuration(
-                    "https://policy.example.net:\(site.address.port)/fleet.policy",
-                    "ca_file = \"\(certificates.authority)\""))
-            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") }, "\(daemon.errors)")
-        }
-
         @Test func `after a restart an unchanged policy is not sent again, and a new one is taken`() throws {
             let certificates = try TestCertificates()
             let site = try PolicySite(try certificates.leaf(addresses: ["127.0.0.1"]))
@@ -139,31 +121,6 @@ extension Integration {
             #expect(try waitUntil(second, answers: Self.ofVendor))
         }
 
-        @Test func `a tag of another document, or of another URL, keeps no policy out`() throws {
-            let certificates = try TestCertificates()
-            let site = try PolicySite(try certificates.leaf(addresses: ["127.0.0.1"]))
-            try publish(serial: 1, to: site.path("fleet.policy"))
-            let lines = "ca_file = \"\(certificates.authority)\""
-            let first = try Daemon(configuration("https://\(site.address)/fleet.policy", lines))
-            #expect(first.waitForLog { $0.contains("is taken: serial 1") }, "\(first.errors)")
-            try first.stop()
-            let stored = directory.path + "/cache.sqlite.policy"
-            let old = try Data(contentsOf: URL(filePath: stored))
-            // A link: the same tag at another URL.
-            try FileManager.default.createSymbolicLink(
-                atPath: site.path("other.policy"), withDestinationPath: site.path("fleet.policy"))
-            let second = try Daemon(configuration("https://\(site.address)/other.policy", lines))
-            #expect(site.waitFor(2, status: 200), "\(site.statuses)")
-            try publish(serial: 2, Self.bypass, to: site.path("fleet.policy"))
-            #expect(second.waitForLog { $0.contains("is taken: serial 2") }, "\(second.errors)")
-            try second.stop()
-            // As after a power cut before the document was on the disk.
-            try old.write(to: URL(filePath: stored), options: .atomic)
-            let third = try Daemon(configuration("https://\(site.address)/other.policy", lines))
-            #expect(third.waitForLog { $0.contains("is taken: serial 2") }, "\(third.errors)")
-            #expect(try waitUntil(third, answers: Self.ofLocalDNS))
-        }
-
         @Test func `a policy whose server was away for a while is no problem once it answers again`() throws {
             let certificates = try TestCertificates()
             let leaf = try certificates.leaf(addresses: ["127.0.0.1"])
@@ -178,41 +135,7 @@ extension Integration {
             #expect(daemon.waitForLog { $0.contains("the server answers HTTP 404") })
             #expect(try show().contains("PROBLEM"))
             try FileManager.default.moveItem(atPath: published + ".away", toPath: published)
-            let end = ContinuousClock.now + .patience
-            while try show().contains("PROBLEM"), ContinuousClock.now < end {}
-            #expect(try !show().contains("PROBLEM"))
-        }
-
-        @Test func `a server without the right certificate is not asked for it, and the log says so`() throws {
-            let site = try PolicySite(try TestCertificates().leaf(addresses: ["127.0.0.1"]))
-            try publish(serial: 1, Self.bypass, to: site.path("fleet.policy"))
-            let daemon = try Daemon(configuration("https://\(site.address)/fleet.policy"))
-            #expect(daemon.waitForLog { $0.contains("what is in force stays. Check policy.url") })
-            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofVendor)
-            #expect(site.statuses.isEmpty)
-        }
-
-        @Test func `a policy of another key stays out, and an honest one after it is taken`() throws {
-            let other = try PolicySigner()
-            try other.sign(PolicySigner.text(serial: 9, Self.bypass), to: file)
-            let daemon = try Daemon(configuration("file://\(file)"))
-            #expect(daemon.waitForLog { $0.contains("is signed with the key \"\(other.publicKey.prefix(8))\"") })
-            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofVendor)
-            try publish(serial: 1, Self.bypass, to: file)
-            #expect(try waitUntil(daemon, answers: Self.ofLocalDNS))
-        }
-
-        @Test func `an older policy that is sent again stays out`() throws {
-            try publish(serial: 1, to: file)
-            let old = try Data(contentsOf: URL(filePath: file))
-            let daemon = try Daemon(configuration(file))
-            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
-            try publish(serial: 2, Self.bypass, to: file)
-            #expect(try waitUntil(daemon, answers: Self.ofLocalDNS))
-            try old.write(to: URL(filePath: file), options: .atomic)
-            #expect(daemon.waitForLog { $0.contains("has the serial 1, and this machine has had 2") })
-            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
-            #expect(try show().contains("PROBLEM"))
+            #expect(try eventually { try !show().contains("PROBLEM") })
         }
 
         @Test(arguments: [true, false])
@@ -248,9 +171,9 @@ extension Integration {
             #expect(try second.client().ask("www.example.com").addresses == Self.ofVendor)
         }
 
-        @Test func `the switch is thrown on ten daemons within an interval, and reverted as fast`() throws {
+        @Test func `the switch is thrown on three daemons, and reverted`() throws {
             try publish(serial: 1, to: file)
-            let daemons = try (0..<10).map { try Daemon(configuration(file, disk: "\($0).sqlite")) }
+            let daemons = try (0..<3).map { try Daemon(configuration(file, disk: "\($0).sqlite")) }
             for daemon in daemons {
                 #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
                 #expect(try daemon.client().ask("www.example.com").addresses == Self.ofVendor)
@@ -266,41 +189,37 @@ extension Integration {
             }
         }
 
-        @Test func `the policy's switch is said by status, and the machine's own does not overrule it`() throws {
-            try publish(serial: 1, Self.off, to: file)
+        @Test
+        func
+            `what is in force decides, outlasts a reload and a document that changes nothing, and is said by its line`()
+            throws
+        {
+            try publish(serial: 1, Self.bypass, to: file)
             let daemon = try Daemon(configuration(file))
             #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
-            let socket = "\(directory.path)/cache.sqlite.sock"
-            #expect(try Daemon.run(["status", "--socket", socket]).output.contains("OFF by the signed policy"))
-            let on = try Daemon.run(["switch", "on", "--socket", socket])
-            #expect(on.output.contains("off by the signed policy"))
+            func run(_ words: String...) throws -> String {
+                try Daemon.run(words + ["--socket", "\(directory.path)/cache.sqlite.sock"]).output
+            }
+            #expect(try run("why", "www.example.com").contains("file://\(file):6"))
+            _ = try run("reload")
             #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
-        }
-
-        @Test func `a document that changes nothing leaves the generation and what is cached`() throws {
-            try publish(serial: 1, to: file)
-            let daemon = try Daemon(configuration(file))
-            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
-            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofVendor)
-            let before = try generation()
-            try publish(serial: 2, to: file)
+            let (generation, asked) = (try generation(), localDNS.questionCount("www.example.com"))
+            try publish(serial: 2, Self.bypass, to: file)
             #expect(daemon.waitForLog { $0.contains("is taken: serial 2") })
-            #expect(try generation() == before)
-            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofVendor)
-            #expect(vendor.callCount("www.example.com") == 1)
+            #expect(try self.generation() == generation)
+            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
+            #expect(localDNS.questionCount("www.example.com") == asked)
+            // The machine's own switch does not overrule the policy's.
+            try publish(serial: 3, Self.off, to: file)
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 3") })
+            #expect(try run("status").contains("OFF by the signed policy"))
+            #expect(try run("switch", "on").contains("off by the signed policy"))
+            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
         }
 
         private func generation() throws -> Int? {
             let output = try Daemon.run(["status", "--json", "--socket", "\(directory.path)/cache.sqlite.sock"]).output
             return (try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any])?["generation"] as? Int
-        }
-
-        @Test func `a reload of the machine's file leaves the policy in force`() throws {
-            try publish(serial: 1, Self.bypass, to: file)
-            let daemon = try Daemon(configuration(file))
-            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
-            #expect(try Daemon.run(["reload", "--socket", "\(directory.path)/cache.sqlite.sock"]).status == 0)
-            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
         }
 
         @Test(arguments: [("drop", ofVendor), ("keep", ofLocalDNS)])
@@ -318,14 +237,6 @@ extension Integration {
             #expect(daemon.waitForLog { $0.contains("serial 1 has expired") })
             #expect(try waitUntil(daemon, answers: addresses))
             #expect(try show().contains("EXPIRED"))
-        }
-
-        @Test func `why names the line of the policy that decides`() throws {
-            try publish(serial: 1, Self.bypass, to: file)
-            let daemon = try Daemon(configuration(file))
-            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
-            let why = try Daemon.run(["why", "www.example.com", "--socket", "\(directory.path)/cache.sqlite.sock"])
-            #expect(why.output.contains("file://\(file):6"), "\(why.output)")
         }
 
         @Test func `a policy for a label is for the machines that have it`() throws {

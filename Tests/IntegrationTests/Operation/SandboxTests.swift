@@ -24,7 +24,9 @@ extension Integration {
         }
 
         @Test func `one line says what is in force, and it is so for every thread`() throws {
-            let daemon = try Daemon(Self.configuration)
+            let daemon = try Daemon(
+                Self.configuration,
+                wrapper: ["sh", "-c", "ulimit -S -c \"$(ulimit -H -c)\" && exec \"$@\"", "sh"])
             #expect(
                 daemon.waitForLog {
                     $0.contains("sandbox: no capabilities, no program is executed, files are written nowhere")
@@ -35,6 +37,10 @@ extension Integration {
             for key in ["CapEff", "CapPrm", "CapAmb"] {
                 #expect(try Set(threads(daemon, key)) == ["0000000000000000"], "\(key)")
             }
+            // Nor may it write a core dump, with secrets in it, whatever limit it was started with.
+            let limits = try String(contentsOfFile: "/proc/\(daemon.pid)/limits", encoding: .utf8)
+            let cores = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size ") }
+            #expect(cores?.split(separator: " ").suffix(3) == ["0", "0", "bytes"])
             #expect(try daemon.stop() == 0)
         }
 

@@ -7,10 +7,12 @@ extension Integration {
     /// What the source of an answer is called.
     @Suite(.serialized)
     struct SourceWordTests {
-        /// The kinds of answers, by their words.
+        /// The kinds of answers, by their words, in the order in which they are played: from the last three on the vendor fails,
+        /// and from the last two on LocalDNS is silent.
         enum Kind: String, CaseIterable {
-            case provider, shared, cache, stale, localdns, forward, preset, rule, none
+            case provider, shared, cache, localdns, forward, preset, rule
             case unverified = "localdns_unverified"
+            case stale, none
 
             /// What its names are below.
             var suffix: String {
@@ -23,6 +25,9 @@ extension Integration {
                 default: "many.example.com"
                 }
             }
+
+            /// The name that is asked for with `--trace`, and the one that a client asks for.
+            var names: [String] { ["traced", "asked"].map { "\($0)-\(self).\(suffix)" } }
 
             /// What `why` says of its answer afterwards: where what is cached came from.
             var origin: String { self == .cache || self == .stale ? "provider" : rawValue }
@@ -58,23 +63,12 @@ extension Integration {
                 controlLines: "http = \"\(url)\"", log: "queries = true\n")
         }
 
-        /// Makes the next answers for these names of a kind.
-        private func prepare(_ kind: Kind, _ names: [String]) throws -> Daemon {
-            if kind == .shared {
-                let other = try stage.daemon(redis.url)
-                for name in names { _ = try other.client().ask(name) }
-                #expect(try redis.waitForAnswers(names.count))
-            }
-            let daemon = try daemon()
-            if kind == .cache || kind == .stale {
-                for name in names { #expect(try daemon.client().ask(name).addresses.count == 1) }
-            }
-            if [.stale, .unverified, .none].contains(kind) { stage.vendor.misbehave(.closeBeforeReply) }
-            if kind == .stale || kind == .none { stage.localDNS.behave(.silent) }
-            if kind == .stale {
-                for name in names { _ = try daemon.client().ask(name, until: { $0.extendedErrors == [3] }) }
-            }
-            return daemon
+        /// Makes the next answers for its names of a kind.
+        private func prepare(_ kind: Kind, _ daemon: Daemon) throws {
+            if kind == .unverified { stage.vendor.misbehave(.closeBeforeReply) }
+            guard kind == .stale else { return }
+            stage.localDNS.behave(.silent)
+            for name in kind.names { _ = try daemon.client().ask(name, until: { $0.extendedErrors == [3] }) }
         }
 
         private func curl(_ path: String) throws -> String {
@@ -115,18 +109,28 @@ extension Integration {
             return nil
         }
 
-        @Test(arguments: Kind.allCases)
-        func `why, trace, log, metrics and the page's feed name the same source by the same word`(kind: Kind) throws {
-            let (traced, asked) = ("traced.\(kind.suffix)", "asked.\(kind.suffix)")
-            let daemon = try prepare(kind, [traced, asked])
+        @Test func `why, trace, log, metrics and the page's feed name the same source by the same word`() throws {
+            let other = try stage.daemon(redis.url)
+            for name in Kind.shared.names { _ = try other.client().ask(name) }
+            #expect(try redis.waitForAnswers(2))
+            let daemon = try daemon()
+            for name in Kind.cache.names + Kind.stale.names {
+                #expect(try daemon.client().ask(name).addresses.count == 1)
+            }
+            for kind in Kind.allCases { try play(kind, daemon) }
+        }
+
+        private func play(_ kind: Kind, _ daemon: Daemon) throws {
+            try prepare(kind, daemon)
+            let (traced, asked) = (kind.names[0], kind.names[1])
             let run = { (words: String...) in
                 try Daemon.run(words + ["--config", daemon.configurationFile]).output
             }
             let trace = try run("query", "--trace", traced)
             let (metrics, feed) = (try metrics(), try feed())
             _ = try daemon.client().ask(asked)
-            #expect(try risen(metrics, self.metrics) == kind.rawValue)
-            #expect(try risen(feed, self.feed) == kind.rawValue)
+            #expect(try risen(metrics, self.metrics) == kind.rawValue, "\(kind)")
+            #expect(try risen(feed, self.feed) == kind.rawValue, "\(kind)")
             let word = "(^|[ ;])source=\(kind.rawValue)( provider=vendor)?$"
             #expect(trace.split(separator: "\n").last?.range(of: word, options: .regularExpression) != nil, "\(trace)")
             let why = try run("why", asked)

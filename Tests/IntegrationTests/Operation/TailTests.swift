@@ -69,19 +69,6 @@ extension Integration {
             #expect(try Daemon.run(["tail", "--socket", stage.socket]).status == 1)
         }
 
-        @Test func `a fifth is refused until another has gone, even one that no query would have reached`() throws {
-            let stage = try ControlStage()
-            let four = try (0..<4).map { _ in try tail(stage, "four.example.com", asking: "four.example.com") }
-            let fifth = try Daemon.run(["tail", "--socket", stage.socket])
-            #expect(fifth.status == 1 && fifth.errors == "4 clients are shown queries already, and no more can be\n")
-            four[0].signal(SIGKILL)
-            _ = try four[0].finish(within: .patience)
-            let end = ContinuousClock.now + .patience
-            var last = try? tail(stage)
-            while last == nil, ContinuousClock.now < end { last = try? tail(stage) }
-            #expect(last != nil)
-        }
-
         /// A server that ends each stream, as one does that has waited for 10 s.
         private static let impatient = #"""
             import socket, sys
@@ -105,34 +92,6 @@ extension Integration {
             #expect(outcome.status == 1 && outcome.errors.contains("ended the stream: nothing was read for 10 s"))
             #expect(outcome.output == "(the server ends this list: nothing was read for 10 s)\n", "\(outcome.errors)")
             withExtendedLifetime(server) {}
-        }
-
-        @Test func `one that does not read loses queries, and learns how many`() throws {
-            let stage = try ControlStage()
-            let command = try tail(stage, "--json")
-            #expect(try stage.ask("four.example.com").rcode == ResponseCode.noError)
-            command.signal(SIGSTOP)
-            let count = 30_000
-            let lookups = try BulkClient(stage.daemon.addresses[0]).ask(
-                Array(repeating: .init("four.example.com", RecordType.a), count: count))
-            #expect(lookups.allSatisfy { $0.reply?.rcode == ResponseCode.noError })
-            #expect(try stage.run("status").status == 0)
-            command.signal(SIGCONT)
-            func shown(_ output: String) -> (queries: Int, dropped: Int) {
-                let lines = output[..<(output.lastIndex(of: "\n") ?? output.startIndex)]
-                let objects = (try? objects(String(lines))) ?? []
-                return (
-                    objects.count { $0["name"] as? String == "four.example.com" },
-                    objects.reduce(0) { $0 + ($1["dropped"] as? Int ?? 0) }
-                )
-            }
-            // And the one that has filled the cache.
-            #expect(
-                command.waitForOutput(.patience) { output, _ in
-                    let (queries, dropped) = shown(output)
-                    return queries + dropped == count + 1
-                })
-            #expect(shown(command.output).dropped > 0 && shown(command.output).queries > 1_000)
         }
     }
 }

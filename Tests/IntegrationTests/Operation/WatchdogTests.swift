@@ -33,11 +33,6 @@ extension Integration {
             }
         }
 
-        @Test func `a server with nothing to do gives signs of life`() throws {
-            let watched = try Watched()
-            for _ in 0..<8 { #expect(watched.manager.receive() == "WATCHDOG=1") }
-        }
-
         @Test func `a server whose threads never rest gives signs of life`() throws {
             let watched = try Watched()
             let clients = try (0..<8).map { _ in try watched.daemon.client() }

@@ -66,43 +66,6 @@ extension Integration {
             #expect(try status().contains("\(sites[1].nginx.address)"))
         }
 
-        @Test(arguments: [FakeTencentAccount.token("123456789"), .aes(id: "1001", key: "0123456789abcdef")])
-        func `tencent's service, too, returns the addresses to ask`(account: FakeTencentAccount) throws {
-            let first = try Site(certificates, 1, account: .tencent(account))
-            // Its call returns no ports: all addresses have that of the URL.
-            let second = try Site(
-                certificates, 2, account: .tencent(account),
-                at: TestAddress("127.0.0.2", port: first.nginx.address.port))
-            first.service.schedule = FakeSchedule([second.nginx.address])
-            let daemon = try Daemon(
-                DaemonConfiguration.tencent(
-                    first.nginx.url, account,
-                    """
-                    startup_addresses = ["\(first.nginx.address)"]
-                    tls_names = ["127.0.0.1"]
-                    ca_file = "\(certificates.authority)"
-                    """) + DaemonConfiguration.rest(localDNS: localDNS.address))
-            #expect(daemon.waitForLog { $0.contains("the service is asked at \(second.nginx.address)") })
-            #expect(try daemon.dig("www.example.com").addresses == ["192.0.2.2"])
-            #expect(first.service.scheduleCount == 1)
-            #expect(first.service.callCount() == 0)
-        }
-
-        @Test func `where the learned addresses fail, the service is asked again and the next one used`() throws {
-            let dead = TestAddress("127.0.0.1", port: try FreePort.next())
-            let site = try Site(certificates, 2)
-            startup.service.schedule = FakeSchedule([dead])
-            let daemon = try daemon()
-            #expect(daemon.waitForLog { $0.contains("the service is asked at \(dead)") })
-            startup.service.schedule = FakeSchedule([site.nginx.address])
-            #expect(try daemon.dig("one.example.com").addresses == ["198.51.100.1"])
-            // The address is in backoff now: the next question finds that all have failed.
-            #expect(try daemon.dig("two.example.com").addresses == ["198.51.100.1"])
-            #expect(daemon.waitForLog { $0.contains("the service is asked at \(site.nginx.address)") })
-            #expect(try daemon.dig("three.example.com").addresses == ["192.0.2.2"])
-            #expect(startup.service.scheduleCount == 2)
-        }
-
         @Test func `a service that its vendor has disabled is not asked, and the next source is`() throws {
             startup.service.schedule = FakeSchedule([], isDisabled: true)
             let daemon = try daemon()
@@ -112,22 +75,6 @@ extension Integration {
             #expect(try status().contains("disabled by its vendor, looked at again in 86"))
             let doctor = try Daemon.run(["doctor", "--json", "--config", daemon.configurationFile])
             #expect(doctor.status == 1 && doctor.output.contains("\"key\":\"provider.disabled\""), "\(doctor.output)")
-        }
-
-        @Test func `a startup address without the service's certificate names nothing`() throws {
-            let impostor = try Site(TestCertificates(), 9)
-            impostor.service.schedule = FakeSchedule([impostor.nginx.address])
-            startup.service.schedule = FakeSchedule([startup.nginx.address])
-            let daemon = try Daemon(
-                DaemonConfiguration.aliyun(
-                    startup.nginx.url, secret: Self.secret,
-                    """
-                    startup_addresses = ["\(impostor.nginx.address)", "\(startup.nginx.address)"]
-                    ca_file = "\(certificates.authority)"
-                    """) + DaemonConfiguration.rest(localDNS: localDNS.address))
-            #expect(daemon.waitForLog { $0.contains("the service is asked at \(startup.nginx.address)") })
-            #expect(try daemon.dig("www.example.com").addresses == ["192.0.2.1"])
-            #expect(impostor.service.requests.isEmpty)
         }
 
         @Test func `after a restart the learned addresses are used while the startup address is away`() throws {

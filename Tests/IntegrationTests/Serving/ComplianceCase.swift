@@ -2,7 +2,7 @@ import TestServers
 import Testing
 
 /// A query of one of genreport's tests, and what the RFCs demand of the response.
-struct ComplianceCase: CustomTestStringConvertible {
+struct ComplianceCase {
     /// The flags of a header (RFC 1035 section 4.1.1; AD and CD: RFC 4035 section 3.2).
     struct Flags: OptionSet, CustomStringConvertible {
         let rawValue: UInt16
@@ -69,7 +69,7 @@ struct ComplianceCase: CustomTestStringConvertible {
         self.demand = demand
     }
 
-    var testDescription: String { "\(name): \(sentence) (\(rule))" }
+    var description: String { "\(name): \(sentence) (\(rule))" }
 
     /// The query; one with another opcode than QUERY is a header and nothing more.
     func query(recursionDesired: Bool) -> TestMessage {

@@ -4,7 +4,7 @@ import Testing
 /// The zone that is asked: at its top a record of every type of genreport's group TYPE, but for unknown ones.
 enum ComplianceZone {
     /// A type of the group.
-    struct Kind: CustomTestStringConvertible {
+    struct Kind {
         /// As in IANA's registry.
         let name: String
         let number: UInt16
@@ -16,8 +16,6 @@ enum ComplianceZone {
             self.number = number
             self.data = data
         }
-
-        var testDescription: String { name }
     }
 
     /// The top of the zone.

@@ -12,15 +12,6 @@ extension Integration {
                 .map { String($0) } ?? ""
         }
 
-        @Test func `dig gets a cookie from a server on its own machine, and takes it`() throws {
-            let stage = try Stage()
-            let first = try stage.daemon.dig("www.example.com")
-            #expect(cookie(first).count == 48 && first.text.contains("(good)"), "\(first.text)")
-            let second = try stage.daemon.dig("www.example.com", "A", "+cookie=\(cookie(first))")
-            #expect(cookie(second) == cookie(first) && second.text.contains("(good)"))
-            #expect(second.addresses == ["192.0.2.1", "192.0.2.2"])
-        }
-
         @Test(.requires(.networkNamespaces))
         func `a public client with a cookie has no rate, and one without is answered over TCP beyond it`() throws {
             let address = "198.51.100.53"
@@ -38,7 +29,7 @@ extension Integration {
             #expect(isDirected)
             let isRefused = try (0..<100).contains { _ in try ask("+nobadcookie").status == "BADCOOKIE" }
             #expect(isRefused)
-            for _ in 0..<5 {
+            for _ in 0..<2 {
                 #expect(try ask("+nocookie").addresses == ["192.0.2.1", "192.0.2.2"])
                 // It begins with a cookie of its own, and asks again with the server's.
                 #expect(try ask().addresses == ["192.0.2.1", "192.0.2.2"])

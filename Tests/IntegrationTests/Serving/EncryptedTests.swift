@@ -30,21 +30,14 @@ extension Integration {
             try ChildProcess.succeed(
                 [
                     "kdig", "@127.0.0.1", "-p", "\(port)", "+tls-ca=\(certificates.authority)",
-                    "+tls-hostname=dns.example", name,
+                    "+tls-hostname=dns.example", "+timeout=60", name,
                 ] + options)
         }
 
-        @Test func `kdig gets its answer over TLS, padded`() throws {
+        @Test func `kdig gets its answer over TLS, padded, and TLS 1_1 is not served`() throws {
             let stage = try Stage(listen: listen)
             let answer = try kdig("www.example.com", "+padding=128")
-            #expect(answer.contains("192.0.2.1") && answer.contains("192.0.2.2"))
-            #expect(answer.contains("Received 468 B"))
-            #expect(answer.contains("TLS1.3"))
-            withExtendedLifetime(stage) {}
-        }
-
-        @Test func `TLS 1_2 is served, and TLS 1_1 is not`() throws {
-            let stage = try Stage(listen: listen)
+            for part in ["192.0.2.1", "192.0.2.2", "Received 468 B", "TLS1.3"] { #expect(answer.contains(part)) }
             for (version, isServed) in [("-tls1_2", true), ("-tls1_3", true), ("-tls1_1", false)] {
                 let outcome = try ChildProcess.run(
                     [
@@ -140,8 +133,8 @@ extension Integration {
             return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0
         }
 
-        /// With `half` of a ClientHello nothing but that is held; `long` ones are ended. A key on P-521 takes the most.
-        @Test(arguments: [(["hello"], 40), (["hello", "secp521r1"], 40), (["half"], 4), (["long"], 4)])
+        /// With `half` of a ClientHello nothing but that is held. A key on P-521 takes the most.
+        @Test(arguments: [(["hello", "secp521r1"], 40), (["half"], 4)])
         func `1,000 handshakes that stay half done take bounded memory, and honest clients are served`(
             kind: [String], most: Int
         ) throws {
@@ -155,8 +148,7 @@ extension Integration {
                 #expect(try stage.ask("www.example.com").addresses.count == 2)
             }
             let taken = try memory(of: stage.daemon.pid) - before
-            print("1,000 half handshakes (\(kind)) take \(taken) KiB")
-            #expect(taken < most * 1_000)
+            #expect(taken < most * 1_000, "\(taken) KiB")
             #expect(attacker.isRunning, "\(attacker.errors)")
         }
 

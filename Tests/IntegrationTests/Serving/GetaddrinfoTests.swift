@@ -36,26 +36,6 @@ extension Integration {
             try host.run([library.lookup()] + options + [name], resolvConf: resolvConf)
         }
 
-        @Test(arguments: CLibrary.allCases)
-        func `both families come together, from one call to the vendor`(library: CLibrary) throws {
-            let host = try ClientHost()
-            let stage = try Stage(inside: host)
-            let outcome = try lookUp(library, "www.example.com", on: host)
-            #expect(Set(outcome.lines) == [Self.four, "192.0.2.2", Self.six])
-            #expect(stage.vendor.callCount() == 1)
-            #expect(stage.localDNS.questionCount() == 0)
-        }
-
-        @Test(arguments: CLibrary.allCases)
-        func `one family alone can be asked for`(library: CLibrary) throws {
-            let host = try ClientHost()
-            let stage = try Stage(inside: host)
-            #expect(try lookUp(library, "four.example.com", on: host, options: ["-4"]).lines == ["192.0.2.4"])
-            #expect(try lookUp(library, "www.example.com", on: host, options: ["-6"]).lines == [Self.six])
-            #expect(try lookUp(library, "four.example.com", on: host, options: ["-6"]).status == 1)
-            withExtendedLifetime(stage) {}
-        }
-
         @Test(arguments: Fault.allCases, [true, false])
         func `a look-up succeeds when one family fails`(fault: Fault, protected: Bool) throws {
             let host = try ClientHost()
@@ -94,57 +74,12 @@ extension Integration {
         }
 
         @Test(arguments: CLibrary.allCases)
-        func `a name that does not exist is reported as such`(library: CLibrary) throws {
-            let host = try ClientHost()
-            let stage = try Stage(.doh, inside: host)
-            let outcome = try lookUp(library, "none.example.com", on: host)
-            #expect(outcome.lines == ["EAI_NONAME"])
-            #expect(stage.localDNS.questionCount() == 0)
-        }
-
-        @Test(arguments: CLibrary.allCases)
         func `when no upstream answers, the program gets the error that asks to try again`(library: CLibrary) throws {
             let host = try ClientHost()
             let stage = try Stage(inside: host)
             stage.vendor.misbehave(.status(500))
             stage.localDNS.behave(.rcode(ResponseCode.servFail))
             #expect(try lookUp(library, "www.example.com", on: host).lines == ["EAI_AGAIN"])
-        }
-
-        @Test(arguments: [
-            "", "options edns0\n", "options use-vc\n", "options single-request\n",
-            "options single-request-reopen\n", "options edns0 trust-ad rotate timeout:1 attempts:1\n",
-        ])
-        func `glibc gets every address under its options`(options: String) throws {
-            let host = try ClientHost()
-            let stage = try Stage(inside: host)
-            let outcome = try lookUp(
-                .glibc, "www.example.com", on: host, resolvConf: ClientHost.resolvConf + options)
-            #expect(Set(outcome.lines) == [Self.four, "192.0.2.2", Self.six])
-            #expect(stage.vendor.callCount() == 1)
-        }
-
-        @Test(arguments: ["", "options edns0\n", "options use-vc\n"])
-        func `glibc gets 200 addresses of each family over TCP`(options: String) throws {
-            let host = try ClientHost()
-            let numbers = 1...200
-            let stage = try Stage(
-                .aliyun,
-                FakeZone(
-                    "large.example.com", a: numbers.map { "192.0.2.\($0)" }, aaaa: numbers.map { "2001:db8::\($0)" }),
-                inside: host)
-            let outcome = try lookUp(
-                .glibc, "large.example.com", on: host, resolvConf: ClientHost.resolvConf + options)
-            #expect(Set(outcome.lines).count == 400)
-            #expect(stage.vendor.callCount() == 1)
-        }
-
-        @Test func `musl, which may lack TCP, gets as many of 200 addresses as a datagram takes`() throws {
-            let host = try ClientHost()
-            let stage = try Stage(.aliyun, .large("large.example.com", count: 200), inside: host)
-            let outcome = try lookUp(.musl, "large.example.com", on: host)
-            #expect(outcome.lines.count >= 28, "\(outcome.output)")
-            withExtendedLifetime(stage) {}
         }
 
         @Test(arguments: CLibrary.allCases)
@@ -160,15 +95,6 @@ extension Integration {
             #expect(Set(try lookUp(library, "www.example.com", on: host, resolvConf: text).lines).count == 3)
             #expect(try lookUp(library, "printer", on: host, resolvConf: text).lines == ["10.1.2.3"])
             #expect(stage.vendor.calls.contains { $0.name == "printer.corp.example" })
-        }
-
-        @Test(arguments: CLibrary.allCases)
-        func `IPv6 reaches the daemon as well`(library: CLibrary) throws {
-            let host = try ClientHost()
-            let stage = try Stage(on: ["::1"], inside: host)
-            let outcome = try lookUp(library, "www.example.com", on: host, resolvConf: "nameserver ::1\n")
-            #expect(Set(outcome.lines) == [Self.four, "192.0.2.2", Self.six])
-            withExtendedLifetime(stage) {}
         }
     }
 }

@@ -73,18 +73,6 @@ extension Integration {
             #expect(try dig(daemon, "four.example.com") == [])
         }
 
-        @Test func `with dns64 off LocalDNS is not asked for a prefix`() throws {
-            let daemon = try daemon("[answers]\ndns64 = \"off\"\n")
-            #expect(try dig(daemon, "four.example.com") == [])
-            #expect(localDNS.questionCount("ipv4only.arpa") == 0)
-        }
-
-        @Test func `a prefix of the configuration is used without asking for one`() throws {
-            let daemon = try daemon("[answers]\ndns64 = \"64:ff9b::/96\"\n")
-            #expect(try dig(daemon, "four.example.com") == ["64:ff9b::c633:6404"])
-            #expect(localDNS.questionCount("ipv4only.arpa") == 0)
-        }
-
         @Test func `a reload takes another prefix, for names and for services, and gives it up`() throws {
             let daemon = try daemon("[answers]\ndns64 = \"off\"\n")
             #expect(try dig(daemon, "four.example.com") == [])

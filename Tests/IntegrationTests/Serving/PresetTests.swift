@@ -3,10 +3,14 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// Preset addresses, and the preferred address family, in the running server.
+    /// Preset addresses in the running server.
     @Suite(.serialized)
     struct PresetTests {
-        @Test func `a preset and a name of the hosts file are answered, and no upstream is asked`() throws {
+        @Test
+        func
+            `presets and names of the hosts file are answered, the latter as of the last reload, and nothing is asked`()
+            throws
+        {
             let directory = try TemporaryDirectory()
             let hosts = try directory.write(
                 "192.0.2.60 nas.example # here\n2001:db8::60 nas.example\nbad\n", to: "hosts")
@@ -25,7 +29,6 @@ extension Integration {
                 #expect(try Dig(server, "a.b.lab.example").addresses == ["192.0.2.51"])
                 #expect(try Dig(server, "nas.example", "AAAA", ["+tcp"]).addresses == ["2001:db8::60"])
             }
-            #expect(stage.vendor.callCount() == 0)
             #expect(stage.daemon.waitForLog { $0.contains("\(hosts):3: does not begin with an IP address") })
             // The second round was answered by the UDP threads.
             let cache = try stage.json("status")["cache"] as? [String: Any]
@@ -34,25 +37,31 @@ extension Integration {
             #expect(try stage.run("cache", "show", "www.example.com").output.contains("from preset"))
             #expect(try stage.run("query", "x.lab.example").output.contains("from preset"))
             #expect(try stage.run("check").output.contains("preset    names: 2 always, 1 of \(hosts)"))
-        }
-
-        @Test func `a changed hosts file counts from the reload on`() throws {
-            let directory = try TemporaryDirectory()
-            let hosts = try directory.write("192.0.2.60 nas.example\n", to: "hosts")
-            let stage = try ControlStage(extra: "[preset]\nhosts_file = \"\(hosts)\"\n")
-            #expect(try stage.ask("nas.example").addresses == ["192.0.2.60"])
-            #expect(try stage.ask("nas.example").addresses == ["192.0.2.60"])
             try directory.write("192.0.2.61 nas.example\n", to: "hosts")
             #expect(try stage.run("reload").status == 0)
             #expect(try stage.ask("nas.example").addresses == ["192.0.2.61"])
+            #expect(stage.vendor.callCount() == 0)
         }
 
-        @Test func `the last resort answers when the vendor is gone, and what LocalDNS denies does not count`() throws {
+        @Test
+        func
+            `names of preresolve are cached before any client asks, and the last resort answers when the vendor is gone`()
+            throws
+        {
             let stage = try ControlStage(
-                extra:
-                    "[preset.last_resort]\n\"www.example.com\" = [\"192.0.2.70\"]\n\"api.example.com\" = [\"192.0.2.71\"]\n"
-            )
+                extra: """
+                    [preset]
+                    preresolve = ["www.example.com"]
+                    [preset.last_resort]
+                    "www.example.com" = ["192.0.2.70"]
+                    "api.example.com" = ["192.0.2.71"]
+
+                    """)
+            #expect(stage.vendor.waitForCalls(1))
             #expect(try stage.ask("www.example.com").addresses.count == 2)
+            #expect(try stage.ask("www.example.com", RecordType.aaaa).addresses == ["2001:db8::1"])
+            #expect(stage.vendor.callCount() == 1)
+            // What LocalDNS denies does not count.
             stage.vendor.misbehave(.status(500))
             let reply = try Dig(stage.daemon.addresses[0], "api.example.com")
             #expect(reply.addresses == ["192.0.2.71"] && reply.answers.map(\.ttl) == [30])
@@ -60,27 +69,6 @@ extension Integration {
             #expect(try stage.json("status")["last_resort_answers"] as? Int == 1)
             #expect(stage.daemon.waitForLog { $0.contains("is answered from preset.last_resort") })
             #expect(try stage.run("query", "api.example.com").output.contains("from preset"))
-        }
-
-        @Test func `names of preresolve are in the cache before any client asks`() throws {
-            let stage = try ControlStage(extra: "[preset]\npreresolve = [\"www.example.com\"]\n")
-            #expect(stage.vendor.waitForCalls(1))
-            #expect(try stage.ask("www.example.com").addresses.count == 2)
-            #expect(try stage.ask("www.example.com", RecordType.aaaa).addresses == ["2001:db8::1"])
-            #expect(stage.vendor.callCount() == 1)
-        }
-
-        @Test(arguments: ["ipv4", "ipv4-only"])
-        func `a client that is to use IPv4 gets no AAAA, over UDP and TCP`(prefer: String) throws {
-            let stage = try ControlStage(extra: "[answers]\nprefer = \"\(prefer)\"\n")
-            for _ in 0..<2 {
-                for option in ["+notcp", "+tcp"] {
-                    let reply = try Dig(stage.daemon.addresses[0], "www.example.com", "AAAA", [option])
-                    #expect(reply.status == "NOERROR" && reply.answers.isEmpty && reply.authorities.count == 1)
-                }
-            }
-            #expect(try stage.ask("www.example.com").addresses.count == 2)
-            #expect(stage.vendor.callCount() == 1)
         }
     }
 }

@@ -3,91 +3,54 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// The four modes, and the sources that remain when others fail.
+    /// The four modes, and the source that is left when another one fails.
     @Suite(.serialized)
     struct RoutingTests {
-        private static let local = FakeZone(["*": .init(a: ["198.51.100.1"], aaaa: ["2001:db8:ffff::1"])])
+        /// Which upstream answers in a mode.
+        struct Mode: CustomTestStringConvertible, Sendable {
+            let name: String
+            /// While vendor and LocalDNS work, when LocalDNS fails, and when the vendor does; nil: neither.
+            let answers: (well: Source, withoutLocalDNS: Source?, withoutVendor: Source?)
 
-        private func stage(mode: String) throws -> Stage {
-            try Stage(localDNS: Self.local, route: DaemonConfiguration.route(mode: mode))
+            var testDescription: String { name }
         }
 
-        @Test func `httpdns-first asks the vendor alone while it answers`() throws {
-            let stage = try stage(mode: "httpdns-first")
-            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
-            #expect(stage.localDNS.questionCount() == 0)
+        enum Source: String {
+            case vendor = "192.0.2.1"
+            case localDNS = "198.51.100.1"
         }
 
-        @Test func `httpdns-only never asks LocalDNS`() throws {
-            let stage = try stage(mode: "httpdns-only")
-            stage.vendor.misbehave(.status(500))
-            #expect(try stage.ask("www.example.com").rcode == ResponseCode.servFail)
-            #expect(stage.localDNS.questionCount() == 0)
-        }
-
-        @Test func `localdns-only never asks a vendor`() throws {
-            let stage = try stage(mode: "localdns-only")
-            #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
-            #expect(stage.vendor.callCount() == 0)
-        }
-
-        /// In mode `localdns-first`, where LocalDNS is believed without certificates.
-        private func daemon(_ vendor: FakeHTTPDNS, _ localDNS: FakeLocalDNS) throws -> Daemon {
+        @Test(arguments: [
+            Mode(name: "httpdns-first", answers: (.vendor, .vendor, .localDNS)),
+            Mode(name: "httpdns-only", answers: (.vendor, .vendor, nil)),
+            Mode(name: "localdns-only", answers: (.localDNS, nil, .localDNS)),
+            Mode(name: "localdns-first", answers: (.localDNS, .vendor, .localDNS)),
+        ])
+        func `each mode asks its first source alone while that answers, and then the next, if it has one`(mode: Mode)
+            throws
+        {
+            let vendor = try FakeHTTPDNS(FakeZone("*", a: [Source.vendor.rawValue]))
+            let localDNS = try FakeLocalDNS(FakeZone("*", a: [Source.localDNS.rawValue]))
+            // LocalDNS is believed without certificates.
             let rest = DaemonConfiguration.rest(localDNS: localDNS.address, check: "auto")
                 .replacing("[cache.disk]", with: "unverified = [\"example.com\"]\n[cache.disk]")
-            let route = DaemonConfiguration.route(mode: "localdns-first")
-            return try Daemon(DaemonConfiguration.aliyun(vendor.url) + route + rest)
-        }
-
-        @Test func `localdns-first answers from LocalDNS, and makes no call`() throws {
-            let (vendor, localDNS) = (try FakeHTTPDNS(Stage.zone), try FakeLocalDNS(Self.local))
-            let daemon = try daemon(vendor, localDNS)
-            #expect(try daemon.client().ask("www.example.com").addresses == ["198.51.100.1"])
-            #expect(vendor.callCount() == 0)
-        }
-
-        @Test func `localdns-first asks the vendor when LocalDNS fails`() throws {
-            let (vendor, localDNS) = (try FakeHTTPDNS(Stage.zone), try FakeLocalDNS(Self.local))
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.route(mode: mode.name) + rest)
+            func expect(_ name: String, from source: Source?) throws {
+                let reply = try daemon.client().ask(name)
+                #expect(reply.addresses == [source?.rawValue].compactMap(\.self), "\(name)")
+                #expect(reply.rcode == (source == nil ? ResponseCode.servFail : ResponseCode.noError), "\(name)")
+            }
+            try expect("well.example.com", from: mode.answers.well)
+            #expect((vendor.callCount() > 0) == (mode.answers.well == .vendor))
+            #expect((localDNS.questionCount() > 0) == (mode.answers.well == .localDNS))
             localDNS.behave(.rcode(ResponseCode.servFail))
-            let daemon = try daemon(vendor, localDNS)
-            #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
-        }
-
-        @Test func `with protect set, other names are asked of LocalDNS`() throws {
-            let stage = try Stage(
-                localDNS: Self.local, route: DaemonConfiguration.route(protect: ["www.example.com"]))
-            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
-            #expect(try stage.ask("four.example.com").addresses == ["198.51.100.1"])
-            #expect(stage.vendor.callCount("four.example.com") == 0)
-        }
-
-        @Test func `HTTPDNS down, LocalDNS answers as fallback`() throws {
-            let stage = try Stage(localDNS: Self.local)
-            stage.vendor.stop()
-            #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
-        }
-
-        @Test func `both refusing, SERVFAIL comes, and without EDNS has no OPT`() throws {
-            let stage = try Stage()
-            stage.vendor.stop()
-            stage.localDNS.stop()
-            let reply = try stage.daemon.client().ask(.query("www.example.com"))
-            #expect(reply.rcode == ResponseCode.servFail)
-            #expect(reply.edns == nil)
-        }
-
-        @Test func `a failure is remembered for a moment only`() throws {
-            let stage = try Stage()
-            stage.vendor.misbehave(.status(500))
-            stage.localDNS.behave(.rcode(ResponseCode.servFail))
-            let client = try stage.daemon.client()
-            #expect(try client.ask("www.example.com").rcode == ResponseCode.servFail)
-            let calls = stage.vendor.callCount()
-            for _ in 0..<20 { #expect(try client.ask("www.example.com").rcode == ResponseCode.servFail) }
-            #expect(stage.vendor.callCount() <= calls + 1)
-            stage.vendor.misbehave(nil)
-            let reply = try client.ask("www.example.com", until: { !$0.addresses.isEmpty })
-            #expect(reply.addresses == ["192.0.2.1", "192.0.2.2"])
+            try expect("one.example.com", from: mode.answers.withoutLocalDNS)
+            localDNS.behave(.honest)
+            vendor.misbehave(.status(500))
+            try expect("other.example.com", from: mode.answers.withoutVendor)
+            if mode.name == "httpdns-only" { #expect(localDNS.questionCount() == 0) }
+            if mode.name == "localdns-only" { #expect(vendor.callCount() == 0) }
         }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 extension Integration {
     /// Every stub resolver in every way in which its traffic differs, against names that bite.
     ///
-    /// What programs do with the addresses is in `ProgramTests`, failing families in `GetaddrinfoTests`.
+    /// What programs do with the addresses is in `LabTests`, failing families in `GetaddrinfoTests`.
     @Suite(.serialized, .requires(.networkNamespaces))
     struct StubMatrixTests {
         /// A response that says all in exactly so many bytes: of a name whose length, and the number of whose addresses,

@@ -141,7 +141,6 @@ package enum TestRecordType {
 /// Numbers of response codes.
 package enum TestResponseCode {
     package static let noError = 0
-    package static let formErr = 1
     package static let servFail = 2
     package static let nxDomain = 3
     package static let notImp = 4

@@ -20,14 +20,12 @@ package final class DescriptorStore: Sendable {
     private let directory: TemporaryDirectory
     private let monitor: Monitor<State>
 
-    /// - Parameters:
-    ///   - size: how many it stores.
-    ///   - passed: what the first process gets, such as the sockets of a socket unit.
-    package init(size: Int = 2_048, passed: [PassedDescriptor] = []) throws {
+    /// - Parameter size: how many it stores.
+    package init(size: Int = 2_048) throws {
         directory = try TemporaryDirectory()
         path = directory.path + "/notify"
         self.size = size
-        monitor = Monitor(State(stored: passed))
+        monitor = Monitor(State(stored: []))
         let (socket, monitor) = (try NotifySocket.forDescriptors(at: path), monitor)
         Thread.detachNewThread {
             while !monitor.read({ $0.isEnding }) {

@@ -2,7 +2,7 @@
 package final class CertificateServers: Sendable {
     /// The kind of a server.
     package enum Kind: Int, CaseIterable, Sendable {
-        /// A certificate of the tests' authority for the name, and the second one.
+        /// A certificate of the tests' authority for the name.
         case honest
         /// A certificate for another name.
         case otherName
@@ -26,6 +26,9 @@ package final class CertificateServers: Sendable {
         /// The address on which it listens.
         package var address: String { "127.0.77.\(rawValue + 1)" }
 
+        /// A name of which the server has a certificate, if it has any of a name: `www.example.com` of `commonName`.
+        package var name: String { self == .commonName ? CertificateServers.name : "\(self).example.com" }
+
         /// Another address with the server of `otherName`.
         package static let secondAddress = "127.0.77.100"
 
@@ -35,8 +38,8 @@ package final class CertificateServers: Sendable {
 
     /// The name for which the servers are checked.
     package static let name = "www.example.com"
-    /// Another name of the honest server.
-    package static let secondName = "mail.example.com"
+    /// What the certificates for it are for.
+    private static let names = [name, "*.example.com"]
 
     package let port: UInt16
     /// The path of the certificate of the only authority.
@@ -55,13 +58,13 @@ package final class CertificateServers: Sendable {
         let (port, sockets) = try FreePort.listeners(on: [Kind.silent.address])
         (self.port, silent) = (port, sockets[0])
         let leaves: [(Kind, TestCertificates.Leaf)] = [
-            (.honest, try certificates.leaf(names: [Self.name, Self.secondName])),
+            (.honest, try certificates.leaf(names: Self.names)),
             (.otherName, try certificates.leaf(names: ["hijacker.example.net"], subject: subject)),
-            (.expired, try certificates.expiredLeaf(names: [Self.name])),
-            (.selfSigned, try TestCertificates().leaf(names: [Self.name])),
+            (.expired, try certificates.expiredLeaf(names: Self.names)),
+            (.selfSigned, try TestCertificates().leaf(names: Self.names)),
             (.commonName, try certificates.leaf(subject: Self.name)),
-            (.early, try certificates.earlyLeaf(names: [Self.name])),
-            (.forged, try certificates.forgedLeaf(names: [Self.name])),
+            (.early, try certificates.earlyLeaf(names: Self.names)),
+            (.forged, try certificates.forgedLeaf(names: Self.names)),
         ]
         self.leaves = leaves.map(\.1)
         let secure = leaves.map { kind, leaf in

@@ -40,8 +40,7 @@ package final class DnstapCollector: Sendable {
 
     /// Waits until nothing is left in its sockets: at the signal it ends without reading on.
     private func waitUntilRead() throws {
-        let deadline = ContinuousClock.now + .patience
-        while true {
+        let isRead = try eventually {
             let lines = try ChildProcess.succeed(["ss", "-H", "-a", "-n"] + sockets).split(separator: "\n")
             let unread = lines.compactMap { line -> Int? in
                 let words = line.split(separator: " ")
@@ -49,9 +48,9 @@ package final class DnstapCollector: Sendable {
                 // The first number is that of the bytes to be read.
                 return words.lazy.compactMap { Int($0) }.first
             }
-            if unread.allSatisfy({ $0 == 0 }) { return }
-            guard ContinuousClock.now < deadline else { throw TestFailure("fstrm_capture reads nothing") }
+            return unread.allSatisfy { $0 == 0 }
         }
+        guard isRead else { throw TestFailure("fstrm_capture reads nothing") }
     }
 
     /// Ends it.

@@ -7,25 +7,17 @@ package struct FakeAliyunV2Account: Sendable {
         case plain, cbc, gcm
     }
 
-    package var id: String
+    package let id = DaemonConfiguration.account
     /// Hexadecimal digits; nil accepts only unsigned requests.
     package var secret: String?
     /// The only mode that is accepted.
     package var mode: Mode
     /// 32 hexadecimal digits.
-    package var encryptionKey: String
-    /// If set, responses are encrypted with this key instead.
-    package var replyKey: String?
+    package let encryptionKey = "00112233445566778899aabbccddeeff"
 
-    package init(
-        id: String = DaemonConfiguration.account, secret: String? = "0123456789abcdef0123456789abcdef",
-        mode: Mode = .plain, encryptionKey: String = "00112233445566778899aabbccddeeff", replyKey: String? = nil
-    ) {
-        self.id = id
+    package init(secret: String? = "0123456789abcdef0123456789abcdef", mode: Mode = .plain) {
         self.secret = secret
         self.mode = mode
-        self.encryptionKey = encryptionKey
-        self.replyKey = replyKey
     }
 }
 
@@ -104,7 +96,7 @@ struct FakeAliyunV2 {
     /// `data` in the form that it has in the response.
     private func seal(_ data: String) throws -> String {
         guard account.mode != .plain else { return data }
-        guard let key = OpenSSLCommand.bytes(hexadecimal: account.replyKey ?? account.encryptionKey) else {
+        guard let key = OpenSSLCommand.bytes(hexadecimal: account.encryptionKey) else {
             throw TestFailure("no key")
         }
         let iv = (0..<(account.mode == .cbc ? 16 : 12)).map { _ in UInt8.random(in: 0...255) }

@@ -27,14 +27,11 @@ package struct FakeAliDNSAccount: Sendable {
     package var id: String
     package var accessKeyID: String
     package var secret: String
-    /// Seconds by which the service's clock is ahead of the true time.
-    package var clockOffset: Int
 
-    package init(id: String, accessKeyID: String, secret: String, clockOffset: Int = 0) {
+    package init(id: String, accessKeyID: String, secret: String) {
         self.id = id
         self.accessKeyID = accessKeyID
         self.secret = secret
-        self.clockOffset = clockOffset
     }
 }
 
@@ -79,8 +76,7 @@ struct FakeDoHJSON {
         if case .alidns(let account?) = dialect, let code = refusal(account) {
             // The vendor publishes no codes: these are the fake's own.
             return HTTPReply(
-                status: 403, contentType: "application/json", headers: ["Date: \(Self.httpDate(account.now))"],
-                body: Array("{\"code\":\"\(code)\"}".utf8))
+                status: 403, contentType: "application/json", body: Array("{\"code\":\"\(code)\"}".utf8))
         }
         guard let question else { return error(400, "<html>bad request</html>") }
         var query = TestMessage(id: 0, flags: 0x0100)
@@ -109,7 +105,7 @@ struct FakeDoHJSON {
         guard let name = parameters["name"], let time = parameters["ts"], let key = parameters["key"],
             let seconds = TimeInterval(time)
         else { return "MissingParameter" }
-        guard abs(seconds - account.now.timeIntervalSince1970) <= Self.clockTolerance else { return "InvalidTimestamp" }
+        guard abs(seconds - Date().timeIntervalSince1970) <= Self.clockTolerance else { return "InvalidTimestamp" }
         guard let directory = try? TemporaryDirectory(),
             let file = try? directory.write(
                 "\(account.id)\(account.secret)\(time)\(name)\(account.accessKeyID)", to: "signed"),
@@ -187,17 +183,4 @@ struct FakeDoHJSON {
         }
         return text.isEmpty ? "." : text
     }
-
-    private static func httpDate(_ date: Date) -> String {
-        let format = DateFormatter()
-        format.locale = Locale(identifier: "en_US_POSIX")
-        format.timeZone = TimeZone(identifier: "GMT")
-        format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-        return format.string(from: date)
-    }
-}
-
-extension FakeAliDNSAccount {
-    /// The time at the service.
-    fileprivate var now: Date { Date().addingTimeInterval(TimeInterval(clockOffset)) }
 }

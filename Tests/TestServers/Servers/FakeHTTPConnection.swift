@@ -79,14 +79,6 @@ struct FakeHTTPConnection: Sendable {
             if let retryAfter { reply.headers.append("Retry-After: \(retryAfter)") }
         case .oversizedBody(let size):
             reply.body += [UInt8](repeating: UInt8(ascii: " "), count: max(0, size - reply.body.count))
-        case .truncatedBody:
-            reply.body = Array(reply.body.prefix(reply.body.count / 2))
-        case .wrongLength:
-            reply.claimedLength = reply.body.count + 100
-            _ = write(reply)
-            return false
-        case .contentType(let type):
-            reply.contentType = type
         case .body(let body):
             reply.body = body
         case .drip(let pause):
@@ -105,8 +97,6 @@ struct FakeHTTPConnection: Sendable {
         case .rcode(let code, let delay):
             guard socket.wait(for: hangUp, delay) == 0 else { return false }
             reply = service.failure(code)
-        case .wrongID:
-            if reply.body.count > 2 { reply.body[1] ^= 0x5a }
         }
         return write(reply)
     }

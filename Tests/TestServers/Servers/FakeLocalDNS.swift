@@ -14,22 +14,8 @@ package final class FakeLocalDNS: Sendable {
         case rcode(Int, after: Duration = .zero)
         /// No response.
         case silent
-        /// From the zone, after this time.
-        case delay(Duration)
-        /// From the zone, once another behaviour is set.
-        case hold
-        /// Over UDP with the TC bit and no records; over TCP from the zone.
-        case truncated
-        /// As `truncated` what does not fit into the buffer of the query, and as `honest` what does.
+        /// From the zone; over UDP with the TC bit and no records what does not fit into the buffer of the query.
         case bounded
-        /// A response with this address and another ID over UDP, then the honest one.
-        case forged(String)
-        /// From the zone over TCP, and no response over UDP.
-        case silentOverUDP
-        /// From the zone, with the OPT record of the query in the answer section.
-        case copiesOPT
-        /// From the zone, with these address records in the additional section.
-        case extraAddresses([String])
     }
 
     /// A question that was received.
@@ -44,16 +30,10 @@ package final class FakeLocalDNS: Sendable {
         package var flags: UInt16
     }
 
-    struct Held {
-        var query: TestMessage
-        var send: @Sendable (TestMessage) -> Void
-    }
-
     struct State {
         var zone: FakeZone
         var behaviours: [String: Behaviour] = [:]
         var questions: [Question] = []
-        var held: [Held] = []
         var open: [Int: TestSocket] = [:]
         var connections = 0
         var stopped = false
@@ -95,24 +75,17 @@ package final class FakeLocalDNS: Sendable {
         monitor.withLock { state in
             state.stopped = true
             for socket in state.open.values { socket.shutdown() }
-            state.held = []
         }
         listener.shutdown()
         // An empty datagram wakes the receiving thread.
         try? datagrams.send([], to: address)
     }
 
-    /// Sets how `name` (nil: every name without a behaviour of its own) is answered. Sends responses that were held.
+    /// Sets how `name` (nil: every name without a behaviour of its own) is answered.
     ///
     /// - Parameter type: only questions for this type; nil: for all without a behaviour of their own.
     package func behave(_ behaviour: Behaviour, for name: String? = nil, type: UInt16? = nil) {
-        let (zone, released) = monitor.withLock { state in
-            state.behaviours[State.key(name, type)] = behaviour
-            let held = state.held
-            state.held = held.filter { state.behaviour($0.query.questions[0]) == .hold }
-            return (state.zone, held.filter { state.behaviour($0.query.questions[0]) != .hold })
-        }
-        for held in released { held.send(zone.reply(to: held.query)) }
+        monitor.withLock { $0.behaviours[State.key(name, type)] = behaviour }
     }
 
     /// The zone that it answers from; may be changed at any time.
@@ -190,47 +163,25 @@ package final class FakeLocalDNS: Sendable {
                         name: question.name, type: question.type, id: query.id, from: from, overTCP: overTCP,
                         edns: query.edns, flags: query.flags))
             }
-            let behaviour = state.behaviour(question)
-            if behaviour == .hold { state.held.append(Held(query: query, send: send)) }
-            return (state.zone, behaviour)
+            return (state.zone, state.behaviour(question))
         }
         var reply = zone.reply(to: query)
         switch behaviour {
         case .honest: send(reply)
-        case .silent, .hold: break
-        case .silentOverUDP: if overTCP { send(reply) }
-        case .copiesOPT:
-            reply.answers += query.additionals.filter { $0.type == 41 }
-            reply.additionals = []
-            send(reply)
+        case .silent: break
         case .lie(let addresses): send(lie(addresses, query))
         case .rcode(let code, let delay):
             reply.answers = []
             reply.authorities = []
             reply.flags = reply.flags & 0xfff0 | UInt16(code & 15)
             if delay == .zero { send(reply) } else { sendLater(reply, delay, send) }
-        case .delay(let duration): sendLater(reply, duration, send)
-        case .truncated:
-            send(overTCP ? reply : truncated(reply))
         case .bounded:
-            let limit = max(512, Int(query.edns?.size ?? 0))
-            send(overTCP || reply.encoded.count <= limit ? reply : truncated(reply))
-        case .forged(let address):
-            var forged = lie([address], query)
-            forged.id ^= 0x0101
-            if !overTCP { send(forged) }
-            send(reply)
-        case .extraAddresses(let addresses):
-            reply.additionals += records(addresses, question.name)
+            if !overTCP, reply.encoded.count > max(512, Int(query.edns?.size ?? 0)) {
+                reply.answers = []
+                reply.flags |= 0x0200
+            }
             send(reply)
         }
-    }
-
-    private static func truncated(_ reply: TestMessage) -> TestMessage {
-        var reply = reply
-        reply.answers = []
-        reply.flags |= 0x0200
-        return reply
     }
 
     private static func sendLater(
@@ -247,12 +198,5 @@ package final class FakeLocalDNS: Sendable {
         zone.entries["*"] = .init(
             a: addresses.filter { !$0.contains(":") }, aaaa: addresses.filter { $0.contains(":") })
         return zone.reply(to: query)
-    }
-
-    private static func records(_ addresses: [String], _ name: String) -> [TestMessage.Record] {
-        addresses.compactMap { text in
-            guard let bytes = try? TestAddress.bytes(text) else { return nil }
-            return .init(name, bytes.count == 4 ? TestRecordType.a : TestRecordType.aaaa, ttl: 60, data: bytes)
-        }
     }
 }

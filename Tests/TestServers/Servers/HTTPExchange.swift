@@ -48,14 +48,12 @@ struct HTTPReply {
     var contentType: String
     var headers: [String] = []
     var body: [UInt8]
-    /// The value of `Content-Length`, if not the true one.
-    var claimedLength: Int?
 
     var head: [UInt8] {
         let lines =
             [
                 "HTTP/1.1 \(status) \(status == 200 ? "OK" : "Refused")", "Content-Type: \(contentType)",
-                "Content-Length: \(claimedLength ?? body.count)",
+                "Content-Length: \(body.count)",
             ] + headers
         return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
     }
@@ -73,9 +71,8 @@ struct HTTPRequestReader {
             end = Self.headEnd(buffer)
         }
         guard let end else { return nil }
-        let lines = String(decoding: buffer[..<end], as: UTF8.self).components(separatedBy: "\r\n")
-        let words = lines[0].split(separator: " ")
-        guard words.count == 3 else { return nil }
+        let lines = String(decoding: buffer[..<end], as: UTF8.self).split(separator: "\r\n")
+        guard let words = lines.first?.split(separator: " "), words.count == 3 else { return nil }
         let headers = lines.dropFirst().compactMap { line -> (name: String, value: String)? in
             guard let colon = line.firstIndex(of: ":") else { return nil }
             let value = line[line.index(after: colon)...].drop { $0 == " " }
@@ -104,17 +101,5 @@ struct HTTPRequestReader {
         return (0...bytes.count - 4).first {
             bytes[$0] == 13 && bytes[$0 + 1] == 10 && bytes[$0 + 2] == 13 && bytes[$0 + 3] == 10
         }
-    }
-}
-
-extension String {
-    fileprivate func components(separatedBy separator: String) -> [String] {
-        var result: [String] = []
-        var rest = self[...]
-        while let range = rest.firstRange(of: separator) {
-            result.append(String(rest[..<range.lowerBound]))
-            rest = rest[range.upperBound...]
-        }
-        return result + [String(rest)]
     }
 }

@@ -16,12 +16,6 @@ package enum HTTPFault: Sendable, Equatable {
     case atMost(Int, taking: Duration, else: Int, retryAfter: Int? = nil)
     /// A body of so many bytes that begins like the proper one.
     case oversizedBody(Int)
-    /// Half of the proper body with a matching length: correct HTTP, wrong content.
-    case truncatedBody
-    /// `Content-Length` is greater than what is sent before the connection closes.
-    case wrongLength
-    /// The proper body with another content type.
-    case contentType(String)
     /// This body, with status 200 and the right content type.
     case body([UInt8])
     /// An answer to another name than the one asked for.
@@ -32,6 +26,4 @@ package enum HTTPFault: Sendable, Equatable {
     case endless(String, String)
     /// A DNS message with only this RCODE, after this time; for `/dns-query` only.
     case rcode(Int, after: Duration = .zero)
-    /// A DNS message whose ID is not the query's.
-    case wrongID
 }

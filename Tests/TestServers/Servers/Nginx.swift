@@ -74,12 +74,7 @@ package final class Nginx: Sendable {
 
     /// Waits until it has answered at least `count` requests: a line is written just after its response.
     package func waitForRequests(_ count: Int, within limit: Duration = .patience) -> Bool {
-        let deadline = ContinuousClock.now + limit
-        while requests.count < count {
-            guard ContinuousClock.now < deadline else { return false }
-            Thread.sleep(forTimeInterval: 0.005)
-        }
-        return true
+        eventually(within: limit) { requests.count >= count }
     }
 
     private static func configuration(

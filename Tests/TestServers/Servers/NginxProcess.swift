@@ -24,13 +24,10 @@ final class NginxProcess: Sendable {
     var log: [Substring] { directory.read("access.log").split(separator: "\n") }
 
     private func waitUntilReady() throws {
-        let deadline = ContinuousClock.now + .patience
-        while process.isRunning, ContinuousClock.now < deadline {
-            // The file is written once the sockets listen.
-            if !directory.read("nginx.pid").isEmpty { return }
-            Thread.sleep(forTimeInterval: 0.005)
+        // The file is written once the sockets listen.
+        guard eventually({ !process.isRunning || !directory.read("nginx.pid").isEmpty }), process.isRunning else {
+            throw TestFailure("nginx did not start: \(process.errors) \(directory.read("error.log"))")
         }
-        throw TestFailure("nginx did not start: \(process.errors) \(directory.read("error.log"))")
     }
 
     private static func configuration(_ servers: String, _ directory: String) -> String {

@@ -4,9 +4,9 @@ import TestSupport
 /// Digests and ciphers by the `openssl` command, so that a fake does not verify with the code under test.
 ///
 /// The command has no GCM, which is composed here from AES in ECB and CTR mode.
-package enum OpenSSLCommand {
+enum OpenSSLCommand {
     /// In hexadecimal digits.
-    package static func hmacSHA256(_ text: String, hexadecimalKey key: String) throws -> String {
+    static func hmacSHA256(_ text: String, hexadecimalKey key: String) throws -> String {
         let directory = try TemporaryDirectory()
         let file = try directory.write(text, to: "text")
         let output = try ChildProcess.succeed([
@@ -15,14 +15,14 @@ package enum OpenSSLCommand {
         return String(output.prefix(64))
     }
 
-    package enum Direction: String {
+    enum Direction: String {
         case encrypt = "-e"
         case decrypt = "-d"
     }
 
     /// - Parameter cipher: its name in the command, such as `aes-128-cbc`.
     /// - Throws: also for an invalid padding.
-    package static func transform(
+    static func transform(
         _ bytes: [UInt8], _ direction: Direction, _ cipher: String, key: [UInt8], iv: [UInt8] = [],
         isPadded: Bool = true
     ) throws -> [UInt8] {
@@ -37,13 +37,13 @@ package enum OpenSSLCommand {
     }
 
     /// Ciphertext and tag (NIST SP 800-38D section 7.1), for a nonce of 12 bytes and no additional data.
-    package static func sealGCM(_ plaintext: [UInt8], key: [UInt8], nonce: [UInt8]) throws -> [UInt8] {
+    static func sealGCM(_ plaintext: [UInt8], key: [UInt8], nonce: [UInt8]) throws -> [UInt8] {
         let ciphertext = try counterMode(plaintext, key: key, nonce: nonce)
         return ciphertext + (try tag(ciphertext, key: key, nonce: nonce))
     }
 
     /// The plaintext; throws for a wrong tag.
-    package static func openGCM(_ bytes: [UInt8], key: [UInt8], nonce: [UInt8]) throws -> [UInt8] {
+    static func openGCM(_ bytes: [UInt8], key: [UInt8], nonce: [UInt8]) throws -> [UInt8] {
         guard bytes.count >= 16 else { throw TestFailure("no tag") }
         let ciphertext = Array(bytes.dropLast(16))
         guard try tag(ciphertext, key: key, nonce: nonce) == bytes.suffix(16) else { throw TestFailure("wrong tag") }

@@ -9,16 +9,14 @@ package final class PolicySite: Sendable {
     private let process: NginxProcess
 
     /// Starts it on 127.0.0.1.
-    ///
-    /// - Parameter http2: whether HTTP/2 is offered.
-    package init(_ leaf: TestCertificates.Leaf, http2: Bool = true) throws {
+    package init(_ leaf: TestCertificates.Leaf) throws {
         let address = try TestAddress("127.0.0.1", port: FreePort.next())
         let directory = try TemporaryDirectory()
         (self.address, self.leaf, self.directory) = (address, leaf, directory)
         process = try NginxProcess(
             """
             server {
-              listen \(address) ssl\(http2 ? " http2" : "");
+              listen \(address) ssl http2;
               ssl_certificate \(leaf.certificate);
               ssl_certificate_key \(leaf.key);
               root \(directory.path);
@@ -38,11 +36,6 @@ package final class PolicySite: Sendable {
 
     /// Waits until it has answered so many requests with this status.
     package func waitFor(_ count: Int, status: Int, within limit: Duration = .patience) -> Bool {
-        let deadline = ContinuousClock.now + limit
-        while statuses.count(where: { $0 == status }) < count {
-            guard ContinuousClock.now < deadline else { return false }
-            Thread.sleep(forTimeInterval: 0.005)
-        }
-        return true
+        eventually(within: limit) { statuses.count { $0 == status } >= count }
     }
 }

@@ -91,11 +91,7 @@ package final class RedisServer: Sendable {
 
     /// Waits until it holds so many answers.
     package func waitForAnswers(_ count: Int) throws -> Bool {
-        let deadline = ContinuousClock.now + .patience
-        while ContinuousClock.now < deadline {
-            if try names.count == count { return true }
-        }
-        return false
+        try eventually { try names.count == count }
     }
 
     package func signal(_ number: Int32) { process.signal(number) }

@@ -20,15 +20,12 @@ final class ScriptServer: Sendable {
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../Servers/\(name)").standardized.path
         process = try ChildProcess(["python3", script, directory.path, leaf.certificate, leaf.key] + arguments)
-        let deadline = ContinuousClock.now + .patience
-        while process.isRunning, ContinuousClock.now < deadline {
-            if let port = UInt16(directory.read("port")) {
-                self.port = port
-                return
-            }
-            Thread.sleep(forTimeInterval: 0.005)
+        let (directory, process) = (directory, process)
+        _ = eventually { !process.isRunning || UInt16(directory.read("port")) != nil }
+        guard let port = UInt16(directory.read("port")) else {
+            throw TestFailure("\(name) did not start: \(process.errors)")
         }
-        throw TestFailure("\(name) did not start: \(process.errors)")
+        self.port = port
     }
 
     /// The lines of a file in its folder.
