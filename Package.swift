@@ -32,7 +32,6 @@ let package = Package(
         .target(
             name: "CDnstap", exclude: ["dnstap.proto"],
             linkerSettings: [.linkedLibrary("fstrm"), .linkedLibrary("protobuf-c")]),
-        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -63,7 +62,7 @@ let package = Package(
         .target(
             name: "Upstreams",
             dependencies: [
-                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CLinux", "CCurl", "COpenSSL",
+                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CLinux", "COpenSSL",
                 "CHiredis",
             ],
             swiftSettings: strict),

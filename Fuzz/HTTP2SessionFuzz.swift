@@ -54,7 +54,7 @@ private final class Stage {
     private var script: Script
     private let session: HTTP2Session
     /// Streams that have begun, and neither ended nor been cancelled. Nothing else retains them.
-    private var streams: [HTTP2Stream] = []
+    private var streams: [HTTPStream] = []
     /// The streams begun last, open or not, which the server addresses by index.
     private var ids: [Int32] = [1]
     /// Bytes under way from the server.
@@ -110,7 +110,7 @@ private final class Stage {
     private func begin(body: [UInt8]?) {
         guard streams.count < HTTPLimits.streams, session.mayOpen else { return }
         let request = HTTPRequest(target: "/", headers: [["Content-Type", "text/plain"]], body: body)
-        let stream = HTTP2Stream(request, at: Instant(nanoseconds: 0))
+        let stream = HTTPStream(request, at: Instant(nanoseconds: 0))
         guard (try? session.open(stream, path: request.target)) != nil else { return }
         streams.append(stream)
         ids.append(stream.id)
@@ -190,7 +190,7 @@ private final class Stage {
     private var cancelled: Set<Int32> = []
 
     /// Checks that a response is a complete one that the server sent.
-    private func check(_ stream: HTTP2Stream, _ code: HTTP2Code) {
+    private func check(_ stream: HTTPStream, _ code: HTTP2Code) {
         precondition(stream.response.body.count <= HTTPLimits.body, "a body over its limit")
         guard code == .none, stream.isComplete, stream.failure == nil else { return }
         let reply = reader.replies[stream.id]

@@ -1,39 +1,44 @@
-// Any bytes as the header lines and the body of an HTTP reply: the limits hold, numbers and dates are within their
-// ranges, and a response that is read again after another one has the same result.
+// Any bytes as what a server sends over HTTP/1.1 for one request: the limits hold, numbers and dates are within their
+// ranges, and the same bytes in two parts have the same result.
+
+import DNSWire
+import HTTPDNS
+import Scheduling
 
 @testable import Upstreams
 
 func fuzzHTTPReply(_ input: [UInt8]) {
-    let reply = HTTPReply()
-    read(input, into: reply)
-    let first = (reply.contentType, reply.age, reply.date, reply.body)
-    if let date = reply.date {
+    let whole = reply(to: [input[...]])
+    let half = input.count / 2
+    precondition(whole == reply(to: [input[..<half], input[half...]]), "it reads otherwise in two parts")
+    guard case .success(let response)? = whole else { return }
+    if let date = response.date {
         // From the year 0 to the year 10,000; the older forms have no year before 1583.
         precondition((-62_167_219_200...253_402_387_200).contains(date), "a date without a year of four digits")
     }
-    precondition(reply.retryAfter != 0, "a wait of no time")
-    precondition(reply.contentType.map { $0.utf8.count <= 3 * HTTPLimits.header } ?? true, "a type beyond the limit")
-    read(input, into: reply)
-    precondition(first == (reply.contentType, reply.age, reply.date, reply.body), "it reads otherwise the second time")
+    precondition(response.retryAfter != 0, "a wait of no time")
+    precondition(response.contentType.map { $0.utf8.count <= 3 * HTTPLimits.header } ?? true, "a type beyond the limit")
+    precondition(response.body.count <= min(input.count, HTTPLimits.body), "a body beyond the limit")
+    precondition(response.status >= 200, "an informational reply is the last one")
 }
 
-/// Reads lines, each up to its line feed as passed by libcurl, and after an empty one the body in two parts.
-private func read(_ input: [UInt8], into reply: HTTPReply) {
-    reply.reset()
-    var rest = input[...]
-    var size = 0
-    while !rest.isEmpty {
-        let end = rest.firstIndex(of: 10).map { $0 + 1 } ?? rest.endIndex
-        let line = rest[..<end]
-        rest = rest[end...]
-        size += line.count
-        guard line.withUnsafeBytes({ reply.receiveLine($0) }) else { return }
-        precondition(size <= HTTPLimits.header + input.count, "a header without end is taken")
-        if line.count <= 2 { break }
+/// The result after all parts and the end of the connection; nil: the reply is not whole.
+private func reply(to parts: [ArraySlice<UInt8>]) -> Result<HTTPResponse, UpstreamFailure>? {
+    let session = HTTP1Session(authority: "service.example")
+    let stream = HTTPStream(HTTPRequest(target: "/"), at: Instant(nanoseconds: 0))
+    do {
+        try session.open(stream, path: "/")
+    } catch {
+        preconditionFailure("\(error)")
     }
-    let half = rest.startIndex + rest.count / 2
-    for part in [rest[..<half], rest[half...]] {
-        guard part.withUnsafeBytes({ reply.receiveBody($0) }) else { return }
-    }
-    precondition(reply.body.count == rest.count && rest.count <= HTTPLimits.body, "another body")
+    var sent: [UInt8] = []
+    session.takeFrames(into: &sent, limit: .max)
+    for part in parts { part.withUnsafeBytes { session.receive($0, at: Instant(nanoseconds: 0)) } }
+    session.receiveEnd()
+    let ended = session.takeEnded()
+    precondition(ended.count <= 1 && session.isOver, "another end than one")
+    guard !ended.isEmpty else { return nil }
+    if let failure = stream.failure { return .failure(failure) }
+    precondition(stream.isComplete, "an end without a reply and without a failure")
+    return .success(stream.response)
 }

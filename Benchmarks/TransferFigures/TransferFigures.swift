@@ -51,8 +51,8 @@ private final class Run {
     private var failed = 0
     private var start: Int64 = 0
 
-    init(_ origin: HTTPOrigin, count: Int, window: Int, loop: EventLoop) throws {
-        transfers = try HTTPTransfers(origin, loop: loop)
+    init(_ origin: HTTPOrigin, count: Int, window: Int, loop: EventLoop) {
+        transfers = HTTPTransfers(origin, loop: loop)
         self.count = count
         self.window = window
         self.loop = loop

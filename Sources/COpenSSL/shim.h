@@ -122,33 +122,6 @@ static inline void copenssl_verify_but_time(SSL_CTX *context) {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, copenssl_pass_time);
 }
 
-// Ends a handshake in which the server asks for another 16 times in a row. The library skips such messages and reads on, and
-// does not return as long as there are more: nothing else on its thread would run. They are counted by thread, since
-// libcurl uses the connection's data: within one call of the library there is but one connection. The heads of records,
-// which come between them, are messages to the library, too, and alerts.
-static inline void copenssl_count_requests(
-    int is_sent, int version, int type, const void *bytes, size_t length, SSL *connection, void *nothing) {
-    static _Thread_local const SSL *last;
-    static _Thread_local int count;
-    (void)version, (void)nothing;
-    if (is_sent || connection != last) count = 0;
-    last = connection;
-    if (is_sent || type != SSL3_RT_HANDSHAKE || length == 0) return;
-    if (*(const unsigned char *)bytes != SSL3_MT_HELLO_REQUEST) {
-        count = 0;
-        return;
-    }
-    // From here on nothing can be read.
-    if (++count == 16) SSL_set0_rbio(connection, BIO_new_socket(-1, BIO_NOCLOSE));
-}
-
-// Has handshakes that read from a socket themselves end in time, whatever the server does. Returns 1, or 0 where
-// `copenssl_limit_cost` fails.
-static inline int copenssl_distrust(SSL_CTX *context) {
-    SSL_CTX_set_msg_callback(context, copenssl_count_requests);
-    return copenssl_limit_cost(context);
-}
-
 // MARK: The server side of TLS
 
 // What passes through the socket during one call of the library: all bytes that were received, and how to send. `send`

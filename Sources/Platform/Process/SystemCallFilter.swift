@@ -36,8 +36,6 @@ import Glibc
         for family in [AF_INET, AF_INET6, AF_NETLINK] { try allow("socket", argument: 0, equals: UInt64(family)) }
         // No filter sees where a Unix socket leads.
         for kind in unixSockets { try allowUnix("socket", kind) }
-        // libcurl wakes itself by a pair. One of datagrams could send to other sockets than its peer.
-        try allowUnix("socketpair", .stream)
         // Neither TIOCSTI nor TIOCLINUX, which type into the terminal, nor attributes of files.
         for request in Self.allowedRequests { try allow("ioctl", argument: 1, equals: UInt64(request)) }
         // Neither F_SETOWN nor F_SETSIG, which have signals sent to others.

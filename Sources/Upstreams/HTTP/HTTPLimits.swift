@@ -9,7 +9,7 @@ package enum HTTPLimits {
     package static let requests = 256
     /// Concurrent transfers on an HTTP/2 connection; further ones get another connection.
     package static let streams = 64
-    /// HTTP/2 connections; and the HTTP/1.1 connections that stay open when fewer requests are under way.
+    /// HTTP/2 connections, beside one that replaces them; and the HTTP/1.1 connections that stay open without a request.
     package static let connections = 8
     /// Concurrent transfers where each needs its own connection (HTTP/1.1).
     package static let unsharedRequests = 64
@@ -25,9 +25,6 @@ package enum HTTPLimits {
     static let document = 4 << 20
     /// The longest entity tag that is sent back.
     static let entityTag = 256
-    /// Bytes of the buffer that libcurl allocates to receive each transfer; longer bodies come in parts. Most replies
-    /// fit, and the allocator reuses a block of this size at once.
-    static let buffer = 1_024
     /// The most bytes of a reply's header, all lines together.
     package static let header = 16_384
     /// Bytes received on an HTTP/2 connection that are not part of replies, TLS's own included: the initial allowance,
@@ -39,7 +36,7 @@ package enum HTTPLimits {
     /// further request is sent there. Servers count them and close the connection, with all streams on it
     /// (CVE-2023-44487).
     static let lostStreams = 20
-    /// The most bytes of a TLS handshake, together with the proxy's reply before it.
+    /// The most bytes of a TLS handshake.
     static let handshake = 262_144
     /// Seconds without use after which a connection is not used again: fewer than servers usually wait (nginx 75).
     static let connectionIdle = 55

@@ -70,14 +70,8 @@ package struct HTTPOrigin: Hashable, Sendable {
         return origin
     }
 
-    /// The address and port, for logs and libcurl: `192.0.2.1:443`, `[2001:db8::1]:443`.
+    /// The address and port, for logs and a proxy: `192.0.2.1:443`, `[2001:db8::1]:443`.
     package var addressText: String { "\(Self.bracketed(address.description)):\(port)" }
-
-    /// libcurl's CURLOPT_CONNECT_TO entry that sends every host and port to where the service is reached.
-    var connectTo: String { "::\(Self.bracketed((translated ?? address).description)):\(port)" }
-
-    /// The URL of the service under the name `hosts[host]`, without a request's target.
-    func url(host: Int) -> String { "\(scheme.rawValue)://\(authority(host: host))/" }
 
     /// A request's target after the base path.
     func target(of request: HTTPRequest) -> String {

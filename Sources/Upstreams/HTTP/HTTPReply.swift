@@ -1,102 +1,138 @@
-import CCurl
 import DNSWire
 import Glibc
 import HTTPDNS
+import Scheduling
 
-/// One HTTP reply as far as it has been received, filled by the callbacks of libcurl and nghttp2.
+/// One request on a connection, and its reply as far as it has been received.
 ///
 /// Of the header it stores the fields that services use, the first of each name; trailers are ignored.
-final class HTTPReply {
-    private(set) var body: [UInt8] = []
-    /// The `Content-Type` field as text.
-    private(set) var contentType: String?
-    /// The `Age` field in seconds, at most `UInt32.max`.
-    private(set) var age: UInt32?
-    /// The `Date` field, seconds since 1970.
-    private(set) var date: Int64?
-    /// The `Retry-After` field in seconds from now.
-    private(set) var retryAfter: UInt32?
-    /// The `ETag` field (RFC 9110 section 8.8.3), of a document only.
-    private(set) var entityTag: String?
-    /// The compression of the body, by the `Content-Encoding` fields; nil: none.
-    private(set) var compression: HTTPCompression?
+final class HTTPStream {
+    /// HTTP/2's stream identifier (RFC 9113 section 5.1.1); 0 before the request is given to nghttp2.
+    var id: Int32 = 0
+    /// Its index among its connection's streams.
+    var index = 0
+    let request: HTTPRequest
+    private var reply = HTTPResponse(status: 0)
     private let isDocument: Bool
     private var headerSize = 0
     private var isHeaderComplete = false
+    private let sent: Instant
+    private var firstByte: Instant?
+    private var sentBody = 0
+    /// Whether the server has ended its side: a stream may end without that.
+    var isComplete = false
+    /// Why the reply cannot be used, found before its end.
+    private(set) var failure: UpstreamFailure?
 
-    /// - Parameter isDocument: whether the body may be as long as a document.
-    init(isDocument: Bool = false) { self.isDocument = isDocument }
-
-    /// Clears everything for the next reply.
-    func reset() {
-        body = []
-        headerSize = 0
-        beginHeader()
+    /// - Parameter isDocument: whether the reply's body may be as long as a document.
+    init(_ request: HTTPRequest, isDocument: Bool = false, at now: Instant) {
+        self.request = request
+        self.isDocument = isDocument
+        sent = now
     }
 
-    /// - Returns: whether the body is still within its limit.
+    /// Whether the reply is complete and may be used.
+    var isAnswered: Bool { isComplete && failure == nil }
+
+    /// The reply's status; 0 before it has come.
+    var status: Int { reply.status }
+
+    /// The reply, once it is complete.
+    var response: HTTPResponse {
+        var response = reply
+        response.timeToFirstByte = firstByte.map { $0 - sent }
+        return response
+    }
+
+    // MARK: From its session. Each returns whether the reply is still acceptable
+
+    /// A header begins, with its status; one before it was informational (RFC 9110 section 15.2).
+    ///
+    /// - Parameters:
+    ///   - status: three digits, or what is no status.
+    ///   - length: bytes of the header so far.
+    func begin(status: UnsafeRawBufferPointer, length: Int, at now: Instant) -> Bool {
+        if firstByte == nil { firstByte = now }
+        guard let code = unsafe OutsideNumber(digits: status)?.within(100...999) else {
+            return fail(.unusable("the reply is not HTTP"))
+        }
+        reply = HTTPResponse(status: code)
+        isHeaderComplete = false
+        return receiveHeader(length)
+    }
+
+    /// The header has ended: further fields are a trailer.
+    func endHeader() { isHeaderComplete = true }
+
+    /// Counts bytes of the header.
+    func receiveHeader(_ count: Int) -> Bool {
+        headerSize += count
+        return headerSize <= HTTPLimits.header || fail(.tooLarge)
+    }
+
     func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool {
-        guard body.count + part.count <= (isDocument ? HTTPLimits.document : HTTPLimits.body) else { return false }
-        unsafe body.append(contentsOf: part)
+        let limit = isDocument ? HTTPLimits.document : HTTPLimits.body
+        guard reply.body.count + part.count <= limit else { return fail(.tooLarge) }
+        unsafe reply.body.append(contentsOf: part)
         return true
     }
 
-    /// Takes one line of an HTTP/1.1 header or trailer, including its line end.
+    /// - Returns: false.
+    func fail(_ failure: UpstreamFailure) -> Bool {
+        self.failure = failure
+        return false
+    }
+
+    /// Copies the next part of the request's body.
     ///
-    /// - Returns: whether the header is still within its limit.
-    func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        if line.count <= 2 {
-            endHeader()
-        } else if unsafe Self.isEqual(UnsafeRawBufferPointer(rebasing: line.prefix(5)), "http/") {
-            beginHeader()
-        } else if let colon = unsafe line.firstIndex(of: UInt8(ascii: ":")) {
-            let name = unsafe UnsafeRawBufferPointer(rebasing: line[..<colon])
-            return unsafe receiveField(name, UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
-        }
-        return count(line.count)
+    /// - Returns: the number of bytes, and whether these are the last.
+    func nextBody(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool) {
+        let body = request.body ?? []
+        let part = body[sentBody...].prefix(buffer.count)
+        unsafe buffer.copyBytes(from: part)
+        sentBody += part.count
+        return (part.count, sentBody == body.count)
     }
+}
 
-    /// Starts a header: an earlier one was informational (RFC 9110 section 15.2).
-    func beginHeader() {
-        (contentType, age, date, retryAfter, entityTag, compression) = (nil, nil, nil, nil, nil, nil)
-        isHeaderComplete = false
-    }
+extension UpstreamFailure {
+    /// A header or body above its limit.
+    static let tooLarge = UpstreamFailure.unusable("the reply is larger than the limit")
+}
 
-    /// Ends the header: further fields are a trailer.
-    func endHeader() { isHeaderComplete = true }
-
+extension HTTPStream {
     /// Takes one field of a header or trailer.
     ///
     /// - Returns: whether the header is still within its limit.
     func receiveField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
-        guard count(name.count + value.count) else { return false }
+        guard receiveHeader(name.count + value.count) else { return false }
         guard !isHeaderComplete, let initial = unsafe name.first else { return true }
         switch initial | 0x20 {
         case UInt8(ascii: "c"):
-            if contentType == nil, unsafe Self.isEqual(name, "content-type") {
-                contentType = unsafe String(decoding: Self.trimmed(value), as: UTF8.self)
-            } else if compression == nil, unsafe Self.isEqual(name, "content-encoding") {
-                compression = unsafe Self.compression(value)
+            if reply.contentType == nil, unsafe Self.isEqual(name, "content-type") {
+                reply.contentType = unsafe String(decoding: Self.trimmed(value), as: UTF8.self)
+            } else if reply.compression == nil, unsafe Self.isEqual(name, "content-encoding") {
+                reply.compression = unsafe Self.compression(value)
             }
         case UInt8(ascii: "a"):
-            if age == nil, unsafe Self.isEqual(name, "age") { age = unsafe Self.seconds(Self.trimmed(value)) }
+            if reply.age == nil, unsafe Self.isEqual(name, "age") {
+                reply.age = unsafe Self.seconds(Self.trimmed(value))
+            }
         case UInt8(ascii: "d"):
-            if date == nil, unsafe Self.isEqual(name, "date") { date = unsafe Self.date(Self.trimmed(value)) }
+            if reply.date == nil, unsafe Self.isEqual(name, "date") {
+                reply.date = unsafe Self.date(Self.trimmed(value))
+            }
         case UInt8(ascii: "e") where isDocument:
-            if entityTag == nil, unsafe Self.isEqual(name, "etag") { entityTag = unsafe Self.tag(Self.trimmed(value)) }
+            if reply.entityTag == nil, unsafe Self.isEqual(name, "etag") {
+                reply.entityTag = unsafe Self.tag(Self.trimmed(value))
+            }
         case UInt8(ascii: "r"):
-            if retryAfter == nil, unsafe Self.isEqual(name, "retry-after") {
-                retryAfter = unsafe Self.wait(Self.trimmed(value))
+            if reply.retryAfter == nil, unsafe Self.isEqual(name, "retry-after") {
+                reply.retryAfter = unsafe Self.wait(Self.trimmed(value))
             }
         default: break
         }
         return true
-    }
-
-    /// Counts bytes of the header. Returns whether they are still within the limit.
-    private func count(_ bytes: Int) -> Bool {
-        headerSize += bytes
-        return headerSize <= HTTPLimits.header
     }
 
     /// Whether a field's name is `wanted`, which is in lower case.
@@ -145,14 +181,19 @@ final class HTTPReply {
         unsafe OutsideNumber(digits: text)?.clamped(to: 0...UInt32.max)
     }
 
-    /// Seconds since 1970 of dates whose year has four digits.
-    private static let years: ClosedRange<Int64> = 0...253_402_300_799
-
     /// An HTTP date in seconds since 1970; nil if invalid.
     private static func date(_ text: UnsafeRawBufferPointer) -> Int64? {
         if let time = unsafe HTTPDate.seconds(text.assumingMemoryBound(to: UInt8.self).span) { return time }
-        // One of the two obsolete formats, which a recipient must accept (RFC 9110 section 5.6.7).
-        // libcurl accepts years of any length.
-        return unsafe OutsideNumber(curl_getdate(String(decoding: text, as: UTF8.self), nil)).within(years)
+        // The two obsolete formats, which a recipient must accept (RFC 9110 section 5.6.7): `Sunday, 06-Nov-94 08:49:37 GMT`
+        // and `Sun Nov  6 08:49:37 1994`.
+        let words = unsafe String(decoding: text, as: UTF8.self).split { $0 == " " || $0 == "," || $0 == "-" }
+        let (day, month, year, time): (Substring, Substring, String, Substring)
+        switch words.count {
+        case 6: (day, month, year, time) = (words[1], words[2], (words[3] < "70" ? "20" : "19") + words[3], words[4])
+        case 5: (day, month, year, time) = (words[2], words[1], String(words[4]), words[3])
+        default: return nil
+        }
+        let usual = Array("Day, \(day.count == 1 ? "0" : "")\(day) \(month) \(year) \(time) GMT".utf8)
+        return HTTPDate.seconds(usual.span)
     }
 }

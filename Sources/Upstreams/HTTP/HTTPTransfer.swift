@@ -3,25 +3,6 @@ import DNSWire
 import HTTPDNS
 import Scheduling
 
-/// What carries transfers to a service: an HTTP/2 connection, or the HTTP/1.1 connections to an address.
-@Loop
-protocol HTTPCarrier: AnyObject {
-    /// Forgets a transfer: it is not reported any more.
-    func withdraw(_ transfer: HTTPTransfer)
-
-    /// Reads what has been received and was not read yet because the loop was busy: a reply may be among it.
-    func readUnread()
-
-    /// Asks the other end of a transfer's connection for a sign of life.
-    func test(_ transfer: HTTPTransfer)
-
-    /// Closes the connection of a transfer if it has given none since: its transfers are reported at the end of the turn.
-    func evictIfDead(_ transfer: HTTPTransfer)
-
-    /// Closes what it is, since it may be dead. Its transfers are reported at the end of the turn.
-    func evict()
-}
-
 /// One request in progress: queued, or on a connection.
 @Loop
 final class HTTPTransfer: Cancellable {
@@ -53,8 +34,8 @@ final class HTTPTransfer: Cancellable {
     var index: Int?
     /// Its number among the active transfers, while those are counted by client network.
     var share: FairShare.Ticket?
-    /// What carries it, or will once it is ready; nil while it waits in the queue.
-    var carrier: (any HTTPCarrier)?
+    /// The connection that carries it, or will once it is ready; nil while it waits in the queue.
+    var carrier: HTTPConnection?
     /// Its index among the requests that its carrier has sent; nil before it is sent.
     var slot: Int?
     /// The name under which it is sent, as an index into `origin.hosts`.

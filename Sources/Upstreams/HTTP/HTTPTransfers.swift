@@ -19,11 +19,10 @@ package final class HTTPTransfers {
     package nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
     private let clock: any LoopClock
-    private let http2: HTTP2Connections
-    /// For transfers under which a connection broke.
-    private let separate: HTTP2Connections
-    /// Created by the first request that needs it. One that was replaced is released with its last request.
-    private var http1: HTTP1Connections?
+    private let http2: HTTPConnections
+    /// The same for transfers under which a connection broke.
+    private let separate: HTTPConnections
+    private let http1: HTTPConnections
     /// Until when requests are sent over HTTP/1.1, since the server did not support HTTP/2 when last tried; nil: it did.
     private var refusalEnd: Instant?
     private let waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
@@ -46,7 +45,7 @@ package final class HTTPTransfers {
     package var onWrongTime: (@Loop () -> Void)?
     /// The most active transfers, by the service's pace.
     private var capacity: Int { min(transportCapacity, pace.limit ?? .max) }
-    private var transportCapacity: Int { usesHTTP2 ? http2.capacity : HTTPLimits.unsharedRequests }
+    private var transportCapacity: Int { usesHTTP2 ? http2.capacity : http1.capacity }
     /// Whether requests are sent over HTTP/2, which is spoken over TLS only.
     private var usesHTTP2: Bool { origin.scheme == .https && refusalEnd.map { clock.now >= $0 } ?? true }
     /// The name that worked last, as an index into `origin.hosts`.
@@ -57,22 +56,20 @@ package final class HTTPTransfers {
     package private(set) var isMultiplexed = false
 
     /// - Parameter clock: for how long HTTP/1.1 is used, and a refused request waits; the loop except in tests.
-    /// - Throws: `UpstreamFailure.network` when libcurl has no memory or lacks a feature.
-    package init(
-        _ origin: HTTPOrigin, loop: EventLoop, clock: (any LoopClock)? = nil
-    ) throws(UpstreamFailure) {
+    package init(_ origin: HTTPOrigin, loop: EventLoop, clock: (any LoopClock)? = nil) {
         self.origin = origin
         self.loop = loop
         self.clock = clock ?? loop
-        http2 = HTTP2Connections(
-            origin, streams: HTTPLimits.streams, connections: HTTPLimits.connections, loop: loop)
-        separate = HTTP2Connections(origin, streams: 1, connections: HTTPLimits.separateConnections, loop: loop)
-        if !usesHTTP2 { _ = try readyHTTP1() }
+        http2 = HTTPConnections(
+            origin, speaking: .http2, streams: HTTPLimits.streams, connections: HTTPLimits.connections, loop: loop)
+        separate = HTTPConnections(
+            origin, speaking: .http2, streams: 1, connections: HTTPLimits.separateConnections, loop: loop)
+        http1 = HTTPConnections(
+            origin, speaking: .http1, streams: 1, connections: HTTPLimits.unsharedRequests, loop: loop)
     }
 
     isolated deinit {
-        http2.abandonAll()
-        separate.abandonAll()
+        for connections in [http2, separate, http1] { connections.abandonAll() }
     }
 
     /// Called as a request is about to be sent on a connection that is ready, also when it is sent a second time.
@@ -84,7 +81,7 @@ package final class HTTPTransfers {
     package var load: (active: Int, waiting: Int) { (active.count, waiting.count + waitingSeparately.count) }
 
     /// The number of open connections, idle ones included. For tests.
-    package var openConnections: Int { http2.count + separate.count + (http1?.count ?? 0) }
+    package var openConnections: Int { http2.count + separate.count + http1.count }
 
     /// Called with the reply, whatever its status, or with the reason why there is none.
     package typealias Completion = @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
@@ -130,6 +127,14 @@ package final class HTTPTransfers {
         return transfer
     }
 
+    /// Sends its only request, and waits for its end.
+    func only(_ request: HTTPRequest, timeout: Duration) async -> Result<HTTPResponse, UpstreamFailure> {
+        let result = await withCheckedContinuation { continuation in
+            _ = begin(request, deadline: loop.now + timeout) { continuation.resume(returning: $0) }
+        }
+        return withExtendedLifetime(self) { result }
+    }
+
     private func queue(of transfer: HTTPTransfer) -> FairQueue<HTTPTransfer> {
         transfer.hasBroken ? waitingSeparately : waiting
     }
@@ -172,7 +177,6 @@ package final class HTTPTransfers {
 
     /// Opens a connection without sending a request on it: the request is refused at the last moment.
     ///
-    /// Useful with HTTP/2 only: libcurl closes an HTTP/1.1 connection whose request was refused.
     /// - Parameter done: called when that has succeeded or failed, without saying which: the next request shows it.
     package func connect(timeout: Duration, done: @escaping @Loop () -> Void = {}) {
         http2.closeIdle(for: HTTPLimits.spareRenewal)
@@ -184,10 +188,7 @@ package final class HTTPTransfers {
     /// more on a new connection, before their deadline.
     package func renewConnections() {
         refusalEnd = nil
-        http2.evictAll()
-        separate.evictAll()
-        http1?.evict()
-        for transfer in active { transfer.carrier?.evict() }
+        for connections in [http2, separate, http1] { connections.evictAll() }
     }
 
     /// Sends no further request on the existing connections: each closes when its requests have ended, an idle one at
@@ -195,15 +196,13 @@ package final class HTTPTransfers {
     ///
     /// Called when the address is in backoff: the fault may be one of its connections alone.
     package func retireConnections() {
-        http2.retireAll()
-        separate.retireAll()
-        http1 = nil
+        for connections in [http2, separate, http1] { connections.retireAll() }
     }
 
     // MARK: The queue
 
     /// Whether another transfer may become active.
-    private var hasRoom: Bool { active.count < capacity && http1?.mayAdd ?? true }
+    private var hasRoom: Bool { active.count < capacity }
 
     /// Dispatches queued transfers while there is capacity.
     private func fill() {
@@ -229,11 +228,7 @@ package final class HTTPTransfers {
             transfer.host = preferredHost
         }
         do throws(UpstreamFailure) {
-            if usesHTTP2 {
-                try (transfer.hasBroken ? separate : http2).add(transfer)
-            } else {
-                try (transfer.isRenewing ? newHTTP1() : readyHTTP1()).add(transfer)
-            }
+            try (!usesHTTP2 ? http1 : transfer.hasBroken ? separate : http2).add(transfer)
         } catch {
             return fail(transfer, error)
         }
@@ -244,17 +239,6 @@ package final class HTTPTransfers {
         transfer.repliesBefore = replies
         (transfer.stage, transfer.due) = (.sent, min(transfer.deadline, loop.now + HTTPLimits.test))
         watchClock(until: transfer.due)
-    }
-
-    private func readyHTTP1() throws(UpstreamFailure) -> HTTP1Connections {
-        if let http1 { return http1 }
-        let made = try newHTTP1()
-        http1 = made
-        return made
-    }
-
-    private func newHTTP1() throws(UpstreamFailure) -> HTTP1Connections {
-        try HTTP1Connections(origin, loop: loop) { [weak self] in self?.fill() }
     }
 
     /// Fails a transfer at the end of the turn: its caller is not ready for the result before.
@@ -298,14 +282,12 @@ package final class HTTPTransfers {
 
     /// Ends the renewal, if `transfer` is it.
     ///
-    /// - Parameters:
-    ///   - isGood: whether its connection replaces all older ones; else it is closed.
-    ///   - carrier: what carried it.
-    private func endRenewal(_ transfer: HTTPTransfer, isGood: Bool = false, by carrier: (any HTTPCarrier)? = nil) {
+    /// - Parameter isGood: whether its connection replaces all older ones; else it is closed.
+    private func endRenewal(_ transfer: HTTPTransfer, isGood: Bool = false) {
         guard renewal === transfer else { return }
         renewal = nil
         http2.endRenewal(isGood: isGood)
-        if isGood { http1 = carrier as? HTTP1Connections }
+        http1.endRenewal(isGood: isGood)
     }
 
     // MARK: Ends from our side
@@ -392,11 +374,10 @@ package final class HTTPTransfers {
 
     /// Called when an attempt has ended.
     func attemptEnded(_ end: HTTPEnd, of transfer: HTTPTransfer) {
-        let carrier = transfer.carrier
         release(transfer)
         switch end {
         case .reply(let response, let isHTTP2):
-            endRenewal(transfer, isGood: response.status < 500 && response.status != 429, by: carrier)
+            endRenewal(transfer, isGood: response.status < 500 && response.status != 429)
             replies += 1
             isMultiplexed = isHTTP2
             if origin.scheme == .https { preferredHost = transfer.host }

@@ -43,7 +43,6 @@ package final class WebDocument {
             address == nil
             ? (try? Name(host)).map { HostAddresses(host: $0.lowercased, sources: bootstrap, clock: loop) } : nil
         lookup?.onChange = { [weak self] in self?.addresses = $0 }
-        _ = curlIsReady
     }
 
     /// Fetches it from the first address that answers, of any source.
@@ -78,17 +77,7 @@ package final class WebDocument {
         origin.address = address
         origin = origin.reached(by: paths)
         if let reason = paths.unreachableReason(for: origin.nextHop) { return .failure(.network(reason)) }
-        do throws(UpstreamFailure) {
-            let transfers = try HTTPTransfers(origin, loop: loop)
-            let request = HTTPRequest(target: path, headers: tag.map { [["If-None-Match", $0]] } ?? [])
-            let result = await withCheckedContinuation { continuation in
-                _ = transfers.begin(request, deadline: loop.now + Self.timeout) {
-                    continuation.resume(returning: $0)
-                }
-            }
-            return withExtendedLifetime(transfers) { result }
-        } catch {
-            return .failure(error)
-        }
+        let request = HTTPRequest(target: path, headers: tag.map { [["If-None-Match", $0]] } ?? [])
+        return await HTTPTransfers(origin, loop: loop).only(request, timeout: Self.timeout)
     }
 }

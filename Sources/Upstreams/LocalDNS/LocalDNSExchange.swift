@@ -71,7 +71,7 @@ final class LocalDNSExchange {
 
     /// The failure of the system call that just returned; clients may see it.
     private static func failure(_ operation: String) -> UpstreamFailure {
-        if let shortage = HTTPSocket.shortage(errno) { return .overloaded("no socket for LocalDNS: \(shortage)") }
+        if let shortage = ServiceSocket.shortage(errno) { return .overloaded("no socket for LocalDNS: \(shortage)") }
         return .network(errno == ECONNREFUSED ? "no connection" : SystemError.last(operation).description)
     }
 

@@ -131,11 +131,9 @@ final class HTTPDNSEndpoint: Endpoint {
     ///
     /// There is no timer: the next query renews the connection, so an idle daemon stays idle.
     func keepReady() {
-        guard lastUse.map({ loop.now - $0 >= HTTPLimits.spareRenewal }) ?? true,
-            let transfers = try? readyTransfers()
-        else { return }
+        guard lastUse.map({ loop.now - $0 >= HTTPLimits.spareRenewal }) ?? true else { return }
         lastUse = loop.now
-        transfers.connect(timeout: silence)
+        readyTransfers().connect(timeout: silence)
     }
 
     func begin(
@@ -182,7 +180,7 @@ final class HTTPDNSEndpoint: Endpoint {
         lastUse = loop.now
         do throws(UpstreamFailure) {
             let request = try format.request(for: attempt.question, at: account.clock.now)
-            attempt.transfer = try readyTransfers().begin(
+            attempt.transfer = readyTransfers().begin(
                 request, deadline: attempt.question.deadline, holder: attempt.question.holder,
                 renewing: attempt.onNewConnection, permit: permit, delayed: attempt.delayed
             ) { attempt.received($0) }
@@ -267,10 +265,9 @@ final class HTTPDNSEndpoint: Endpoint {
 
     // MARK: Connections
 
-    /// Fails only without memory; the next request tries again.
-    private func readyTransfers() throws(UpstreamFailure) -> HTTPTransfers {
+    private func readyTransfers() -> HTTPTransfers {
         if let transfers { return transfers }
-        let made = try HTTPTransfers(origin, loop: loop)
+        let made = HTTPTransfers(origin, loop: loop)
         made.onPace = { [account, name] in account.paced(name, $0) }
         made.onWrongTime = { [account] in account.onSign?(.wrongTime) }
         transfers = made

@@ -83,11 +83,10 @@ package final class HTTPDNSProvider: Provider {
             ) { request, address in
                 let origin = settings.origin(at: address).reached(by: paths)
                 if let reason = paths.unreachableReason(for: origin.nextHop) { return .failure(.network(reason)) }
-                return await Self.call(request, origin, loop: loop)
+                // On a connection of its own.
+                return await HTTPTransfers(origin, loop: loop).only(request, timeout: ScheduledAddresses.timeout)
             }
         }
-        // Initialized here, while there is one thread; the first request would be too late.
-        _ = curlIsReady
         backlink.object = self
         update(settings.knownAddresses)
         lookup?.onChange = { [backlink] addresses in
@@ -284,24 +283,6 @@ package final class HTTPDNSProvider: Provider {
     package func start() {
         lookup?.refreshIfDue()
         schedule?.start()
-    }
-
-    /// One scheduling call, on a connection of its own.
-    private static func call(
-        _ request: HTTPRequest, _ origin: HTTPOrigin, loop: EventLoop
-    ) async -> Result<HTTPResponse, UpstreamFailure> {
-        do {
-            let transfers = try HTTPTransfers(origin, loop: loop)
-            let limit = ScheduledAddresses.timeout
-            let result = await withCheckedContinuation { continuation in
-                _ = transfers.begin(request, deadline: loop.now + limit) {
-                    continuation.resume(returning: $0)
-                }
-            }
-            return withExtendedLifetime(transfers) { result }
-        } catch {
-            return .failure(error)
-        }
     }
 
     /// Called whenever `current` or `verified` has changed.

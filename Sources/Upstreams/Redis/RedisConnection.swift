@@ -17,7 +17,7 @@ final class RedisConnection: RedisChannel {
         let deadline: Instant?
     }
 
-    private let socket: any ByteSocket
+    private let socket: ServiceSocket
     private var reader: RedisReader
     /// For each command without a reply; those before `first` have theirs.
     private var awaited: [Awaited] = []
@@ -69,11 +69,11 @@ final class RedisConnection: RedisChannel {
 
     private static func socket(
         _ settings: RedisSettings, at address: SocketAddress?, now: Instant, paths: NetworkPaths
-    ) throws(UpstreamFailure) -> any ByteSocket {
+    ) throws(UpstreamFailure) -> ServiceSocket {
         switch (settings.place, address) {
         case (.path(let path), _):
             do throws(SystemError) {
-                return PlainSocket(try .connected(toUnixSocket: path), to: path)
+                return ServiceSocket(try .connected(toUnixSocket: path), to: path)
             } catch {
                 throw .network(error.description)
             }
@@ -83,8 +83,7 @@ final class RedisConnection: RedisChannel {
                 caFile: settings.caFile
             ).reached(by: paths)
             if let reason = paths.unreachableReason(for: origin.nextHop) { throw .network(reason) }
-            guard usesTLS else { return PlainSocket(try HTTPSocket.connect(to: origin), to: origin.addressText) }
-            return try TLSSocket(to: origin, host: 0, resuming: nil, at: now, offersHTTP: false)
+            return try ServiceSocket(to: origin, host: 0, resuming: nil, at: now, offering: .none)
         case (.host, nil): throw .network("no address is known")
         }
     }
@@ -103,7 +102,7 @@ final class RedisConnection: RedisChannel {
     }
 
     func sendWithoutReply(_ command: RedisCommand) -> Bool {
-        guard events != nil, unsent.count + socket.unsentCount < Self.mostUnsent else { return false }
+        guard events != nil, unsent.count + socket.pendingCount < Self.mostUnsent else { return false }
         command.append(to: &unsent)
         if isReady, !isFlushDue {
             isFlushDue = true
@@ -153,6 +152,7 @@ final class RedisConnection: RedisChannel {
                 switch event {
                 case .isReady: isReady = true
                 case .bytes(let bytes): unsafe try receive(bytes)
+                case .isEnded: break
                 }
             }
             if isReady, connecting != nil { sendEarly() }

@@ -51,7 +51,7 @@ package final class CertificateCheck: Handshake {
     fileprivate func outcome(ofConnecting error: Int32, to address: IPAddress) -> HandshakeOutcome {
         switch error {
         // Nothing is left of it in this process: that says nothing about the server.
-        case _ where HTTPSocket.shortage(error) != nil: .cancelled
+        case _ where ServiceSocket.shortage(error) != nil: .cancelled
         case ENETUNREACH, ENETDOWN, EADDRNOTAVAIL: .unreachable
         case EHOSTUNREACH, EACCES, EINVAL: paths.hasRoute(to: address) ? .noTLS : .unreachable
         default: .noTLS
@@ -65,7 +65,7 @@ private final class CertificateHandshake {
     private let origin: HTTPOrigin
     private let check: CertificateCheck
     /// Nil before it begins, and once it has ended.
-    private var socket: TLSSocket?
+    private var socket: ServiceSocket?
     /// The socket's number.
     private var number: Int32 = -1
     private var isConnected = false
@@ -90,7 +90,7 @@ private final class CertificateHandshake {
             return failed(errno)
         }
         do throws(UpstreamFailure) {
-            let socket = try TLSSocket(consume descriptor, to: origin, at: loop.now)
+            let socket = try ServiceSocket(consume descriptor, to: origin, at: loop.now)
             self.socket = socket
             try socket.watch(on: loop) { [self] in serve($0) }
         } catch {
@@ -121,7 +121,7 @@ private final class CertificateHandshake {
 
     private func outcome(of end: HTTPEnd) -> HandshakeOutcome {
         guard case .refusedName(.certificate(let reason), isTimeAlone: let isTimeAlone) = end,
-            let evidence = socket?.tls.evidence(reason)
+            let evidence = socket?.tls?.evidence(reason)
         else { return .noTLS }
         return isTimeAlone ? .wrongTime : .wrongCertificate(evidence)
     }

@@ -5,8 +5,26 @@ import Scheduling
 
 /// The client side of a TLS connection without its socket: the caller moves encrypted bytes between it and the network.
 ///
-/// Offers HTTP/2 and HTTP/1.1 (ALPN, RFC 7301). The certificate must be valid for the name or address given.
+/// The certificate must be valid for the name or address given.
 @safe final class TLSChannel {
+    /// What is offered by ALPN (RFC 7301).
+    enum Protocols {
+        case none
+        case http1
+        /// HTTP/2 and HTTP/1.1.
+        case http2
+
+        /// Each name after its length.
+        fileprivate var list: [UInt8] {
+            let old = [8] + Array("http/1.1".utf8)
+            return switch self {
+            case .none: []
+            case .http1: old
+            case .http2: [2] + Array("h2".utf8) + old
+            }
+        }
+    }
+
     /// The progress of a handshake.
     enum Handshake {
         case isUnderWay
@@ -31,8 +49,6 @@ import Scheduling
     /// The most bytes that may wait to be sent: more than we ever write at once. Above that the other end does not
     /// read, while it keeps causing TLS to respond.
     private static let pendingLimit = 4 * recordSize
-    /// The ALPN protocol list, each name after its length.
-    private static let offeredProtocols: [UInt8] = [2] + Array("h2".utf8) + [8] + Array("http/1.1".utf8)
 
     /// Owned; owns `input` and `output`.
     private let connection: OpaquePointer
@@ -48,21 +64,20 @@ import Scheduling
     ///   - host: a name, or an address as text, for which no SNI is sent (RFC 6066 section 3).
     ///   - session: of an earlier connection to the same host. Ignored if made under other trust anchors: a resumption
     ///     presents no certificate.
-    ///   - offersHTTP: whether HTTP/2 and HTTP/1.1 are offered by ALPN; else nothing is.
     /// - Throws: `UpstreamFailure.network` without memory, `UpstreamFailure.unusable` for a host that is no name.
     init(
-        _ authorities: TLSAuthorities, host: String, session: TLSSession?, offersHTTP: Bool = true
+        _ authorities: TLSAuthorities, host: String, session: TLSSession?, offering protocols: Protocols = .http2
     ) throws(UpstreamFailure) {
         defer { ERR_clear_error() }
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { throw .network("no memory for TLS") }
         // Each connection holds its own reference.
         defer { unsafe SSL_CTX_free(context) }
+        let offered = protocols.list
         unsafe SSL_CTX_set1_cert_store(context, authorities.store)
         unsafe copenssl_verify_but_time(context)
         unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_SEND_FRAGMENT, Self.sentRecordSize, nil)
         guard unsafe copenssl_set_versions(context) == 1, unsafe copenssl_limit_cost(context) == 1,
-            unsafe !offersHTTP
-                || SSL_CTX_set_alpn_protos(context, Self.offeredProtocols, UInt32(Self.offeredProtocols.count)) == 0
+            unsafe offered.isEmpty || SSL_CTX_set_alpn_protos(context, offered, UInt32(offered.count)) == 0
         else { throw .network("no memory for TLS") }
         guard let connection = unsafe SSL_new(context) else { throw .network("no memory for TLS") }
         guard let input = unsafe BIO_new(BIO_s_mem()), let output = unsafe BIO_new(BIO_s_mem()) else {
@@ -82,10 +97,15 @@ import Scheduling
 
     deinit { unsafe SSL_free(connection) }
 
-    /// Requires the certificate to be valid for this name or address.
+    /// Requires the certificate to be valid for this name or address (RFC 9525): one of its subject alternative names. The
+    /// subject's common name is ignored, also where there are none. A wildcard stands for one whole label.
     private func expect(_ host: String) -> Bool {
-        guard unsafe CertificateName.require(host, in: SSL_get0_param(connection)) else { return false }
-        return unsafe IPAddress(host) != nil || copenssl_set_server_name(connection, host) == 1
+        let verification = unsafe SSL_get0_param(connection)
+        if IPAddress(host) != nil { return unsafe X509_VERIFY_PARAM_set1_ip_asc(verification, host) == 1 }
+        unsafe X509_VERIFY_PARAM_set_hostflags(
+            verification, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
+        return unsafe X509_VERIFY_PARAM_set1_host(verification, host, 0) == 1
+            && copenssl_set_server_name(connection, host) == 1
     }
 
     // MARK: The network's side
@@ -94,7 +114,7 @@ import Scheduling
     ///
     /// - Returns: false without memory.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // Errors that other code on this thread has left, such as libcurl, would be taken for those of the next call.
+        // Errors that other code on this thread has left would be taken for those of the next call.
         ERR_clear_error()
         let count = Int32(clamping: bytes.count)
         return unsafe count == 0 || BIO_write(input, bytes.baseAddress, count) == count
@@ -228,22 +248,17 @@ import Scheduling
     }
 }
 
-/// The name or address that a server's certificate must be for (RFC 9525).
-///
-/// It must equal one of the certificate's subject alternative names. The subject's common name is ignored, also when
-/// there are no alternative names: libcurl by default would accept it.
-enum CertificateName {
-    /// Makes a verification require `host`.
-    ///
-    /// - Parameters:
-    ///   - host: a name, or an address as text. A wildcard in the certificate stands for one whole label.
-    ///   - verification: an `X509_VERIFY_PARAM` of a context, or of a connection before its handshake.
-    /// - Returns: false for a host that no certificate can be for.
-    static func require(_ host: String, in verification: OpaquePointer?) -> Bool {
-        if IPAddress(host) != nil { return unsafe X509_VERIFY_PARAM_set1_ip_asc(verification, host) == 1 }
-        unsafe X509_VERIFY_PARAM_set_hostflags(
-            verification, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
-        return unsafe X509_VERIFY_PARAM_set1_host(verification, host, 0) == 1
+extension UpstreamFailure {
+    /// OpenSSL's verification result (`X509_V_ERR_…`) as text: OpenSSL's own for rare ones.
+    static func certificateText(_ verification: Int) -> String {
+        switch verification {
+        case 62, 64: "the certificate is for another name"
+        case 9: "the certificate is not valid yet"
+        case 10: "the certificate has expired"
+        case 18, 19: "the certificate is self-signed"
+        case 2, 20, 21: "the certificate's issuer is not known"
+        default: unsafe "the certificate is refused (\(String(cString: X509_verify_cert_error_string(verification))))"
+        }
     }
 }
 

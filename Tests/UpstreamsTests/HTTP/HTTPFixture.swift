@@ -20,8 +20,8 @@ enum HTTPFixture {
     }
 
     /// Plain HTTP to a fake service.
-    static func plain(_ address: TestAddress, clock: (any LoopClock)? = nil) async throws -> HTTPTransfers {
-        try await HTTPTransfers(
+    static func plain(_ address: TestAddress, clock: (any LoopClock)? = nil) async -> HTTPTransfers {
+        await HTTPTransfers(
             HTTPOrigin(scheme: .http, address: loopback, port: address.port), loop: LoopRunner.shared.loop, clock: clock
         )
     }
@@ -30,11 +30,11 @@ enum HTTPFixture {
     static func secure(
         _ port: UInt16, hosts: [String], authority: String, pins: [String] = [], address: IPAddress = loopback,
         translated: IPAddress? = nil, clock: (any LoopClock)? = nil
-    ) async throws -> HTTPTransfers {
+    ) async -> HTTPTransfers {
         var origin = HTTPOrigin(
             scheme: .https, address: address, port: port, hosts: hosts, caFile: authority, pins: pins)
         origin.translated = translated
-        return try await HTTPTransfers(origin, loop: LoopRunner.shared.loop, clock: clock)
+        return await HTTPTransfers(origin, loop: LoopRunner.shared.loop, clock: clock)
     }
 
     /// Sends `count` requests at the same time.

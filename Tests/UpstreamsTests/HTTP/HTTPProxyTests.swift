@@ -15,7 +15,7 @@ struct HTTPProxyTests {
         let origin = HTTPOrigin(
             scheme: scheme, address: HTTPFixture.loopback, port: service.port, hosts: ["right.example"],
             caFile: authority, proxy: SocketAddress(HTTPFixture.loopback, port: proxy.port))
-        return try await HTTPTransfers(origin, loop: LoopRunner.shared.loop)
+        return await HTTPTransfers(origin, loop: LoopRunner.shared.loop)
     }
 
     @Test func `over https all requests share one tunnel, whose end is the service's address and certificate`()

@@ -1,17 +1,24 @@
 import HTTPDNS
+import Scheduling
 import Testing
 
 @testable import Upstreams
 
 /// The fields of a response's header.
 @Suite struct HTTPReplyTests {
-    private func reply(_ fields: String...) -> HTTPReply {
-        let reply = HTTPReply()
-        reply.reset()
-        for line in ["HTTP/1.1 200 OK"] + fields + [""] {
-            _ = Array("\(line)\r\n".utf8).withUnsafeBytes { reply.receiveLine($0) }
+    private func reply(_ fields: String..., isDocument: Bool = false, trailer: String? = nil) -> HTTPResponse {
+        let reply = HTTPStream(HTTPRequest(target: "/"), isDocument: isDocument, at: Instant(nanoseconds: 0))
+        _ = Array("200".utf8).withUnsafeBytes { reply.begin(status: $0, length: 0, at: Instant(nanoseconds: 0)) }
+        func take(_ field: String) {
+            let parts = field.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            _ = Array(parts[0].utf8).withUnsafeBytes { name in
+                Array(parts[1].utf8).withUnsafeBytes { reply.receiveField(name, $0) }
+            }
         }
-        return reply
+        fields.forEach(take)
+        reply.endHeader()
+        trailer.map(take)
+        return reply.response
     }
 
     @Test(arguments: [
@@ -68,8 +75,26 @@ import Testing
     }
 
     @Test func `what a trailer says of compression has no effect`() {
-        let reply = reply()
-        _ = Array("Content-Encoding: gzip\r\n".utf8).withUnsafeBytes { reply.receiveLine($0) }
-        #expect(reply.compression == nil)
+        #expect(reply(trailer: "Content-Encoding: gzip").compression == nil)
+    }
+
+    @Test func `a document has its entity tag, and a reply to a query has none`() {
+        #expect(reply("ETag: \"5f-1\"", "etag: \"second\"", isDocument: true).entityTag == "\"5f-1\"")
+        #expect(reply("ETag: \"5f-1\"").entityTag == nil)
+    }
+
+    @Test func `an entity tag that cannot be sent back is ignored`() {
+        for tag in ["", "\"\u{1}\"", String(repeating: "x", count: 257)] {
+            #expect(reply("ETag: \(tag)", isDocument: true).entityTag == nil)
+        }
+    }
+
+    @Test func `a document may have 4 MiB, and a reply to a query 64 KiB`() {
+        for (isDocument, limit) in [(true, 4 << 20), (false, 65_536)] {
+            let reply = HTTPStream(HTTPRequest(target: "/"), isDocument: isDocument, at: Instant(nanoseconds: 0))
+            let body = [UInt8](repeating: 1, count: limit)
+            #expect(body.withUnsafeBytes { reply.receiveBody($0) })
+            #expect(![UInt8(1)].withUnsafeBytes { reply.receiveBody($0) })
+        }
     }
 }

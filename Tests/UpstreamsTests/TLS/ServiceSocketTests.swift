@@ -10,12 +10,12 @@ import Testing
 
 /// The end of a TLS connection, as its server sees it. Not on the loop, which would wait for the certificates.
 @Suite(.timeLimit(.minutes(10)))
-struct TLSSocketTests {
+struct ServiceSocketTests {
     /// Closes a connection once its handshake is finished.
     @Loop
     private func connect(to origin: HTTPOrigin, closing saysGoodbye: Bool) async throws {
         let loop = LoopRunner.shared.loop
-        let socket = try TLSSocket(to: origin, host: 0, resuming: nil, at: loop.now)
+        let socket = try ServiceSocket(to: origin, host: 0, resuming: nil, at: loop.now, offering: .http2)
         let (handshakes, finished) = AsyncStream<Bool>.makeStream()
         try socket.watch(on: loop) { ready in
             do {

@@ -2,27 +2,32 @@ import DNSWire
 import Platform
 import Scheduling
 
-/// HTTP/2 connections to one address of a service: one that takes requests, or several when there are more requests
-/// than fit on one, and those that are being retired.
+/// Connections to one address of a service: one that takes requests, or several when there are more requests than fit on
+/// one, and those that are being retired.
 @Loop
-final class HTTP2Connections: HTTP2ConnectionOwner {
+final class HTTPConnections: HTTPConnectionOwner {
     private let origin: HTTPOrigin
     private let loop: EventLoop
-    private var connections: [HTTP2Connection] = []
+    private var connections: [HTTPConnection] = []
     /// The connection opened for a renewing request, until that request has ended.
-    private var renewal: HTTP2Connection?
+    private var renewal: HTTPConnection?
     /// The TLS sessions to resume in the next handshake, by index into `origin.hosts`.
     private var sessions: [Int: TLSSession] = [:]
+    let protocols: TLSChannel.Protocols
     private let mostStreams: Int
     private let mostConnections: Int
     /// The most requests at once on a connection: the server's last limit, or ours.
     private(set) var streamLimit: Int
 
     /// - Parameters:
+    ///   - protocols: what they speak.
     ///   - streams: the most requests at once on a connection.
-    ///   - connections: the most connections.
-    init(_ origin: HTTPOrigin, streams: Int, connections: Int, loop: EventLoop) {
+    ///   - connections: the most connections, beside one that replaces the others.
+    init(
+        _ origin: HTTPOrigin, speaking protocols: TLSChannel.Protocols, streams: Int, connections: Int, loop: EventLoop
+    ) {
         self.origin = origin
+        self.protocols = protocols
         self.loop = loop
         (mostStreams, mostConnections, streamLimit) = (streams, connections, streams)
     }
@@ -40,21 +45,23 @@ final class HTTP2Connections: HTTP2ConnectionOwner {
     ///
     /// - Throws: why the request cannot be sent, if that is known at once.
     func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
-        if !transfer.isRenewing, let connection = usable(transfer.host) { return try connection.add(transfer) }
-        if connections.count >= mostConnections {
+        // What broke one connection, or the fault of one, may be that of others: on one of its own a request finds out.
+        let isAlone = transfer.isRenewing || mostStreams == 1 && (transfer.isRepeated || transfer.hasBroken)
+        if !isAlone, let connection = usable(transfer.host) { return try connection.add(transfer) }
+        if connections.count >= mostConnections, !transfer.isRenewing {
             let others = connections.filter { $0 !== renewal }
-            (others.first { !$0.isUsable(at: loop.now) } ?? others.first)?.evict()
+            (others.first { $0.isIdle || !$0.isUsable(at: loop.now) } ?? others.first)?.evict()
         }
         // A server may accept a session only once (RFC 8446 appendix C.4).
         let session = sessions.removeValue(forKey: transfer.host).flatMap { $0.isUsable(at: loop.now) ? $0 : nil }
-        let connection = try HTTP2Connection(
+        let connection = try HTTPConnection(
             origin, host: transfer.host, resuming: session, of: self, loop: loop)
         connections.append(connection)
         if transfer.isRenewing { renewal = connection }
         try connection.add(transfer)
     }
 
-    private func usable(_ host: Int) -> HTTP2Connection? {
+    private func usable(_ host: Int) -> HTTPConnection? {
         let now = loop.now
         for connection in connections where connection !== renewal {
             if connection.isUsable(at: now) {
@@ -93,7 +100,13 @@ final class HTTP2Connections: HTTP2ConnectionOwner {
 
     // MARK: From connections
 
-    func remove(_ connection: HTTP2Connection) {
+    /// Keeps no more idle connections than a few.
+    func requestsEnded(on connection: HTTPConnection) {
+        guard connections.count > HTTPLimits.connections else { return }
+        if connections.count(where: { $0.isIdle }) > HTTPLimits.connections { connection.closeIfIdle() }
+    }
+
+    func remove(_ connection: HTTPConnection) {
         connections.removeAll { $0 === connection }
         if renewal === connection { renewal = nil }
     }

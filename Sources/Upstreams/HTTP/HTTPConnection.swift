@@ -3,27 +3,33 @@ import HTTPDNS
 import Platform
 import Scheduling
 
-/// What an HTTP/2 connection belongs to.
+/// What a connection belongs to.
 @Loop
-protocol HTTP2ConnectionOwner: AnyObject {
+protocol HTTPConnectionOwner: AnyObject {
     /// How many requests a connection has at once.
     var streamLimit: Int { get }
 
     /// Learns how many requests the server takes at once.
     func learn(streamLimit limit: UInt32)
 
+    /// What its connections offer in the handshake, and speak.
+    var protocols: TLSChannel.Protocols { get }
+
+    /// Called when requests have ended on a connection, and others may have begun there.
+    func requestsEnded(on connection: HTTPConnection)
+
     /// Stores what a connection's handshake left for the next one to the same name of the origin's list.
     func keep(_ tls: TLSChannel, for host: Int, verified: Instant)
 
     /// Drops a connection that is closed.
-    func remove(_ connection: HTTP2Connection)
+    func remove(_ connection: HTTPConnection)
 }
 
-/// One connection to a service over TLS, shared by requests as HTTP/2 streams.
+/// One connection to a service: by HTTP/2, as whose streams requests share it, or by HTTP/1.1 for one request at a time.
 ///
 /// The end of a request is reported to it (`HTTPTransfer.attemptEnded`), but never inside `add` or `withdraw`.
 @Loop
-final class HTTP2Connection: HTTPCarrier {
+final class HTTPConnection {
     /// Memory for frames on their way into TLS, shared by all connections.
     private static var frames: [UInt8] = []
     private static let longestSilence = HTTPLimits.silence * 2
@@ -35,18 +41,18 @@ final class HTTP2Connection: HTTPCarrier {
     private let origin: HTTPOrigin
     private let loop: EventLoop
     /// Nil once the connection is closed: until then the two retain each other.
-    private var owner: (any HTTP2ConnectionOwner)?
+    private var owner: (any HTTPConnectionOwner)?
     private let opened: Instant
     /// When a request was last sent, or anything was received.
     private var lastUse: Instant
-    private let socket: TLSSocket
+    private let socket: ServiceSocket
     /// Set from when the connection is ready until it is closed.
-    private var session: HTTP2Session?
+    private var session: (any HTTPSession)?
     /// Requests that wait until the connection is ready.
     private var pending: [HTTPTransfer] = []
-    private var exchanges: [(stream: HTTP2Stream, transfer: HTTPTransfer)] = []
+    private var exchanges: [(stream: HTTPStream, transfer: HTTPTransfer)] = []
     /// The streams whose request had not been sent when the connection ended.
-    private var unsent: [HTTP2Stream] = []
+    private var unsent: [HTTPStream] = []
     /// Requests that could not be sent when the connection became ready, and why; not reported yet.
     private var refused: [(HTTPTransfer, UpstreamFailure)] = []
     /// Whether the other end gives signs of life.
@@ -71,7 +77,7 @@ final class HTTP2Connection: HTTPCarrier {
     /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
     ///   `UpstreamFailure.network` without a route.
     init(
-        _ origin: HTTPOrigin, host: Int, resuming session: TLSSession?, of owner: any HTTP2ConnectionOwner,
+        _ origin: HTTPOrigin, host: Int, resuming session: TLSSession?, of owner: any HTTPConnectionOwner,
         loop: EventLoop
     ) throws(UpstreamFailure) {
         self.origin = origin
@@ -81,7 +87,8 @@ final class HTTP2Connection: HTTPCarrier {
         verified = session?.verified ?? loop.now
         opened = loop.now
         lastUse = loop.now
-        socket = try TLSSocket(to: origin, host: host, resuming: session, at: loop.now)
+        socket = try ServiceSocket(
+            to: origin, host: host, resuming: session, at: loop.now, offering: owner.protocols)
         try socket.watch(on: loop) { [self] ready in serve(ready) }
     }
 
@@ -123,10 +130,10 @@ final class HTTP2Connection: HTTPCarrier {
         transfer.carrier = self
     }
 
-    private func send(_ transfer: HTTPTransfer, on session: HTTP2Session) throws(UpstreamFailure) {
+    private func send(_ transfer: HTTPTransfer, on session: any HTTPSession) throws(UpstreamFailure) {
         guard transfer.isPermitted || transfer.permit?() ?? true else { throw .cancelled }
         transfer.isPermitted = false
-        let stream = HTTP2Stream(transfer.request, isDocument: origin.hasDocuments, at: loop.now)
+        let stream = HTTPStream(transfer.request, isDocument: origin.hasDocuments, at: loop.now)
         try session.open(stream, path: origin.target(of: transfer.request))
         stream.index = exchanges.count
         transfer.slot = stream.index
@@ -135,7 +142,7 @@ final class HTTP2Connection: HTTPCarrier {
         flushLater()
     }
 
-    /// Withdraws a request; if it was sent its stream is reset.
+    /// Withdraws a request; if it was sent its stream is reset, or its connection closed that has no streams.
     func withdraw(_ transfer: HTTPTransfer) {
         transfer.carrier = nil
         let slot = transfer.slot.take()
@@ -143,7 +150,8 @@ final class HTTP2Connection: HTTPCarrier {
         if let slot {
             session?.reset(exchanges[slot].stream)
             remove(at: slot)
-            if isRetired, isIdle { closeIfIdle() } else { flushLater() }
+            if isRetired || session?.isOver == true { closeIfIdle() }
+            flushLater()
         } else {
             pending.removeAll { $0 === transfer }
             // No request waits for it any more whose end would end it.
@@ -160,7 +168,7 @@ final class HTTP2Connection: HTTPCarrier {
     }
 
     /// The transfer of a stream; nil once that was withdrawn.
-    private func transfer(of stream: HTTP2Stream) -> HTTPTransfer? {
+    private func transfer(of stream: HTTPStream) -> HTTPTransfer? {
         guard stream.index < exchanges.count, exchanges[stream.index].stream === stream else { return nil }
         return exchanges[stream.index].transfer
     }
@@ -173,12 +181,18 @@ final class HTTP2Connection: HTTPCarrier {
     /// Sends a PING, unless one is unanswered, or the handshake has to show it.
     func test(_ transfer: HTTPTransfer) {
         guard case .given = sign else { return }
-        sign = session == nil ? .awaited(since: loop.now) : .wanted
-        session?.ping()
+        guard let session else { return sign = .awaited(since: loop.now) }
+        guard session.pings else { return }
+        sign = .wanted
+        session.ping()
         flushLater()
     }
 
-    func evictIfDead(_ transfer: HTTPTransfer) { if isOpen, isDead(at: loop.now) { evict() } }
+    /// HTTP/1.1 has no PING: the kernel knows whether the request has arrived.
+    func evictIfDead(_ transfer: HTTPTransfer) {
+        guard isOpen else { return }
+        if session?.pings ?? true ? isDead(at: loop.now) : socket.isUnacknowledged { evict() }
+    }
 
     /// Whether nothing has come for so long after that, on a long way for as long as it took to make the connection. One that
     /// is being made has twice the time: another one would hardly be made sooner.
@@ -202,6 +216,7 @@ final class HTTP2Connection: HTTPCarrier {
                 switch event {
                 case .isReady(let isHTTP2): try begin(isHTTP2: isHTTP2)
                 case .bytes(let bytes): unsafe try receive(bytes)
+                case .isEnded: session?.receiveEnd()
                 }
             }
             try noteOverhead()
@@ -217,15 +232,21 @@ final class HTTP2Connection: HTTPCarrier {
         }
     }
 
-    /// Starts the HTTP/2 session after the handshake, and sends the requests that waited for it.
+    /// Starts the session after the handshake, and sends the requests that waited for it.
     private func begin(isHTTP2: Bool) throws(HTTPEnd) {
-        if !origin.pins.isEmpty, socket.tls.pin.map(origin.pins.contains) != true {
+        if let tls = socket.tls, !origin.pins.isEmpty, tls.pin.map(origin.pins.contains) != true {
             throw .failed(.certificate("the certificate's key is not one of those in pin"))
         }
-        guard isHTTP2 else { throw .lacksHTTP2(for: HTTPLimits.handshakeRefusal) }
-        let session: HTTP2Session
+        guard isHTTP2 || owner?.protocols == .http1 else { throw .lacksHTTP2(for: HTTPLimits.handshakeRefusal) }
+        let authority = origin.authority(host: host)
+        let session: any HTTPSession
         do {
-            session = try HTTP2Session(authority: origin.authority(host: host), bodyLimit: origin.bodyLimit)
+            session =
+                if isHTTP2 {
+                    try HTTP2Session(authority: authority, bodyLimit: origin.bodyLimit)
+                } else {
+                    HTTP1Session(authority: authority, bodyLimit: origin.bodyLimit)
+                }
         } catch {
             throw .broken(error)
         }
@@ -233,7 +254,7 @@ final class HTTP2Connection: HTTPCarrier {
         makingTime = min(loop.now - opened, Self.longestSilence)
         // Discards the handshake's bytes.
         _ = socket.takeOverhead()
-        if !socket.tls.isResumed { verified = loop.now }
+        if socket.tls?.isResumed != true { verified = loop.now }
         let waiting = pending
         pending = []
         for transfer in waiting {
@@ -281,7 +302,7 @@ final class HTTP2Connection: HTTPCarrier {
         swap(&frames, &Self.frames)
         do throws(UpstreamFailure) {
             // Frames that the socket does not take now must not queue up there: nghttp2 knows their priority.
-            while !socket.isStuck {
+            while socket.pendingCount == 0 {
                 frames.removeAll(keepingCapacity: true)
                 try session.takeFrames(into: &frames, limit: TLSChannel.recordSize)
                 if frames.isEmpty { break }
@@ -318,22 +339,22 @@ final class HTTP2Connection: HTTPCarrier {
             (transfer.slot, transfer.carrier) = (nil, nil)
             transfer.attemptEnded(end(of: stream, code, transfer))
         }
-        if isRetired { closeIfIdle() }
+        if isRetired { closeIfIdle() } else { owner?.requestsEnded(on: self) }
     }
 
     /// Refused requests are sent again before the requests that replace answered ones, and in their original order;
     /// otherwise some would be refused on one connection after another. nghttp2 reports streams in no order.
-    private nonisolated static func isReportedFirst(_ left: HTTP2Session.Ended, _ right: HTTP2Session.Ended) -> Bool {
+    private nonisolated static func isReportedFirst(_ left: HTTPSession.Ended, _ right: HTTPSession.Ended) -> Bool {
         let wasLeftRefused = left.code == .refusedStream
         guard wasLeftRefused == (right.code == .refusedStream) else { return wasLeftRefused }
         return left.stream.id < right.stream.id
     }
 
-    private func end(of stream: HTTP2Stream, _ code: HTTP2Code, _ transfer: HTTPTransfer) -> HTTPEnd {
+    private func end(of stream: HTTPStream, _ code: HTTP2Code, _ transfer: HTTPTransfer) -> HTTPEnd {
         if let failure = stream.failure { return .failed(failure) }
         if code == .none, stream.isAnswered {
             hasServed = true
-            return .reply(stream.response, isHTTP2: true)
+            return .reply(stream.response, isHTTP2: session is HTTP2Session)
         }
         if code == .downgraded {
             transfer.isPermitted = true
@@ -355,7 +376,7 @@ final class HTTP2Connection: HTTPCarrier {
         var saysGoodbye = false
         if let session = session.take() {
             unsent = exchanges.map(\.stream).filter { !session.isSent($0) }
-            owner?.keep(socket.tls, for: host, verified: verified)
+            if let tls = socket.tls { owner?.keep(tls, for: host, verified: verified) }
             if case .evicted = end {} else { saysGoodbye = true }
         }
         socket.close(saysGoodbye: saysGoodbye)

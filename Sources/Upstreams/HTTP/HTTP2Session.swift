@@ -3,13 +3,64 @@ import HTTPDNS
 import Platform
 import Scheduling
 
+/// What a connection speaks once it is made: requests and received bytes go in, bytes and ended streams come out.
+protocol HTTPSession: AnyObject {
+    /// A stream that has ended, and why.
+    typealias Ended = (stream: HTTPStream, code: HTTP2Code)
+
+    /// Whether a further request may be sent on this connection.
+    var mayOpen: Bool { get }
+
+    /// The requests that the server allows at once; `UInt32.max` until it has sent its limit.
+    var streamLimit: UInt32 { get }
+
+    /// Queues a stream's request. Requests above the server's limit of concurrent streams wait here.
+    ///
+    /// - Parameter stream: retained by the caller until it has ended or is reset.
+    /// - Throws: `UpstreamFailure.network` without memory, `UpstreamFailure.unusable` for what cannot be sent.
+    func open(_ stream: HTTPStream, path: String) throws(UpstreamFailure)
+
+    /// Whether the other end can be asked for a sign of life, which says nothing of any request.
+    var pings: Bool { get }
+    func ping()
+
+    /// Gives a stream up; it is not reported any more.
+    func reset(_ stream: HTTPStream)
+
+    /// Whether nothing is left to send or receive.
+    var isOver: Bool { get }
+
+    /// Whether more waits to be sent than if the other end were reading.
+    var isStuffed: Bool { get }
+
+    /// Appends what is to be sent, until there are at least `limit` bytes or no more.
+    func takeFrames(into buffer: inout [UInt8], limit: Int) throws(UpstreamFailure)
+
+    /// Processes received bytes.
+    ///
+    /// - Throws: `UpstreamFailure.network` when the connection cannot be used any more.
+    func receive(_ bytes: UnsafeRawBufferPointer, at now: Instant) throws(UpstreamFailure)
+
+    /// The other end sends no more, and has said so.
+    func receiveEnd()
+
+    /// Counts received bytes of TLS's own; a negative number takes bytes back that were counted before.
+    ///
+    /// - Throws: `UpstreamFailure.network` when there are too many: each costs little, but an endless sequence of PINGs,
+    ///   empty frames or new keys keeps a core busy.
+    func noteOverhead(_ count: Int) throws(UpstreamFailure)
+
+    /// Whether the request's header was sent. A request queued in the turn in which the connection ends was not.
+    func isSent(_ stream: HTTPStream) -> Bool
+
+    /// The streams that have ended since the last call.
+    func takeEnded() -> [Ended]
+}
+
 /// HTTP/2 on one connection with a service (RFC 9113): requests and received bytes go in, frames and ended streams come out.
 ///
 /// What the engine calls only fills streams and records their ends.
-final class HTTP2Session {
-    /// A stream that has ended, and why.
-    typealias Ended = (stream: HTTP2Stream, code: HTTP2Code)
-
+final class HTTP2Session: HTTPSession {
     /// The most frames that may wait to be sent: more than all requests need. Above that the other end does not read.
     private static let queueLimit = 1_024
 
@@ -59,13 +110,9 @@ final class HTTP2Session {
         lost < HTTPLimits.lostStreams && overheadLeft >= HTTPLimits.overhead / 2 && engine.mayRequest
     }
 
-    /// The requests that the server allows at once; `UInt32.max` until it has sent its limit.
     var streamLimit: UInt32 { engine.streamLimit }
 
-    /// Queues a stream's request. Requests above the server's limit of concurrent streams wait here.
-    ///
-    /// - Parameter stream: retained by the caller until it has ended or is reset.
-    func open(_ stream: HTTP2Stream, path: String) throws(UpstreamFailure) {
+    func open(_ stream: HTTPStream, path: String) throws(UpstreamFailure) {
         let request = stream.request
         fields.removeAll(after: fixedFields)
         fields.add(":method", request.body == nil ? "GET" : "POST")
@@ -87,11 +134,11 @@ final class HTTP2Session {
         overheadLeft = min(overheadLeft + HTTPLimits.overheadPerRequest, HTTPLimits.overhead)
     }
 
-    /// Asks the other end for a sign of life; what it sends says nothing of any request.
+    var pings: Bool { true }
+
     func ping() { engine.ping() }
 
-    /// Resets a stream; it is not reported any more.
-    func reset(_ stream: HTTP2Stream) {
+    func reset(_ stream: HTTPStream) {
         lost += 1
         engine.attach(nil, to: stream.id)
         engine.reset(stream.id, .cancel)
@@ -99,22 +146,17 @@ final class HTTP2Session {
 
     // MARK: Bytes
 
-    /// Whether nothing is left to send or receive.
+    func receiveEnd() {}
+
     var isOver: Bool { engine.isOver }
 
-    /// Whether more frames wait to be sent than if the other end were reading.
     var isStuffed: Bool { engine.queued > Self.queueLimit }
 
-    /// Appends the frames to be sent, until there are at least `limit` bytes or no more frames.
     func takeFrames(into buffer: inout [UInt8], limit: Int) throws(UpstreamFailure) {
         let code = engine.takeFrames(into: &buffer, limit: limit)
         guard code == 0 else { throw .network(HTTP2Engine.text(code)) }
     }
 
-    /// Processes received bytes.
-    ///
-    /// - Throws: `UpstreamFailure.network` when they are not HTTP/2, or too many that are not part of replies; the
-    ///   connection cannot be used any more then.
     func receive(_ bytes: UnsafeRawBufferPointer, at now: Instant) throws(UpstreamFailure) {
         self.now = now
         overheadLeft -= bytes.count
@@ -123,31 +165,25 @@ final class HTTP2Session {
         try noteOverhead(0)
     }
 
-    /// Counts received bytes of TLS's own; a negative number takes bytes back that were counted before.
-    ///
-    /// - Throws: `UpstreamFailure.network` when there are too many: each costs little, but an endless sequence of PINGs,
-    ///   empty frames or new keys keeps a core busy.
     func noteOverhead(_ count: Int) throws(UpstreamFailure) {
         overheadLeft -= count
         guard overheadLeft >= 0 else { throw .network("the server sends too much beside replies") }
     }
 
-    /// Whether the request's header was sent. A request queued in the turn in which the connection ends was not.
-    func isSent(_ stream: HTTP2Stream) -> Bool { engine.hasStream(stream.id) }
+    func isSent(_ stream: HTTPStream) -> Bool { engine.hasStream(stream.id) }
 
-    /// The streams that have ended since the last call.
     func takeEnded() -> [Ended] {
         defer { ended = [] }
         return ended
     }
 
-    private func note(_ stream: HTTP2Stream, _ code: HTTP2Code) {
+    private func note(_ stream: HTTPStream, _ code: HTTP2Code) {
         if code != .none || !stream.isAnswered { lost += 1 }
         ended.append((stream, code))
     }
 
     /// Ends a stream whose reply is not acceptable; it has to be reset.
-    private func refuse(_ stream: HTTP2Stream) {
+    private func refuse(_ stream: HTTPStream) {
         note(stream, .cancel)
         engine.attach(nil, to: stream.id)
     }
@@ -156,18 +192,29 @@ final class HTTP2Session {
 extension HTTP2Session: HTTP2Peer {
     func allows(_ frame: HTTP2Frame) -> Bool { true }
 
-    func beginFields(_ frame: HTTP2Frame, of stream: AnyObject?) { (stream as? HTTP2Stream)?.beginFields() }
+    /// Only a header has a status, with which it begins again.
+    func beginFields(_ frame: HTTP2Frame, of stream: AnyObject?) { (stream as? HTTPStream)?.endHeader() }
 
     func receiveField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, of stream: AnyObject) -> Bool {
-        guard let stream = stream as? HTTP2Stream else { return false }
-        if unsafe stream.receiveField(name, value, at: now) { return true }
+        guard let stream = stream as? HTTPStream else { return false }
+        // A response has this pseudo-header field only, which nghttp2 enforces (RFC 9113 section 8.3.2); of its value any
+        // three digits.
+        let isTaken =
+            if unsafe name.first == UInt8(ascii: ":") {
+                unsafe stream.begin(
+                    status: UnsafeRawBufferPointer(rebasing: value.prefix(3)), length: name.count + value.count, at: now
+                )
+            } else {
+                unsafe stream.receiveField(name, value)
+            }
+        if isTaken { return true }
         refuse(stream)
         return false
     }
 
     func receiveBody(_ part: UnsafeRawBufferPointer, of stream: AnyObject?, id: Int32) {
         engine.consume(part.count)
-        guard let stream = stream as? HTTP2Stream else { return }
+        guard let stream = stream as? HTTPStream else { return }
         if unsafe stream.receiveBody(part) {
             overheadLeft += part.count
         } else {
@@ -177,93 +224,15 @@ extension HTTP2Session: HTTP2Peer {
     }
 
     func receive(_ frame: HTTP2Frame, of stream: AnyObject) {
-        if frame.endsStream { (stream as? HTTP2Stream)?.isComplete = true }
+        if frame.endsStream { (stream as? HTTPStream)?.isComplete = true }
         if case .headers = frame.kind { overheadLeft += frame.length }
     }
 
     func nextBody(into buffer: UnsafeMutableRawBufferPointer, of stream: AnyObject) -> (count: Int, isLast: Bool) {
-        unsafe (stream as? HTTP2Stream)?.nextBody(into: buffer) ?? (0, true)
+        unsafe (stream as? HTTPStream)?.nextBody(into: buffer) ?? (0, true)
     }
 
     func close(_ stream: AnyObject, _ code: HTTP2Code) {
-        if let stream = stream as? HTTP2Stream { note(stream, code) }
-    }
-}
-
-/// One request on an HTTP/2 connection, and its reply as far as it has been received.
-final class HTTP2Stream {
-    /// The stream identifier (RFC 9113 section 5.1.1); 0 before the request is given to nghttp2.
-    var id: Int32 = 0
-    /// Its index among its connection's streams.
-    var index = 0
-    let request: HTTPRequest
-    let reply: HTTPReply
-    private let sent: Instant
-    private var firstByte: Instant?
-    private var sentBody = 0
-    private(set) var status = 0
-    /// Whether the server has ended its side (END_STREAM): a stream may end without that.
-    var isComplete = false
-    /// Whether the reply is complete and may be used.
-    var isAnswered: Bool { isComplete && failure == nil }
-    /// Why the reply cannot be used, found before its end.
-    private(set) var failure: UpstreamFailure?
-
-    init(_ request: HTTPRequest, isDocument: Bool = false, at now: Instant) {
-        self.request = request
-        reply = HTTPReply(isDocument: isDocument)
-        sent = now
-    }
-
-    // MARK: From nghttp2
-
-    /// Takes one field of the header or trailer.
-    ///
-    /// - Returns: whether the header is still acceptable.
-    func receiveField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, at now: Instant) -> Bool {
-        if firstByte == nil { firstByte = now }
-        if unsafe name.first == UInt8(ascii: ":") {
-            // A response has this pseudo-header field only, which nghttp2 enforces (RFC 9113 section 8.3.2).
-            reply.beginHeader()
-            // nghttp2 accepts any three digits.
-            guard let code = unsafe OutsideNumber(digits: value.prefix(3))?.within(100...999) else {
-                failure = .unusable("the reply is not HTTP")
-                return false
-            }
-            status = code
-        }
-        return unsafe isWithinLimit(reply.receiveField(name, value))
-    }
-
-    /// Called when a header or trailer begins; only a header has a status.
-    func beginFields() { reply.endHeader() }
-
-    /// - Returns: whether the body is still within its limit.
-    func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool {
-        unsafe isWithinLimit(reply.receiveBody(part))
-    }
-
-    private func isWithinLimit(_ isWithin: Bool) -> Bool {
-        if !isWithin { failure = .tooLarge }
-        return isWithin
-    }
-
-    /// Copies the next part of the request's body.
-    ///
-    /// - Returns: the number of bytes, and whether these are the last.
-    func nextBody(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool) {
-        let body = request.body ?? []
-        let part = body[sentBody...].prefix(buffer.count)
-        unsafe buffer.copyBytes(from: part)
-        sentBody += part.count
-        return (part.count, sentBody == body.count)
-    }
-
-    /// The reply, once it is complete.
-    var response: HTTPResponse {
-        HTTPResponse(
-            status: status, contentType: reply.contentType, age: reply.age, retryAfter: reply.retryAfter,
-            date: reply.date, entityTag: reply.entityTag, compression: reply.compression, body: reply.body,
-            timeToFirstByte: firstByte.map { $0 - sent })
+        if let stream = stream as? HTTPStream { note(stream, code) }
     }
 }

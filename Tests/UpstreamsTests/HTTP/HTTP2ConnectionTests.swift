@@ -21,7 +21,7 @@ struct HTTP2ConnectionTests {
     }
 
     private func transfers(_ server: ScriptedHTTP2, clock: ManualClock? = nil) async throws -> HTTPTransfers {
-        try await HTTPFixture.secure(
+        await HTTPFixture.secure(
             server.port, hosts: ["right.example"], authority: certificates.authority, clock: clock)
     }
 
@@ -134,18 +134,6 @@ struct HTTP2ConnectionTests {
         #expect(server.connections == 2)
     }
 
-    @Test func `a renewing request does not wait for its turn`() async throws {
-        let server = try server(.hang, .hang, .hang, .hang, .answer)
-        let transfers = try await transfers(server)
-        let hanging = Task { await HTTPFixture.parallel(HTTPLimits.requests + 10, on: transfers) }
-        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.requests, 10) })
-        // Shorter than that of those that hang, whose turns end with it.
-        #expect(await transfers.get("second.example.com", timeout: .patience / 2, renewing: true).isSuccess)
-        hanging.cancel()
-        _ = await hanging.value
-        #expect(await transfers.openConnections == 1)
-    }
-
     @Test func `requests beyond the streams of one connection go out on another at once`() async throws {
         let server = try server(.hang, .answer)
         let transfers = try await transfers(server)
@@ -193,7 +181,7 @@ struct HTTP2ConnectionTests {
         let origin = HTTPOrigin(
             scheme: .https, address: HTTPFixture.loopback, port: server.address.port, hosts: ["right.example"],
             caFile: certificates.authority)
-        let connection = try HTTP2Connection(
+        let connection = try HTTPConnection(
             origin, host: 0, resuming: keeper.session, of: keeper, loop: LoopRunner.shared.loop)
         #expect(await HTTPFixture.eventually { await connection.idleSince != nil })
         connection.closeIfIdle()
@@ -206,7 +194,7 @@ struct HTTP2ConnectionTests {
     }
 
     private func transfers(_ nginx: Nginx) async throws -> HTTPTransfers {
-        try await HTTPFixture.secure(
+        await HTTPFixture.secure(
             nginx.address.port, hosts: ["right.example"], authority: certificates.authority)
     }
 
@@ -265,25 +253,6 @@ struct HTTP2ConnectionTests {
         #expect(await transfers.openConnections == 1)
     }
 
-    @Test func `a reply that comes byte by byte ends with its time, and holds nothing after that`() async throws {
-        // So long that its reply would take half a minute, however long the machine stalls.
-        let long = FakeZone.Entry(a: (1...50).map { "192.0.2.\($0)" })
-        let backend = try FakeHTTPDNS(FakeZone(["slow.example.com": long, "*": .init(a: ["192.0.2.7"])]))
-        backend.misbehave(.drip(.milliseconds(50)))
-        let nginx = try nginx(backend)
-        let transfers = try await transfers(nginx)
-        #expect(await transfers.get("slow.example.com", timeout: .milliseconds(500)).failure == .timeout)
-        #expect(await transfers.load == (0, 0))
-        // nginx has closed its request to the backend.
-        #expect(backend.waitForOpenConnections(atMost: 0))
-        let (slow, others) = await HTTPFixture.leading(
-            10, on: transfers, HTTPFixture.request("slow.example.com"), timeout: .seconds(4))
-        #expect(slow?.failure == .slow)
-        #expect(others.allSucceeded)
-        #expect(await transfers.openConnections == 1)
-        #expect(backend.waitForOpenConnections(atMost: 0))
-    }
-
     @Test func `a server that sends pings and answers nothing is silent, until a new connection replaces this one`()
         async throws
     {
@@ -304,18 +273,10 @@ struct HTTP2ConnectionTests {
 
     @Test func `a server that changes its keys without end is broken off`() async throws {
         let server = try CertificateServer.keyFlood(certificates.leaf(names: ["right.example"]))
-        let transfers = try await HTTPFixture.secure(
+        let transfers = await HTTPFixture.secure(
             server.port, hosts: ["right.example"], authority: certificates.authority)
         let failure = await transfers.get("first.example.com").failure
         #expect(failure == .network("the server sends too much beside replies"))
-    }
-
-    @Test func `ten thousand requests to an honest server share four connections`() async throws {
-        let nginx = try nginx(FakeHTTPDNS(HTTPFixture.zone))
-        let transfers = try await transfers(nginx)
-        for _ in 0..<10 { #expect(await HTTPFixture.parallel(1_000, on: transfers).allSucceeded) }
-        #expect(nginx.waitForRequests(10_000))
-        #expect(nginx.connections == 4)
     }
 
     @Test func `a server that takes one request at once is asked over several connections`() async throws {
@@ -372,27 +333,6 @@ struct HTTP2ConnectionTests {
         #expect(server.connections == 3)
     }
 
-    @Test func `a server that wants every request over HTTP/1.1 answers each, and none is paid for twice`() async throws
-    {
-        let server = try server(.downgrade)
-        let clock = ManualClock()
-        let transfers = try await transfers(server, clock: clock)
-        let calls = Calls()
-        for _ in 0..<3 {
-            for _ in 0..<20 {
-                let result = await transfers.perform(
-                    HTTPFixture.request("www.example.com"), deadline: .bootTime + .patience,
-                    permit: { calls.take() })
-                #expect(result.isSuccess)
-                #expect(await !transfers.isMultiplexed)
-            }
-            await clock.advance(by: HTTPLimits.requestRefusal)
-        }
-        #expect(await calls.count == 60)
-        // One for HTTP/1.1, and one for each probe.
-        #expect(server.connections == 4)
-    }
-
     @Test func `many requests that are wanted over HTTP/1.1 at once all go there`() async throws {
         let server = try server(.downgrade)
         let transfers = try await transfers(server)
@@ -403,7 +343,7 @@ struct HTTP2ConnectionTests {
         let server = try Nginx(certificates.leaf(names: ["right.example"]), http2: false)
         let relay = try HTTPRelay(to: server.address)
         let clock = ManualClock()
-        let transfers = try await HTTPFixture.secure(
+        let transfers = await HTTPFixture.secure(
             relay.port, hosts: ["right.example"], authority: certificates.authority, clock: clock)
         #expect(await transfers.get("first.example.com").isSuccess)
         let before = relay.connections
@@ -447,7 +387,7 @@ struct HTTP2ConnectionTests {
         let server = try server(.doh)
         // The handshake takes as long as one would over such a way.
         let relay = try HTTPRelay(to: TestAddress("127.0.0.1", port: server.port), delay: .milliseconds(1_100))
-        let transfers = try await HTTPFixture.secure(
+        let transfers = await HTTPFixture.secure(
             relay.port, hosts: ["right.example"], authority: certificates.authority)
         #expect(await transfers.perform(question("late.example"), deadline: .bootTime + .patience).isSuccess)
         #expect(relay.connections == 1)
@@ -565,22 +505,24 @@ private final class Crowd {
 
 /// Stores what a connection's handshake left, as if its certificate had been verified `age` ago.
 @Loop
-private final class SessionKeeper: HTTP2ConnectionOwner {
+private final class SessionKeeper: HTTPConnectionOwner {
     nonisolated static let age: Duration = .seconds(3_000)
     let streamLimit = 1
+    let protocols = TLSChannel.Protocols.http2
     private(set) var session: TLSSession?
     private(set) var verified: Instant?
 
     nonisolated init() {}
 
     func learn(streamLimit limit: UInt32) {}
+    func requestsEnded(on connection: HTTPConnection) {}
 
     func keep(_ tls: TLSChannel, for host: Int, verified: Instant) {
         session = tls.resumable(verified: verified - Self.age)
         self.verified = verified
     }
 
-    func remove(_ connection: HTTP2Connection) {}
+    func remove(_ connection: HTTPConnection) {}
 }
 
 /// The number of times that a request was permitted.

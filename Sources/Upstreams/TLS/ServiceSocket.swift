@@ -1,19 +1,22 @@
+import CLinux
 import DNSWire
 import Glibc
 import Platform
 import Scheduling
 
-/// A TLS connection to a service on its socket: connects, opens a proxy's tunnel if there is one, then reads and
-/// writes.
+/// A connection to a service on its socket, by TLS or plainly: connects, opens a proxy's tunnel if there is one, then reads
+/// and writes.
 @Loop
-final class TLSSocket {
+final class ServiceSocket {
     /// What was received.
     @safe enum Event {
-        /// The handshake is finished: data may be written.
+        /// Data may be written: a TLS handshake is finished.
         /// - Parameter isHTTP2: whether the server chose HTTP/2.
         case isReady(isHTTP2: Bool)
         /// Plaintext from the server, lent until the next event.
         case bytes(UnsafeRawBufferPointer)
+        /// The server sends no more, and says so: by TLS with close_notify.
+        case isEnded
     }
 
     private enum Phase {
@@ -39,41 +42,99 @@ final class TLSSocket {
     /// changes its keys (RFC 8446 section 4.6.3).
     private static let readLimit = 8
     private static let buffers = Buffers()
+    /// Time without an acknowledgement after which the kernel closes a connection (TCP_USER_TIMEOUT): it bounds how long a
+    /// black hole goes undetected when every request is given up before its connection is tested.
+    private static let userTimeout: Duration = .seconds(3)
 
-    let tls: TLSChannel
-    private let origin: HTTPOrigin
+    /// Nil: without TLS.
+    let tls: TLSChannel?
+    /// What it leads to, for logs.
+    private let place: String
     private var phase = Phase.connecting
     /// Nil once it is closed.
     private var descriptor: Descriptor?
     private var watch: Watch?
     private var tunnel: HTTPTunnel?
+    /// Without TLS: what waits until the socket takes more.
+    private var unsent: [UInt8] = []
     /// Bytes received minus the plaintext among them: TLS's own, and the start of an incomplete record.
     private var overhead = 0
 
-    /// Starts to connect.
+    /// Starts to connect: by TLS to an origin of https, else plainly.
     ///
     /// - Parameters:
     ///   - host: the index of the name in `origin.hosts`.
     ///   - session: of an earlier connection under that name.
-    ///   - offersHTTP: whether HTTP is offered by ALPN.
+    ///   - protocols: what is offered by ALPN.
     /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
     ///   `UpstreamFailure.network` without a route.
     init(
-        to origin: HTTPOrigin, host: Int, resuming session: TLSSession?, at now: Instant, offersHTTP: Bool = true
+        to origin: HTTPOrigin, host: Int, resuming session: TLSSession?, at now: Instant,
+        offering protocols: TLSChannel.Protocols
     ) throws(UpstreamFailure) {
-        self.origin = origin
-        let authorities = try TLSAuthorities.read(origin.caFile, at: now)
-        tls = try TLSChannel(authorities, host: origin.hosts[host], session: session, offersHTTP: offersHTTP)
-        descriptor = try HTTPSocket.connect(to: origin)
+        tls =
+            origin.scheme == .http
+            ? nil
+            : try TLSChannel(
+                TLSAuthorities.read(origin.caFile, at: now), host: origin.hosts[host], session: session,
+                offering: protocols)
+        place = origin.addressText
+        tunnel = origin.proxy.map { _ in HTTPTunnel(to: origin.addressText) }
+        descriptor = try Self.connect(to: origin)
     }
 
-    /// Takes over a socket that connects to `origin`, as its first name; HTTP is offered.
+    /// Takes over a socket that connects to `origin`, for TLS under its first name.
     ///
     /// - Throws: `UpstreamFailure.unusable` without trust anchors, `UpstreamFailure.network` without memory.
     init(_ socket: consuming Descriptor, to origin: HTTPOrigin, at now: Instant) throws(UpstreamFailure) {
-        self.origin = origin
-        tls = try TLSChannel(TLSAuthorities.read(origin.caFile, at: now), host: origin.hosts[0], session: nil)
+        tls = try TLSChannel(
+            TLSAuthorities.read(origin.caFile, at: now), host: origin.hosts[0], session: nil, offering: .http2)
+        place = origin.addressText
         descriptor = consume socket
+    }
+
+    /// Takes over a socket that is connected, or about to be, without TLS.
+    ///
+    /// - Parameter place: what it leads to, for logs.
+    init(_ socket: consuming Descriptor, to place: String) {
+        tls = nil
+        self.place = place
+        descriptor = consume socket
+    }
+
+    private static func connect(to origin: HTTPOrigin) throws(UpstreamFailure) -> Descriptor {
+        let address = origin.proxy ?? SocketAddress(origin.translated ?? origin.address, port: origin.port)
+        let number = address.openSocket(.tcp)
+        guard number >= 0 else {
+            if let shortage = shortage(errno) {
+                throw .overloaded("no socket for \(origin.addressText): \(shortage)")
+            }
+            throw .network(SystemError.last("socket").description)
+        }
+        let descriptor = Descriptor(owning: number)
+        // An old kernel without the option only detects a dead connection later.
+        _ = clinux_set_user_timeout(number, UInt32(userTimeout.components.seconds) * 1_000)
+        for (level, option, value) in [
+            (Int32(IPPROTO_TCP), TCP_NODELAY, 1), (SOL_SOCKET, SO_KEEPALIVE, 1),
+            (Int32(IPPROTO_TCP), TCP_KEEPIDLE, HTTPLimits.keepAliveIdle),
+            (Int32(IPPROTO_TCP), TCP_KEEPINTVL, HTTPLimits.keepAliveInterval),
+        ] {
+            var value = Int32(value)
+            _ = unsafe setsockopt(number, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+        }
+        guard unsafe address.withSockaddr({ unsafe Glibc.connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
+            throw .network(SystemError.last("connect").description)
+        }
+        return descriptor
+    }
+
+    /// Which local resource is exhausted, if that is why a socket could not be opened.
+    nonisolated static func shortage(_ error: Int32) -> String? {
+        switch error {
+        case EMFILE, ENFILE: "out of file descriptors"
+        case ENOBUFS, ENOMEM: "out of memory for sockets"
+        default: nil
+        }
     }
 
     /// Registers `handler`, called whenever `serve` is to be called.
@@ -84,7 +145,7 @@ final class TLSSocket {
         do {
             watch = try loop.watch(number, for: .writable, handler)
         } catch {
-            throw .overloaded("no socket for \(origin.addressText): \(error.reason)")
+            throw .overloaded("no socket for \(place): \(error.reason)")
         }
     }
 
@@ -97,15 +158,20 @@ final class TLSSocket {
         return unsafe recv(number, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
+    /// Whether the kernel has sent something again, in vain.
+    var isUnacknowledged: Bool {
+        guard let number = descriptor?.number else { return false }
+        var (info, length) = (tcp_info(), socklen_t(MemoryLayout<tcp_info>.size))
+        return unsafe getsockopt(number, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0
+            && info.tcpi_unacked > 0 && info.tcpi_retransmits > 0
+    }
+
     /// Does what the socket is ready for, and passes the events to `take`.
     ///
     /// - Throws: what `take` throws, or why the connection has failed.
     func serve(_ ready: Interest, _ take: (Event) throws(HTTPEnd) -> Void) throws(HTTPEnd) {
-        if phase == .connecting {
-            try finishConnecting(take)
-        } else if ready.contains(.readable) {
-            try receive(take)
-        }
+        if phase == .connecting { try finishConnecting(take) }
+        if ready.contains(.readable) { try receive(take) }
         if ready.contains(.writable) { sendPending() }
     }
 
@@ -117,19 +183,16 @@ final class TLSSocket {
         guard unsafe getsockopt(number, SOL_SOCKET, SO_ERROR, &code, &length) == 0, code == 0 else {
             throw broken(SystemError(code: code, operation: "connect").description)
         }
-        guard origin.proxy != nil else { return try shakeHands(take) }
-        let tunnel = HTTPTunnel(to: origin.addressText)
-        let request = tunnel.request
+        guard let request = tunnel?.request else { return try shakeHands(take) }
         // So few bytes fit into any socket's buffer.
         guard unsafe Glibc.send(number, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
             throw broken("the proxy takes nothing")
         }
-        self.tunnel = tunnel
         phase = .tunnelling
         watch?.update(.readable)
     }
 
-    /// Parses the proxy's reply from `bytes`, and starts the handshake once it is complete.
+    /// Parses the proxy's reply from `bytes`, and goes on once it is complete.
     private func passTunnel(
         _ bytes: inout UnsafeRawBufferPointer, _ take: (Event) throws(HTTPEnd) -> Void
     ) throws(HTTPEnd) {
@@ -145,17 +208,21 @@ final class TLSSocket {
     }
 
     private func shakeHands(_ take: (Event) throws(HTTPEnd) -> Void) throws(HTTPEnd) {
-        phase = .shakingHands
         // Also sends the alert that says why the handshake failed.
         defer { sendPending() }
-        let handshake: TLSChannel.Handshake
-        do {
-            handshake = try tls.shakeHands()
-        } catch {
-            if case .certificate = error { throw .refusedName(error, isTimeAlone: tls.isWrongInTimeAlone) }
-            throw .broken(error)
+        var isHTTP2 = false
+        if let tls {
+            phase = .shakingHands
+            let handshake: TLSChannel.Handshake
+            do {
+                handshake = try tls.shakeHands()
+            } catch {
+                if case .certificate = error { throw .refusedName(error, isTimeAlone: tls.isWrongInTimeAlone) }
+                throw .broken(error)
+            }
+            guard case .isDone(let hasChosen) = handshake else { return }
+            isHTTP2 = hasChosen
         }
-        guard case .isDone(let isHTTP2) = handshake else { return }
         try take(.isReady(isHTTP2: isHTTP2))
         phase = .ready
     }
@@ -173,18 +240,27 @@ final class TLSSocket {
                 if errno == EAGAIN || errno == EINTR { return }
                 throw broken(SystemError.last("receive").description)
             }
-            if count == 0 { throw broken("the connection was closed") }
-            overhead += count
+            if count == 0 {
+                if tls == nil { try take(.isEnded) }
+                throw broken("the connection was closed")
+            }
             var bytes = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffers.input)[..<count])
             if phase == .tunnelling { unsafe try passTunnel(&bytes, take) }
-            if phase != .tunnelling { unsafe try decrypt(bytes, into: buffers.plaintext, take) }
+            if phase != .tunnelling {
+                if let tls {
+                    overhead += count
+                    unsafe try decrypt(bytes, by: tls, into: buffers.plaintext, take)
+                } else {
+                    unsafe try take(.bytes(bytes))
+                }
+            }
             if unsafe count < buffers.input.count { return }
         }
     }
 
     /// Decrypts bytes from the network; `buffer` is for the plaintext.
     private func decrypt(
-        _ bytes: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer,
+        _ bytes: UnsafeRawBufferPointer, by tls: TLSChannel, into buffer: UnsafeMutableRawBufferPointer,
         _ take: (Event) throws(HTTPEnd) -> Void
     ) throws(HTTPEnd) {
         guard unsafe tls.receive(bytes) else { throw broken("no memory for TLS") }
@@ -204,7 +280,9 @@ final class TLSSocket {
                 overhead -= count
                 unsafe try take(.bytes(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count])))
             case .nothing: return
-            case .end: throw broken("the connection was closed")
+            case .end:
+                try take(.isEnded)
+                throw broken("the connection was closed")
             }
         }
     }
@@ -216,28 +294,34 @@ final class TLSSocket {
         return overhead
     }
 
-    /// Encrypts `bytes` and sends as much as the socket takes; only after `.isReady`.
+    /// Sends as much of `bytes` as the socket takes, and the rest when it takes more; only after `.isReady`.
     func write(_ bytes: [UInt8]) throws(UpstreamFailure) {
-        try tls.write(bytes)
+        if let tls { try tls.write(bytes) } else { unsent += bytes }
         sendPending()
     }
 
-    /// Whether encrypted bytes wait until the socket takes more.
-    var isStuck: Bool { tls.pendingCount > 0 }
+    /// Bytes that wait until the socket takes more.
+    var pendingCount: Int { tls?.pendingCount ?? unsent.count }
 
-    /// Sends TLS's pending bytes as far as the socket takes them; the rest when it takes more.
+    /// Sends what waits as far as the socket takes it; the rest when it takes more.
     func sendPending() {
         guard let number = descriptor?.number else { return }
-        unsafe tls.sendPending { bytes in
+        // If the socket takes less for another reason than a full buffer, the next read reports it.
+        func send(_ bytes: UnsafeRawBufferPointer) -> Int {
             unsafe max(0, Glibc.send(number, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)))
         }
-        // If the socket took less for another reason than a full buffer, the next read reports it.
-        watch?.update(isStuck ? [.readable, .writable] : .readable)
+        if let tls {
+            unsafe tls.sendPending { unsafe send($0) }
+        } else if !unsent.isEmpty {
+            let count = unsafe unsent.withUnsafeBytes { unsafe send($0) }
+            unsent.removeFirst(min(count, unsent.count))
+        }
+        watch?.update(pendingCount > 0 ? [.readable, .writable] : .readable)
     }
 
-    /// - Parameter saysGoodbye: whether close_notify is sent.
+    /// - Parameter saysGoodbye: whether TLS sends close_notify.
     func close(saysGoodbye: Bool) {
-        if saysGoodbye { tls.close() }
+        if saysGoodbye { tls?.close() }
         sendPending()
         watch?.cancel()
         watch = nil
