@@ -8,7 +8,7 @@ package import Scheduling
 /// Each type of a question is a `LocalDNSLookup`, which moves from server to server; each query has its own ID, letter
 /// case and port (`LocalDNSExchange`). Neither /etc/resolv.conf, hosts files nor the environment is read here.
 @Loop
-package final class LocalDNS: Upstream, LookupServers {
+package final class LocalDNS: Upstream {
     package nonisolated let name: String
     /// The zone for which the servers are used: health probes query its NS records, and loops are detected below it.
     package nonisolated let zone: Name
@@ -136,8 +136,9 @@ package final class LocalDNS: Upstream, LookupServers {
         loops?.probeIfDue(servers)
         probes.beginDue(at: servers.filter { !isLooping($0) }, while: question)
         let deadline = min(question.deadline, clock.now + timeout)
-        // No `triesTCP`: clients choose names, and one whose servers are slow is no reason for a connection.
-        let lookups = Set(question.types).map { LocalDNSLookup($0, of: question, deadline: deadline, at: self) }
+        let lookups = Set(question.types).map {
+            LocalDNSLookup($0, of: question, deadline: deadline, environment, at: self)
+        }
         for lookup in lookups {
             self.lookups[ObjectIdentifier(lookup)] = lookup
             lookup.start()
@@ -176,6 +177,9 @@ package final class LocalDNS: Upstream, LookupServers {
 
     // MARK: For lookups
 
+    /// The servers in the order in which a lookup that begins now queries them.
+    ///
+    /// - Throws: why there is none.
     func ways() throws(UpstreamFailure) -> [LocalDNSLookup.Way] {
         // One that is being probed stays with its group: those of another group may not know the name, or know another
         // address for it.
@@ -187,17 +191,18 @@ package final class LocalDNS: Upstream, LookupServers {
             throw .noServer(servers.isEmpty ? "\(name) has no server" : "every server of \(name) forwards to us")
         }
         return choices.map { server, group, health in
-            .init(
-                server: server, group: group, transport: server.usesTCP ? .tcp : health.transport,
-                edns: health.offersEDNS)
+            .init(server, group: group, transport: health.transport, edns: health.offersEDNS)
         }
     }
 
+    /// Whether `server` cannot be reached from here, and not just for a moment: a denial by the others is final without
+    /// it.
     func isAway(_ server: LocalDNSServer) -> Bool {
         isLooping(server) || environment.paths.unreachableReason(for: server.address) != nil
             || probes.health(of: server).isSilent
     }
 
+    /// Called when `server` has answered a question that counts against the share of `holder`.
     func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork) {
         if !isKnownToWork {
             isKnownToWork = true
@@ -206,6 +211,8 @@ package final class LocalDNS: Upstream, LookupServers {
         probes.answered(server, question, for: holder)
     }
 
+    /// Called when something in a lookup that began at `began` is a reason to probe `server`: no response in its share of
+    /// the time, no connection, an invalid response, or one only without EDNS or only over TCP.
     func doubted(_ server: LocalDNSServer, since began: Instant) { probes.doubted(server, since: began) }
 
     /// The index of the group of `server`; nil for a server that is not used any more.

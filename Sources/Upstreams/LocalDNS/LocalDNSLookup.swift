@@ -13,28 +13,6 @@ struct LocalDNSEnvironment: Sendable {
     let clock: any LoopClock
 }
 
-/// The servers of a lookup: those of a LocalDNS, or a single one that is probed.
-@Loop
-protocol LookupServers: AnyObject, Sendable {
-    var environment: LocalDNSEnvironment { get }
-
-    /// The servers in the order in which a lookup that begins now queries them.
-    ///
-    /// - Throws: why there is none.
-    func ways() throws(UpstreamFailure) -> [LocalDNSLookup.Way]
-
-    /// Whether `server` cannot be reached from here, and not just for a moment: a denial by the others is final without
-    /// it.
-    func isAway(_ server: LocalDNSServer) -> Bool
-
-    /// Called when `server` has answered a question that counts against the share of `holder`.
-    func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork)
-
-    /// Called when something in a lookup that began at `began` is a reason to probe `server`: no response in its share of
-    /// the time, no connection, an invalid response, or one only without EDNS or only over TCP.
-    func doubted(_ server: LocalDNSServer, since began: Instant)
-}
-
 /// The lookup of one question of one type at the servers, until one of them answers.
 ///
 /// Servers are queried in order, the next one as soon as one fails, and also when one has not responded for its share
@@ -42,7 +20,7 @@ protocol LookupServers: AnyObject, Sendable {
 /// again, since datagrams get lost; the last query to a server has no EDNS, which some drop. The response decides:
 /// - NOERROR ends the lookup.
 /// - NXDOMAIN ends it when every other group has denied the name, or each of its servers has refused to answer or is away
-///   (`LookupServers.isAway`); until then only the other groups are queried. If one of them fails, so does the lookup: it
+///   (`LocalDNS.isAway`); until then only the other groups are queried. If one of them fails, so does the lookup: it
 ///   may be the one that knows the name.
 /// - FORMERR, NOTIMP or BADVERS to a query with EDNS: the server is queried without EDNS, at once.
 /// - A response in another letter case is forged, or the server does not preserve it. It is not accepted, and the
@@ -58,6 +36,9 @@ protocol LookupServers: AnyObject, Sendable {
 ///   a failed connection: the server is not queried any more.
 @Loop
 final class LocalDNSLookup: Sendable {
+    /// The time-out of a query of the daemon's own.
+    static let loneTimeout = Duration.seconds(1)
+
     /// How a server is queried.
     struct Way {
         let server: LocalDNSServer
@@ -66,8 +47,13 @@ final class LocalDNSLookup: Sendable {
         let transport: Transport
         let edns: Bool
 
-        var overTCP: Way { Way(server: server, group: group, transport: .tcp, edns: edns) }
-        var withoutEDNS: Way { Way(server: server, group: group, transport: transport, edns: false) }
+        init(_ server: LocalDNSServer, group: Int = 0, transport: Transport = .udp, edns: Bool = true) {
+            (self.server, self.group, self.edns) = (server, group, edns)
+            self.transport = server.usesTCP ? .tcp : transport
+        }
+
+        var overTCP: Way { Way(server, group: group, transport: .tcp, edns: edns) }
+        var withoutEDNS: Way { Way(server, group: group, transport: transport, edns: false) }
     }
 
     /// An outstanding query.
@@ -88,9 +74,10 @@ final class LocalDNSLookup: Sendable {
     private(set) var answeredOver: Transport?
     private let asked: UpstreamQuestion
     private let deadline: Instant
-    private let servers: any LookupServers
-    private let triesTCP: Bool
-    private var environment: LocalDNSEnvironment { servers.environment }
+    private let environment: LocalDNSEnvironment
+    /// Whose servers are queried; nil: `only` one is.
+    private let localDNS: LocalDNS?
+    private let only: LocalDNSServer?
     private var began: Instant
     /// How the servers are queried first.
     private var ways: [Way] = []
@@ -114,17 +101,34 @@ final class LocalDNSLookup: Sendable {
     private(set) var outcome: UpstreamResult?
     private var waiter: CheckedContinuation<Void, Never>?
 
-    /// - Parameter triesTCP: whether the last query over UDP is sent over TCP as well.
     init(
-        _ type: RecordType, of asked: UpstreamQuestion, deadline: Instant, at servers: any LookupServers,
-        triesTCP: Bool = false
+        _ type: RecordType, of asked: UpstreamQuestion, deadline: Instant, _ environment: LocalDNSEnvironment,
+        at localDNS: LocalDNS?, only server: LocalDNSServer? = nil
     ) {
         question = Question(name: asked.name.lowercased, type: type)
         self.asked = asked
         self.deadline = deadline
-        self.servers = servers
-        self.triesTCP = triesTCP
-        began = servers.environment.clock.now
+        self.environment = environment
+        self.localDNS = localDNS
+        only = server
+        began = environment.clock.now
+    }
+
+    /// A query of the daemon's own to one server: no other server and no earlier failure has an influence on it. It has the DO
+    /// bit, so two datagrams have EDNS, and the third one, which is sent over TCP as well, has not.
+    ///
+    /// - Parameter deadline: by default after `loneTimeout`.
+    /// - Returns: the lookup, which has ended.
+    static func ask(
+        _ asked: Question, only server: LocalDNSServer, until deadline: Instant? = nil,
+        _ environment: LocalDNSEnvironment
+    ) async -> LocalDNSLookup {
+        let deadline = deadline ?? environment.clock.now + loneTimeout
+        let question = UpstreamQuestion(name: asked.name, types: [asked.type], dnssecOK: true, deadline: deadline)
+        let lookup = LocalDNSLookup(asked.type, of: question, deadline: deadline, environment, at: nil, only: server)
+        lookup.start()
+        await lookup.ended()
+        return lookup
     }
 
     /// Sends the first query.
@@ -145,7 +149,7 @@ final class LocalDNSLookup: Sendable {
     private func begin() {
         began = environment.clock.now
         do throws(UpstreamFailure) {
-            ways = try servers.ways()
+            ways = try localDNS?.ways() ?? only.map { [Way($0)] } ?? []
         } catch {
             return finish(.failure(error))
         }
@@ -189,7 +193,7 @@ final class LocalDNSLookup: Sendable {
         candidates.removeFirst()
         if sends > 1 { candidates.append((way, sends - 1)) }
         ask(sends > 1 ? way : way.withoutEDNS)
-        if sends == 1, triesTCP { askOverTCPAsWell(way.server) }
+        if sends == 1, only != nil { askOverTCPAsWell(way.server) }
     }
 
     /// Queries a server over TCP, once, if there is a query over UDP to which it has not responded.
@@ -249,7 +253,7 @@ final class LocalDNSLookup: Sendable {
     private func waitForShare(of query: (number: Int, server: LocalDNSServer)? = nil) {
         shareTimer?.cancel()
         shareTimer = environment.clock.schedule(after: share) { [self] in
-            if let query, sent[query.number] != nil { servers.doubted(query.server, since: began) }
+            if let query, sent[query.number] != nil { localDNS?.doubted(query.server, since: began) }
             askNext()
         }
     }
@@ -291,7 +295,7 @@ final class LocalDNSLookup: Sendable {
         if !failure.isOurs {
             // A server without a socket for UDP may have one for TCP.
             if way.transport == .udp, askBeside(way, isMute: true) { return }
-            servers.doubted(way.server, since: began)
+            localDNS?.doubted(way.server, since: began)
         }
         giveUp(way.server, failure)
     }
@@ -305,7 +309,7 @@ final class LocalDNSLookup: Sendable {
                 && message.flags.isDisjoint(with: [.recursionAvailable, .authoritative])
                 && !message.authorities.contains { $0.type == .soa }
             guard !isReferral else { return giveUp(way.server, .rejected("the server does not do recursion")) }
-            servers.answered(way.server, question, for: asked.holder)
+            localDNS?.answered(way.server, question, for: asked.holder)
             noteEDNS(way)
             if way.transport == .udp || askedBeside[way.server] == true {
                 answeredOver = way.transport
@@ -334,7 +338,7 @@ final class LocalDNSLookup: Sendable {
     }
 
     /// Has a server probed that has just responded.
-    private func doubt(_ server: LocalDNSServer) { servers.doubted(server, since: environment.clock.now) }
+    private func doubt(_ server: LocalDNSServer) { localDNS?.doubted(server, since: environment.clock.now) }
 
     /// Discards an invalid response.
     private func refuse(_ way: Way, _ failure: UpstreamFailure) {
@@ -344,7 +348,7 @@ final class LocalDNSLookup: Sendable {
         } else if way.transport == .udp {
             ask(way.overTCP)
         } else {
-            servers.doubted(way.server, since: began)
+            localDNS?.doubted(way.server, since: began)
             giveUp(way.server, failure)
         }
     }
@@ -358,7 +362,7 @@ final class LocalDNSLookup: Sendable {
         candidates.removeAll { deniedBy.contains($0.way.group) }
         close { deniedBy.contains($0.group) }
         guard sent.isEmpty else { return }
-        if candidates.allSatisfy({ servers.isAway($0.way.server) }) { settle() } else { askNext() }
+        if candidates.allSatisfy({ isAway($0.way.server) }) { settle() } else { askNext() }
     }
 
     // MARK: The end
@@ -402,8 +406,10 @@ final class LocalDNSLookup: Sendable {
 
     /// Whether nothing that a server could say contradicts a denial by another group.
     private func hasNothingMore(_ way: Way) -> Bool {
-        deniedBy.contains(way.group) || refusedBy.contains(way.server) || servers.isAway(way.server)
+        deniedBy.contains(way.group) || refusedBy.contains(way.server) || isAway(way.server)
     }
+
+    private func isAway(_ server: LocalDNSServer) -> Bool { localDNS?.isAway(server) ?? false }
 
     private func finish(_ result: UpstreamResult) {
         guard outcome == nil else { return }

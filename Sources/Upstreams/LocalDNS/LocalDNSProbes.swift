@@ -79,16 +79,17 @@ final class LocalDNSProbes {
         let (number, began) = (lastProbe, now)
         let others = Set(health(of: server).questions.all + more).subtracting([zone])
         states[server, default: LocalDNSHealth()].probeBegan(number, at: began)
-        let deadline = began + LoneServer.timeout
+        let deadline = began + LocalDNSLookup.loneTimeout
         // The others are asked, all at once, where the zone has no answer by then.
-        let secondStep = began + LoneServer.timeout / 2
+        let secondStep = began + LocalDNSLookup.loneTimeout / 2
         Loop.spawn { [self] in
             await withTaskGroup(of: (Question, LocalDNSLookup?).self) { group in
                 for question in [zone] + others {
                     group.addTask { [self] in
                         let isDue = question == zone ? true : await environment.clock.sleep(until: secondStep)
                         guard isDue else { return (question, nil) }
-                        let lookup = await LoneServer(server, environment).ask(question, until: deadline)
+                        let lookup = await LocalDNSLookup.ask(
+                            question, only: server, until: deadline, environment)
                         // An answer counts as soon as it comes.
                         await ended(lookup, of: server, by: number)
                         return (question, lookup)
@@ -136,38 +137,114 @@ final class LocalDNSProbes {
     }
 }
 
-/// A query of the daemon's own to one server: no other server and no earlier failure has an influence on it.
-@Loop
-final class LoneServer: LookupServers {
-    /// The time-out of a query.
-    static let timeout = Duration.seconds(1)
+/// The state of one server: whether it is silent, and whether it supports EDNS and UDP.
+///
+/// Names are chosen by clients, so that a question of a client is never evidence against a server: one without an
+/// answer only makes the server suspect, and a probe decides (`LocalDNSProbes`). An answer ends the backoff, whatever
+/// its name.
+struct LocalDNSHealth: Sendable {
+    /// The first and the longest pause after a failed probe.
+    private static let pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(5))
+    /// How long a server that does not support EDNS is queried without it before a probe tries EDNS again, and one that
+    /// responds over TCP alone over TCP before a probe tries UDP again.
+    static let plainTime = Duration.seconds(600)
 
-    let environment: LocalDNSEnvironment
-    private let server: LocalDNSServer
+    private(set) var backoff = Backoff(LocalDNSHealth.pauses)
+    private var lastAnswer: Instant?
+    /// When the last probe began.
+    private var lastProbe: Instant?
+    /// How it is queried instead of with EDNS over UDP, and when a probe tries these again.
+    private var makeshift: (edns: Bool, transport: Transport, until: Instant)?
+    /// What it is probed with beside the zone.
+    var questions = ProbeQuestions()
 
-    init(_ server: LocalDNSServer, _ environment: LocalDNSEnvironment) {
-        self.server = server
-        self.environment = environment
+    /// Whether its last probe failed, and it has answered nothing since.
+    var isSilent: Bool { backoff.isActive }
+
+    /// Whether a query has EDNS.
+    var offersEDNS: Bool { makeshift?.edns ?? true }
+
+    /// The transport of a query.
+    var transport: Transport { makeshift?.transport ?? .udp }
+
+    /// Whether something in a lookup that began at `began` is a reason for a probe.
+    func isSuspect(since began: Instant, at now: Instant) -> Bool {
+        !isSilent && !hasAnswered(since: began) && mayDoubt(at: now)
     }
 
-    /// Queries the server, with the DO bit: so two datagrams have EDNS, and the third one has not.
+    /// Whether a probe is due: of a silent server, or with EDNS or over UDP of one that did not support it.
+    func isDue(at now: Instant) -> Bool {
+        if isSilent { return backoff.isDue(at: now, isUrgent: false) }
+        return makeshift.map { now >= $0.until } ?? false && mayDoubt(at: now)
+    }
+
+    /// Whether any question was answered there since.
+    func hasAnswered(since began: Instant) -> Bool { lastAnswer.map { $0 > began } ?? false }
+
+    /// A server that works is probed at most so often, however many slow names clients ask for.
+    private func mayDoubt(at now: Instant) -> Bool {
+        !backoff.isProbing && (lastProbe.map { now - $0 >= AddressHealth.trust } ?? true)
+    }
+
+    mutating func probeBegan(_ number: Int, at now: Instant) {
+        backoff.probeBegan(number)
+        lastProbe = now
+    }
+
+    /// Called when a probe has ended.
     ///
-    /// - Parameter deadline: by default after `timeout`.
-    /// - Returns: the lookup, which has ended.
-    func ask(_ asked: Question, until deadline: Instant? = nil) async -> LocalDNSLookup {
-        let deadline = deadline ?? environment.clock.now + Self.timeout
-        let question = UpstreamQuestion(name: asked.name, types: [asked.type], dnssecOK: true, deadline: deadline)
-        let lookup = LocalDNSLookup(asked.type, of: question, deadline: deadline, at: self, triesTCP: true)
-        lookup.start()
-        await lookup.ended()
-        return lookup
+    /// - Parameters:
+    ///   - edns: whether it has shown that the server supports EDNS; nil: neither.
+    ///   - transport: over which it has shown that the server responds; nil: none.
+    mutating func probeEnded(_ number: Int, edns: Bool?, over transport: Transport?, at now: Instant) {
+        backoff.probeEnded(number)
+        guard edns != nil || transport != nil else { return }
+        let (edns, transport) = (edns ?? offersEDNS, transport ?? self.transport)
+        makeshift = edns && transport == .udp ? nil : (edns, transport, now + Self.plainTime)
     }
 
-    func ways() -> [LocalDNSLookup.Way] {
-        [.init(server: server, group: 0, transport: server.usesTCP ? .tcp : .udp, edns: true)]
+    /// Called when a probe failed.
+    mutating func failed(at now: Instant) { backoff.failed(at: now) }
+
+    mutating func answered(at now: Instant) {
+        lastAnswer = now
+        if isSilent { backoff.succeeded() }
+    }
+}
+
+/// A few questions that a server has answered, with which it is probed: some servers, such as those of a VPN, drop what
+/// is outside of their zones, and so also a query for the root.
+///
+/// Clients have chosen the names. So the first ones stay, however many others are answered; one client network has all
+/// places only while no other needs one; and a server is silent only when it answers none of them.
+struct ProbeQuestions: Sendable {
+    /// The most questions.
+    static let limit = 4
+
+    private var answered: [(question: Question, holder: ClientNetwork)] = []
+
+    /// The questions, each for another name.
+    var all: [Question] { answered.map(\.question) }
+
+    /// Called when the server has answered a question of a client network.
+    mutating func add(_ question: Question, for holder: ClientNetwork) {
+        guard !answered.contains(where: { $0.question.name == question.name }) else { return }
+        if answered.count == Self.limit {
+            guard let displaced = displaced(by: holder) else { return }
+            answered.remove(at: displaced)
+        }
+        answered.append((question, holder))
     }
 
-    func isAway(_ server: LocalDNSServer) -> Bool { false }
-    func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork) {}
-    func doubted(_ server: LocalDNSServer, since began: Instant) {}
+    /// The last question of the client network that has most places, if it has at least two more than `holder`.
+    private func displaced(by holder: ClientNetwork) -> Int? {
+        func count(_ network: ClientNetwork) -> Int { answered.count { $0.holder == network } }
+        guard let largest = answered.map(\.holder).max(by: { count($0) < count($1) }),
+            count(largest) >= count(holder) + 2
+        else { return nil }
+        return answered.lastIndex { $0.holder == largest }
+    }
+
+    /// Called when the server has answered another question at the same time, but not this one.
+    mutating func remove(_ question: Question) { answered.removeAll { $0.question == question } }
 }

@@ -58,7 +58,7 @@ final class LoopGuard {
             }
             names[server] = (name, false)
             Loop.spawn { [weak self, environment] in
-                let lookup = await LoneServer(server, environment).ask(Question(name: name, type: .a))
+                let lookup = await LocalDNSLookup.ask(Question(name: name, type: .a), only: server, environment)
                 self?.judge(lookup, of: server, for: name)
             }
         }
