@@ -69,23 +69,13 @@ package enum HTTPLimits {
 struct HTTPShares {
     private var holdings: FairShare
     private var transfers: [FairShare.Ticket: HTTPTransfer] = [:]
+    private var tickets: [ObjectIdentifier: FairShare.Ticket] = [:]
 
     /// - Parameter active: of each network, the one that ends first is displaced first.
     @Loop
     init(_ active: [HTTPTransfer]) {
         holdings = FairShare(capacity: active.count)
         for transfer in active.sorted(by: { $0.deadline < $1.deadline }) { add(transfer) }
-    }
-
-    /// The one of some requests that is displaced by one of `network`; nil when there is none.
-    @Loop
-    static func yielding(among active: [HTTPTransfer], to network: ClientNetwork) -> HTTPTransfer? {
-        var holdings = FairShare(capacity: active.count)
-        var transfers: [FairShare.Ticket: HTTPTransfer] = [:]
-        for transfer in active.sorted(by: { $0.deadline < $1.deadline }) {
-            transfers[holdings.add(for: transfer.holder)] = transfer
-        }
-        return holdings.yielding(to: network).flatMap { transfers[$0] }
     }
 
     /// How many a network has.
@@ -96,13 +86,12 @@ struct HTTPShares {
     mutating func add(_ transfer: HTTPTransfer) {
         guard !transfer.isRenewing else { return }
         let ticket = holdings.add(for: transfer.holder)
-        transfer.share = ticket
+        tickets[ObjectIdentifier(transfer)] = ticket
         transfers[ticket] = transfer
     }
 
-    @Loop
     mutating func remove(_ transfer: HTTPTransfer) {
-        guard let ticket = transfer.share.take() else { return }
+        guard let ticket = tickets.removeValue(forKey: ObjectIdentifier(transfer)) else { return }
         holdings.remove(ticket)
         transfers[ticket] = nil
     }

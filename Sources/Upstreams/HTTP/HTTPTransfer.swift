@@ -32,8 +32,6 @@ final class HTTPTransfer: Cancellable {
     var place: FairShare.Ticket?
     /// Its index in the list of active transfers; nil while it waits.
     var index: Int?
-    /// Its number among the active transfers, while those are counted by client network.
-    var share: FairShare.Ticket?
     /// The connection that carries it, or will once it is ready; nil while it waits in the queue.
     var carrier: HTTPConnection?
     /// Its index among the requests that its carrier has sent; nil before it is sent.

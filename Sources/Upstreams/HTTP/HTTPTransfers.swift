@@ -252,7 +252,7 @@ package final class HTTPTransfers {
     private func repeatLater(_ transfer: HTTPTransfer) {
         let queue = queue(of: transfer)
         if transfer.hasBroken, !mayAddSeparately,
-            let displaced = HTTPShares.yielding(among: active.filter(\.hasBroken), to: transfer.holder)
+            let displaced = HTTPShares(active.filter(\.hasBroken)).yielding(to: transfer.holder)
         {
             release(displaced)
             enqueue(displaced)

@@ -74,8 +74,8 @@ final class BootstrapEndpoint: Endpoint {
     nonisolated let name: String
     nonisolated var family: AddressFamily { .ipv4 }
     let health = AddressHealth()
-    private let lookup: HostAddresses
-    private let first: @Loop () -> (any Endpoint)?
+    fileprivate let lookup: HostAddresses
+    fileprivate let first: @Loop () -> (any Endpoint)?
 
     /// - Parameter first: returns the endpoint of the first address, nil before there is one.
     init(host: String, lookup: HostAddresses, first: @escaping @Loop () -> (any Endpoint)?) {
@@ -89,28 +89,14 @@ final class BootstrapEndpoint: Endpoint {
         _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
         done: @escaping @Loop (UpstreamReply) -> Void
     ) -> any Cancellable {
-        let attempt = BootstrapAttempt()
-        attempt.work = SpawnedWork({ [lookup] in await lookup.lookedUp(until: question.deadline) }) { [self, attempt] in
-            guard let endpoint = first() else {
-                attempt.work = nil
-                return done(UpstreamReply(failure: .network("\(name): no address found"), types: question.types))
-            }
-            attempt.work = endpoint.begin(question, delayed: delayed, done: done)
+        BootstrapAttempt(until: question.deadline, at: self, types: question.types, done) { endpoint, done in
+            endpoint.begin(question, delayed: delayed, done: done)
         }
-        return attempt
     }
 
     /// Probes the first address found.
     func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
-        let attempt = BootstrapAttempt()
-        attempt.work = SpawnedWork({ [lookup] in await lookup.lookedUp(until: deadline) }) { [self, attempt] in
-            guard let endpoint = first() else {
-                attempt.work = nil
-                return done(UpstreamReply(failure: .network("\(name): no address found"), types: [.a]))
-            }
-            attempt.work = endpoint.probe(until: deadline, done: done)
-        }
-        return attempt
+        BootstrapAttempt(until: deadline, at: self, types: [.a], done) { $0.probe(until: deadline, done: $1) }
     }
 
     func retireConnections() {}
@@ -119,7 +105,23 @@ final class BootstrapEndpoint: Endpoint {
 /// One attempt: the wait for the look-up, then the query or probe at the address found.
 @Loop
 private final class BootstrapAttempt: Cancellable {
-    var work: (any Cancellable)?
+    typealias Done = @Loop (UpstreamReply) -> Void
+
+    private var work: (any Cancellable)?
+
+    init(
+        until deadline: Instant, at bootstrap: BootstrapEndpoint, types: [RecordType], _ done: @escaping Done,
+        _ begin: @escaping @Loop (any Endpoint, @escaping Done) -> any Cancellable
+    ) {
+        let lookup = bootstrap.lookup
+        work = SpawnedWork({ await lookup.lookedUp(until: deadline) }) { [self] in
+            guard let endpoint = bootstrap.first() else {
+                work = nil
+                return done(UpstreamReply(failure: .network("\(bootstrap.name): no address found"), types: types))
+            }
+            work = begin(endpoint, done)
+        }
+    }
 
     func cancel() { work.take()?.cancel() }
 }

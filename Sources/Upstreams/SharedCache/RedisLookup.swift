@@ -22,6 +22,7 @@ final class RedisLookup: SharedLookup {
 
     private let store: SharedStore
     private let freshness: FreshnessPolicy
+    private let question: SharedQuestion
     private let place: SharedPlace
     /// In Redis.
     private let name: [UInt8]
@@ -48,6 +49,7 @@ final class RedisLookup: SharedLookup {
         guard let place = store.keys.place(of: question) else { return nil }
         self.store = store
         self.freshness = freshness
+        self.question = question
         self.place = place
         name = store.name(of: place)
         self.done = done
@@ -95,7 +97,7 @@ final class RedisLookup: SharedLookup {
 
     private func open(_ value: [UInt8]) {
         guard done != nil else { return }
-        if let answers = SealedValue.opened(value, for: place) {
+        if let answers = SealedValue.opened(value, for: question, at: place) {
             found = answers
             if waiter != nil { store.counters.served += 1 }
         } else {
@@ -133,7 +135,7 @@ final class RedisLookup: SharedLookup {
         guard let done = done.take() else { return }
         let now = store.timeOfDay()
         let answers = found.compactMap { $0.shared(at: now) }
-        if answers.count == place.question.types.count {
+        if answers.count == question.types.count {
             store.counters.hits += 1
         } else {
             store.counters.misses += 1
@@ -149,10 +151,10 @@ final class RedisLookup: SharedLookup {
     }
 
     func share(_ answer: Answer, _ type: RecordType, of provider: Int, from server: String) {
-        guard place.question.types.contains(type), store.hasTime(), let provider = UInt8(exactly: provider),
+        guard question.types.contains(type), store.hasTime(), let provider = UInt8(exactly: provider),
             answer.responseCode == .noError || answer.responseCode == .nameError
         else { return }
-        let normalized = freshness.normalized(answer, for: Question(name: place.question.name, type: type))
+        let normalized = freshness.normalized(answer, for: Question(name: question.name, type: type))
         let lifetime = freshness.lifetime(of: normalized, for: type)
         guard lifetime > 0 else { return }
         unwritten.removeAll { $0.type == type }
@@ -160,7 +162,7 @@ final class RedisLookup: SharedLookup {
             SealedAnswer(
                 type, answer: normalized, received: store.timeOfDay(), lifetime: lifetime, provider: provider,
                 server: server))
-        if unwritten.count == place.question.types.count { write() }
+        if unwritten.count == question.types.count { write() }
     }
 
     func cancel() {
@@ -179,7 +181,7 @@ final class RedisLookup: SharedLookup {
         let answers = unwritten + old
         unwritten = []
         let lifetime = answers.compactMap { $0.shared(at: now)?.remaining }.min() ?? 0
-        guard lifetime > 0, let value = SealedValue.sealed(answers, for: place) else { return }
+        guard lifetime > 0, let value = SealedValue.sealed(answers, for: question, at: place) else { return }
         store.write(value, to: name, for: UInt64(lifetime) * 1_000 / Self.lastPart * (Self.lastPart - 1))
         hasLease = false
         if store.settings.takesLease { publish() }

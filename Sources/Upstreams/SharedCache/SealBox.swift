@@ -73,35 +73,23 @@ import COpenSSL
         _ direction: Direction, _ text: [UInt8], _ key: [UInt8], _ nonce: [UInt8], _ associated: [UInt8],
         _ tag: inout [UInt8]
     ) -> [UInt8]? {
+        var length: Int32 = 0
+        var output = [UInt8](repeating: 0, count: text.count + Self.tagLength)
+        var last = [UInt8](repeating: 0, count: Self.tagLength)
+        let isOpening = direction == .open
+        let control = isOpening ? EVP_CTRL_AEAD_SET_TAG : EVP_CTRL_AEAD_GET_TAG
         guard key.count == Self.keyLength, nonce.count == Self.nonceLength,
-            let output = transformed(direction, text, key, nonce, associated, &tag)
+            unsafe EVP_CipherInit_ex2(context, nil, key, nonce, direction.rawValue, nil) == 1,
+            unsafe EVP_CipherUpdate(context, nil, &length, associated, Int32(clamping: associated.count)) == 1,
+            unsafe EVP_CipherUpdate(context, &output, &length, text, Int32(clamping: text.count)) == 1,
+            Int(length) == text.count,
+            unsafe !isOpening || EVP_CIPHER_CTX_ctrl(context, control, Int32(Self.tagLength), &tag) == 1,
+            unsafe EVP_CipherFinal_ex(context, &last, &length) == 1, length == 0,
+            unsafe isOpening || EVP_CIPHER_CTX_ctrl(context, control, Int32(Self.tagLength), &tag) == 1
         else {
             // An error left in the queue would be taken for one of the next TLS call.
             ERR_clear_error()
             return nil
-        }
-        return output
-    }
-
-    private func transformed(
-        _ direction: Direction, _ text: [UInt8], _ key: [UInt8], _ nonce: [UInt8], _ associated: [UInt8],
-        _ tag: inout [UInt8]
-    ) -> [UInt8]? {
-        var length: Int32 = 0
-        var output = [UInt8](repeating: 0, count: text.count + Self.tagLength)
-        var last = [UInt8](repeating: 0, count: Self.tagLength)
-        guard unsafe EVP_CipherInit_ex2(context, nil, key, nonce, direction.rawValue, nil) == 1,
-            unsafe EVP_CipherUpdate(context, nil, &length, associated, Int32(clamping: associated.count)) == 1,
-            unsafe EVP_CipherUpdate(context, &output, &length, text, Int32(clamping: text.count)) == 1,
-            Int(length) == text.count
-        else { return nil }
-        let control = direction == .open ? EVP_CTRL_AEAD_SET_TAG : EVP_CTRL_AEAD_GET_TAG
-        if direction == .open {
-            guard unsafe EVP_CIPHER_CTX_ctrl(context, control, Int32(Self.tagLength), &tag) == 1 else { return nil }
-        }
-        guard unsafe EVP_CipherFinal_ex(context, &last, &length) == 1, length == 0 else { return nil }
-        if direction == .seal {
-            guard unsafe EVP_CIPHER_CTX_ctrl(context, control, Int32(Self.tagLength), &tag) == 1 else { return nil }
         }
         output.removeLast(Self.tagLength)
         return output

@@ -107,18 +107,20 @@ enum SealedValue {
     static let longest = 8_192
 
     /// The value; nil for what is not shared: it is too long, or the library cannot seal.
-    static func sealed(_ answers: [SealedAnswer], for place: SharedPlace) -> [UInt8]? {
-        let text = contents(answers, for: place.question.name)
+    static func sealed(
+        _ answers: [SealedAnswer], for question: SharedQuestion, at place: SharedPlace
+    ) -> [UInt8]? {
+        let text = contents(answers, for: question.name)
         guard text.count + SealBox.overhead < longest, let box = place.seal(text) else { return nil }
         return [SharedQuestion.version] + box
     }
 
     /// The answers in a value; nil for one that was not sealed for this question by the fleet's secret.
-    static func opened(_ value: [UInt8], for place: SharedPlace) -> [SealedAnswer]? {
+    static func opened(_ value: [UInt8], for question: SharedQuestion, at place: SharedPlace) -> [SealedAnswer]? {
         guard value.first == SharedQuestion.version, value.count <= longest,
             let text = place.open(Array(value.dropFirst()))
         else { return nil }
-        return answers(in: text, for: place.question)
+        return answers(in: text, for: question)
     }
 
     /// What is sealed.

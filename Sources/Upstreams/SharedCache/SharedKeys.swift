@@ -13,6 +13,8 @@ final class SharedKeys {
     static let length = 32
     /// Bytes of the digest in a name, and of a key: different parts of one digest.
     private static let nameLength = 16
+    /// What no question begins with (`SharedQuestion.version`).
+    private static let count = Array("calls 1 ".utf8)
 
     private let digest: KeyedDigest
     private let box: SealBox
@@ -26,38 +28,32 @@ final class SharedKeys {
         self.box = box
     }
 
-    /// A question with its name in Redis and the key of its answers; nil where the library fails.
-    func place(of question: SharedQuestion) -> SharedPlace? {
-        guard let digest = digest.digest(of: question.bytes) else { return nil }
-        return SharedPlace(
-            question: question, name: TextEncoding.hexadecimalDigits(Array(digest.prefix(Self.nameLength))),
-            key: Array(digest.suffix(SealBox.keyLength)), box: box)
-    }
-}
+    /// Where the answers to a question are; nil where the library fails.
+    func place(of question: SharedQuestion) -> SharedPlace? { place(of: question.bytes) }
 
-extension SharedKeys {
-    /// What no question begins with (`SharedQuestion.version`).
-    private static let mark = Array("calls 1 ".utf8)
-
-    /// The place of a count; nil where the library fails.
+    /// Where a count is; nil where the library fails.
     ///
     /// - Parameters:
     ///   - name: of what is counted.
     ///   - period: the day or month, which stands in the name in Redis.
-    func count(of name: String, _ period: String) -> CountPlace? {
-        let associated = Self.mark + Array("\(period) \(name)".utf8)
+    func count(of name: String, _ period: String) -> SharedPlace? {
+        place(of: Self.count + Array("\(period) \(name)".utf8), suffix: Array(":\(period)".utf8))
+    }
+
+    private func place(of associated: [UInt8], suffix: [UInt8] = []) -> SharedPlace? {
         guard let digest = digest.digest(of: associated) else { return nil }
-        return CountPlace(
-            name: Array("\(TextEncoding.hexadecimal(digest.prefix(Self.nameLength))):\(period)".utf8),
+        return SharedPlace(
+            name: TextEncoding.hexadecimalDigits(Array(digest.prefix(Self.nameLength))) + suffix,
             key: Array(digest.suffix(SealBox.keyLength)), associated: associated, box: box)
     }
 }
 
-/// Where a count of a day or month is, and how it is sealed.
-struct CountPlace {
-    /// 32 characters, a colon and the period.
+/// Where a value is in Redis, and how it is sealed.
+struct SharedPlace {
+    /// 32 characters; of a count, a colon and the period besides.
     let name: [UInt8]
     fileprivate let key: [UInt8]
+    /// What the value is of: it opens nowhere else.
     fileprivate let associated: [UInt8]
     fileprivate let box: SealBox
 
@@ -66,21 +62,6 @@ struct CountPlace {
 
     /// Nil for what was not sealed for this place.
     func open(_ sealed: [UInt8]) -> [UInt8]? { box.open(sealed, key: key, associated: associated) }
-}
-
-/// Where the answers to a question are, and how they are sealed.
-struct SharedPlace {
-    let question: SharedQuestion
-    /// 32 characters.
-    let name: [UInt8]
-    fileprivate let key: [UInt8]
-    fileprivate let box: SealBox
-
-    /// Nil where the library fails.
-    func seal(_ text: [UInt8]) -> [UInt8]? { box.seal(text, key: key, associated: question.bytes) }
-
-    /// Nil for what was not sealed for this place.
-    func open(_ sealed: [UInt8]) -> [UInt8]? { box.open(sealed, key: key, associated: question.bytes) }
 }
 
 /// What a shared value answers: a name with one type, or with both families of addresses where a provider answers them

@@ -146,7 +146,7 @@ final class FleetCalls {
     }
 
     /// Sends a claim in place of the value that was last seen.
-    private func claim(_ period: CallQuota.Period, _ number: Int64, at place: CountPlace, tries: Int) {
+    private func claim(_ period: CallQuota.Period, _ number: Int64, at place: SharedPlace, tries: Int) {
         let value = seen[period] ?? []
         let old = place.open(value).flatMap { FleetTotal($0) }
         if old == nil, !value.isEmpty { means.foundDamage() }

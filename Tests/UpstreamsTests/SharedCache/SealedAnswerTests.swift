@@ -108,8 +108,8 @@ struct SealedAnswerTests {
         let other = SealedAnswer(
             .aaaa, answer: Answer(name: try Name("www.example.com"), addresses: [.v6(1)], ttl: 20),
             received: Self.received + 5, lifetime: 20, provider: 0, server: "")
-        let value = try #require(SealedValue.sealed([try answer(), other], for: place))
-        #expect(SealedValue.opened(value, for: place) == [try answer(), other])
+        let value = try #require(SealedValue.sealed([try answer(), other], for: question, at: place))
+        #expect(SealedValue.opened(value, for: question, at: place) == [try answer(), other])
     }
 
     @Test func `a value with a type that was not asked for, or one twice, is no answer`() throws {
@@ -157,13 +157,13 @@ struct SealedAnswerTests {
 
 extension SealedAnswer {
     fileprivate init?(_ value: [UInt8], for question: SharedQuestion, by keys: SharedKeys) {
-        guard let place = keys.place(of: question), let answers = SealedValue.opened(value, for: place),
+        guard let place = keys.place(of: question), let answers = SealedValue.opened(value, for: question, at: place),
             let answer = answers.first
         else { return nil }
         self = answer
     }
 
     fileprivate func sealed(for question: SharedQuestion, by keys: SharedKeys) -> [UInt8]? {
-        keys.place(of: question).flatMap { SealedValue.sealed([self], for: $0) }
+        keys.place(of: question).flatMap { SealedValue.sealed([self], for: question, at: $0) }
     }
 }
