@@ -3,28 +3,6 @@ import HTTPDNS
 import Platform
 import Scheduling
 
-/// What a connection belongs to.
-@Loop
-protocol HTTPConnectionOwner: AnyObject {
-    /// How many requests a connection has at once.
-    var streamLimit: Int { get }
-
-    /// Learns how many requests the server takes at once.
-    func learn(streamLimit limit: UInt32)
-
-    /// What its connections offer in the handshake, and speak.
-    var protocols: TLSChannel.Protocols { get }
-
-    /// Called when requests have ended on a connection, and others may have begun there.
-    func requestsEnded(on connection: HTTPConnection)
-
-    /// Stores what a connection's handshake left for the next one to the same name of the origin's list.
-    func keep(_ tls: TLSChannel, for host: Int, verified: Instant)
-
-    /// Drops a connection that is closed.
-    func remove(_ connection: HTTPConnection)
-}
-
 /// One connection to a service: by HTTP/2, as whose streams requests share it, or by HTTP/1.1 for one request at a time.
 ///
 /// The end of a request is reported to it (`HTTPTransfer.attemptEnded`), but never inside `add` or `withdraw`.
@@ -41,7 +19,7 @@ final class HTTPConnection {
     private let origin: HTTPOrigin
     private let loop: EventLoop
     /// Nil once the connection is closed: until then the two retain each other.
-    private var owner: (any HTTPConnectionOwner)?
+    private var owner: HTTPConnections?
     private let opened: Instant
     /// When a request was last sent, or anything was received.
     private var lastUse: Instant
@@ -77,7 +55,7 @@ final class HTTPConnection {
     /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
     ///   `UpstreamFailure.network` without a route.
     init(
-        _ origin: HTTPOrigin, host: Int, resuming session: TLSSession?, of owner: any HTTPConnectionOwner,
+        _ origin: HTTPOrigin, host: Int, resuming session: TLSSession?, of owner: HTTPConnections,
         loop: EventLoop
     ) throws(UpstreamFailure) {
         self.origin = origin

@@ -5,14 +5,15 @@ import Scheduling
 /// Connections to one address of a service: one that takes requests, or several when there are more requests than fit on
 /// one, and those that are being retired.
 @Loop
-final class HTTPConnections: HTTPConnectionOwner {
+final class HTTPConnections {
     private let origin: HTTPOrigin
     private let loop: EventLoop
     private var connections: [HTTPConnection] = []
     /// The connection opened for a renewing request, until that request has ended.
     private var renewal: HTTPConnection?
     /// The TLS sessions to resume in the next handshake, by index into `origin.hosts`.
-    private var sessions: [Int: TLSSession] = [:]
+    var sessions: [Int: TLSSession] = [:]
+    /// What they offer in the handshake, and speak.
     let protocols: TLSChannel.Protocols
     private let mostStreams: Int
     private let mostConnections: Int
@@ -100,12 +101,13 @@ final class HTTPConnections: HTTPConnectionOwner {
 
     // MARK: From connections
 
-    /// Keeps no more idle connections than a few.
+    /// Called when requests have ended on a connection, and others may have begun there: keeps no more idle ones than a few.
     func requestsEnded(on connection: HTTPConnection) {
         guard connections.count > HTTPLimits.connections else { return }
         if connections.count(where: { $0.isIdle }) > HTTPLimits.connections { connection.closeIfIdle() }
     }
 
+    /// Drops a connection that is closed.
     func remove(_ connection: HTTPConnection) {
         connections.removeAll { $0 === connection }
         if renewal === connection { renewal = nil }
@@ -114,7 +116,7 @@ final class HTTPConnections: HTTPConnectionOwner {
     /// Sets the number of requests that the server allows at once.
     func learn(streamLimit limit: UInt32) { streamLimit = max(1, min(mostStreams, Int(limit))) }
 
-    /// Stores the session of a connection for the next handshake.
+    /// Stores what a connection's handshake left for the next one under the same name.
     func keep(_ tls: TLSChannel, for host: Int, verified: Instant) {
         if let session = tls.resumable(verified: verified) { sessions[host] = session }
     }

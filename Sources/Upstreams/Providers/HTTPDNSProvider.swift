@@ -5,8 +5,6 @@ package import Platform
 package import Scheduling
 
 /// One configured HTTPDNS provider: a service's wire format, and the addresses where it is reached.
-///
-/// Its last reference is released on the loop, where its endpoints use it.
 @Loop
 package final class HTTPDNSProvider: Provider {
     package nonisolated let name: String
@@ -45,8 +43,6 @@ package final class HTTPDNSProvider: Provider {
     private var reportedOffset: Int64 = 0
     /// Used until the first address is known.
     private var unknown: BootstrapEndpoint?
-    /// The reference by which objects it owns reach it.
-    private let backlink = Backlink<HTTPDNSProvider>()
 
     /// - Parameters:
     ///   - bootstrap: looks up the service's host if no address is configured.
@@ -87,34 +83,31 @@ package final class HTTPDNSProvider: Provider {
                 return await HTTPTransfers(origin, loop: loop).only(request, timeout: ScheduledAddresses.timeout)
             }
         }
-        backlink.object = self
         update(settings.knownAddresses)
-        lookup?.onChange = { [backlink] addresses in
+        lookup?.onChange = { [weak self] addresses in
             let addresses = addresses.map(settings.atURLPort)
-            backlink.object?.update(addresses)
-            backlink.object?.onLearned?(.addresses(addresses))
+            self?.update(addresses)
+            self?.onLearned?(.addresses(addresses))
         }
-        schedule?.onEvent = { [backlink, name = settings.name] event in
+        schedule?.onEvent = { [weak self, name = settings.name] event in
             switch event {
             case .addresses(let addresses):
-                backlink.object?.update(addresses)
-                backlink.object?.onLearned?(.addresses(addresses))
+                self?.update(addresses)
+                self?.onLearned?(.addresses(addresses))
                 report(.addressesAnnounced(provider: name, addresses: addresses.map(\.description)))
             case .disabled: report(.serviceDisabled(provider: name))
             case .enabled: report(.serviceEnabled(provider: name))
             case .failed(let reason): report(.addressesMissing(provider: name, reason: reason))
             }
         }
-        account.onCall = { [backlink] in backlink.object?.accountChanged() }
+        account.onCall = { [weak self] in self?.accountChanged() }
         account.onClockChange = account.onCall
         unknown = lookup.map { lookup in
             BootstrapEndpoint(
-                host: settings.host, lookup: lookup, first: { [backlink] in backlink.object?.known.first })
+                host: settings.host, lookup: lookup, first: { [weak self] in self?.known.first })
         }
         addressesChanged()
     }
-
-    deinit { backlink.cut() }
 
     package nonisolated var clientScoping: ClientScoping? { settings.clientSubnet.scoping }
 
@@ -170,20 +163,20 @@ package final class HTTPDNSProvider: Provider {
         let record = self.account.fleet?.record ?? old?.account.fleet?.record
         fleetStore = store
         self.account.fleet = nil
-        self.account.onCall = { [backlink] in backlink.object?.accountChanged() }
+        self.account.onCall = { [weak self] in self?.accountChanged() }
         for period in [CallQuota.Period.day, .month] { self.account.allow(nil, in: period) }
         guard let store, settings.dailyLimit > 0 || settings.monthlyLimit > 0 else { return }
         let fleet = FleetCalls(
             of: name, as: account, for: self.account, by: store.meansOfCounting, report: report)
         self.account.fleet = fleet
         if let record { fleet.restore(record) }
-        fleet.onChange = { [backlink] in
-            guard let provider = backlink.object, let record = provider.account.fleet?.record else { return }
-            provider.onLearned?(.fleet(record))
+        fleet.onChange = { [weak self] in
+            guard let self, let record = self.account.fleet?.record else { return }
+            onLearned?(.fleet(record))
         }
-        self.account.onCall = { [backlink] in
+        self.account.onCall = { [weak self] in
             fleet.called()
-            backlink.object?.accountChanged()
+            self?.accountChanged()
         }
     }
 
@@ -311,9 +304,9 @@ package final class HTTPDNSProvider: Provider {
     private func endpoint(at address: SocketAddress) -> HTTPDNSEndpoint {
         HTTPDNSEndpoint(
             settings, address, account, paths: paths, loop: loop,
-            onAnswer: { [backlink] in backlink.object?.answered(at: $0) },
-            onUnreachable: { [lookup, backlink] failed in
-                let others = backlink.object?.known.contains { $0 !== failed && $0.health.isUsable }
+            onAnswer: { [weak self] in self?.answered(at: $0) },
+            onUnreachable: { [weak self, lookup] failed in
+                let others = self?.known.contains { $0 !== failed && $0.health.isUsable }
                 lookup?.addressFailed(isLast: others != true)
             })
     }

@@ -1,3 +1,4 @@
+import COpenSSL
 import DNSWire
 import Foundation
 import HTTPDNS
@@ -167,24 +168,28 @@ struct HTTP2ConnectionTests {
     ) async throws {
         let leaf = try certificates.leaf(names: ["right.example"])
         let server = try Nginx(leaf, tlsVersions: "TLSv1.2")
-        let keeper = SessionKeeper()
-        try await connect(to: server, keeper)
-        let earlier = try #require(await keeper.verified) - SessionKeeper.age
-        try await connect(to: isResumed ? server : Nginx(leaf, tlsVersions: "TLSv1.2"), keeper)
-        let verified = await keeper.verified
-        #expect((verified == earlier) == isResumed)
-    }
-
-    /// Makes a connection, with the last one's session, and closes it.
-    @Loop
-    private func connect(to server: Nginx, _ keeper: SessionKeeper) async throws {
         let origin = HTTPOrigin(
             scheme: .https, address: HTTPFixture.loopback, port: server.address.port, hosts: ["right.example"],
             caFile: certificates.authority)
+        let pool = await HTTPConnections(
+            origin, speaking: .http2, streams: 1, connections: 1, loop: LoopRunner.shared.loop)
+        let earlier = try await connect(to: origin, pool) - .seconds(3_000)
+        await pool.age(until: earlier)
+        var other = origin
+        let unknown = try Nginx(leaf, tlsVersions: "TLSv1.2")
+        other.port = unknown.address.port
+        let verified = try await connect(to: isResumed ? origin : other, pool)
+        #expect((verified == earlier) == isResumed)
+    }
+
+    /// Makes a connection, with the last one's session, and closes it. Returns when its own session was verified.
+    @Loop
+    private func connect(to origin: HTTPOrigin, _ pool: HTTPConnections) async throws -> Instant {
         let connection = try HTTPConnection(
-            origin, host: 0, resuming: keeper.session, of: keeper, loop: LoopRunner.shared.loop)
+            origin, host: 0, resuming: pool.sessions[0], of: pool, loop: LoopRunner.shared.loop)
         #expect(await HTTPFixture.eventually { await connection.idleSince != nil })
         connection.closeIfIdle()
+        return try #require(pool.sessions[0]).verified
     }
 
     // MARK: Requests without a reply
@@ -503,26 +508,14 @@ private final class Crowd {
     }
 }
 
-/// Stores what a connection's handshake left, as if its certificate had been verified `age` ago.
-@Loop
-private final class SessionKeeper: HTTPConnectionOwner {
-    nonisolated static let age: Duration = .seconds(3_000)
-    let streamLimit = 1
-    let protocols = TLSChannel.Protocols.http2
-    private(set) var session: TLSSession?
-    private(set) var verified: Instant?
-
-    nonisolated init() {}
-
-    func learn(streamLimit limit: UInt32) {}
-    func requestsEnded(on connection: HTTPConnection) {}
-
-    func keep(_ tls: TLSChannel, for host: Int, verified: Instant) {
-        session = tls.resumable(verified: verified - Self.age)
-        self.verified = verified
+extension HTTPConnections {
+    /// Has the certificate of the last session been verified earlier.
+    fileprivate func age(until verified: Instant) {
+        sessions[0] = sessions[0].map { session in
+            SSL_SESSION_up_ref(session.pointer)
+            return TLSSession(owning: session.pointer, under: session.authorities, verified: verified)
+        }
     }
-
-    func remove(_ connection: HTTPConnection) {}
 }
 
 /// The number of times that a request was permitted.
