@@ -207,28 +207,6 @@ struct LocalDNSGroupTests {
         #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
     }
 
-    @Test @Loop func `a name that both groups know has the address of the first, whatever that one is slow with`()
-        async throws
-    {
-        let vpn = try LocalDNSRawServer { $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
-        let other = try LocalDNSRawServer { $0.isSlow ? [] : [$0.reply([rawRecord(1, rawEvil)])] }
-        let clock = ManualClock()
-        let localDNS = grouped([[vpn], [other]], clock: clock)
-        try await askSlowNames(of: localDNS, clock: clock)
-        #expect(addresses(await localDNS.ask(try question("both.example"))) == ["192.0.2.1"])
-    }
-
-    @Test @Loop func `slow names put no server of the only group in backoff`() async throws {
-        let servers = try (0..<2).map { _ in
-            try LocalDNSRawServer { $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
-        }
-        let clock = ManualClock()
-        let localDNS = grouped([servers], clock: clock)
-        try await askSlowNames(of: localDNS, clock: clock)
-        #expect(localDNS.servers.map(localDNS.backoffEnd) == [nil, nil])
-        #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
-    }
-
     /// Lets a question that `server`, the first of `localDNS`, does not answer run out of time, and the probes that it
     /// causes.
     @Loop

@@ -145,19 +145,6 @@ struct LocalDNSPlainTests {
         #expect(try await optionsInQueries(for: 3, to: server, at: localDNS) == [0, 0, 0])
     }
 
-    @Test @Loop func `a name whose reply cannot be read with EDNS costs other names no EDNS`() async throws {
-        let server = try LocalDNSRawServer { query in
-            [query.isSlow && query.additionalCount > 0 ? Self.mangled(query, 2) : query.reply([rawRecord(1, rawGood)])]
-        }
-        let clock = ManualClock()
-        let localDNS = makeLocalDNS([server], clock: clock)
-        for number in 0..<3 {
-            #expect(addresses(await localDNS.ask(try question("slow\(number).example"))) == ["192.0.2.1"])
-            await repliesArrive(on: clock)
-        }
-        #expect(try await optionsInQueries(for: 2, to: server, at: localDNS) == [1, 1])
-    }
-
     @Test @Loop func `a reply that cannot be read without EDNS either is asked for over TCP, and then given up`()
         async throws
     {

@@ -107,11 +107,6 @@ struct HTTPDNSProviderTests {
         }
     }
 
-    private func failure(_ status: Int) async throws -> Set<UpstreamResult> {
-        server.misbehave(.status(status))
-        return try await Set(ask(provider()).results.map(\.result))
-    }
-
     @Test func `only https authenticates responses, whatever the service encrypts`() async {
         let key = Secret("00112233445566778899aabbccddeeff")
         let encrypted = AliyunV2Format(
@@ -169,12 +164,6 @@ struct HTTPDNSProviderTests {
     @Loop private final class Network {
         var families: Set<RecordType> = [.a, .aaaa]
         nonisolated init() {}
-    }
-
-    @Test func `what a service refuses is distinguished`() async throws {
-        #expect(try await failure(401) == [.failure(.authentication("bad signature"))])
-        #expect(try await failure(400) == [.failure(.refused("bad name"))])
-        #expect(try await failure(503) == [.failure(.unusable("status 503"))])
     }
 
     @Test func `a name that the service cannot write is never sent`() async throws {
@@ -247,13 +236,6 @@ struct HTTPDNSProviderTests {
         #expect(try await probe(provider).failure == .overloaded("its daily_limit of 1 calls is reached"))
     }
 
-    @Test @Loop func `the backoff of an account is that of an address`() async {
-        let provider = await provider()
-        var taken: [Duration] = []
-        for _ in 0..<7 { taken.append(provider.access.failed(at: .bootTime)) }
-        #expect(taken == [1, 2, 4, 8, 16, 30, 30].map { .seconds($0) })
-    }
-
     @Test(arguments: [HTTPFault.status(401), .status(400), .closeBeforeReply]) @Loop
     func `what becomes of the second name of a probe is no evidence`(fault: HTTPFault) async throws {
         server.misbehave(.status(503), for: Self.neutral)
@@ -261,15 +243,6 @@ struct HTTPDNSProviderTests {
         _ = try await ask(provider)
         server.misbehave(fault, for: name.description)
         #expect(try await probe(provider).failure == .unusable("status 503"))
-    }
-
-    @Test func `a wrong clock is corrected by the service's date, once and for all`() async throws {
-        server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
-        server.misbehave(.status(403), times: 1)
-        let provider = await provider(time: { 1_799_989_200 })
-        #expect(try await ask(provider).results[.aaaa] == .indeterminateEmpty(ttl: 7))
-        _ = try await ask(provider)
-        #expect(server.requests.map { $0.parameters["t"] } == ["1799989200", "1800000000", "1800000000"])
     }
 
     @Test func `a machine three hours wrong resolves, says so once, and pays one more call`() async throws {
@@ -281,16 +254,6 @@ struct HTTPDNSProviderTests {
         #expect(await events.events == [.clockCorrected(provider: "plain", seconds: 10_800)])
         #expect(await provider.clockOffset == 10_800)
         #expect(server.requests.count == 4)
-    }
-
-    @Test func `over plain http a date that is weeks away is not accepted`() async throws {
-        server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
-        server.misbehave(.status(403))
-        let provider = await provider(time: { 1_800_000_000 - 30 * 86_400 })
-        let results = try await ask(provider).results
-        #expect(Set(results.map(\.result)) == [.failure(.clockSkew("expired", serverTime: nil))])
-        #expect(server.requests.count == 1)
-        #expect(await provider.clockOffset == 0)
     }
 
     @Test func `no call beyond the day's limit is sent, and it is reported once`() async throws {
@@ -353,14 +316,6 @@ struct HTTPDNSProviderTests {
         #expect(await nextDay.callsToday.calls == 0)
     }
 
-    @Test @Loop func `calls that an earlier process has stored count`() async throws {
-        let first = await provider(limit: 10)
-        for _ in 0..<3 { _ = try await ask(first) }
-        let second = await provider(limit: 10)
-        second.restore(.calls(first.callRecord), at: 1_700_000_000)
-        #expect(second.callsToday.calls == 3)
-    }
-
     @Test @Loop func `the service's time and addresses that an earlier process has stored are used`() async throws {
         let provider = await provider(host: "service.example", scheme: .https, time: { 1_800_000_000 })
         provider.restore(.clockOffset(3_600), at: 1_799_999_000)
@@ -407,13 +362,6 @@ struct HTTPDNSProviderTests {
         let results = try await ask(provider).results
         #expect(Set(results.map(\.result)) == [.failure(.clockSkew("expired", serverTime: nil))])
         #expect(server.requests.count == 2)
-    }
-
-    @Test func `each configured address is an endpoint, in order`() async throws {
-        let provider = await provider(addresses: [
-            SocketAddress(.v4(0xc000_0201), port: 8_443), SocketAddress(.v6(0x2001_0db8 << 96 | 1), port: 443),
-        ])
-        #expect(await provider.endpoints.map(\.name) == ["192.0.2.1:8443", "[2001:db8::1]:443"])
     }
 
     @Test func `the port connected to may differ from the port in the URL`() async throws {

@@ -180,21 +180,6 @@ struct FleetCallsTests {
         }
     }
 
-    @Test @Loop func `a new day without Redis has a part of the whole limit for each server`() throws {
-        let servers = try (0..<4).map { _ in try redis.server(daily: 1_000) }
-        for server in servers {
-            _ = server.send(1)
-            redis.serve()
-        }
-        // One that has seen the others too.
-        _ = servers[0].send(3)
-        redis.serve()
-        redis.day.seconds += Self.day
-        _ = servers[0].send(1)
-        redis.reply(nil)
-        #expect((200...260).contains(servers[0].send(2_000)))
-    }
-
     @Test @Loop func `a server that never had the fleet's count has the whole limit`() throws {
         let server = try redis.server(daily: 1_000)
         _ = server.send(1)
@@ -355,22 +340,6 @@ struct FleetCallsTests {
         redis.reply(reply)
         #expect(server.send(500) == 500)
         #expect(server.events.count { if case .fleetCountMissing = $0 { true } else { false } } == 1)
-    }
-
-    @Test @Loop func `a count that is missing for long is reported once, and so is its return`() async throws {
-        let server = try redis.server(daily: 1_000)
-        for _ in 0..<3 {
-            _ = server.send(10)
-            redis.reply(.nothing)
-            await redis.clock.advance(by: .seconds(60))
-        }
-        #expect(server.events.count { if case .fleetCountMissing = $0 { true } else { false } } == 1)
-        for _ in 0..<3 {
-            _ = server.send(10)
-            redis.serve()
-        }
-        #expect(server.events.count { if case .fleetCountBack = $0 { true } else { false } } == 1)
-        #expect(server.events.count == 2)
     }
 
     @Test @Loop func `after a claim that is counted the pause upon a refusal is the first one again`() async throws {

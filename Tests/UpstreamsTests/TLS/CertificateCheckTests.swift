@@ -80,16 +80,6 @@ struct CertificateCheckTests {
         }
     }
 
-    @Test func `a name in the certificate's subject counts for nothing`() async throws {
-        let servers = try CertificateServers()
-        guard case .wrongCertificate(let evidence) = try await shakeHands(servers, .commonName) else {
-            Issue.record("not a wrong certificate")
-            return
-        }
-        #expect(evidence.reason == "the certificate is for another name")
-        #expect(evidence.subject == "CN=www.example.com")
-    }
-
     @Test func `a server that refuses has no TLS, and of one that only accepts a connection nothing is known`()
         async throws
     {
