@@ -170,7 +170,9 @@ private final class Stage {
     }
 
     private func takeEnded() {
-        for (stream, code) in session.takeEnded() {
+        var ended: [HTTPSession.Ended] = []
+        session.takeEnded(into: &ended)
+        for (stream, code) in ended {
             // The completion of one may have cancelled another one.
             guard let place = streams.firstIndex(where: { $0 === stream }) else {
                 precondition(cancelled.contains(stream.id), "a stream ends that has ended, or was cancelled")

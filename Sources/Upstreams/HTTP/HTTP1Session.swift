@@ -100,10 +100,7 @@ final class HTTP1Session: HTTPSession {
 
     func isSent(_ stream: HTTPStream) -> Bool { unsent.isEmpty }
 
-    func takeEnded() -> [Ended] {
-        defer { ended = [] }
-        return ended
-    }
+    func takeEnded(into list: inout [Ended]) { swap(&list, &ended) }
 
     // MARK: The reply
 

@@ -53,8 +53,8 @@ protocol HTTPSession: AnyObject {
     /// Whether the request's header was sent. A request queued in the turn in which the connection ends was not.
     func isSent(_ stream: HTTPStream) -> Bool
 
-    /// The streams that have ended since the last call.
-    func takeEnded() -> [Ended]
+    /// Exchanges an empty list for the streams that have ended since the last call.
+    func takeEnded(into list: inout [Ended])
 }
 
 /// HTTP/2 on one connection with a service (RFC 9113): requests and received bytes go in, frames and ended streams come out.
@@ -172,10 +172,7 @@ final class HTTP2Session: HTTPSession {
 
     func isSent(_ stream: HTTPStream) -> Bool { engine.hasStream(stream.id) }
 
-    func takeEnded() -> [Ended] {
-        defer { ended = [] }
-        return ended
-    }
+    func takeEnded(into list: inout [Ended]) { swap(&list, &ended) }
 
     private func note(_ stream: HTTPStream, _ code: HTTP2Code) {
         if code != .none || !stream.isAnswered { lost += 1 }

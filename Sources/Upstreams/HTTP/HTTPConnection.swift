@@ -29,6 +29,8 @@ final class HTTPConnection {
     /// Requests that wait until the connection is ready.
     private var pending: [HTTPTransfer] = []
     private var exchanges: [(stream: HTTPStream, transfer: HTTPTransfer)] = []
+    /// Memory for streams that have ended, empty between two calls.
+    private var ended: [HTTPSession.Ended] = []
     /// The streams whose request had not been sent when the connection ended.
     private var unsent: [HTTPStream] = []
     /// Requests that could not be sent when the connection became ready, and why; not reported yet.
@@ -308,7 +310,8 @@ final class HTTPConnection {
         let refused = refused
         self.refused = []
         for (transfer, failure) in refused where transfer.carrier === self { transfer.attemptEnded(.failed(failure)) }
-        guard var ended = session?.takeEnded() else { return }
+        guard let session else { return }
+        session.takeEnded(into: &ended)
         if ended.count > 1 { ended.sort(by: Self.isReportedFirst) }
         // One report may have withdrawn another request.
         for (stream, code) in ended {
@@ -317,6 +320,7 @@ final class HTTPConnection {
             (transfer.slot, transfer.carrier) = (nil, nil)
             transfer.attemptEnded(end(of: stream, code, transfer))
         }
+        ended.removeAll(keepingCapacity: true)
         if isRetired { closeIfIdle() } else { owner?.requestsEnded(on: self) }
     }
 

@@ -6,16 +6,9 @@ import Scheduling
 /// One request in progress: queued, or on a connection.
 @Loop
 final class HTTPTransfer: Cancellable {
-    /// Called as a request is about to be sent on a connection that is ready, also when it is sent a second time.
-    ///
-    /// Returns whether it may be. Must not call back into the transfers.
-    typealias Permit = @Loop () -> Bool
-    /// Called with the reply, whatever its status, or why there is none.
-    typealias Completion = @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
-
     let request: HTTPRequest
     /// Called each time before the request is sent; nil: it may be sent.
-    let permit: Permit?
+    let permit: HTTPTransfers.Permit?
     /// Called when it waits, since the service has said "not so fast".
     let delayed: (@Loop () -> Void)?
     /// The client network in whose share it is.
@@ -58,7 +51,7 @@ final class HTTPTransfer: Cancellable {
     var hasBroken = false
     /// Retained, and the connections with it, until the end.
     private var owner: HTTPTransfers?
-    private var done: Completion?
+    private var done: HTTPTransfers.Completion?
 
     enum Stage {
         /// Its end alone: it is not sent.
@@ -69,8 +62,8 @@ final class HTTPTransfer: Cancellable {
 
     init(
         _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork = .daemon,
-        permit: Permit?, delayed: (@Loop () -> Void)? = nil, isRenewing: Bool = false, of owner: HTTPTransfers,
-        done: @escaping Completion
+        permit: HTTPTransfers.Permit?, delayed: (@Loop () -> Void)? = nil, isRenewing: Bool = false, of owner: HTTPTransfers,
+        done: @escaping HTTPTransfers.Completion
     ) {
         self.request = request
         self.deadline = deadline

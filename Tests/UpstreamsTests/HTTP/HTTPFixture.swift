@@ -5,7 +5,8 @@ import Scheduling
 import TestServers
 import TestSupport
 import Testing
-import Upstreams
+
+@testable import Upstreams
 
 /// Helpers shared by the tests of HTTP.
 enum HTTPFixture {
@@ -194,6 +195,15 @@ extension HTTPTransfers {
     ) async -> Result<HTTPDNS.HTTPResponse, UpstreamFailure> {
         await perform(
             HTTPFixture.request(name), deadline: .bootTime + timeout, renewing: renewing, holder: holder)
+    }
+}
+
+extension HTTPSession {
+    /// The streams that have ended since the last call.
+    func takeEnded() -> [Ended] {
+        var ended: [Ended] = []
+        takeEnded(into: &ended)
+        return ended
     }
 }
 
