@@ -78,34 +78,6 @@ enum HTTPFixture {
         return results
     }
 
-    /// Sends a request, and `count` others immediately after it.
-    ///
-    /// - Returns: the result of the first, and those of the others.
-    @Loop
-    static func leading(
-        _ count: Int, on transfers: HTTPTransfers, _ request: HTTPDNS.HTTPRequest, timeout: Duration
-    ) async -> (
-        first: Result<HTTPDNS.HTTPResponse, UpstreamFailure>?, others: [Result<HTTPDNS.HTTPResponse, UpstreamFailure>]
-    ) {
-        var first: Result<HTTPDNS.HTTPResponse, UpstreamFailure>?
-        var others: [Result<HTTPDNS.HTTPResponse, UpstreamFailure>] = []
-        await withCheckedContinuation { continuation in
-            _ = transfers.begin(request, deadline: .bootTime + timeout) {
-                first = $0
-                if others.count == count { continuation.resume() }
-            }
-            for number in 0..<count {
-                _ = transfers.begin(
-                    Self.request("other\(number).example.com"), deadline: .bootTime + .patience
-                ) {
-                    others.append($0)
-                    if first != nil, others.count == count { continuation.resume() }
-                }
-            }
-        }
-        return (first, others)
-    }
-
     /// Lets time pass until it is cancelled, only while no request is under way: a slow machine costs no time.
     static func passTime(of clock: ManualClock, beside transfers: HTTPTransfers) -> Task<Void, Never> {
         Loop.spawn {

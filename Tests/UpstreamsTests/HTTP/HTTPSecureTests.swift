@@ -107,19 +107,17 @@ struct HTTPSecureTests {
         #expect(nginx.requests.allSatisfy { $0.serverName == "right.example" })
     }
 
-    @Test func `a certificate of an unknown authority is refused`() async throws {
-        let others = try TestCertificates()
-        let transfers = await HTTPFixture.secure(
-            nginx.address.port, hosts: ["right.example"], authority: others.authority)
-        let failure = await transfers.get("www.example.com").failure
-        #expect(failure == .certificate("the certificate's issuer is not known"))
-        #expect(nginx.requests.isEmpty)
-    }
-
-    @Test func `an expired certificate is refused`() async throws {
-        let server = try Nginx(certificates.expiredLeaf(names: ["right.example"]))
-        let transfers = try await transfers(port: server.address.port)
-        #expect(await transfers.get("a.example").failure == .certificate("the certificate has expired"))
+    @Test func `a certificate that is not valid is refused with its reason`() async throws {
+        for (leaf, reason) in [
+            (try TestCertificates().leaf(names: ["right.example"]), "the certificate's issuer is not known"),
+            (try certificates.expiredLeaf(names: ["right.example"]), "the certificate has expired"),
+            (try certificates.selfSignedLeaf(names: ["right.example"]), "the certificate is self-signed"),
+        ] {
+            let server = try Nginx(leaf)
+            let transfers = try await transfers(port: server.address.port)
+            #expect(await transfers.get("a.example").failure == .certificate(reason))
+            #expect(server.requests.isEmpty)
+        }
     }
 
     /// The forged one is below an expired authority whose key it was made without.
@@ -149,13 +147,6 @@ struct HTTPSecureTests {
         private(set) var count = 0
 
         init(of transfers: HTTPTransfers) { transfers.onWrongTime = { [unowned self] in count += 1 } }
-    }
-
-    @Test func `a self-signed certificate is refused`() async throws {
-        let server = try Nginx(certificates.selfSignedLeaf(names: ["right.example"]))
-        let transfers = try await transfers(port: server.address.port)
-        #expect(await transfers.get("a.example").failure == .certificate("the certificate is self-signed"))
-        #expect(server.requests.isEmpty)
     }
 
     @Test func `one of several pinned keys is enough`() async throws {
@@ -262,10 +253,10 @@ struct HTTPSecureTests {
         backend.misbehave(.hang)
         let transfers = try await transfers()
         #expect(await transfers.get("first.example.com").isSuccess)
-        let (slow, others) = await HTTPFixture.leading(
-            10, on: transfers, HTTPFixture.request("slow.example.com"), timeout: .seconds(2))
-        #expect(slow?.failure == .slow)
-        #expect(others.allSucceeded)
+        async let slow = transfers.get("slow.example.com", timeout: .seconds(5))
+        #expect(await HTTPFixture.eventually { await transfers.load.active == 1 })
+        #expect(await HTTPFixture.parallel(10, on: transfers).allSucceeded)
+        #expect(await slow.failure == .slow)
         #expect(await transfers.get("last.example.com").isSuccess)
         #expect(nginx.waitForRequests(12))
         #expect(nginx.connections == 1)

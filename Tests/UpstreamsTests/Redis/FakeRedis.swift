@@ -19,13 +19,20 @@ final class FakeRedis {
         private var awaited: [RedisChannel.Completion] = []
         private(set) var isClosed = false
 
-        init(_ address: SocketAddress?, _ events: RedisChannelEvents) {
-            (self.address, self.events) = (address, events)
+        /// Called with each command that awaits a reply.
+        private let onSend: (RedisCommand, @escaping RedisChannel.Completion) -> Void
+
+        init(
+            _ address: SocketAddress?, _ events: RedisChannelEvents,
+            onSend: @escaping (RedisCommand, @escaping RedisChannel.Completion) -> Void = { _, _ in }
+        ) {
+            (self.address, self.events, self.onSend) = (address, events, onSend)
         }
 
         func send(_ command: RedisCommand, until deadline: Instant?, _ done: @escaping Completion) -> Bool {
             sent.append(command.name)
             awaited.append(done)
+            onSend(command, done)
             return true
         }
 

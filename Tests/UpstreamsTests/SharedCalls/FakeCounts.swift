@@ -10,22 +10,6 @@ import TestUpstreams
 @Loop
 final class FakeCounts {
     @Loop
-    private final class Channel: RedisChannel {
-        private unowned let counts: FakeCounts
-
-        init(_ counts: FakeCounts) { self.counts = counts }
-
-        func send(_ command: RedisCommand, until deadline: Instant?, _ done: @escaping Completion) -> Bool {
-            counts.commands.append((command, done))
-            return true
-        }
-
-        func sendWithoutReply(_ command: RedisCommand) -> Bool { true }
-
-        func close() {}
-    }
-
-    @Loop
     private final class Reports {
         var all: [ResolverEvent] = []
     }
@@ -53,7 +37,9 @@ final class FakeCounts {
                 .host("192.0.2.1", port: 6_379, usesTLS: false), timeout: .milliseconds(50), clock: clock,
                 bootstrap: HostSources(localDNS: FakeUpstream("localdns", .addresses("192.0.2.1"), clock: clock)),
                 paths: NetworkPaths(),
-                makeChannel: { [unowned counts] _, _ in Channel(counts) }, report: { _ in })
+                makeChannel: { [unowned counts] address, events in
+                    FakeRedis.Channel(address, events) { counts.commands.append(($0, $1)) }
+                }, report: { _ in })
             fleet = FleetCalls(
                 of: "vendor", as: "aliyun vendor 1", for: account,
                 by: FleetCalls.Means(
@@ -76,7 +62,7 @@ final class FakeCounts {
     private(set) var scripts = 0
     /// Commands that it has not carried out yet.
     var waiting: Int { commands.count }
-    private var commands: [(command: RedisCommand, done: RedisChannel.Completion)] = []
+    fileprivate var commands: [(command: RedisCommand, done: RedisChannel.Completion)] = []
 
     nonisolated init() { day.seconds = 1_800_014_400 }
 

@@ -60,3 +60,51 @@ final class CertificateServer: Sendable {
         if SSL_accept(connection) == 1 { serve(connection) }
     }
 }
+
+extension CertificateServer {
+    /// A server that knows one exchange of keys alone: a group of TLS 1.3, or a cipher of TLS 1.2.
+    static func exchanging(_ exchange: String, _ leaf: TestCertificates.Leaf) throws -> CertificateServer {
+        var isSet = false
+        let server = try CertificateServer(
+            chain: leaf.certificate, key: leaf.key,
+            configure: { context in
+                if exchange.hasPrefix("ffdhe") {
+                    isSet =
+                        SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLS1_3_VERSION), nil) == 1
+                        && exchange.withCString {
+                            SSL_CTX_ctrl(context, SSL_CTRL_SET_GROUPS_LIST, 0, UnsafeMutableRawPointer(mutating: $0))
+                        } == 1
+                } else {
+                    isSet =
+                        SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_2_VERSION), nil) == 1
+                        && SSL_CTX_ctrl(context, SSL_CTRL_SET_DH_AUTO, 1, nil) == 1
+                        && SSL_CTX_set_cipher_list(context, exchange) == 1
+                }
+            })
+        guard isSet else { throw TestFailure("OpenSSL does not know \(exchange)") }
+        return server
+    }
+
+    /// A server that chooses HTTP/2 and then updates its keys as often as it can (RFC 8446 section 4.6.3), and sends
+    /// nothing else.
+    static func keyFlood(_ leaf: TestCertificates.Leaf) throws -> CertificateServer {
+        try CertificateServer(
+            chain: leaf.certificate, key: leaf.key,
+            configure: { context in
+                SSL_CTX_set_alpn_select_cb(
+                    context,
+                    { _, chosen, length, offered, _, _ in
+                        // The client offers h2 first.
+                        guard let offered else { return SSL_TLSEXT_ERR_NOACK }
+                        chosen?.pointee = offered + 1
+                        length?.pointee = offered[0]
+                        return SSL_TLSEXT_ERR_OK
+                    }, nil)
+            },
+            serve: { connection in
+                while SSL_key_update(connection, SSL_KEY_UPDATE_NOT_REQUESTED) == 1,
+                    SSL_do_handshake(connection) == 1
+                {}
+            })
+    }
+}
