@@ -61,8 +61,8 @@ final class HTTPTransfer: Cancellable {
     }
 
     init(
-        _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork = .daemon,
-        permit: HTTPTransfers.Permit?, delayed: (@Loop () -> Void)? = nil, isRenewing: Bool = false, of owner: HTTPTransfers,
+        _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork, permit: HTTPTransfers.Permit?,
+        delayed: (@Loop () -> Void)?, isRenewing: Bool, of owner: HTTPTransfers,
         done: @escaping HTTPTransfers.Completion
     ) {
         self.request = request

@@ -129,10 +129,9 @@ package final class HTTPTransfers {
 
     /// Sends its only request, and waits for its end.
     func only(_ request: HTTPRequest, timeout: Duration) async -> Result<HTTPResponse, UpstreamFailure> {
-        let result = await withCheckedContinuation { continuation in
+        await withCheckedContinuation { continuation in
             _ = begin(request, deadline: loop.now + timeout) { continuation.resume(returning: $0) }
         }
-        return withExtendedLifetime(self) { result }
     }
 
     private func queue(of transfer: HTTPTransfer) -> FairQueue<HTTPTransfer> {

@@ -54,8 +54,7 @@ final class HostAddresses {
 
     /// Uses the result of an earlier process until the next look-up has ended; ignored once one has.
     func restore(_ earlier: [IPAddress]) {
-        let earlier =
-            Self.first(earlier.filter { $0.recordType == .a }) + Self.first(earlier.filter { $0.recordType == .aaaa })
+        let earlier = [RecordType.a, .aaaa].flatMap { type in Self.first(earlier.filter { $0.recordType == type }) }
         guard addresses.isEmpty, !earlier.isEmpty else { return }
         addresses = earlier
         onChange?(earlier)
@@ -139,9 +138,7 @@ final class HostAddresses {
 
     /// The first `familyLimit` addresses, without duplicates.
     private static func first(_ addresses: [IPAddress]) -> [IPAddress] {
-        var taken: [IPAddress] = []
-        for address in addresses where taken.count < familyLimit && !taken.contains(address) { taken.append(address) }
-        return taken
+        Array(distinct(addresses).prefix(familyLimit))
     }
 
     private static func distinct(_ addresses: [IPAddress]) -> [IPAddress] {

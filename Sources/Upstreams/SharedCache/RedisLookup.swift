@@ -51,7 +51,7 @@ final class RedisLookup: SharedLookup {
         self.freshness = freshness
         self.question = question
         self.place = place
-        name = store.name(of: place)
+        name = place.name
         self.done = done
         guard store.settings.takesLease ? readOrLease() : read() else { return nil }
     }

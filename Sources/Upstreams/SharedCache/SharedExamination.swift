@@ -46,7 +46,7 @@ extension SharedStore {
         case .error(let reason)?: return .refuses(command: "PING", reason: reason)
         case .some: break
         }
-        let name = prefix + Array("doctor:\(UInt64.random(in: 0...(.max)))".utf8)
+        let name = Array("\(settings.prefix)doctor:\(UInt64.random(in: 0...(.max)))".utf8)
         var latency = Duration.zero
         for (text, command) in commands(name) {
             let began = loop.now

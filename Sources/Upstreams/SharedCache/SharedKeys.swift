@@ -16,14 +16,18 @@ final class SharedKeys {
     /// What no question begins with (`SharedQuestion.version`).
     private static let count = Array("calls 1 ".utf8)
 
+    private let prefix: [UInt8]
     private let digest: KeyedDigest
     private let box: SealBox
 
     /// Nil unless the secret has `length` bytes, and where the library cannot seal.
-    init?(secret: [UInt8]) {
+    ///
+    /// - Parameter prefix: what every name in Redis begins with.
+    init?(secret: [UInt8], prefix: [UInt8] = []) {
         guard secret.count == Self.length, let digest = KeyedDigest(key: secret), let box = SealBox() else {
             return nil
         }
+        self.prefix = prefix
         self.digest = digest
         self.box = box
     }
@@ -43,14 +47,14 @@ final class SharedKeys {
     private func place(of associated: [UInt8], suffix: [UInt8] = []) -> SharedPlace? {
         guard let digest = digest.digest(of: associated) else { return nil }
         return SharedPlace(
-            name: TextEncoding.hexadecimalDigits(Array(digest.prefix(Self.nameLength))) + suffix,
+            name: prefix + TextEncoding.hexadecimalDigits(Array(digest.prefix(Self.nameLength))) + suffix,
             key: Array(digest.suffix(SealBox.keyLength)), associated: associated, box: box)
     }
 }
 
 /// Where a value is in Redis, and how it is sealed.
 struct SharedPlace {
-    /// 32 characters; of a count, a colon and the period besides.
+    /// The prefix and 32 characters; of a count, a colon and the period besides.
     let name: [UInt8]
     fileprivate let key: [UInt8]
     /// What the value is of: it opens nowhere else.

@@ -71,7 +71,6 @@ package final class SharedStore {
 
     package nonisolated let settings: SharedStoreSettings
     let keys: SharedKeys
-    let prefix: [UInt8]
     let loop: EventLoop
     let redis: RedisLink
     let leases: LeaseWatch
@@ -92,13 +91,11 @@ package final class SharedStore {
         hasTime: @escaping @Loop () -> Bool, timeOfDay: @escaping @Sendable () -> Int64,
         report: @escaping @Loop (SharedStoreEvent) -> Void
     ) {
-        guard let secret = SharedStoreSettings.keyBytes(settings.key.value), let keys = SharedKeys(secret: secret)
-        else {
-            return nil
-        }
+        guard let secret = SharedStoreSettings.keyBytes(settings.key.value),
+            let keys = SharedKeys(secret: secret, prefix: Array(settings.prefix.utf8))
+        else { return nil }
         self.settings = settings
         self.keys = keys
-        prefix = Array(settings.prefix.utf8)
         self.loop = loop
         self.hasTime = hasTime
         self.timeOfDay = timeOfDay
@@ -143,9 +140,6 @@ package final class SharedStore {
         leases.close()
     }
 
-    /// The name in Redis of what is at a place.
-    func name(of place: SharedPlace) -> [UInt8] { prefix + place.name }
-
     /// Writes a sealed answer, without waiting for the reply.
     ///
     /// - Parameter lifetime: milliseconds.
@@ -178,15 +172,14 @@ package final class SharedStore {
     /// What the calls to providers are counted by, for all servers together.
     var meansOfCounting: FleetCalls.Means {
         FleetCalls.Means(
-            redis: redis, keys: keys, prefix: prefix, clock: loop, hasTime: hasTime,
+            redis: redis, keys: keys, clock: loop, hasTime: hasTime,
             foundDamage: { [self] in foundDamage() })
     }
 
     /// Removes the answers to a question.
     func remove(_ question: SharedQuestion) {
         guard let place = keys.place(of: question) else { return }
-        let name = name(of: place)
-        _ = redis.send(RedisCommand("DEL", name)) { _ in }
+        _ = redis.send(RedisCommand("DEL", place.name)) { _ in }
     }
 }
 

@@ -32,7 +32,6 @@ final class FleetCalls {
     struct Means {
         let redis: RedisLink
         let keys: SharedKeys
-        let prefix: [UInt8]
         let clock: any LoopClock
         /// Whether this machine's clock can be right: else the day is unknown.
         let hasTime: @Loop () -> Bool
@@ -153,9 +152,8 @@ final class FleetCalls {
         guard let new = parts[period]?.claim(in: old, orBegin: .random(in: 1...(.max))),
             let sealed = place.seal(new.bytes)
         else { return lose("its count is removed again and again") }
-        let name = means.prefix + place.name
         let command = RedisCommand(
-            "EVAL", Self.script, Array("1".utf8), name, value, sealed, Array(Self.lifetime(period).utf8))
+            "EVAL", Self.script, Array("1".utf8), place.name, value, sealed, Array(Self.lifetime(period).utf8))
         let isSent = means.redis.send(command) { [weak self] reply in
             guard let self else { return }
             asking.remove(period)

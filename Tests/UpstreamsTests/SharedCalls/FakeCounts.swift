@@ -43,7 +43,7 @@ final class FakeCounts {
             fleet = FleetCalls(
                 of: "vendor", as: "aliyun vendor 1", for: account,
                 by: FleetCalls.Means(
-                    redis: link, keys: keys, prefix: Array("p:".utf8), clock: clock, hasTime: { counts.hasTime },
+                    redis: link, keys: keys, clock: clock, hasTime: { counts.hasTime },
                     foundDamage: { counts.damages += 1 }), report: report)
             account.fleet = fleet
             account.onCall = { [unowned fleet] in fleet.called() }
