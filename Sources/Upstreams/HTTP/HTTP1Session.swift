@@ -100,6 +100,8 @@ final class HTTP1Session: HTTPSession {
 
     func isSent(_ stream: HTTPStream) -> Bool { unsent.isEmpty }
 
+    var hasEnded: Bool { !ended.isEmpty }
+
     func takeEnded(into list: inout [Ended]) { swap(&list, &ended) }
 
     // MARK: The reply

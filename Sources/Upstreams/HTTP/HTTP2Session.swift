@@ -53,6 +53,9 @@ protocol HTTPSession: AnyObject {
     /// Whether the request's header was sent. A request queued in the turn in which the connection ends was not.
     func isSent(_ stream: HTTPStream) -> Bool
 
+    /// Whether a stream has ended since the last call of `takeEnded`.
+    var hasEnded: Bool { get }
+
     /// Exchanges an empty list for the streams that have ended since the last call.
     func takeEnded(into list: inout [Ended])
 }
@@ -171,6 +174,8 @@ final class HTTP2Session: HTTPSession {
     }
 
     func isSent(_ stream: HTTPStream) -> Bool { engine.hasStream(stream.id) }
+
+    var hasEnded: Bool { !ended.isEmpty }
 
     func takeEnded(into list: inout [Ended]) { swap(&list, &ended) }
 

@@ -307,10 +307,19 @@ final class HTTPConnection {
 
     /// Reports the requests that have ended for any reason but the connection's end.
     private func tellEnded() {
+        if !refused.isEmpty { tellRefused() }
+        if let session, session.hasEnded { tellEnded(of: session) }
+        if isRetired, session != nil { closeIfIdle() }
+    }
+
+    private func tellRefused() {
         let refused = refused
         self.refused = []
         for (transfer, failure) in refused where transfer.carrier === self { transfer.attemptEnded(.failed(failure)) }
-        guard let session else { return }
+        owner?.requestsEnded(on: self)
+    }
+
+    private func tellEnded(of session: any HTTPSession) {
         session.takeEnded(into: &ended)
         if ended.count > 1 { ended.sort(by: Self.isReportedFirst) }
         // One report may have withdrawn another request.
@@ -321,7 +330,7 @@ final class HTTPConnection {
             transfer.attemptEnded(end(of: stream, code, transfer))
         }
         ended.removeAll(keepingCapacity: true)
-        if isRetired { closeIfIdle() } else { owner?.requestsEnded(on: self) }
+        if !isRetired { owner?.requestsEnded(on: self) }
     }
 
     /// Refused requests are sent again before the requests that replace answered ones, and in their original order;
