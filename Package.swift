@@ -206,6 +206,15 @@ if Context.environment["HTTPDNSD_WARNINGS"] == "error" {
     }
 }
 
+// HTTPDNSD_WHOLE=1: a test target is compiled in one piece, which takes a third less than its files one by one, of which each
+// expands the macros of its tests once more for the module; after an edit all of it is compiled again.
+if Context.environment["HTTPDNSD_WHOLE"] != nil {
+    for target in package.targets where target.type == .test {
+        target.swiftSettings?.append(
+            .unsafeFlags(["-wmo", "-no-emit-module-separately-wmo", "-num-threads", "2"]))
+    }
+}
+
 // HTTPDNSD_TESTS="UpstreamsTests …": only these tests and what they need are built, as a sanitizer wants everything again.
 if let listed = Context.environment["HTTPDNSD_TESTS"] {
     var needed: Set<String> = []
