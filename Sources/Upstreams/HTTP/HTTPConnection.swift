@@ -131,6 +131,7 @@ final class HTTPConnection {
             session?.reset(exchanges[slot].stream)
             remove(at: slot)
             if isRetired || session?.isOver == true { closeIfIdle() }
+            owner?.requestsEnded(on: self)
             flushLater()
         } else {
             pending.removeAll { $0 === transfer }
