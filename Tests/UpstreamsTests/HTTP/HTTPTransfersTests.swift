@@ -272,10 +272,20 @@ struct HTTPTransfersTests {
         let transfers = await HTTPFixture.plain(server.address)
         let task = Task { await HTTPFixture.parallel(HTTPLimits.unsharedRequests + 12, on: transfers) }
         #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.unsharedRequests, 12) })
+        #expect(await HTTPFixture.eventually { server.callCount() == HTTPLimits.unsharedRequests })
         task.cancel()
         #expect(await task.value.allSatisfy { $0.failure == .cancelled })
         #expect(await transfers.load == (0, 0))
-        // Those that had not sent their request.
+        #expect(await transfers.openConnections == 0)
+    }
+
+    @Test func `requests that are cancelled before they are sent leave a few connections`() async throws {
+        server.misbehave(.hang)
+        let transfers = await HTTPFixture.plain(server.address)
+        let task = Task { await HTTPFixture.parallel(HTTPLimits.unsharedRequests, on: transfers) }
+        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.unsharedRequests, 0) })
+        task.cancel()
+        #expect(await task.value.allSatisfy { $0.failure == .cancelled })
         #expect(await transfers.openConnections <= HTTPLimits.connections)
     }
 
