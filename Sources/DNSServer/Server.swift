@@ -175,7 +175,8 @@ package final class Server: Sendable {
         misses.receive(room: { [intake] in intake.room() }) { [intake, pending, refusals, events] batch in
             intake.take(batch)
             for miss in batch {
-                pending.add(miss.message, from: miss.client, path: .datagram(miss.path), arrived: miss.arrived)
+                pending.add(
+                    miss.message, from: miss.client, miss.program, path: .datagram(miss.path), arrived: miss.arrived)
             }
             let counts = refusals.counts
             let (refused, dropped) = (counts.refused - reported.refused, counts.dropped - reported.dropped)

@@ -64,9 +64,11 @@ struct MissedQuery: Sendable {
     let client: SocketAddress
     let path: DatagramPath
     let arrived: Instant
+    /// The program of this machine that asks, where it was looked for and found.
+    let program: ClientNetwork?
 
     /// By which the places of waiting queries are shared, and how long it waits.
-    var origin: SharedQueue<MissedQuery>.Origin { (ClientNetwork(client.ip), arrived) }
+    var origin: SharedQueue<MissedQuery>.Origin { (program ?? ClientNetwork(client.ip), arrived) }
 }
 
 /// How long the loop's responses took from the query, by the kind of the answer.

@@ -75,7 +75,12 @@ final class PendingQueries {
     /// A retransmission of the same datagram (client, port, ID, question, and the destination address) changes nothing.
     /// At the limit of waiting queries, one query of the client network with the most gets SERVFAIL at once: the one
     /// that has waited longest, or, if that is the new query's own network, the new one.
-    func add(_ message: [UInt8], from client: SocketAddress, path: ReplyPath, arrived: Instant) {
+    ///
+    /// - Parameter program: the program of this machine that asks, where it is known already.
+    func add(
+        _ message: [UInt8], from client: SocketAddress, _ program: ClientNetwork? = nil, path: ReplyPath,
+        arrived: Instant
+    ) {
         guard let query = Query.read(message.span), query.fault == .noError,
             let asked = Question(query, in: message.span)
         else { return }
@@ -87,7 +92,9 @@ final class PendingQueries {
             guard datagrams.insert(identity).inserted else { return }
             pending.identity = identity
         }
-        let network = localClients.network(of: client, by: path, at: clock.now) { responder.isNearBrake(asked, of: $0) }
+        let network =
+            program
+            ?? localClients.network(of: client, by: path, at: clock.now) { responder.isNearBrake(asked, of: $0) }
         pending.network = network
         guard !holdings.isFull || makeRoom(for: network) else {
             if let identity = pending.identity { datagrams.remove(identity) }

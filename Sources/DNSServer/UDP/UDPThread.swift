@@ -164,6 +164,7 @@ final class UDPThread: Sendable {
     let row: ResponseCounters.Row
     /// The parsed queries of the current batch; has room for a whole batch.
     let prepared: UnsafeMutablePointer<QueryHandler.Prepared>
+    let programs = LocalPrograms()
     /// Whether misses are handed to the loop.
     var takesMisses = true
 
@@ -331,10 +332,10 @@ final class UDPThread: Sendable {
         copy.append(addingCapacity: message.count) { output in
             for index in message.indices { output.append(message[index]) }
         }
+        let path = DatagramPath(socket: lateReplies, origin: origin)
+        let program = misses.isDivided ? programs.program(of: client, by: path, at: now) : nil
         return misses.post(
-            MissedQuery(
-                message: copy, client: client, path: DatagramPath(socket: lateReplies, origin: origin),
-                arrived: now))
+            MissedQuery(message: copy, client: client, path: path, arrived: now, program: program))
     }
 
     /// Waits after an error of the socket: until it is readable, or, when memory is short, for 1 ms.

@@ -15,6 +15,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
 
     private let state: Mutex<State>
     private let refuses = Atomic<Bool>(false)
+    private let divided = Atomic<Bool>(false)
     private let loop: EventLoop
 
     /// - Parameters:
@@ -38,6 +39,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
                 refuses.store(true, ordering: .relaxed)
                 return 0
             }
+            divided.store(state.queue.isDivided, ordering: .relaxed)
             return state.queue.count
         }
         if count == 1 { loop.waker.wake() }
@@ -46,6 +48,9 @@ package final class Mailbox<Element: Sendable>: Sendable {
 
     /// Whether a value was dropped since some were last taken out. May be called from any thread, without the lock.
     package var isRefusing: Bool { refuses.load(ordering: .relaxed) }
+
+    /// Whether so many values wait that the client network of each counts. May be called from any thread, without the lock.
+    package var isDivided: Bool { divided.load(ordering: .relaxed) }
 
     /// How many values were dropped since the last call.
     package func takeRefused() -> Int {
@@ -100,6 +105,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
         state.withLock { state in
             refuses.store(false, ordering: .relaxed)
             state.queue.take(limit, into: &batch)
+            divided.store(state.queue.isDivided, ordering: .relaxed)
         }
     }
 }

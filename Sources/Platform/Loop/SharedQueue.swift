@@ -17,6 +17,8 @@ package struct SharedQueue<Element> {
     /// How many values may wait, at least 1.
     private let capacity: Int
     package private(set) var count = 0
+    /// Whether so many wait that the network of each counts.
+    var isDivided: Bool { !turns.isEmpty }
     /// How long the first element of a network may have waited before further ones of the network are refused; nil: for
     /// any time. Does not apply while few wait.
     var patience: Duration?
@@ -44,7 +46,7 @@ package struct SharedQueue<Element> {
     /// Appends an element. Returns whether there was room.
     package mutating func append(_ element: Element) -> Bool {
         guard let origin else { return appendInOrder(element) }
-        if turns.isEmpty {
+        if !isDivided {
             if count < Self.few { return appendInOrder(element) }
             divide(by: origin)
         }
@@ -99,7 +101,7 @@ package struct SharedQueue<Element> {
 
     /// Moves the next elements, `limit` at most, to the end of `batch`.
     package mutating func take(_ limit: Int, into batch: inout [Element]) {
-        guard !turns.isEmpty else { return takeInOrder(limit, into: &batch) }
+        guard isDivided else { return takeInOrder(limit, into: &batch) }
         for _ in 0..<min(limit, count) {
             guard let place = turns.popFirst(), let element = lanes[place].elements.popFirst() else { break }
             count -= 1

@@ -50,7 +50,7 @@ import Testing
                 message: TestMessage.query("name\(added).example").encoded,
                 client: try #require(SocketAddress("\(client):\(1_024 + added % 60_000)")),
                 path: DatagramPath(socket: socket, origin: clinux_origin()),
-                arrived: clock.now + .milliseconds(-milliseconds))
+                arrived: clock.now + .milliseconds(-milliseconds), program: nil)
         }
 
         /// Turns of the loop for so long, each of which takes 4 queries that wait.

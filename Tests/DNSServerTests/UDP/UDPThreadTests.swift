@@ -103,6 +103,18 @@ import Testing
         #expect(Set(fixture.misses.take().map { "\($0.client.ip)" }) == ["127.0.0.2", "127.0.0.4"])
     }
 
+    @Test func `while many queries wait for the loop, those of this machine count by the program that asks`()
+        async throws
+    {
+        let fixture = try await Fixture()
+        let client = try await TestDNSClient(fixture.address)
+        for number in 0..<70 { try client.send(.query("name\(number).example", id: UInt16(number))) }
+        try await fixture.serve()
+        // The first 64 wait in order, of all clients.
+        let users = fixture.misses.take().compactMap { $0.program?.program?.user }
+        #expect(users == Array(repeating: geteuid(), count: 5))
+    }
+
     @Test func `each query of a batch is sent to dnstap, and a response where there is one`() async throws {
         let collector = try FrameStreamCollector()
         async let received = collector.messages()
