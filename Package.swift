@@ -44,9 +44,7 @@ let package = Package(
         .target(name: "DNSWire", dependencies: ["Scheduling"], swiftSettings: strict),
         .target(name: "DNSCache", dependencies: ["CPrefetch", "DNSWire", "Scheduling"], swiftSettings: strict),
         .target(name: "HTTPDNS", dependencies: ["DNSWire"], swiftSettings: strict),
-        .target(name: "Racing", dependencies: ["Scheduling"], swiftSettings: strict),
-        .target(
-            name: "DNSResolver", dependencies: ["DNSWire", "DNSCache", "Racing", "Scheduling"], swiftSettings: strict),
+        .target(name: "DNSResolver", dependencies: ["DNSWire", "DNSCache", "Scheduling"], swiftSettings: strict),
 
         // The outside world.
         .target(
@@ -154,7 +152,7 @@ let package = Package(
         } + [
             // In every state: the release build of these visits millions.
             .testTarget(
-                name: "RaceTests", dependencies: ["Racing", "Scheduling"], exclude: ["Vectors.json"],
+                name: "RaceTests", dependencies: ["DNSResolver", "Scheduling"], exclude: ["Vectors.json"],
                 swiftSettings: settings),
             .testTarget(
                 name: "HttpdnsdTests",

@@ -1,4 +1,4 @@
-import Racing
+import DNSResolver
 import Testing
 
 /// The same world twice: what comes earlier, or another client, makes no reply worse.

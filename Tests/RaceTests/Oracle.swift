@@ -1,4 +1,4 @@
-import Racing
+import DNSResolver
 
 /// Watches a race from outside, and says which promise is broken.
 ///

@@ -1,4 +1,4 @@
-import Racing
+import DNSResolver
 import Scheduling
 
 /// Plays a vector to a race, as what runs a race would: it has the records, and a cache.

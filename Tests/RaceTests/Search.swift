@@ -1,4 +1,4 @@
-import Racing
+import DNSResolver
 import Scheduling
 
 /// Visits every state that a race may reach in a world, each once, the ones of few events first, and judges each step.

@@ -1,4 +1,4 @@
-import Racing
+import DNSResolver
 
 /// What the oracle has seen of one type.
 struct Seen: Hashable {

@@ -1,4 +1,4 @@
-import Racing
+import DNSResolver
 import FoundationEssentials
 import Scheduling
 

@@ -1,4 +1,4 @@
-import Racing
+import DNSResolver
 
 /// What is decided before a race begins, and what may happen in it: one search visits every state of it.
 struct World {

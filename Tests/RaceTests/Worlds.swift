@@ -1,4 +1,4 @@
-import Racing
+import DNSResolver
 
 /// The worlds of the search: for one type, everything about ranks and times; for two, the families.
 enum Worlds {

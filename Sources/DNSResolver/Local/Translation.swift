@@ -1,5 +1,4 @@
 package import DNSWire
-import Racing
 
 /// Whether IPv6 addresses are made of the IPv4 addresses of protected names (DNS64, RFC 6147), and by which prefix.
 package enum Translation: Hashable, Sendable {

@@ -1,6 +1,5 @@
 import DNSCache
 import DNSWire
-import Racing
 import Scheduling
 
 // What becomes of the answers of a flight's race: what is stored, and what clients get.

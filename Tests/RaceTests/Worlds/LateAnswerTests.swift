@@ -1,4 +1,4 @@
-import Racing
+import DNSResolver
 import Testing
 
 /// Worlds in which a client could get no answer, or a late one.

@@ -1,4 +1,4 @@
-import Racing
+import DNSResolver
 import Scheduling
 
 /// A race played to its end, or to a time: events at milliseconds, and what came of them.

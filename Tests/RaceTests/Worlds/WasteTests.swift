@@ -1,4 +1,4 @@
-import Racing
+import DNSResolver
 import Testing
 
 /// Worlds in which questions could be asked for nothing.
