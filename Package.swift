@@ -48,14 +48,14 @@ let package = Package(
 
         // The outside world.
         .target(
-            name: "Platform", dependencies: ["CLinux", "CNghttp2", "CSeccomp", "DNSWire", "Scheduling"],
+            name: "Platform",
+            dependencies: [
+                "CLinux", "CNghttp2", "CSeccomp", "DNSWire", "HTTPDNS", "Scheduling",
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: strict),
         .target(
             name: "DiskCache", dependencies: ["CSQLite", "DNSCache", "DNSWire", "Platform", "Scheduling"],
-            swiftSettings: strict),
-        .target(
-            name: "Logs",
-            dependencies: ["HTTPDNS", "Platform", "Scheduling", .product(name: "Logging", package: "swift-log")],
             swiftSettings: strict),
         .target(
             name: "Upstreams",
@@ -67,7 +67,7 @@ let package = Package(
         .target(
             name: "DNSServer",
             dependencies: [
-                "CDnstap", "CLinux", "COpenSSL", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform", "Scheduling",
+                "CDnstap", "CLinux", "COpenSSL", "DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling",
             ],
             swiftSettings: strict),
         .target(
@@ -81,7 +81,6 @@ let package = Package(
             name: "httpdnsd",
             dependencies: [
                 "Admin", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "DiskCache", "HTTPDNS",
-                "Logs",
                 "Platform", "Scheduling", "Upstreams",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -120,7 +119,10 @@ let package = Package(
             ("DiskCache", ["CSQLiteFaults", "TestServers", "DNSCache", "DNSWire", "Platform", "Scheduling"]),
             ("HTTPDNS", ["DNSWire", "Upstreams"]),
             ("DNSResolver", ["DNSWire", "DNSCache", "Scheduling", "TestUpstreams"]),
-            ("Platform", ["DNSWire", "Scheduling", "TestServers"]),
+            (
+                "Platform",
+                ["DNSWire", "HTTPDNS", "Scheduling", "TestServers", .product(name: "Logging", package: "swift-log")]
+            ),
             (
                 "Upstreams",
                 [
@@ -131,15 +133,11 @@ let package = Package(
             (
                 "DNSServer",
                 [
-                    "CLinux", "CNghttp2", "COpenSSL", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform",
-                    "Scheduling", "TestServers", .product(name: "Logging", package: "swift-log"),
+                    "CLinux", "CNghttp2", "COpenSSL", "DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling",
+                    "TestServers", .product(name: "Logging", package: "swift-log"),
                 ]
             ),
             ("Configuration", ["DNSResolver", "DNSWire", "HTTPDNS"]),
-            (
-                "Logs",
-                ["HTTPDNS", "Platform", "Scheduling", "TestServers", .product(name: "Logging", package: "swift-log")]
-            ),
             ("Admin", ["DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform", "Scheduling"]),
         ].map { (name: String, extra: [Target.Dependency]) in
             .testTarget(
@@ -157,7 +155,7 @@ let package = Package(
             .testTarget(
                 name: "HttpdnsdTests",
                 dependencies: [
-                    "httpdnsd", "Admin", "Configuration", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Logs",
+                    "httpdnsd", "Admin", "Configuration", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS",
                     "Platform", "Scheduling", "TestServers", "TestSupport", "Upstreams",
                 ],
                 swiftSettings: settings),

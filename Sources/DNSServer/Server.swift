@@ -1,7 +1,6 @@
 package import DNSCache
 package import DNSResolver
 package import DNSWire
-package import Logs
 package import Platform
 package import Scheduling
 

@@ -3,7 +3,6 @@ import TestServers
 import DNSResolver
 import Glibc
 import Logging
-import Logs
 import Platform
 import Scheduling
 import TestSupport

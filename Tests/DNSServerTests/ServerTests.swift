@@ -1,7 +1,6 @@
 import DNSResolver
 import DNSWire
 import Logging
-import Logs
 import Scheduling
 import TestServers
 import TestSupport

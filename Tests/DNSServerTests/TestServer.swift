@@ -3,7 +3,6 @@ import DNSResolver
 import DNSWire
 import Glibc
 import Logging
-import Logs
 import Platform
 import Scheduling
 import TestServers

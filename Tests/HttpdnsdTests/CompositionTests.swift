@@ -2,7 +2,7 @@ import Configuration
 import DNSResolver
 import DNSWire
 import Foundation
-import Logs
+import Platform
 import Scheduling
 import TestServers
 import TestSupport

@@ -1,6 +1,5 @@
 import DNSServer
 import Logging
-import Logs
 import Platform
 import TestServers
 import TestSupport

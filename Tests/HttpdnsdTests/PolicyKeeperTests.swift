@@ -1,7 +1,6 @@
 import Admin
 import Configuration
 import Foundation
-import Logs
 import Platform
 import Scheduling
 import Synchronization

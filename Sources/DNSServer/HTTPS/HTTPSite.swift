@@ -1,6 +1,5 @@
 package import DNSWire
 import Glibc
-package import Logs
 package import Platform
 package import Scheduling
 

@@ -1,7 +1,6 @@
 import DNSCache
 import DNSResolver
 import DNSWire
-import Logs
 import Platform
 import Scheduling
 

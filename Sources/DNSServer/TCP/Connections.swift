@@ -1,6 +1,5 @@
 import DNSResolver
 import DNSWire
-import Logs
 import Platform
 import Scheduling
 

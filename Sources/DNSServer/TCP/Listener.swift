@@ -1,4 +1,3 @@
-import Logs
 import Platform
 import Scheduling
 

@@ -1,4 +1,3 @@
-package import Logs
 package import Platform
 package import Scheduling
 

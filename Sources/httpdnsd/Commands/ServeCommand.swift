@@ -2,7 +2,6 @@ import ArgumentParser
 import Configuration
 import DNSServer
 import HTTPDNS
-import Logs
 import Platform
 
 /// `httpdnsd serve`: the daemon.

@@ -5,7 +5,6 @@ import DNSWire
 import Glibc
 import HTTPDNS
 import Logging
-import Logs
 import Platform
 import Scheduling
 import Upstreams

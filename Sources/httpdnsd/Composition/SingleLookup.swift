@@ -5,7 +5,6 @@ import DNSResolver
 import DNSWire
 import HTTPDNS
 import Logging
-import Logs
 import Platform
 import Scheduling
 

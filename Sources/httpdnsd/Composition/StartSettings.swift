@@ -4,7 +4,6 @@ import DNSServer
 import DNSWire
 import Glibc
 import HTTPDNS
-import Logs
 import Platform
 import Upstreams
 

@@ -2,7 +2,6 @@ import Configuration
 import DNSCache
 import DNSResolver
 import DNSWire
-import Logs
 import Platform
 import Scheduling
 import Upstreams

@@ -3,7 +3,6 @@ import Configuration
 import DNSResolver
 import Glibc
 import Logging
-import Logs
 import Platform
 import Scheduling
 

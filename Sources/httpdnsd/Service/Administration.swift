@@ -6,7 +6,6 @@ import DNSServer
 import DNSWire
 import DiskCache
 import Glibc
-import Logs
 import Platform
 import Scheduling
 import Upstreams

@@ -2,7 +2,6 @@ import Configuration
 import DNSServer
 import Glibc
 import Logging
-import Logs
 import Platform
 import Scheduling
 

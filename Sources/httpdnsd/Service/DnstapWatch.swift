@@ -2,7 +2,6 @@ import Admin
 import Configuration
 import DNSServer
 import Logging
-import Logs
 import Platform
 import Scheduling
 

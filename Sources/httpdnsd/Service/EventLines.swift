@@ -3,7 +3,7 @@ import DNSResolver
 import DNSWire
 import DiskCache
 import Logging
-import Logs
+import Platform
 import Upstreams
 
 extension LogMessage {

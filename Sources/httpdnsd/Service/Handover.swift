@@ -1,6 +1,5 @@
 import Admin
 import DNSServer
-import Logs
 import Platform
 import Scheduling
 

@@ -3,7 +3,6 @@ import Configuration
 import DNSResolver
 import DNSWire
 import Logging
-import Logs
 import Platform
 import Scheduling
 import Upstreams

@@ -5,7 +5,6 @@ import DNSServer
 import DNSWire
 import Glibc
 import Logging
-import Logs
 import Platform
 import Scheduling
 import Upstreams

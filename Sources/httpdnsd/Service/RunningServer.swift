@@ -6,7 +6,6 @@ import DNSWire
 import DiskCache
 import Glibc
 import HTTPDNS
-import Logs
 import Platform
 import Scheduling
 import Upstreams

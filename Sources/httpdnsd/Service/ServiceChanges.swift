@@ -3,7 +3,6 @@ import Configuration
 import DNSResolver
 import DNSServer
 import Glibc
-import Logs
 import Platform
 import Scheduling
 

@@ -1,6 +1,5 @@
 import Glibc
 import Logging
-import Logs
 import Platform
 import Scheduling
 import Synchronization

@@ -2,7 +2,6 @@ import CLinux
 import DNSWire
 import Glibc
 import Logging
-import Logs
 import Platform
 import Scheduling
 import TestServers

@@ -1,7 +1,6 @@
 import CLinux
 import DNSWire
 import Logging
-import Logs
 import Platform
 import Scheduling
 import TestServers

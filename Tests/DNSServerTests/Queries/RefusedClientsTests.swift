@@ -1,5 +1,5 @@
 import DNSWire
-import Logs
+import Platform
 import Scheduling
 import TestServers
 import TestSupport

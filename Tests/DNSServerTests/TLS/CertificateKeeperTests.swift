@@ -1,5 +1,4 @@
 import Glibc
-import Logs
 import Platform
 import Scheduling
 import TestServers

@@ -1,9 +1,8 @@
 import HTTPDNS
 import Logging
-import Platform
 import Testing
 
-@testable import Logs
+@testable import Platform
 
 @Suite struct LogFormatterTests {
     private static let time = UTCTime(milliseconds: 951_827_696_789)

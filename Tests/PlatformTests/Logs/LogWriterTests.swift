@@ -1,11 +1,10 @@
 import Dispatch
 import Glibc
 import Logging
-import Platform
 import TestSupport
 import Testing
 
-@testable import Logs
+@testable import Platform
 
 @Suite struct LogWriterTests {
     /// A writer to a pipe that only the test reads.

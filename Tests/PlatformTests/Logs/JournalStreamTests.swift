@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import Logs
+@testable import Platform
 
 @Suite struct JournalStreamTests {
     private func identity(of descriptor: Int32) -> (device: UInt64, inode: UInt64) {

@@ -1,6 +1,5 @@
 import Glibc
 package import Logging
-package import Platform
 import Synchronization
 
 /// The log of the process, on standard error. A reload may change its level and its style.

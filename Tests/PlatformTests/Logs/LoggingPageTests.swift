@@ -1,13 +1,13 @@
 import Foundation
 import Logging
-import Logs
+import Platform
 import Testing
 
 /// `Documentation/Logging.md` against the kinds of messages.
 @Suite struct LoggingPageTests {
     @Test func `the page lists every kind with its level, and no other`() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Documentation/Logging.md")
+            .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Documentation/Logging.md")
         let rows = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
             .filter { $0.hasPrefix("| `") }.map {
                 $0.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }

@@ -1,6 +1,5 @@
 import HTTPDNS
 import Logging
-import Platform
 import Synchronization
 
 /// The format of log lines.

@@ -4,7 +4,7 @@ import TestServers
 import TestSupport
 import Testing
 
-@testable import Logs
+@testable import Platform
 
 /// How often messages are logged, on a clock that the test moves.
 @Suite(.onLoop)
