@@ -27,10 +27,8 @@ let package = Package(
     ],
     targets: [
         // C libraries of the distribution, and Linux calls that the Glibc module lacks.
-        .target(name: "CLinux"),
-        .target(name: "CPrefetch"),
         .target(
-            name: "CDnstap", exclude: ["dnstap.proto"],
+            name: "CSystem", exclude: ["Dnstap/dnstap.proto"],
             linkerSettings: [.linkedLibrary("fstrm"), .linkedLibrary("protobuf-c")]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -39,10 +37,10 @@ let package = Package(
         // Without its pkg-config file, of which SwiftPM takes no flag and says so at each build.
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
 
-        // Pure cores: no C import, no descriptor.
+        // Pure cores: no descriptor, and no C but the prefetch of DNSCache.
         .target(name: "Scheduling", swiftSettings: strict),
         .target(name: "DNSWire", dependencies: ["Scheduling"], swiftSettings: strict),
-        .target(name: "DNSCache", dependencies: ["CPrefetch", "DNSWire", "Scheduling"], swiftSettings: strict),
+        .target(name: "DNSCache", dependencies: ["CSystem", "DNSWire", "Scheduling"], swiftSettings: strict),
         .target(name: "HTTPDNS", dependencies: ["DNSWire"], swiftSettings: strict),
         .target(name: "DNSResolver", dependencies: ["DNSWire", "DNSCache", "Scheduling"], swiftSettings: strict),
 
@@ -50,7 +48,7 @@ let package = Package(
         .target(
             name: "Platform",
             dependencies: [
-                "CLinux", "CNghttp2", "CSeccomp", "DNSWire", "HTTPDNS", "Scheduling",
+                "CNghttp2", "CSeccomp", "CSystem", "DNSWire", "HTTPDNS", "Scheduling",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -60,14 +58,13 @@ let package = Package(
         .target(
             name: "Upstreams",
             dependencies: [
-                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CLinux", "COpenSSL",
-                "CHiredis",
+                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CHiredis", "COpenSSL", "CSystem",
             ],
             swiftSettings: strict),
         .target(
             name: "DNSServer",
             dependencies: [
-                "CDnstap", "CLinux", "COpenSSL", "DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling",
+                "COpenSSL", "CSystem", "DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling",
             ],
             swiftSettings: strict),
         .target(
@@ -133,7 +130,7 @@ let package = Package(
             (
                 "DNSServer",
                 [
-                    "CLinux", "CNghttp2", "COpenSSL", "DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling",
+                    "CNghttp2", "COpenSSL", "CSystem", "DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling",
                     "TestServers", .product(name: "Logging", package: "swift-log"),
                 ]
             ),
@@ -172,7 +169,7 @@ let package = Package(
             .testTarget(
                 name: "FuzzTests",
                 dependencies: [
-                    "Admin", "CLinux", "COpenSSL", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire",
+                    "Admin", "COpenSSL", "CSystem", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire",
                     "DiskCache", "HTTPDNS", "Platform", "Scheduling", "Upstreams",
                 ],
                 path: "Fuzz", exclude: ["Corpus", "run"], swiftSettings: settings),

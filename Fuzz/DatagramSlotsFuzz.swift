@@ -2,7 +2,7 @@
 // are answered in the batch's slots, whose response buffers are adjacent, in any order. Each response that is sent must
 // be equal to the one that its datagram gets when it is alone.
 
-import CLinux
+import CSystem.Linux
 import DNSWire
 import Glibc
 import Scheduling

@@ -1,4 +1,4 @@
-import CPrefetch
+import CSystem.Prefetch
 import Synchronization
 
 /// A shard and its lock, and what needs no lock: the memory that an answer may be in, fetched ahead.

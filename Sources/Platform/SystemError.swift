@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import Glibc
 
 /// A failed system call, as a text for the log: "listen on 127.0.0.1:53 (UDP): Address already in use".
@@ -31,7 +31,7 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Returns a result of CLinux, or throws the error number it carries.
+/// Returns a result of CSystem, or throws the error number it carries.
 func checked(_ result: Int32, _ operation: @autoclosure () -> String) throws(SystemError) -> Int32 {
     guard result < 0 else { return result }
     throw SystemError(code: -result, operation: operation())

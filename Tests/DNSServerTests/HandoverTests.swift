@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import DNSResolver
 import Glibc
 import Scheduling

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import Glibc
 package import Platform
 import Scheduling

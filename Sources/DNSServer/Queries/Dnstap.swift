@@ -1,5 +1,5 @@
-import CDnstap
-import CLinux
+import CSystem.Dnstap
+import CSystem.Linux
 import DNSWire
 import Glibc
 package import Platform

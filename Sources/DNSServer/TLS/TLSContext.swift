@@ -1,5 +1,5 @@
-import CLinux
 import COpenSSL
+import CSystem.Linux
 import Platform
 package import Scheduling
 

@@ -1,5 +1,5 @@
-import CLinux
 import COpenSSL
+import CSystem.Linux
 import Glibc
 import Platform
 import Scheduling

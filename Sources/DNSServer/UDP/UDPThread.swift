@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import DNSCache
 import DNSWire
 import Glibc

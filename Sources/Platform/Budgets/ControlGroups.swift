@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import DNSWire
 
 /// The control groups of this process, read from the kernel's files.

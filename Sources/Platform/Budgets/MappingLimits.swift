@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import DNSWire
 
 /// The limits on what this process maps, set by `ulimit -v` and `-d` or a unit's `LimitAS=` and `LimitDATA=`

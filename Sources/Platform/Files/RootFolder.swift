@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import Glibc
 
 /// A folder that stands for `/`, as of an image of a machine: no path and no link below it leads out of it (openat2(2),

@@ -1,5 +1,5 @@
-import CLinux
 import CNghttp2
+import CSystem.Linux
 
 /// Memory for the engines of servers, of which most is never touched.
 ///

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 package import Scheduling
 
 /// The kinds of readiness of a watched descriptor.

@@ -1,6 +1,6 @@
-import CLinux
-import Glibc
+import CSystem.Linux
 package import DNSWire
+import Glibc
 package import Scheduling
 
 /// Finds which addresses are unreachable because the interface of their route has no carrier.

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import DNSWire
 import Glibc
 

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import Glibc
 import Scheduling
 

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import Glibc
 
 /// A listening TCP socket, or one of this machine's programs (Unix).

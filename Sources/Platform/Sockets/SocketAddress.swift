@@ -1,4 +1,4 @@
-package import CLinux
+package import CSystem.Linux
 package import DNSWire
 import Glibc
 

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import Glibc
 
 /// Creates an unbound socket, closed on exec; an IPv6 one does not accept IPv4. It can be bound to an address that this

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import Glibc
 
 /// The UDP sockets of one address.

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem.Linux
 import Testing
 
 /// The memory of handshakes that are not done. It is the process's own: each test counts what it adds.
