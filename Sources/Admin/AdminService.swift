@@ -25,6 +25,9 @@ extension AdminService {
 package protocol ControlTarget: AnyObject, Sendable {
     var status: StatusReport { get }
 
+    /// What `doctor` and `check` decide by, of a status: rows of cells.
+    func testimony(of status: StatusReport) -> [[String]]
+
     /// Answers of the names below `suffix`, or all.
     ///
     /// - Parameters:
@@ -52,7 +55,8 @@ package protocol ControlTarget: AnyObject, Sendable {
 
     // What the following change is on disk before they return, where there is a cache on disk that can be used.
 
-    func flush(_ what: AnswerRemoval) async -> FlushReport
+    /// Returns how many answers it removed.
+    func flush(_ what: AnswerRemoval) async -> Int
 
     func turn(on isOn: Bool) async -> SwitchReport
 
@@ -66,8 +70,9 @@ package protocol ControlTarget: AnyObject, Sendable {
 
     /// Passes the sockets and all unfinished work to the process whose `NoticeSocket` is beside the control socket, and ends.
     ///
-    /// - Returns: nil when the server ends already, or the other process cannot be reached: then it goes on.
-    func handOver() async -> HandoverReport?
+    /// - Returns: the number of sockets of listen addresses; nil when the server ends already, or the other process cannot be
+    ///   reached: then it goes on.
+    func handOver() async -> Int?
 
     /// What `reload` would say; nothing changes.
     func tryReload() async -> ReloadReport

@@ -61,6 +61,58 @@ struct ControlAPITests {
         #expect(await ask("POST", "/v1/handover").target.calls == ["hand over"])
     }
 
+    @Loop
+    private func reply(
+        _ method: String, _ path: String, _ parameters: [String: String] = [:], body: String = "", as accept: String,
+        _ target: FakeTarget = FakeTarget()
+    ) async -> (response: HTTPServerResponse, body: String, fields: [String: String]) {
+        let response = await ControlAPI(target: target).response(
+            to: HTTPServerRequest(method, path, parameters, fields: [.accept: accept], body: Array(body.utf8)))
+        return (
+            response, String(decoding: response.body, as: UTF8.self),
+            Dictionary(uniqueKeysWithValues: response.fields.map { ($0.name, $0.value) })
+        )
+    }
+
+    @Test @Loop func `a command gets what it prints, first what goes to standard error, and how it ends`() async {
+        let status = await reply("GET", "/v1/status", as: "text/plain")
+        #expect(status.response.contentType == "text/plain; charset=utf-8" && status.fields.isEmpty)
+        #expect(status.body.hasPrefix("httpdnsd  fake, up 0 s, process 0\n"))
+        let shown = await reply("GET", "/v1/cache/entry", ["name": "WWW.example"], as: "text/plain")
+        #expect(shown.body == "nothing is cached under WWW.example\n")
+        #expect(shown.fields == ["remarks": "1", "exit-status": "1"])
+        let asked = await reply("GET", "/v1/cache/entry", ["name": "a.example", "types": "A,MX"], as: "text/plain")
+        #expect(asked.body == "a.example A MX is not cached\n" && asked.fields["exit-status"] == "1")
+        let bad = await reply("POST", "/v1/badips/add", body: #"{"address":"2001:DB8::1"}"#, as: "text/plain")
+        #expect(bad.body == "2001:DB8::1 goes to the end of answers; 0 cached answers forgotten\n")
+        let target = FakeTarget()
+        target.reloadErrors = ["a\u{1b}b", "c"]
+        let reload = await reply("POST", "/v1/reload", as: "text/plain", target)
+        #expect(reload.body == "a\\x1bb\nc\n" && reload.fields == ["remarks": "2", "exit-status": "78"])
+    }
+
+    @Test @Loop func `with --json a command gets the object, how it ends, and faults in words`() async {
+        let shown = await reply("GET", "/v1/cache/entry", ["name": "a.example"], as: "application/json, text/plain")
+        #expect(shown.response.contentType == "application/json" && shown.fields == ["exit-status": "1"])
+        #expect(shown.body == "{\"entries\":[],\"next\":null,\"forged\":[]}\n")
+        let wrong = await reply("GET", "/v1/cache", ["limit": "0"], as: "application/json, text/plain")
+        #expect(wrong.response.status == .badRequest && wrong.body == "limit: not a number from 1 to 1000\n")
+        #expect(await reply("GET", "/v1/cache", ["limit": "0"], as: "*/*").body.hasPrefix("{\"error\":"))
+    }
+
+    @Test @Loop func `a list comes a line an answer, as objects or as cells, with where it continues`() async {
+        let target = FakeTarget()
+        var entry = CacheReport.Entry()
+        (entry.name, entry.type, entry.source, entry.addresses) = ("a.example", "A", "a\tb", ["192.0.2.1"])
+        (entry.status, entry.ttl, entry.age) = ("NOERROR", 7, 3)
+        target.page = CacheReport(entries: [entry, entry], next: "1.2")
+        let rows = await reply("GET", "/v1/cache", as: "text/tab-separated-values", target)
+        #expect(rows.body == "a.example\tA\t7\t3\ta\\x09b\t192.0.2.1\n".repeated(2))
+        #expect(rows.fields == ["next": "1.2"])
+        let objects = await reply("GET", "/v1/cache", as: "application/x-ndjson, text/plain", target)
+        #expect(objects.body == "\(entry.json)\n".repeated(2) && objects.fields == ["next": "1.2"])
+    }
+
     @Test @Loop func `a reload that is refused is 422`() async {
         let target = FakeTarget()
         target.reloadErrors = ["line 1 is wrong"]
@@ -104,7 +156,7 @@ struct ControlAPITests {
     ) async {
         let reply = await ask(method, path, parameters, body: body)
         #expect(reply.status == 400)
-        #expect((try? FaultReport(json: Array(reply.body.utf8)).error.isEmpty) == false)
+        #expect(reply.body.hasPrefix("{\"error\":\"") && reply.body.hasSuffix("\"}\n") && reply.body.count > 15)
         #expect(reply.target.calls.allSatisfy { $0.hasPrefix("list") })
     }
 
@@ -144,6 +196,7 @@ struct ControlAPITests {
     private final class FakeTarget: ControlTarget {
         var calls: [String] = []
         var reloadErrors: [String] = []
+        var page = CacheReport()
         let listeners = QueryListeners(clock: ManualClock())
         let querySources = ["cache", "aliyun", "-"]
 
@@ -155,9 +208,11 @@ struct ControlAPITests {
             return status
         }
 
+        func testimony(of status: StatusReport) -> [[String]] { [["version", status.version]] }
+
         func cached(below suffix: Name?, limit: Int, cursor: String?, withRecords: Bool) async -> CacheReport? {
             calls.append("list \(suffix?.description ?? "-") \(limit) \(cursor ?? "-")")
-            return cursor == "bad" ? nil : CacheReport()
+            return cursor == "bad" ? nil : page
         }
 
         func cached(_ name: Name) async -> CacheReport {
@@ -182,14 +237,14 @@ struct ControlAPITests {
             return listeners.add(filter)
         }
 
-        func flush(_ what: AnswerRemoval) async -> FlushReport {
+        func flush(_ what: AnswerRemoval) async -> Int {
             switch what {
             case .all: calls.append("flush all")
             case .name(let name): calls.append("flush name \(name)")
             case .suffix(let name): calls.append("flush suffix \(name)")
             case .holding(let address): calls.append("flush holding \(address)")
             }
-            return FlushReport()
+            return 0
         }
 
         func tryReload() async -> ReloadReport {
@@ -199,21 +254,21 @@ struct ControlAPITests {
 
         func turn(on isOn: Bool) async -> SwitchReport {
             calls.append("turn \(isOn)")
-            return SwitchReport()
+            return SwitchReport(isOn: true, isOffByPolicy: false, isStored: true, generation: 0)
         }
 
-        var badAddresses: BadAddressReport { BadAddressReport() }
+        var badAddresses: BadAddressReport { BadAddressReport(addresses: [], removed: 0) }
 
         func reportBad(_ address: IPAddress, lifetime: Duration) async -> BadAddressReport {
             calls.append("add \(address) \(lifetime.components.seconds)")
-            return BadAddressReport()
+            return BadAddressReport(addresses: [], removed: 0)
         }
 
         func forgetBad(_ address: IPAddress) async -> BadAddressReport? { nil }
 
-        func handOver() async -> HandoverReport? {
+        func handOver() async -> Int? {
             calls.append("hand over")
-            return HandoverReport()
+            return 0
         }
 
         func reload() async -> ReloadReport {
@@ -231,6 +286,10 @@ struct ControlAPITests {
         let refused = await ask("POST", "/v1/cache/flush", body: body + spaces + " ")
         #expect(refused.status == 413 && refused.target.calls.isEmpty)
     }
+}
+
+extension String {
+    fileprivate func repeated(_ count: Int) -> String { String(repeating: self, count: count) }
 }
 
 extension HTTPServerRequest {

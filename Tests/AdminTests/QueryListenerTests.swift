@@ -72,10 +72,12 @@ struct QueryListenerTests {
         #expect(QueryReport(dropped: 7).text == "(7 queries are missing: they came faster than they were read)")
     }
 
-    @Test func `the object is one line that a command reads back`() throws {
-        for report in [report("a\\010b.example"), QueryReport(dropped: 7), QueryReport(ended: "x")] {
-            #expect(!report.json.contains("\n"))
-            #expect(try QueryReport(json: Array(report.json.utf8)) == report)
+    @Test(arguments: [ReportForm.text, .objects])
+    func `a query is one line, and the last one says in words and in JSON why the list ends`(form: ReportForm) {
+        for report in [report("a\u{1b}\nb.example"), QueryReport(dropped: 7), QueryReport(ended: "x")] {
+            let line = report.line(form)
+            #expect(line.firstIndex(of: "\n") == line.indices.last && !line.contains("\u{1b}"))
+            #expect(QueryReport.reasonOfEnd(in: String(line.dropLast())) == (report.ended.isEmpty ? nil : "x"))
         }
         #expect(QueryReport(dropped: 7).json == "{\"dropped\":7}")
     }
@@ -86,7 +88,9 @@ struct QueryListenerTests {
         let listeners = QueryListeners(clock: clock)
         var filter = QueryFilter()
         filter.source = "stale"
-        let (all, other) = (try #require(listeners.add(QueryFilter())), try #require(listeners.add(QueryFilter())))
+        var text = QueryFilter()
+        text.form = .text
+        let (all, other) = (try #require(listeners.add(QueryFilter())), try #require(listeners.add(text)))
         let none = try #require(listeners.add(filter))
         var made = 0
         listeners.add(nil, from: Self.client, source: "cache", "", took: .zero) {
@@ -95,7 +99,7 @@ struct QueryListenerTests {
         }
         #expect(made == 1)
         #expect(all.take() == report("www.example.com").json + "\n" && all.take() == "")
-        #expect(other.take() == report("www.example.com").json + "\n" && none.take() == "")
+        #expect(other.take() == report("www.example.com").text + "\n" && none.take() == "")
     }
 
     @Test @Loop func `a listener that does not read loses queries, and learns how many and where`() throws {

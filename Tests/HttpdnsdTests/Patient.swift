@@ -29,8 +29,10 @@ struct Patient {
     /// - Parameters:
     ///   - files: texts by path, without the first slash.
     ///   - status: what the server says; nil: it does not run.
+    ///   - hasRoute: whether the machine has a route to an address.
     init(
-        _ files: [String: String] = [:], _ configuration: String = Patient.configuration, status: StatusReport? = nil
+        _ files: [String: String] = [:], _ configuration: String = Patient.configuration, status: StatusReport? = nil,
+        hasRoute: @escaping @Sendable (SocketAddress) -> Bool = { _ in true }
     ) throws {
         directory = try TemporaryDirectory()
         for (path, text) in files {
@@ -42,8 +44,9 @@ struct Patient {
         let file = try directory.write(configuration, to: "httpdnsd.toml")
         let loaded = try Configuration.load(path: file, Variables(process: [:], file: nil))
         examination = Examination(loaded, file: file, files: MachineFiles(root: directory.path))
-        examination.hasRoute = { _ in true }
-        examination.status = status.map { .success($0) } ?? .failure(ControlError(status: nil, text: "nothing there"))
+        examination.hasRoute = hasRoute
+        let said = status.map { Testimony($0, Check.found(in: $0, hasRoute)) }
+        examination.status = said.map { .success($0) } ?? .failure(ControlError(status: nil, text: "nothing there"))
     }
 
     /// The keys of what a check finds; nil where it cannot be made.

@@ -126,7 +126,7 @@ struct PortCheckTests {
         status.reloadErrors = last
         (report.errors, report.isMendedByRestart) = (errors, restartMends)
         var patient = try Patient(status: status)
-        patient.examination.reader = RunningReader(report)
+        patient.examination.reader = RunningReader(report.rows)
         return patient.keys(.reload)
     }
 

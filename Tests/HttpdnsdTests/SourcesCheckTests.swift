@@ -1,4 +1,5 @@
 import Admin
+import Configuration
 import Platform
 import Testing
 
@@ -46,6 +47,38 @@ struct SourcesCheckTests {
         #expect(Check.all.flatMap { $0.reported(Self.well) } == [])
     }
 
+    @Test func `what the server says of itself arrives as it is, whatever is in it`() throws {
+        var status = Self.well
+        (status.version, status.configuration, status.pid) = ("1.2.3", "/etc/a b.toml", 7)
+        (status.listen, status.reloadErrors) = (["127.0.0.1:53"], ["line 1:\ta \u{1b} mistake\n"])
+        status.shared.state = .probeDue
+        status.cache.fileError = "Permission denied"
+        status.providers[0].state = .exhausted
+        let said = Testimony(status, Check.found(in: status) { _ in true })
+        let lines = said.rows.map { ReportForm.row($0) }
+        #expect(lines.allSatisfy { !$0.contains("\n") && !$0.contains("\u{1b}") })
+        let heard = Testimony(rows: lines.map { ReportForm.cells(of: $0[...]) })
+        #expect(heard.version == "1.2.3" && heard.configuration == "/etc/a b.toml" && heard.pid == 7)
+        #expect(heard.listen.map(\.description) == ["127.0.0.1:53"])
+        #expect(heard.reloadErrors == ["line 1:\\x09a \\x1b mistake\\x0a"])
+        #expect(heard.isSharedDue && heard.failures == ["Permission denied"])
+        #expect(heard.addresses(of: "vendor") == ["192.0.2.1:443"] && heard.addresses(of: "other") == nil)
+        #expect(heard.localDNS == ["192.0.2.53:53"])
+        let found = heard.found(by: "providers")
+        #expect(found.map(\.provider) == ["vendor"] && found.map(\.finding.key) == ["provider.exhausted"])
+        #expect(found.map(\.finding) == said.found(by: "providers").map(\.finding))
+    }
+
+    @Test func `what a server of another version says is passed over where it is not understood`() {
+        let rows = [
+            [], ["new"], ["pid", "x"], ["listen"], ["finding", "disk"], ["provider"],
+            ["finding", "disk", "", "a", "b", "", ""],
+        ]
+        let heard = Testimony(rows: rows)
+        #expect(heard.pid == nil && heard.listen.isEmpty && heard.found(by: "disk").isEmpty)
+        #expect(heard.version.isEmpty && heard.providerAddresses.isEmpty)
+    }
+
     @Test func `HTTPDNS that is switched off is found`() throws {
         #expect(try keys { $0.isOn = false } == ["switch.off"])
     }
@@ -56,6 +89,13 @@ struct SourcesCheckTests {
         let finding = try #require(Check.httpdnsSwitch.findings(Patient(status: status).examination)?.first)
         #expect(finding.key == "switch.off" && finding.sentence.contains("signed policy"))
         #expect(finding.remedy.contains("policy show") && !finding.remedy.contains("switch on"))
+    }
+
+    @Test func `a remedy for the switch names the server's configuration, on the page too`() {
+        var status = Self.well
+        (status.isOn, status.configuration) = (false, "/srv/dns.toml")
+        #expect(
+            Check.httpdnsSwitch.reported(status).map(\.remedy) == ["`httpdnsd switch on --config /srv/dns.toml`"])
     }
 
     @Test(arguments: [
@@ -99,12 +139,13 @@ struct SourcesCheckTests {
     }
 
     private func provider(
-        _ error: String, _ change: (inout Patient) -> Void = { _ in }
+        _ error: String, hasRoute: @escaping @Sendable (SocketAddress) -> Bool = { _ in true }
     ) throws -> (key: String, text: String) {
         var status = Self.well
         (status.providers[0].addresses[0].state, status.providers[0].addresses[0].lastError) = (.inBackoff, error)
-        var patient = try Patient(status: status)
-        change(&patient)
+        // Of IPv6 alone: where there is no IPv4, LocalDNS is reached.
+        status.localDNS = [.init(address: "[2001:db8::53]:53", state: .used, retry: nil)]
+        let patient = try Patient(status: status, hasRoute: hasRoute)
         let finding = try #require(Check.providers.findings(patient.examination)?.first)
         return (finding.key, "\(finding.sentence) \(finding.remedy)")
     }
@@ -115,25 +156,14 @@ struct SourcesCheckTests {
     }
 
     @Test func `a provider over a family that this machine lacks is found, with the family that it needs`() throws {
-        let (key, text) = try provider("connect: Network is unreachable") { patient in
-            // Of IPv6 alone: LocalDNS is reached.
-            patient.examination.status = patient.examination.status.map { status in
-                status.map {
-                    var status = $0
-                    status.localDNS = [.init(address: "[2001:db8::53]:53", state: .used, retry: nil)]
-                    return status
-                }
-            }
-            patient.examination.hasRoute = { $0.family == .ipv6 }
-        }
+        let (key, text) = try provider("connect: Network is unreachable") { $0.family == .ipv6 }
         #expect(key == "provider.unrouted" && text.contains("an IPv6 address of the service"), "\(text)")
     }
 
     @Test func `a machine without any route has one finding, and no provider is blamed`() throws {
         var status = Self.well
         (status.providers[0].addresses[0].state, status.localDNS[0].state) = (.inBackoff, .inBackoff)
-        var patient = try Patient(status: status)
-        patient.examination.hasRoute = { _ in false }
+        let patient = try Patient(status: status) { _ in false }
         #expect(patient.keys(.route) == ["network.none"])
         #expect(patient.keys(.providers) == nil && patient.keys(.localDNS) == nil)
     }

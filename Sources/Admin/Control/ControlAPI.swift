@@ -21,49 +21,62 @@ package struct ControlAPI: AdminService {
     /// Executes the request; every fault of it becomes a response.
     package func response(to request: HTTPServerRequest) async -> HTTPServerResponse {
         guard request.body.count <= Self.bodyLimit else {
-            return .fault(.contentTooLarge, "a body has at most \(Self.bodyLimit) bytes")
+            return .fault(.contentTooLarge, "a body has at most \(Self.bodyLimit) bytes", to: request)
         }
         do throws(Fault) {
             switch (request.method, String(decoding: request.path, as: UTF8.self)) {
             case (.get, "/v1/status"):
                 try request.allow(parameters: [])
-                return HTTPServerResponse(target.status)
+                let status = target.status
+                return HTTPServerResponse(
+                    status.json, CommandOutput(status.text), rows: target.testimony(of: status), to: request)
+            case (.get, "/v1/policy"):
+                try request.allow(parameters: [])
+                let policy = target.status.policy
+                return HTTPServerResponse(policy.json, CommandOutput(policy.text), to: request)
             case (.get, "/v1/cache"): return try await list(request)
-            case (.get, "/v1/cache/entry"): return HTTPServerResponse(await target.cached(try Self.name(of: request)))
-            case (.get, "/v1/why"): return HTTPServerResponse(target.why(try Self.name(of: request)))
+            case (.get, "/v1/cache/entry"): return try await show(request)
+            case (.get, "/v1/why"):
+                let report = target.why(try Self.name(request.allow(parameters: ["name"])["name"], "name"))
+                return HTTPServerResponse(report.json, CommandOutput(report.lines.joined(separator: "\n")), to: request)
             case (.post, "/v1/trace"): return try await trace(request)
             case (.get, "/v1/queries"): return try queries(request)
             case (.post, "/v1/cache/flush"): return try await flush(request)
             case (.post, "/v1/switch"): return try await turn(request)
             case (.get, "/v1/badips"):
                 try request.allow(parameters: [])
-                return HTTPServerResponse(target.badAddresses)
+                let report = target.badAddresses
+                return HTTPServerResponse(report.json, CommandOutput(report.text), to: request)
             case (.post, "/v1/badips/add"): return try await reportBad(request)
             case (.post, "/v1/badips/remove"): return try await forgetBad(request)
             case (.get, "/v1/reload"):
                 try request.allow(parameters: [])
-                return HTTPServerResponse(await target.tryReload())
+                let report = await target.tryReload()
+                return HTTPServerResponse(report.json, report.output, rows: report.rows, to: request)
             case (.post, "/v1/reload"):
                 _ = try request.members([:])
                 let report = await target.reload()
-                return HTTPServerResponse(report, status: report.errors.isEmpty ? .ok : .unprocessable)
+                return HTTPServerResponse(
+                    report.json, report.output, to: request, status: report.errors.isEmpty ? .ok : .unprocessable)
             case (.post, "/v1/handover"):
                 _ = try request.members([:])
-                guard let report = await target.handOver() else {
+                guard let count = await target.handOver() else {
                     throw Fault(.unavailable, "the server is stopping, or no process takes over its sockets")
                 }
-                return HTTPServerResponse(report)
+                let object = JSONWriter.object { $0.member("sockets", count) }
+                return HTTPServerResponse(object, CommandOutput(""), to: request)
             case (_, let path) where Self.paths.contains(path):
                 throw Fault(.methodNotAllowed, "this method means nothing here")
             case (_, let path): throw Fault(.notFound, "there is no \(path)")
             }
         } catch {
-            return .fault(error.status, error.text)
+            return .fault(error.status, error.text, to: request)
         }
     }
 
     private nonisolated static let paths: Set<String> = [
-        "/v1/status", "/v1/cache", "/v1/cache/entry", "/v1/why", "/v1/trace", "/v1/queries", "/v1/cache/flush",
+        "/v1/status", "/v1/policy", "/v1/cache", "/v1/cache/entry", "/v1/why", "/v1/trace", "/v1/queries",
+        "/v1/cache/flush",
         "/v1/switch", "/v1/badips", "/v1/badips/add", "/v1/badips/remove", "/v1/reload", "/v1/handover",
     ]
 
@@ -85,21 +98,34 @@ package struct ControlAPI: AdminService {
         else {
             throw Fault(.badRequest, "cursor: not one that was given")
         }
-        return HTTPServerResponse(report)
+        var response =
+            switch ReportForm(request) {
+            case .json, .text:
+                HTTPServerResponse(
+                    report.json, CommandOutput(CacheReport.listText(report.entries.map(\.row))), to: request)
+            case let form: HTTPServerResponse(.ok, form, report.entries.map { $0.line(form) })
+            }
+        if let next = report.next { response.fields.append(("next", next)) }
+        return response
     }
 
-    /// The only parameter of a request.
-    private nonisolated static func name(of request: HTTPServerRequest) throws(Fault) -> Name {
-        guard let text = try request.allow(parameters: ["name"])["name"] else {
-            throw Fault(.badRequest, "name: missing")
+    /// Everything of one name, or the answers of some types to queries without DNSSEC's bits.
+    private func show(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
+        let parameters = try request.allow(parameters: ["name", "types"])
+        let written = parameters["name"]
+        var report = await target.cached(try Self.name(written, "name"))
+        guard let types = parameters["types"]?.split(separator: ",").map(String.init) else {
+            return HTTPServerResponse(report.json, report.output(for: written ?? ""), to: request)
         }
-        return try name(text, "name")
+        report.entries.removeAll { !types.contains($0.type) || $0.isSigned }
+        return HTTPServerResponse(report.json, report.output(for: written ?? "", types), to: request)
     }
 
     /// The queries as they are answered, without an end.
     private func queries(_ request: HTTPServerRequest) throws(Fault) -> HTTPServerResponse {
         let parameters = try request.allow(parameters: ["suffix", "client", "source", "slower_ms"])
         var filter = QueryFilter()
+        if ReportForm(request) == .text { filter.form = .text }
         filter.suffix = try parameters["suffix"].map { text throws(Fault) in try Self.name(text, "suffix") }
         if let source = parameters["source"] {
             let known = target.querySources
@@ -125,7 +151,7 @@ package struct ControlAPI: AdminService {
         guard let listener = target.listen(for: filter) else {
             throw Fault(.unavailable, "\(QueryListeners.limit) clients are shown queries already, and no more can be")
         }
-        var response = HTTPServerResponse(.ok, contentType: "application/x-ndjson")
+        var response = HTTPServerResponse(.ok, filter.form, [])
         response.feed = HTTPServerFeed(
             every: .milliseconds(100), isPatient: true, wasRead: { listener.wasRead() }
         ) { listener.take() }
@@ -134,7 +160,7 @@ package struct ControlAPI: AdminService {
 
     private func trace(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
         let members = try request.members(["name": .string, "type": .string])
-        guard case .string(let text)? = members["name"] else { throw Fault(.badRequest, "name: missing") }
+        let name = try Self.name(members["name"]?.text, "name")
         var type = RecordType.a
         if case .string(let text)? = members["type"] {
             guard let known = RecordType(text), !known.isMeta else {
@@ -142,7 +168,9 @@ package struct ControlAPI: AdminService {
             }
             type = known
         }
-        return HTTPServerResponse(await target.trace(Question(name: try Self.name(text, "name"), type: type)))
+        let report = await target.trace(Question(name: name, type: type))
+        return HTTPServerResponse(
+            report.json, CommandOutput(report.text, exitStatus: report.isAnswer ? 0 : 1), to: request)
     }
 
     private func flush(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
@@ -150,26 +178,31 @@ package struct ControlAPI: AdminService {
         guard members.count == 1, let (key, value) = members.first else {
             throw Fault(.badRequest, "one of name, suffix and all is needed, and only one")
         }
+        let what: AnswerRemoval
         switch value {
         case .string(let text):
             let name = try Self.name(text, key)
-            return HTTPServerResponse(await target.flush(key == "name" ? .name(name) : .suffix(name)))
-        case .boolean(true): return HTTPServerResponse(await target.flush(.all))
+            what = key == "name" ? .name(name) : .suffix(name)
+        case .boolean(true): what = .all
         case .boolean(false), .integer: throw Fault(.badRequest, "all: must be true")
         }
+        let count = await target.flush(what)
+        let object = JSONWriter.object { $0.member("removed", count) }
+        return HTTPServerResponse(object, CommandOutput(counted(count, "answer") + " forgotten"), to: request)
     }
 
     private func turn(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
-        switch try request.members(["switch": .string])["switch"] {
-        case .string("on")?: return HTTPServerResponse(await target.turn(on: true))
-        case .string("off")?: return HTTPServerResponse(await target.turn(on: false))
-        default: throw Fault(.badRequest, "switch: must be \"on\" or \"off\"")
+        let word = try request.members(["switch": .string])["switch"]?.text
+        guard let word, ["on", "off"].contains(word) else {
+            throw Fault(.badRequest, "switch: must be \"on\" or \"off\"")
         }
+        let report = await target.turn(on: word == "on")
+        return HTTPServerResponse(report.json, CommandOutput(report.text), to: request)
     }
 
     private func reportBad(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
         let members = try request.members(["address": .string, "seconds": .number])
-        let address = try Self.address(members["address"])
+        let (address, written) = try Self.address(members["address"])
         var lifetime = BadAddresses.defaultLifetime
         if case .integer(let seconds)? = members["seconds"] {
             let longest = BadAddresses.lifetimes.upperBound.components.seconds
@@ -178,16 +211,20 @@ package struct ControlAPI: AdminService {
             }
             lifetime = .seconds(seconds)
         }
-        return HTTPServerResponse(await target.reportBad(address, lifetime: lifetime))
+        let report = await target.reportBad(address, lifetime: lifetime)
+        let forgotten = counted(report.removed, "cached answer") + " forgotten"
+        return HTTPServerResponse(
+            report.json, CommandOutput("\(written) goes to the end of answers; \(forgotten)"), to: request)
     }
 
     private func forgetBad(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
-        let address = try Self.address(try request.members(["address": .string])["address"])
+        let (address, written) = try Self.address(try request.members(["address": .string])["address"])
         guard let report = await target.forgetBad(address) else { throw Fault(.notFound, "\(address) is not reported") }
-        return HTTPServerResponse(report)
+        return HTTPServerResponse(report.json, CommandOutput("\(written) is as good as any other"), to: request)
     }
 
-    private nonisolated static func name(_ text: String, _ key: String) throws(Fault) -> Name {
+    private nonisolated static func name(_ text: String?, _ key: String) throws(Fault) -> Name {
+        guard let text else { throw Fault(.badRequest, "\(key): missing") }
         do throws(NameError) {
             return try Name(text).lowercased
         } catch {
@@ -195,11 +232,14 @@ package struct ControlAPI: AdminService {
         }
     }
 
-    private nonisolated static func address(_ value: HTTPServerRequest.Value?) throws(Fault) -> IPAddress {
-        guard case .string(let text)? = value, let address = IPAddress(text) else {
+    /// An address, and how it is written.
+    private nonisolated static func address(
+        _ value: HTTPServerRequest.Value?
+    ) throws(Fault) -> (IPAddress, written: String) {
+        guard let text = value?.text, let address = IPAddress(text) else {
             throw Fault(.badRequest, "address: must be an IP address")
         }
-        return address
+        return (address, text)
     }
 }
 
@@ -220,6 +260,9 @@ extension HTTPServerRequest {
         case string(String)
         case integer(OutsideNumber)
         case boolean(Bool)
+
+        /// Nil for anything but a string.
+        var text: String? { if case .string(let text) = self { text } else { nil } }
     }
 
     /// The decoded parameters of the query, the last of equal ones; nil when one is not text.
@@ -261,21 +304,5 @@ extension HTTPServerRequest {
         }
         if let unknown { throw Fault(.badRequest, "\(unknown): unknown member") }
         return members
-    }
-}
-
-extension HTTPServerResponse {
-    init(_ report: some JSONRecord, status: Status = .ok) {
-        self.init(status, contentType: "application/json", body: Array((report.json + "\n").utf8))
-    }
-
-    static func text(
-        _ status: Status, _ text: String, fields: [(name: String, value: String)] = []
-    ) -> HTTPServerResponse {
-        HTTPServerResponse(status, contentType: "text/plain; charset=utf-8", body: Array(text.utf8), fields: fields)
-    }
-
-    static func fault(_ status: Status, _ text: String) -> HTTPServerResponse {
-        HTTPServerResponse(FaultReport(error: text), status: status)
     }
 }

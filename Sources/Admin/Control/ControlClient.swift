@@ -17,35 +17,43 @@ package struct ControlClient {
         self.timeout = timeout
     }
 
-    /// A response with its parsed report.
-    package struct Reply<Report: JSONRecord> {
-        package let report: Report
-        /// The text sent by the server.
+    /// What the server replied to a command.
+    package struct Reply {
+        /// For standard error, one line each.
+        package let remarks: [String]
+        /// For standard output; each line has its end.
         package let text: String
+        /// The exit status of the command; 0: done.
+        package let exitStatus: Int32
+        /// From where a list continues; nil at its end.
+        package let next: String?
+
+        /// The cells of a reply in rows.
+        package var rows: [[String]] { text.split(separator: "\n").map { ReportForm.cells(of: $0) } }
     }
 
     /// Sends a GET request.
-    package func get<Report: JSONRecord>(
-        _ path: String, _ parameters: [(String, String)] = [], as: Report.Type
-    ) throws(ControlError) -> Reply<Report> {
-        try perform(Self.target(path, parameters), body: nil)
+    package func get(
+        _ path: String, _ parameters: [(String, String)] = [], as form: ReportForm
+    ) throws(ControlError) -> Reply {
+        try perform(Self.target(path, parameters), form, body: nil)
     }
 
     /// Sends a POST request.
-    package func post<Report: JSONRecord>(
-        _ path: String, as: Report.Type, _ members: (inout JSONWriter) -> Void = { _ in }
-    ) throws(ControlError) -> Reply<Report> {
-        try perform(path, body: JSONWriter.object(members))
+    package func post(
+        _ path: String, as form: ReportForm, _ members: (inout JSONWriter) -> Void = { _ in }
+    ) throws(ControlError) -> Reply {
+        try perform(path, form, body: JSONWriter.object(members))
     }
 
     /// Sends a GET request whose response has no end, until the server ends it.
     ///
     /// - Parameter take: called with each line as it comes, without its end; returns false to end it.
     package func follow(
-        _ path: String, _ parameters: [(String, String)], _ take: @escaping ([UInt8]) -> Bool
+        _ path: String, _ parameters: [(String, String)], as form: ReportForm, _ take: @escaping (String) -> Bool
     ) throws(ControlError) {
-        let (status, bytes) = try exchange(Self.target(path, parameters), body: nil, lines: take)
-        guard status == 200 else { throw fault(status, bytes) }
+        let response = try exchange(Self.target(path, parameters), form, body: nil, lines: take)
+        guard response.status == 200 else { throw fault(response) }
     }
 
     private static func target(_ path: String, _ parameters: [(String, String)]) -> String {
@@ -53,36 +61,39 @@ package struct ControlClient {
         return query.isEmpty ? path : "\(path)?\(query)"
     }
 
-    /// The error of a response that is no report.
-    private func fault(_ status: Int, _ bytes: [UInt8]) -> ControlError {
-        let fault = try? FaultReport(json: bytes)
-        return ControlError(
-            status: status, text: fault?.error ?? "\(socket): answered \(status), not as a control socket does")
+    private func perform(_ target: String, _ form: ReportForm, body: String?) throws(ControlError) -> Reply {
+        let response = try exchange(target, form, body: body)
+        // With 422 comes the report of a reload that is refused.
+        guard let status = response.status, [200, 422].contains(status) else { throw fault(response) }
+        guard response.has(form) else { throw foreign }
+        let count = response.number("remarks") ?? 0
+        let lines = response.text.split(separator: "\n", maxSplits: count, omittingEmptySubsequences: false)
+        return Reply(
+            remarks: lines.prefix(count).map(String.init), text: lines.dropFirst(count).first.map(String.init) ?? "",
+            exitStatus: Int32(response.number("exit-status") ?? 0), next: response.fields["next"])
     }
 
-    private func perform<Report: JSONRecord>(
-        _ target: String, body: String?
-    ) throws(ControlError) -> Reply<Report> {
-        let (status, bytes) = try exchange(target, body: body)
-        // With 422 comes the report of a reload that is refused.
-        guard [200, 422].contains(status) else { throw fault(status, bytes) }
-        do throws(JSONError) {
-            return Reply(report: try Report(json: bytes), text: String(decoding: bytes, as: UTF8.self))
-        } catch {
-            throw ControlError(status: status, text: "\(socket): not a report: \(error)")
-        }
+    /// The error of a response that is no report.
+    private func fault(_ response: ControlResponse) -> ControlError {
+        response.has(.text)
+            ? ControlError(status: response.status, text: String(response.text.prefix { $0 != "\n" })) : foreign
+    }
+
+    /// That of a server that knows no other form than JSON.
+    private var foreign: ControlError {
+        broken("the server is of another version than this command, or none of ours: restart it")
     }
 
     /// - Parameter lines: takes the lines of a response without an end; nil: the response has one, within the time limit.
     private func exchange(
-        _ target: String, body: String?, lines: (([UInt8]) -> Bool)? = nil
-    ) throws(ControlError) -> (status: Int, body: [UInt8]) {
+        _ target: String, _ form: ReportForm, body: String?, lines: ((String) -> Bool)? = nil
+    ) throws(ControlError) -> ControlResponse {
         let deadline = Instant.bootTime + timeout
         let connection = try connect(until: deadline)
         let content = body.map { "Content-Type: application/json\r\nContent-Length: \($0.utf8.count)\r\n\r\n\($0)" }
         let request =
             "\(body == nil ? "GET" : "POST") \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-            + (content ?? "\r\n")
+            + "Accept: \(form.rawValue), \(ReportForm.text.rawValue)\r\n" + (content ?? "\r\n")
         var unsent = Array(request.utf8)[...]
         while !unsent.isEmpty {
             let count = unsafe unsent.withUnsafeBytes {
@@ -97,23 +108,23 @@ package struct ControlClient {
                 break
             }
         }
-        var reply = ControlReply()
+        var response = ControlResponse()
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {
             let count = unsafe recv(connection.number, &buffer, buffer.count, 0)
             if count > 0 {
-                guard reply.append(buffer[..<count]) else { throw broken("no response of a control socket") }
-                if let lines, reply.status == 200, !reply.takeLines(lines) { break }
+                guard response.append(buffer[..<count]) else { throw broken("no response of a control socket") }
+                if let lines, response.status == 200, !response.takeLines(lines) { break }
             } else if count < 0, errno == EAGAIN {
-                try wait(for: POLLIN, connection, until: lines != nil && reply.status == 200 ? nil : deadline)
+                try wait(for: POLLIN, connection, until: lines != nil && response.status == 200 ? nil : deadline)
             } else if count == 0 || errno != EINTR {
                 break
             }
         }
-        guard let status = reply.status else { throw broken("the server ended the connection without a response") }
+        guard let status = response.status else { throw broken("the server ended the connection without a response") }
         // However a response without an end breaks off, that is its end.
-        guard lines != nil && status == 200 || reply.isWhole else { throw broken("the response is cut off") }
-        return (status, reply.body)
+        guard lines != nil && status == 200 || response.isWhole else { throw broken("the response is cut off") }
+        return response
     }
 
     private func connect(until deadline: Instant) throws(ControlError) -> Descriptor {
@@ -169,7 +180,7 @@ package struct ControlError: Error {
 }
 
 /// A response that the server ends with the connection, as far as it has come.
-private struct ControlReply {
+private struct ControlResponse {
     /// Bytes, more than any report has.
     private static let limit = 64 << 20
     /// Bytes of a header, more than the server's has.
@@ -177,11 +188,22 @@ private struct ControlReply {
 
     /// Nil until the header is whole.
     private(set) var status: Int?
-    private var length: Int?
-    private(set) var body: [UInt8] = []
+    /// By their names.
+    private(set) var fields: [String: String] = [:]
+    private var body: [UInt8] = []
+
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// Whether it is of a form.
+    func has(_ form: ReportForm) -> Bool { fields["content-type"]?.hasPrefix(form.rawValue) == true }
+
+    /// A field that is a number, of no more than any response has.
+    func number(_ name: String) -> Int? {
+        fields[name].flatMap { OutsideNumber(digits: $0.utf8)?.within(0...Self.limit) }
+    }
 
     /// Whether all of the body has come.
-    var isWhole: Bool { status != nil && (length ?? body.count) == body.count }
+    var isWhole: Bool { status != nil && (number("content-length") ?? body.count) == body.count }
 
     /// Takes received bytes. Returns whether they can belong to a response.
     mutating func append(_ bytes: ArraySlice<UInt8>) -> Bool {
@@ -195,19 +217,21 @@ private struct ControlReply {
         guard let first = lines.first, first.hasPrefix("HTTP/1.1 "), let code = Int(first.dropFirst(9).prefix(3)) else {
             return false
         }
-        let field = lines.first { $0.hasPrefix("content-length: ") }
-        length = field.flatMap { OutsideNumber(digits: $0.dropFirst(16).utf8)?.within(0...Self.limit) }
-        guard (field == nil) == (length == nil) else { return false }
+        for line in lines.dropFirst() {
+            guard let end = line.firstRange(of: ": ") else { return false }
+            fields[String(line[..<end.lowerBound])] = String(line[end.upperBound...])
+        }
+        guard (fields["content-length"] == nil) == (number("content-length") == nil) else { return false }
         status = code
         body.removeFirst(end.upperBound)
         return true
     }
 
     /// Removes the lines that are whole. Returns whether more are wanted.
-    mutating func takeLines(_ take: ([UInt8]) -> Bool) -> Bool {
+    mutating func takeLines(_ take: (String) -> Bool) -> Bool {
         guard let end = body.lastIndex(of: UInt8(ascii: "\n")) else { return true }
         let lines = body[..<end].split(separator: UInt8(ascii: "\n"))
         body.removeFirst(end + 1)
-        return lines.allSatisfy { take(Array($0)) }
+        return lines.allSatisfy { take(String(decoding: $0, as: UTF8.self)) }
     }
 }

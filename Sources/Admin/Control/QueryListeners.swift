@@ -33,13 +33,13 @@ package final class QueryListeners {
         _ report: () -> QueryReport
     ) {
         removeStalled()
-        var line: String?
+        var made: QueryReport?
         for case let listener? in listeners.map(\.object) {
             guard listener.filter.matches(name, from: client, source, provider, took: took) else { continue }
             listener.add {
-                let text = line ?? report().json
-                line = text
-                return text
+                let query = made ?? report()
+                made = query
+                return query
             }
         }
     }
@@ -87,12 +87,11 @@ package final class QueryListener {
 
     /// Appends a query.
     ///
-    /// - Parameter line: its report; not called while there is no room.
-    func add(_ line: () -> String) {
+    /// - Parameter report: not called while there is no room.
+    func add(_ report: () -> QueryReport) {
         // Once one is left out, all are until the client has read on: so it learns where they are missing.
         guard dropped == 0, lines.utf8.count < Self.limit else { return missed(1) }
-        lines += line()
-        lines += "\n"
+        lines += report().line(filter.form)
     }
 
     /// Counts queries that are not sent.
@@ -114,9 +113,10 @@ package final class QueryListener {
     /// any, and one that says that it has lost its place. Then nil.
     func take() -> String? {
         guard !isClosed else { return nil }
-        if dropped > 0 { lines += QueryReport(dropped: dropped).json + "\n" }
+        if dropped > 0 { lines += QueryReport(dropped: dropped).line(filter.form) }
         if isEnded {
-            lines += QueryReport(ended: "nothing was read for \(Self.patience.components.seconds) s").json + "\n"
+            let reason = "nothing was read for \(Self.patience.components.seconds) s"
+            lines += QueryReport(ended: reason).line(filter.form)
         }
         isClosed = isEnded
         defer { (lines, dropped, stalledSince) = ("", 0, nil) }
@@ -126,6 +126,8 @@ package final class QueryListener {
 
 /// Which answered queries a listener wants; empty, all.
 package struct QueryFilter: Equatable, Sendable {
+    /// In which form: `text` or `objects`.
+    var form = ReportForm.objects
     /// Only queries for this name and those below it, in lower case.
     package var suffix: Name?
     /// Only queries of clients in this network.

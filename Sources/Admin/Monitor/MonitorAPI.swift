@@ -77,7 +77,7 @@ package struct MonitorAPI: AdminService {
         }
         // A link may lead to the page.
         if path == "/", let file { return file }
-        guard !request.isOfAnotherSite else { return .fault(.forbidden, "another site asks") }
+        guard !request.isOfAnotherSite else { return .fault(.forbidden, "another site asks", to: request) }
         if let file { return file }
         return path == "/events" ? events : await trace(request)
     }
@@ -97,15 +97,16 @@ package struct MonitorAPI: AdminService {
     private func trace(_ request: HTTPServerRequest) async -> HTTPServerResponse {
         guard looksUp else {
             return .fault(
-                .forbidden, "names are looked up where control.http is a loopback address: httpdnsd query --trace")
+                .forbidden, "names are looked up where control.http is a loopback address: httpdnsd query --trace",
+                to: request)
         }
         guard let text = request.parameters?["name"], let name = try? Name(text).lowercased else {
-            return .fault(.badRequest, "this is not a name")
+            return .fault(.badRequest, "this is not a name", to: request)
         }
         guard let type = RecordType(request.parameters?["type"] ?? "A"), !type.isMeta else {
-            return .fault(.badRequest, "this is not a type that can be looked up")
+            return .fault(.badRequest, "this is not a type that can be looked up", to: request)
         }
-        return HTTPServerResponse(await target.trace(Question(name: name, type: type)))
+        return HTTPServerResponse(.ok, .json, [await target.trace(Question(name: name, type: type)).json])
     }
 
     // MARK: The page
@@ -160,6 +161,14 @@ package struct MonitorAPI: AdminService {
     private static func write(_ latencies: TrafficReport.Latencies, to writer: inout JSONWriter) {
         writer.member("label", latencies.label)
         writer.member("counts", numbers: latencies.histogram.counts)
+    }
+}
+
+extension HTTPServerResponse {
+    fileprivate static func text(
+        _ status: Status, _ text: String, fields: [(name: String, value: String)] = []
+    ) -> HTTPServerResponse {
+        HTTPServerResponse(status, contentType: ReportForm.text.contentType, body: Array(text.utf8), fields: fields)
     }
 }
 

@@ -102,21 +102,16 @@ extension CacheReport.Entry {
 }
 
 extension CacheReport {
-    /// A line for each answer.
-    package var listText: String {
-        guard !entries.isEmpty else { return "" }
-        var rows = [["NAME", "TYPE", "LEFT", "AGE", "SOURCE", "ADDRESSES"]]
-        for entry in entries {
-            let isLong = entry.name.utf8.count > Self.nameWidth
-            if isLong { rows.append([entry.name]) }
-            rows.append([
-                isLong ? "" : entry.name, entry.type + (entry.isSigned ? "+" : ""), entry.leftText, "\(entry.age)",
-                entry.sourceText,
-            ])
-            let words = entry.addresses.isEmpty ? [entry.isAnswer ? "-" : entry.status] : entry.addresses
-            rows[rows.count - 1].append(words.joined(separator: " "))
+    /// A line for each answer; empty where there is none.
+    ///
+    /// - Parameter rows: those of the entries, in order.
+    package static func listText(_ rows: [[String]]) -> String {
+        guard !rows.isEmpty else { return "" }
+        let head = [["NAME", "TYPE", "LEFT", "AGE", "SOURCE", "ADDRESSES"]]
+        let lines = rows.flatMap { row in
+            (row.first?.utf8.count ?? 0) > nameWidth ? [[row[0]], [""] + row.dropFirst()] : [row]
         }
-        return PlainText.lines(rows).split(separator: "\n").map(Self.wrapped).joined(separator: "\n")
+        return PlainText.lines(head + lines).split(separator: "\n").map(wrapped).joined(separator: "\n")
     }
 
     /// The longest name that shares a line with its answer.
@@ -137,7 +132,7 @@ extension CacheReport {
     }
 
     /// A head line for each answer, and its records.
-    package var showText: String {
+    var showText: String {
         let answers = entries.map { entry in
             let left = entry.isStale || entry.isUnusable ? entry.leftText : "\(entry.leftText) s left"
             let head =
@@ -147,9 +142,36 @@ extension CacheReport {
         }
         return (answers + forged.map { "forged: \($0.text)" }).joined(separator: "\n")
     }
+
+    /// What `cache show` prints.
+    package func output(for name: String) -> CommandOutput {
+        entries.isEmpty
+            ? CommandOutput(showText, remarks: ["nothing is cached under \(name)"], exitStatus: 1)
+            : CommandOutput(showText)
+    }
+
+    /// What `query --via cache` prints, of a report with entries of these types alone.
+    func output(for name: String, _ types: [String]) -> CommandOutput {
+        let exitStatus: Int32 = entries.contains(where: \.isAnswer) ? 0 : 1
+        return entries.isEmpty
+            ? CommandOutput(
+                "", remarks: ["\(name) \(types.joined(separator: " ")) is not cached"], exitStatus: exitStatus)
+            : CommandOutput(showText, exitStatus: exitStatus)
+    }
 }
 
 extension CacheReport.Entry {
+    /// Its line in the form of a list.
+    package func line(_ form: ReportForm) -> String { form == .rows ? ReportForm.row(row) : json }
+
+    /// The words of its line for people.
+    var row: [String] {
+        [
+            name, type + (isSigned ? "+" : ""), leftText, "\(age)", sourceText,
+            addresses.isEmpty ? isAnswer ? "-" : status : addresses.joined(separator: " "),
+        ]
+    }
+
     /// The remaining seconds, or why there are none.
     fileprivate var leftText: String { isUnusable ? "unusable" : isStale ? "stale" : "\(ttl)" }
 

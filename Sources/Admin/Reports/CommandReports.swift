@@ -13,6 +13,21 @@ package struct ReloadReport: JSONRecord {
     @Member("generation") package var generation = 0
 
     package init() {}
+
+    /// What `reload` prints.
+    var output: CommandOutput {
+        CommandOutput(
+            errors.isEmpty ? "the configuration is taken" : "",
+            remarks: errors + warnings.map { "warning: \($0)" }
+                + restartNeeded.map { "warning: \($0) has changed: it takes effect at the next start" },
+            // EX_CONFIG of sysexits.h.
+            exitStatus: errors.isEmpty ? 0 : 78)
+    }
+
+    /// What `check` and `doctor` decide by.
+    package var rows: [[String]] {
+        errors.map { ["error", $0] } + warnings.map { ["warning", $0] } + (isMendedByRestart ? [["restart-mends"]] : [])
+    }
 }
 
 /// The state of the switch.
@@ -20,45 +35,25 @@ package struct SwitchReport: JSONRecord {
     @Member("switch", "on", "off") package var isOn = true
     /// Whether the signed policy switches HTTPDNS off, whatever this machine's own switch is.
     @Member("off_by_policy", "yes", "no") package var isOffByPolicy = false
-    /// Whether the switch is on disk, and so outlasts the process. Older servers do not say so: they are taken to do it.
+    /// Whether the switch is on disk, and so outlasts the process.
     @Member("stored", "yes", "no") package var isStored = true
     @Member("generation") package var generation = 0
-
-    package init() {}
 
     package init(isOn: Bool, isOffByPolicy: Bool, isStored: Bool, generation: Int) {
         (self.isOn, self.isOffByPolicy, self.isStored) = (isOn, isOffByPolicy, isStored)
         self.generation = generation
     }
-}
 
-/// The result of `cache flush`.
-package struct FlushReport: JSONRecord {
-    /// The number of answers removed.
-    @Member("removed") package var removed = 0
-
-    package init() {}
-
-    package init(removed: Int) { self.removed = removed }
-}
-
-/// What a server has passed to the process that replaces it.
-package struct HandoverReport: JSONRecord {
-    /// The number of sockets of listen addresses.
-    @Member("sockets") package var sockets = 0
-
-    package init() {}
-
-    package init(sockets: Int) { self.sockets = sockets }
-}
-
-/// The reason why a request failed.
-package struct FaultReport: JSONRecord {
-    @Member("error") package var error = ""
-
-    package init() {}
-
-    package init(error: String) { self.error = error }
+    /// What `switch` prints.
+    var text: String {
+        if isOffByPolicy {
+            return "HTTPDNS is off by the signed policy, whatever this machine's own switch is (httpdnsd policy show)"
+        }
+        return isOn
+            ? "HTTPDNS is on"
+            : "HTTPDNS is off, until it is switched on\(isStored ? "" : " or the server starts again"): names go"
+                + " to LocalDNS"
+    }
 }
 
 /// The addresses reported as bad, ordered by weight, the highest first.
@@ -66,8 +61,6 @@ package struct BadAddressReport: JSONRecord {
     @Member("addresses") package var addresses: [BadAddress] = []
     /// Cached answers removed by the change.
     @Member("removed") package var removed = 0
-
-    package init() {}
 
     package init(addresses: [BadAddress], removed: Int) { (self.addresses, self.removed) = (addresses, removed) }
 
@@ -79,15 +72,13 @@ package struct BadAddressReport: JSONRecord {
         /// Seconds until the report expires, if the address is not reported again.
         @Member("fades_seconds") package var fades = 0
 
-        package init() {}
-
         package init(address: String, weight: Int, fades: Int) {
             (self.address, self.weight, self.fades) = (address, weight, fades)
         }
     }
 
     /// A line for each address.
-    package var text: String {
+    var text: String {
         guard !addresses.isEmpty else { return "" }
         return PlainText.lines(
             [["ADDRESS", "WEIGHT", "FADES IN"]]
@@ -99,8 +90,6 @@ package struct BadAddressReport: JSONRecord {
 package struct WhyReport: JSONRecord {
     /// Lines of `key=value` words, the last of which may be `reason=` and a sentence.
     @Member("lines") package var lines: [String] = []
-
-    package init() {}
 
     package init(lines: [String]) { self.lines = lines }
 

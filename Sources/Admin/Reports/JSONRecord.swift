@@ -1,12 +1,8 @@
-import DNSWire
 package import HTTPDNS
 import Synchronization
 
-/// A report of the control API, written by the server and parsed by the commands. Its members are the properties that are
-/// marked with `@Member`, in their order; unknown ones are skipped, so that a command may be older than its server.
+/// A report of the control API. Its members are the properties that are marked with `@Member`, in their order.
 package protocol JSONRecord: Equatable, JSONValue {
-    /// All members empty.
-    init()
     /// Writes all members, and what follows from them.
     func write(to writer: inout JSONWriter)
 }
@@ -14,17 +10,6 @@ package protocol JSONRecord: Equatable, JSONValue {
 extension JSONRecord {
     /// The report as one JSON object.
     package var json: String { JSONWriter.object { write(to: &$0) } }
-
-    /// Parses the only value of `bytes`.
-    package init(json bytes: [UInt8]) throws(JSONError) {
-        self = try JSONReader.read(bytes) { reader throws(JSONError) in try Self(from: &reader) }
-    }
-
-    package init(from reader: inout JSONReader) throws(JSONError) {
-        self.init()
-        let members = members
-        try reader.object { reader, key throws(JSONError) in try members.first { $0.key == key }?.read(&reader) }
-    }
 
     package func write(to writer: inout JSONWriter) { writeMembers(to: &writer) }
 
@@ -90,22 +75,10 @@ package struct Member<Value: JSONValue & Equatable>: Equatable, Sendable {
 
 /// A member of any kind.
 private protocol ReportMember {
-    var key: String { get }
-    /// Parses its value.
-    func read(_ reader: inout JSONReader) throws(JSONError)
     func write(to writer: inout JSONWriter)
 }
 
 extension Member: ReportMember {
-    fileprivate func read(_ reader: inout JSONReader) throws(JSONError) {
-        guard words.isEmpty else {
-            let isFirst = try reader.string() == words[0]
-            return box.value.withLock { $0 = isFirst as? Value ?? $0 }
-        }
-        let value = try Value(from: &reader)
-        box.value.withLock { $0 = value }
-    }
-
     fileprivate func write(to writer: inout JSONWriter) {
         let value = wrappedValue
         if presence == .ifAny, value.isNone { return }
@@ -116,8 +89,6 @@ extension Member: ReportMember {
 
 /// What a member of a report can be.
 package protocol JSONValue: Sendable {
-    /// Parses one value.
-    init(from reader: inout JSONReader) throws(JSONError)
     /// Writes it as a member of an object.
     func write(_ key: String, to writer: inout JSONWriter)
     /// Writes it as an element of an array.
@@ -133,8 +104,6 @@ extension JSONValue {
 }
 
 extension String: JSONValue {
-    package init(from reader: inout JSONReader) throws(JSONError) { self = try reader.string() }
-
     package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, self) }
 
     package func writeElement(to writer: inout JSONWriter) { writer.string(self) }
@@ -143,17 +112,10 @@ extension String: JSONValue {
 }
 
 extension Bool: JSONValue {
-    package init(from reader: inout JSONReader) throws(JSONError) { self = try reader.boolean() }
-
     package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, self) }
 }
 
 extension Int: JSONValue {
-    /// Parses a number that other JSON readers can read, too (RFC 8259 section 6); sums of them fit.
-    package init(from reader: inout JSONReader) throws(JSONError) {
-        self = try reader.integer().clamped(to: -(1 << 53)...1 << 53)
-    }
-
     package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, self) }
 
     package func writeElement(to writer: inout JSONWriter) { writer.integer(self) }
@@ -162,11 +124,6 @@ extension Int: JSONValue {
 }
 
 extension Optional: JSONValue where Wrapped: JSONValue {
-    package init(from reader: inout JSONReader) throws(JSONError) {
-        self = nil
-        if try reader.kind() == .null { try reader.null() } else { self = try Wrapped(from: &reader) }
-    }
-
     package func write(_ key: String, to writer: inout JSONWriter) {
         guard let self else { return writer.member(key, String?.none) }
         self.write(key, to: &writer)
@@ -176,26 +133,15 @@ extension Optional: JSONValue where Wrapped: JSONValue {
 }
 
 extension Array: JSONValue where Element: JSONValue {
-    package init(from reader: inout JSONReader) throws(JSONError) {
-        self = []
-        try reader.array { reader throws(JSONError) in append(try Element(from: &reader)) }
-    }
-
     package func write(_ key: String, to writer: inout JSONWriter) {
         writer.member(key, array: { writer in for element in self { element.writeElement(to: &writer) } })
     }
 }
 
-/// One of some words. One that is not known is read as the usual one.
-package protocol JSONWord: JSONValue, RawRepresentable<String> {
-    static var usual: Self { get }
-}
+/// One of some words.
+package protocol JSONWord: JSONValue, RawRepresentable<String> {}
 
 extension JSONWord {
-    package init(from reader: inout JSONReader) throws(JSONError) {
-        self = Self(rawValue: try reader.string()) ?? Self.usual
-    }
-
     package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, rawValue) }
 }
 

@@ -51,9 +51,23 @@ package struct QueryReport: JSONRecord {
     }
 
     /// A line for people.
-    package var text: String {
+    var text: String {
         if dropped > 0 { return "(\(dropped) queries are missing: they came faster than they were read)" }
-        return ended.isEmpty ? "\(time) \(summary)" : "(the server ends this list: \(ended))"
+        return ended.isEmpty ? "\(time) \(summary)" : "\(Self.endMarks[0].before)\(ended)\(Self.endMarks[0].after)"
+    }
+
+    /// A line with its end.
+    func line(_ form: ReportForm) -> String { (form == .text ? VisibleText(text).description : json) + "\n" }
+
+    /// What stands before and after the reason in the line that ends a list, for people and in JSON.
+    private static let endMarks: [(before: String, after: String)] = [
+        (before: "(the server ends this list: ", after: ")"), ("{\"ended\":\"", "\"}"),
+    ]
+
+    /// Why the server ends the list with this line; nil: it does not.
+    package static func reasonOfEnd(in line: String) -> String? {
+        endMarks.first { line.hasPrefix($0.before) && line.hasSuffix($0.after) }
+            .map { String(line.dropFirst($0.before.count).dropLast($0.after.count)) }
     }
 }
 
@@ -73,7 +87,7 @@ package struct TraceReport: JSONRecord {
     package var isAnswer: Bool { source != "none" }
 
     /// A line for the question, and one for each step.
-    package var text: String {
+    var text: String {
         let width = steps.map(\.kind.count).max() ?? 0
         let lines = steps.map { step in
             let time = "\(step.milliseconds) ms"
@@ -91,8 +105,6 @@ package struct TraceReport: JSONRecord {
         /// Such as `ask` or `reply`.
         @Member("kind") package var kind = ""
         @Member("text") package var text = ""
-
-        package init() {}
 
         package init(milliseconds: Int, kind: String, text: String) {
             (self.milliseconds, self.kind, self.text) = (milliseconds, kind, text)

@@ -75,8 +75,6 @@ extension StatusReport.Apps {
         /// Since the start.
         @Member("count") package var count = 0
 
-        package init() {}
-
         package init(result: String, count: Int) { (self.result, self.count) = (result, count) }
     }
 
@@ -87,8 +85,6 @@ extension StatusReport.Apps {
         @Member("names_today") package var names = 0
         /// `daily_limit`; 0: none.
         @Member("daily_limit") package var limit = 0
-
-        package init() {}
 
         package init(id: String, names: Int, limit: Int) { (self.id, self.names, self.limit) = (id, names, limit) }
     }

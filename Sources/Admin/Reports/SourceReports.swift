@@ -16,8 +16,6 @@ extension StatusReport {
         case exhausted
         /// Its vendor has disabled it.
         case disabled
-
-        package static let usual = State.used
     }
 
     /// A provider.
@@ -95,8 +93,6 @@ extension StatusReport {
         /// The number of its group, counted from 1; nil where there is one group.
         @Member("group") package var group: Int?
 
-        package init() {}
-
         package init(address: String, state: State, retry: Int?, group: Int? = nil) {
             (self.address, self.state, self.retry, self.group) = (address, state, retry, group)
         }
@@ -106,8 +102,6 @@ extension StatusReport {
     package struct Forward: JSONRecord {
         @Member("suffixes") package var suffixes: [String] = []
         @Member("servers") package var servers: [Server] = []
-
-        package init() {}
 
         package init(suffixes: [String], servers: [Server]) { (self.suffixes, self.servers) = (suffixes, servers) }
     }

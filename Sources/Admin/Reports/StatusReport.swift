@@ -185,8 +185,6 @@ extension StatusReport {
             case overdue
             /// Not for this machine, by its share or labels.
             case elsewhere
-
-            package static let usual = State.none
         }
 
         /// Where it is fetched; empty: nowhere.

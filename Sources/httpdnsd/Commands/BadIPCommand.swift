@@ -48,12 +48,9 @@ extension BadIPCommand {
         }
 
         func run() throws {
-            let reply = try control.client().post("/v1/badips/add", as: BadAddressReport.self) { writer in
+            try control.change("/v1/badips/add") { writer in
                 writer.member("address", address)
                 writer.member("seconds", seconds)
-            }
-            control.show(reply) { report in
-                "\(address) goes to the end of answers; \(counted(report.removed, "cached answer")) forgotten"
             }
         }
     }
@@ -69,12 +66,7 @@ extension BadIPCommand {
 
         func validate() throws { try checkAddress(address) }
 
-        func run() throws {
-            let reply = try control.client().post("/v1/badips/remove", as: BadAddressReport.self) {
-                $0.member("address", address)
-            }
-            control.show(reply) { _ in "\(address) is as good as any other" }
-        }
+        func run() throws { try control.change("/v1/badips/remove") { $0.member("address", address) } }
     }
 
     /// `httpdnsd badip list`
@@ -84,10 +76,7 @@ extension BadIPCommand {
 
         @OptionGroup var control: ControlOptions
 
-        func run() throws {
-            let reply = try control.client().get("/v1/badips", as: BadAddressReport.self)
-            control.show(reply) { $0.text }
-        }
+        func run() throws { try control.run("/v1/badips") }
     }
 }
 

@@ -35,23 +35,26 @@ extension CacheCommand {
         }
 
         func run() throws {
-            let wanted = limit == 0 ? Int.max : limit
-            var all = CacheReport()
+            let form = control.json ? ReportForm.objects : .rows
+            let wanted = limit == 0 ? .max : limit
+            var (lines, next) = ([String](), String?.none)
             if let reader = try place.reader() {
-                all = try reader.report(below: suffix, limit: wanted)
+                (lines, next) = try reader.lines(below: suffix, limit: wanted, as: form)
             } else {
-                repeat {
-                    let page = try control.page(
-                        below: suffix, limit: min(wanted - all.entries.count, 1_000), cursor: all.next)
-                    all.entries += page.entries
-                    all.next = page.next
-                } while all.next != nil && all.entries.count < wanted
+                next = try control.pages(below: suffix, limit: wanted, as: form) { lines += $0 }
             }
-            all.entries.sort { ($0.name, $0.type) < ($1.name, $1.type) }
-            if control.json { return show(VisibleText(lines: all.json)) }
-            let text = all.listText
+            // Of both forms the first words are name and type.
+            lines.sort()
+            if control.json {
+                let rest = JSONWriter.object { writer in
+                    writer.member("next", next)
+                    writer.member("forged", strings: [])
+                }
+                return show(VisibleText(lines: "{\"entries\":[\(lines.joined(separator: ","))],\(rest.dropFirst())"))
+            }
+            let text = CacheReport.listText(lines.map { ReportForm.cells(of: $0[...]) })
             if !text.isEmpty { show(VisibleText(lines: text)) }
-            if all.next != nil { printError("there are more; --limit 0 lists all") }
+            if next != nil { printError("there are more; --limit 0 lists all") }
         }
     }
 
@@ -70,21 +73,16 @@ extension CacheCommand {
         func validate() throws { try checkName(name) }
 
         func run() throws {
-            if let reader = try place.reader() { return try show(reader.report(of: name)) }
-            let reply = try control.client().get("/v1/cache/entry", [("name", name)], as: CacheReport.self)
-            try show(reply.report)
-        }
-
-        private func show(_ report: CacheReport) throws {
+            guard let reader = try place.reader() else { return try control.run("/v1/cache/entry", [("name", name)]) }
+            let report = try reader.report(of: name)
+            let output = report.output(for: name)
             if control.json {
-                httpdnsd.show(VisibleText(lines: report.json))
-            } else if !report.entries.isEmpty || !report.forged.isEmpty {
-                httpdnsd.show(VisibleText(lines: report.showText))
+                show(VisibleText(lines: report.json))
+            } else {
+                if !output.text.isEmpty { show(VisibleText(lines: output.text)) }
+                for line in output.remarks { printError("\(line)") }
             }
-            guard !report.entries.isEmpty else {
-                if !control.json { printError("nothing is cached under \(name)") }
-                throw ExitStatus.no.exitCode
-            }
+            if let status = ExitStatus(rawValue: output.exitStatus) { throw status.exitCode }
         }
     }
 
@@ -103,19 +101,16 @@ extension CacheCommand {
         func validate() throws { if let suffix { try checkName(suffix) } }
 
         func run() throws {
-            if let reader = try place.reader() {
-                try reader.forEach(below: suffix, withRecords: true) { entry in
-                    show(VisibleText(lines: entry.json))
-                    return true
+            guard let reader = try place.reader() else {
+                _ = try control.pages(below: suffix, limit: .max, as: .objects, withRecords: true) { lines in
+                    for line in lines { show(VisibleText(lines: line)) }
                 }
                 return
             }
-            var cursor: String?
-            repeat {
-                let page = try control.page(below: suffix, limit: 1_000, cursor: cursor, withRecords: true)
-                for entry in page.entries { show(VisibleText(lines: entry.json)) }
-                cursor = page.next
-            } while cursor != nil
+            try reader.forEach(below: suffix, withRecords: true) { entry in
+                show(VisibleText(lines: entry.json))
+                return true
+            }
         }
     }
 
@@ -143,13 +138,11 @@ extension CacheCommand {
         }
 
         func run() throws {
-            let reply = try control.client(within: .seconds(60)).post("/v1/cache/flush", as: FlushReport.self) {
-                writer in
+            try control.change("/v1/cache/flush", within: .seconds(60)) { writer in
                 if let name { writer.member("name", name) }
                 if let suffix { writer.member("suffix", suffix) }
                 if all { writer.member("all", true) }
             }
-            control.show(reply) { counted($0.removed, "answer") + " forgotten" }
         }
     }
 }
@@ -182,22 +175,24 @@ struct CacheFileReader {
 
     init(_ file: DiskReader) { self.file = file }
 
-    /// Some of the answers, the newest; `next` is not nil when there are more.
-    func report(below suffix: String?, limit: Int) throws(DiskReaderError) -> CacheReport {
-        var report = CacheReport()
+    /// Some of the answers, the newest, a line each; `next` is not nil when there are more.
+    func lines(
+        below suffix: String?, limit: Int, as form: ReportForm
+    ) throws(DiskReaderError) -> ([String], next: String?) {
+        var lines: [String] = []
         do throws(DiskReaderError) {
             let isAll = try forEach(below: suffix, withRecords: false) { entry in
-                guard report.entries.count < limit else { return false }
-                report.entries.append(entry)
+                guard lines.count < limit else { return false }
+                lines.append(entry.line(form))
                 return true
             }
-            if !isAll { report.next = "" }
+            return (lines, isAll ? nil : "")
         } catch {
             // What could be read is of use.
-            guard !report.entries.isEmpty else { throw error }
+            guard !lines.isEmpty else { throw error }
             printError("\(error.text)")
+            return (lines, nil)
         }
-        return report
     }
 
     /// Everything of one name.

@@ -47,20 +47,56 @@ struct ControlOptions: ParsableArguments {
         return ControlClient(socket: try socketPath(), timeout: limit)
     }
 
-    /// A part of what the server has cached.
-    func page(below suffix: String?, limit: Int, cursor: String?, withRecords: Bool = false) throws -> CacheReport {
-        var parameters = [("limit", "\(limit)")]
-        if let suffix { parameters.append(("suffix", suffix)) }
-        if let cursor { parameters.append(("cursor", cursor)) }
-        if withRecords { parameters.append(("records", "true")) }
-        return try client().get("/v1/cache", parameters, as: CacheReport.self).report
+    /// The form that was asked for.
+    var form: ReportForm { json ? .json : .text }
+
+    /// Asks the running server, prints what it replies, and leaves with the status that it says.
+    func run(_ path: String, _ parameters: [(String, String)] = []) throws {
+        try end(with: try client().get(path, parameters, as: form))
     }
 
-    /// Prints a reply in the form that was asked for.
-    func show<Report: JSONRecord>(_ reply: ControlClient.Reply<Report>, _ text: (Report) -> String) {
-        if json { return showDocument(Array(reply.text.utf8)) }
-        let text = text(reply.report)
-        if !text.isEmpty { httpdnsd.show(VisibleText(lines: text)) }
+    /// The same for a request that changes something.
+    ///
+    /// - Parameter limit: as of `client`.
+    func change(
+        _ path: String, within limit: Duration = .seconds(5), _ members: (inout JSONWriter) -> Void = { _ in }
+    ) throws {
+        try end(with: try client(within: limit).post(path, as: form, members))
+    }
+
+    /// Reads the answers that the server has cached, a page of lines after the other.
+    ///
+    /// - Parameters:
+    ///   - limit: the most answers.
+    ///   - form: of a list: `objects` or `rows`.
+    ///   - take: called with the lines of a page.
+    /// - Returns: from where it continues; nil when these were all.
+    func pages(
+        below suffix: String?, limit: Int, as form: ReportForm, withRecords: Bool = false, _ take: ([String]) -> Void
+    ) throws -> String? {
+        let client = try client()
+        var (left, next) = (limit, String?.none)
+        repeat {
+            var parameters = [("limit", "\(min(left, 1_000))")]
+            if let suffix { parameters.append(("suffix", suffix)) }
+            if let next { parameters.append(("cursor", next)) }
+            if withRecords { parameters.append(("records", "true")) }
+            let page = try client.get("/v1/cache", parameters, as: form)
+            let lines = page.text.split(separator: "\n").map(String.init)
+            take(lines)
+            (left, next) = (left - lines.count, page.next)
+        } while next != nil && left > 0
+        return next
+    }
+
+    private func end(with reply: ControlClient.Reply) throws {
+        show(reply)
+        if let status = ExitStatus(rawValue: reply.exitStatus) { throw status.exitCode }
+    }
+
+    func show(_ reply: ControlClient.Reply) {
+        for line in reply.remarks { printError("\(line)") }
+        showDocument(Array(reply.text.utf8))
     }
 }
 
@@ -77,19 +113,7 @@ struct ReloadCommand: ParsableCommand {
 
     @OptionGroup var control: ControlOptions
 
-    func run() throws {
-        let reply = try control.client(within: .seconds(30)).post("/v1/reload", as: ReloadReport.self)
-        let report = reply.report
-        if !control.json {
-            for line in report.errors { printError("\(line)") }
-            for line in report.warnings { printError("warning: \(line)") }
-            for key in report.restartNeeded {
-                printError("warning: \(key) has changed: it takes effect at the next start")
-            }
-        }
-        control.show(reply) { $0.errors.isEmpty ? "the configuration is taken" : "" }
-        if !report.errors.isEmpty { throw ExitStatus.configuration.exitCode }
-    }
+    func run() throws { try control.change("/v1/reload", within: .seconds(30)) }
 }
 
 /// `httpdnsd status`: what the running server does.
@@ -100,10 +124,7 @@ struct StatusCommand: ParsableCommand {
 
     @OptionGroup var control: ControlOptions
 
-    func run() throws {
-        let reply = try control.client().get("/v1/status", as: StatusReport.self)
-        control.show(reply) { $0.text }
-    }
+    func run() throws { try control.run("/v1/status") }
 }
 
 /// `httpdnsd switch on|off`: HTTPDNS in use or not, without a restart.
@@ -125,19 +146,7 @@ struct SwitchCommand: ParsableCommand {
     @Argument(help: "on or off.")
     var state: State
 
-    func run() throws {
-        let reply = try control.client().post("/v1/switch", as: SwitchReport.self) {
-            $0.member("switch", state.rawValue)
-        }
-        control.show(reply) { report in
-            report.isOffByPolicy
-                ? "HTTPDNS is off by the signed policy, whatever this machine's own switch is (httpdnsd policy show)"
-                : report.isOn
-                    ? "HTTPDNS is on"
-                    : "HTTPDNS is off, until it is switched on\(report.isStored ? "" : " or the server starts again"): names go"
-                        + " to LocalDNS"
-        }
-    }
+    func run() throws { try control.change("/v1/switch") { $0.member("switch", state.rawValue) } }
 }
 
 /// `httpdnsd why`: what the running server has of a name, and why.
@@ -158,8 +167,5 @@ struct WhyCommand: ParsableCommand {
 
     func validate() throws { try checkName(name) }
 
-    func run() throws {
-        let reply = try control.client().get("/v1/why", [("name", name)], as: WhyReport.self)
-        control.show(reply) { $0.lines.joined(separator: "\n") }
-    }
+    func run() throws { try control.run("/v1/why", [("name", name)]) }
 }

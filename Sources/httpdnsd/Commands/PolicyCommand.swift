@@ -158,10 +158,7 @@ extension PolicyCommand {
 
         @OptionGroup var control: ControlOptions
 
-        func run() throws {
-            let policy = try control.client().get("/v1/status", as: StatusReport.self).report.policy
-            show(VisibleText(lines: control.json ? policy.json : policy.text))
-        }
+        func run() throws { try control.run("/v1/policy") }
     }
 }
 

@@ -61,7 +61,10 @@ struct QueryCommand: ParsableCommand {
     }
 
     func run() throws {
-        if via == "cache" { return try askCache() }
+        if via == "cache" {
+            let types = recordTypes.map(\.description).joined(separator: ",")
+            return try control.run("/v1/cache/entry", [("name", subject), ("types", types)])
+        }
         if trace { return try traceAnswers() }
         let written = try control.file.load().configuration
         let settings = ExaminedPolicy(written).inForce?.applied(to: written) ?? written
@@ -106,30 +109,14 @@ extension QueryCommand {
     private func traceAnswers() throws {
         var hasAnswer = false
         for type in recordTypes {
-            let reply = try control.client().post("/v1/trace", as: TraceReport.self) { writer in
+            let reply = try control.client().post("/v1/trace", as: control.form) { writer in
                 writer.member("name", subject)
                 writer.member("type", type.description)
             }
-            control.show(reply, \.text)
-            if reply.report.isAnswer { hasAnswer = true }
+            control.show(reply)
+            if reply.exitStatus == 0 { hasAnswer = true }
         }
         if !hasAnswer { throw ExitStatus.no.exitCode }
-    }
-
-    /// Prints what the running server has cached for the name and types.
-    private func askCache() throws {
-        let reply = try control.client().get("/v1/cache/entry", [("name", subject)], as: CacheReport.self)
-        let types = recordTypes.map(\.description)
-        var report = reply.report
-        report.entries.removeAll { !types.contains($0.type) || $0.isSigned }
-        if control.json {
-            show(VisibleText(lines: report.json))
-        } else if report.entries.isEmpty {
-            printError("\(subject) \(types.joined(separator: " ")) is not cached")
-        } else {
-            show(VisibleText(lines: report.showText))
-        }
-        guard report.entries.contains(where: \.isAnswer) else { throw ExitStatus.no.exitCode }
     }
 }
 

@@ -57,14 +57,13 @@ struct TailCommand: ParsableCommand {
         let filters = [("suffix", suffix), ("client", client), ("source", source), ("slower_ms", milliseconds)]
         var isRead = true
         var reason = "it stops, or closed the longest idle of too many connections"
-        let isJSON = control.json
         let client = try control.client()
         // Whether the server answers at all has a time limit.
-        _ = try client.get("/v1/status", as: StatusReport.self)
-        try client.follow("/v1/queries", filters.compactMap { key, value in value.map { (key, $0) } }) { line in
-            let report = try? QueryReport(json: line)
-            if let report, !report.ended.isEmpty { reason = report.ended }
-            isRead = Self.write(VisibleText(isJSON ? String(decoding: line, as: UTF8.self) : report?.text ?? ""))
+        _ = try client.get("/v1/status", as: .text)
+        let parameters = filters.compactMap { key, value in value.map { (key, $0) } }
+        try client.follow("/v1/queries", parameters, as: control.json ? .objects : .text) { line in
+            reason = QueryReport.reasonOfEnd(in: line) ?? reason
+            isRead = Self.write(VisibleText(line))
             return isRead
         }
         guard isRead else { return }

@@ -24,7 +24,7 @@ struct Examination: Sendable {
     /// The listen addresses on which what this machine asks is refused, and the address from which it was asked.
     var refusing: [AddressAndPort: IPAddress] = [:]
     /// What the running server says; nil when it is configured to have no control socket.
-    var status: Result<StatusReport, ControlError>?
+    var status: Result<Testimony, ControlError>?
 
     /// What the running server says of the file as it can read it; nil where none runs with that.
     var reader: RunningReader?
@@ -45,7 +45,7 @@ struct Examination: Sendable {
     var settings: Configuration { loaded.configuration }
     /// Those of reading the file.
     var warnings: [String] { loaded.warnings.map(\.description) }
-    var report: StatusReport? { try? status?.get() }
+    var report: Testimony? { try? status?.get() }
 
     /// The folder of the running server in `/proc`; nil where it cannot be seen, as from outside of its container.
     var process: String? {
@@ -55,14 +55,14 @@ struct Examination: Sendable {
 
     /// Where the server listens: where it says so itself, and as the file has it.
     var listenAddresses: [AddressAndPort] {
-        let said = (report?.listen ?? []).compactMap { AddressAndPort($0) }
+        let said = report?.listen ?? []
         return said + settings.listen.addresses.filter { !said.contains($0) }
     }
 
     /// Whether the server that runs says that it listens elsewhere alone.
     func isElsewhere(than address: AddressAndPort) -> Bool {
         guard let said = report?.listen, !said.isEmpty else { return false }
-        return !said.contains { AddressAndPort($0) == address }
+        return !said.contains(address)
     }
 
     /// The listen addresses that this machine has, where a server can be asked.
@@ -107,23 +107,27 @@ struct Examination: Sendable {
     }
 
     /// Nil when the server is configured to have no control socket.
-    private func askStatus() -> Result<StatusReport, ControlError>? {
+    private func askStatus() -> Result<Testimony, ControlError>? {
         let socket = settings.control.socket
         guard !socket.isEmpty else { return nil }
         return Result { () throws(ControlError) in
-            try ControlClient(socket: socket, timeout: Self.patience).get("/v1/status", as: StatusReport.self).report
+            try ControlClient(socket: socket, timeout: Self.patience).testimony()
         }
     }
 
     /// Those that the server would ask: none while HTTPDNS is not in use, and none whose limit of calls is reached, or that has
     /// refused the account.
     private var providersToAsk: [Configuration.ProviderEntry] {
-        guard settings.route.mode != .localDNSOnly, report?.isOn != false else { return [] }
-        return settings.providers.filter { provider in
-            let state = report?.providers.first { $0.name == provider.name }?.state
-            return ![.exhausted, .disabled, .refused].contains(state)
-        }
+        let isOff = report?.found(by: Check.httpdnsSwitch.subject).isEmpty == false
+        guard settings.route.mode != .localDNSOnly, !isOff else { return [] }
+        let unasked = (report?.found(by: Check.providers.subject) ?? []).filter(\.finding.isOfAccount).map(\.provider)
+        return settings.providers.filter { !unasked.contains($0.name) }
     }
+}
+
+extension Finding {
+    /// Whether the provider's calls are used up, or it refuses the account.
+    fileprivate var isOfAccount: Bool { ["provider.refused", "provider.exhausted", "provider.disabled"].contains(key) }
 }
 
 /// One thing that `doctor` looks at. It only reads.
@@ -150,7 +154,8 @@ struct Check: Sendable {
         _ subject: String, well: String, _ findings: @escaping @Sendable (StatusReport) -> [Finding]
     ) -> Check {
         Check(
-            subject: subject, well: well, findings: { examined in examined.report.map(findings) }, reported: findings)
+            subject: subject, well: well, findings: { $0.report?.found(by: subject).map(\.finding) },
+            reported: findings)
     }
 }
 

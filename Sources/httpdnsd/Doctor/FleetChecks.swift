@@ -16,11 +16,11 @@ extension Check {
         subject: "shared", well: "the shared cache answers and takes answers, or none is configured",
         findings: { examined in
             let asked = examined.shared.map { findings(on: $0, examined.settings.cache.shared.timeout) }
-            let said = examined.report.map(reportedOfShared)
+            let said = examined.report?.found(by: "shared").map(\.finding)
             guard asked != nil || said != nil else { return nil }
             // What is seen from here goes before what the server says of the same, and before a pause that is over.
             var keys = (asked ?? []).map(\.key)
-            if asked != nil, examined.report?.shared.state == .probeDue { keys.append("shared.unreachable") }
+            if asked != nil, examined.report?.isSharedDue == true { keys.append("shared.unreachable") }
             return (asked ?? []) + (said ?? []).filter { !keys.contains($0.key) }
         }, reported: reportedOfShared)
 

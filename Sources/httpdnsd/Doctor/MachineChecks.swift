@@ -90,7 +90,7 @@ extension Check {
         examined in
         let sign: (profile: String?, text: String)
         if let process = examined.process, let report = examined.report {
-            guard let denied = report.errors.first(where: { $0.contains("Permission denied") }) else { return [] }
+            guard let denied = report.failures.first(where: { $0.contains("Permission denied") }) else { return [] }
             let profile = ["apparmor/current", "current"].lazy.compactMap {
                 examined.files.text(of: "\(process)/attr/\($0)")
             }.first
@@ -115,12 +115,5 @@ extension Check {
             mend:
                 "`journalctl -k -g 'apparmor=.DENIED.'` shows what it denies: permit that in the profile, or `aa-complain \(words[0])`"
         )
-    }
-}
-
-extension StatusReport {
-    /// Why files and addresses could not be used last.
-    fileprivate var errors: [String] {
-        [cache.fileError] + providers.flatMap(\.addresses).compactMap(\.lastError)
     }
 }

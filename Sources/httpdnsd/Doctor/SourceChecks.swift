@@ -11,24 +11,17 @@ extension Check {
     /// The most forged addresses that are shown.
     private static let mostForged = 3
 
-    static let httpdnsSwitch = Check(
-        subject: "switch", well: "HTTPDNS is in use",
-        findings: { examined in examined.report.map { switchedOff($0, examined.command) } },
-        reported: { switchedOff($0) { "`httpdnsd \($0)`" } })
-
-    /// - Parameter command: writes a command for a remedy.
-    private static func switchedOff(_ status: StatusReport, _ command: (String) -> String) -> [Finding] {
+    static let httpdnsSwitch = ofStatus("switch", well: "HTTPDNS is in use") { status in
         guard !status.isOn else { return [] }
-        guard status.policy.switchesOff else {
-            return .error(
-                "switch.off", "HTTPDNS is switched off: LocalDNS answers every name",
-                mend: command("switch on"))
-        }
-        return .error(
-            "switch.off", "HTTPDNS is switched off by the signed policy: LocalDNS answers every name",
-            mend:
-                "a policy with a higher serial, without document.switch; \(command("policy show")) says which is in force"
-        )
+        let command = { Examination.command($0, of: status.configuration) }
+        return status.policy.switchesOff
+            ? .error(
+                "switch.off", "HTTPDNS is switched off by the signed policy: LocalDNS answers every name",
+                mend:
+                    "a policy with a higher serial, without document.switch; \(command("policy show")) says which is in force"
+            )
+            : .error(
+                "switch.off", "HTTPDNS is switched off: LocalDNS answers every name", mend: command("switch on"))
     }
 
     static let route = Check(subject: "route", well: "this machine has a route to what the server asks") { examined in
@@ -39,20 +32,21 @@ extension Check {
             mend: "`ip address` and `ip route` show what there is; connect the network")
     }
 
+    private static let providersSubject = "providers"
+
     static let providers = Check(
-        subject: "providers", well: "every provider is asked, and none is known to fail",
+        subject: providersSubject, well: "every provider is asked, and none is known to fail",
         findings: { examined in
             guard !examined.isCutOff, examined.report != nil || !examined.questions.isEmpty else { return nil }
             let hasRoute = { (address: SocketAddress) in examined.usesProxy || examined.hasRoute(address) }
-            let seen = (examined.report?.providers ?? []).compactMap { provider in
-                finding(on: provider, hasRoute).map { (name: provider.name, finding: $0) }
-            }
+            let seen =
+                examined.report?.found(by: providersSubject).map { (name: $0.provider, finding: $0.finding) } ?? []
             let asked = examined.settings.providers.compactMap { entry -> (name: String, finding: Finding)? in
                 guard let reason = examined.questions[entry.name] ?? nil,
                     !seen.contains(where: { $0.name == entry.name })
                 else { return nil }
-                let known = examined.report?.providers.first { $0.name == entry.name }?.addresses.map(\.address)
-                let addresses = known ?? entry.addresses.map(\.description)
+                let addresses =
+                    examined.report?.addresses(of: entry.name) ?? entry.addresses.map(\.description)
                 return (entry.name, failure(of: entry.name, at: addresses, "\(entry.url)", reason, hasRoute))
             }
             // A finding of its own, which explains that no certificate can be verified.
@@ -144,7 +138,7 @@ extension Check {
                 return .error(
                     "localdns.none", missing, mend: "localdns.servers with the network's own resolver")
             }
-            return examined.isCutOff ? nil : examined.report.map(silentLocalDNS)
+            return examined.isCutOff ? nil : examined.report?.found(by: "localdns").map(\.finding)
         }, reported: silentLocalDNS)
 
     private static func silentLocalDNS(_ status: StatusReport) -> [Finding] {
@@ -234,15 +228,33 @@ extension Check {
     }
 }
 
+extension Check {
+    /// What is wrong by the server's own report.
+    ///
+    /// - Parameter hasRoute: whether the address of a provider is reached by a route of this machine, or needs none.
+    static func found(in status: StatusReport, _ hasRoute: (SocketAddress) -> Bool) -> [Testimony.Found] {
+        all.flatMap { check in
+            guard check.subject == providersSubject else {
+                return check.reported(status).map { Testimony.Found(check: check.subject, finding: $0) }
+            }
+            return status.providers.compactMap { provider in
+                finding(on: provider, hasRoute).map {
+                    Testimony.Found(check: check.subject, provider: provider.name, finding: $0)
+                }
+            }
+        }
+    }
+}
+
 extension Examination {
     /// Whether requests go to a proxy, and not to the addresses of the providers.
     fileprivate var usesProxy: Bool { settings.http.proxy != nil }
 
     /// Whether this machine has a route to none of the addresses that the server asks.
     fileprivate var isCutOff: Bool {
-        let providers = report?.providers.flatMap(\.addresses).map(\.address)
+        let providers = report?.providerAddresses
         let written = settings.providers.flatMap { $0.addresses.map(\.description) }
-        let servers = report?.localDNS.map(\.address) ?? settings.localDNS.servers.written.map(\.description)
+        let servers = report?.localDNS ?? settings.localDNS.servers.written.map(\.description)
         let targets = ((providers ?? written) + servers).compactMap { AddressAndPort($0).flatMap { SocketAddress($0) } }
         return !usesProxy && !targets.isEmpty && !targets.contains(where: hasRoute)
     }

@@ -21,8 +21,8 @@ final class Administration {
     private let startedTime = Int(time(nil))
     /// Whether the server takes no more queries.
     var isStopping = false
-    /// Passes everything to another process.
-    var onHandover: (@Loop () async -> HandoverReport?)?
+    /// Passes everything to another process; returns the number of its sockets.
+    var onHandover: (@Loop () async -> Int?)?
 
     private var composition: Composition { service.composition }
     private var resolver: Resolver { service.resolver }
@@ -52,7 +52,12 @@ extension Administration: ControlTarget {
 
     func tryReload() async -> ReloadReport { await changes.tryReload() }
 
-    func handOver() async -> HandoverReport? { await onHandover?() }
+    func handOver() async -> Int? { await onHandover?() }
+
+    func testimony(of status: StatusReport) -> [[String]] {
+        let usesProxy = composition.settings.http.proxy != nil
+        return Testimony(status, Check.found(in: status) { usesProxy || $0.isRouted }).rows
+    }
 
     // MARK: The cache
 
@@ -91,12 +96,12 @@ extension Administration: ControlTarget {
         return report
     }
 
-    func flush(_ what: AnswerRemoval) async -> FlushReport {
+    func flush(_ what: AnswerRemoval) async -> Int {
         // Else the next question would bring the same answer back.
         if case .name(let name) = what { composition.shared?.remove(name) }
         let removed = await resolver.remove(what)
         _ = await settle()
-        return FlushReport(removed: removed)
+        return removed
     }
 
     private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {

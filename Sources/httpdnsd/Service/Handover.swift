@@ -113,8 +113,7 @@ struct Predecessor {
             // Its response may come after the descriptors, or not at all, for then the server ends.
             let request = try BoundedWork("replace") { [control] in
                 Result { () throws(ControlError) in
-                    try ControlClient(socket: control, timeout: Self.patience).post(
-                        "/v1/handover", as: HandoverReport.self)
+                    try ControlClient(socket: control, timeout: Self.patience).post("/v1/handover", as: .text)
                 }
             }
             let deadline = Instant.bootTime + Self.patience

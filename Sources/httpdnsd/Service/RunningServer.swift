@@ -137,7 +137,8 @@ final class RunningServer {
     /// Passes everything on to another process that runs already, and stops.
     ///
     /// - Parameter control: where commands come in; the other one makes its own.
-    private func handOver(_ service: DNSService, _ control: ControlSockets?) async -> HandoverReport? {
+    /// - Returns: the number of sockets; nil when no process takes them, or this one stops already.
+    private func handOver(_ service: DNSService, _ control: ControlSockets?) async -> Int? {
         // Never a path that a request names: whatever has the sockets answers for this server.
         guard let control, let next = control.acceptSuccessor() else { return nil }
         let handover = Handover(manager: next, log: log)
@@ -148,7 +149,7 @@ final class RunningServer {
         control.removeFiles()
         await leave(service, to: handover, connections: PassedDescriptor.limit)
         stopRequest.take()?.resume()
-        return HandoverReport(sockets: sockets.reduce(0) { $0 + $1.numbers.count })
+        return sockets.reduce(0) { $0 + $1.numbers.count }
     }
 
     /// Stops serving, and leaves to another process what is unfinished; the file of the cache is closed before.

@@ -79,7 +79,8 @@ extension Integration {
             while True:
                 client, _ = listener.accept()
                 client.recv(65536)
-                client.sendall(b'HTTP/1.1 200 OK\r\n\r\n{"ended":"nothing was read for 10 s"}\n')
+                client.sendall(
+                    b'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n(the server ends this list: nothing was read for 10 s)\n')
                 client.close()
             """#
 
