@@ -100,7 +100,7 @@ extension Administration: ControlTarget {
         // Else the next question would bring the same answer back.
         if case .name(let name) = what { composition.shared?.remove(name) }
         let removed = await resolver.remove(what)
-        _ = await settle()
+        _ = await changes.settle()
         return removed
     }
 
@@ -122,18 +122,12 @@ extension Administration: ControlTarget {
     // MARK: The switch
 
     func turn(on isOn: Bool) async -> SwitchReport {
-        service.turn(on: isOn)
-        // As it stands when this is written: another command may have come.
-        let isStored =
-            if let file = service.switchFile { await file.store(isOn: resolver.isOn) } else { await settle() }
+        let isStored = await changes.turn(on: isOn)
         let isOffByPolicy = changes.policy.switchesOff
         return SwitchReport(
             isOn: resolver.isOn && !isOffByPolicy, isOffByPolicy: isOffByPolicy, isStored: isStored,
             generation: Int(service.generation.current))
     }
-
-    /// Waits until what a command changed outlasts this process; false where there is no cache on disk that can be used.
-    private func settle() async -> Bool { await service.disk?.settle(clock: service.loop) ?? false }
 
     // MARK: Bad addresses
 
@@ -141,17 +135,17 @@ extension Administration: ControlTarget {
 
     func reportBad(_ address: IPAddress, lifetime: Duration) async -> BadAddressReport {
         service.reported.report(address, lifetime: lifetime)
-        service.learned?.keepBadAddress(address)
+        changes.learned?.keepBadAddress(address)
         // Only now: what is stored meanwhile has the address at its end already.
         let removed = await resolver.remove(.holding(address))
-        _ = await settle()
+        _ = await changes.settle()
         return report(removed: removed)
     }
 
     func forgetBad(_ address: IPAddress) async -> BadAddressReport? {
         guard service.reported.remove(address) else { return nil }
-        service.learned?.keepBadAddress(address)
-        _ = await settle()
+        changes.learned?.keepBadAddress(address)
+        _ = await changes.settle()
         return report(removed: 0)
     }
 

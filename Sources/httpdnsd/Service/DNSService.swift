@@ -26,16 +26,12 @@ final class DNSService {
     let memory: MemoryCache
     /// Nil when answers are cached in memory alone.
     let disk: DiskCache?
-    /// Nil without a cache on disk.
-    private(set) var learned: LearnedState?
     let generation = PolicyGeneration()
     /// Where no carrier is.
     let paths = NetworkPaths()
     let budget: MemoryBudget
     /// Nil when there is no collector.
     let dnstap: DnstapWatch?
-    /// Where there is no cache on disk.
-    let switchFile: SwitchFile?
     /// Nil when nothing is served encrypted.
     let certificate: CertificateKeeper?
     /// The accounts of the HTTPDNS service; nil when it is not served.
@@ -64,7 +60,6 @@ final class DNSService {
         self.log = log
         self.events = events
         self.loop = loop
-        switchFile = SwitchFile(settings)
         paths.translator = Translation(settings.answers.dns64, found: .none).prefix
         let freshness = FreshnessPolicy(settings.cache)
         memory = MemoryCache(memory: budget.cache(settings.cache.memory), policy: freshness)
@@ -105,9 +100,8 @@ final class DNSService {
                 $0, for: server.tls, on: loop, clock: loop, events: events, time: { Int64(time(nil)) })
         }
         vendors = VendorAccounts(settings, isPublic: { [resolver] in resolver.isPublic($0) }, events: events)
-        vendors?.serve(on: server)
+        vendors.map { VendorRequests.serve($0, on: server) }
         tellDiskOfPolicy()
-        learned = disk.map { LearnedState(of: self, on: $0) }
         // A clock that was never set is heard of at once.
         _ = composition.timeOfDay.doubt
     }
@@ -154,7 +148,6 @@ final class DNSService {
         new.shared?.store.start()
         routes = policy.routes
         tellDiskOfPolicy()
-        learned?.follow()
         for provider in new.providers { provider.upstream.start() }
         resolver.preresolve()
         new.findLoops(with: resolver.probes)
@@ -204,26 +197,22 @@ final class DNSService {
     /// - Parameter hasOtherServers: whether LocalDNS has done so already.
     func networkChanged(hasOtherServers: Bool) {
         composition.networkChanged(hasOtherServers: hasOtherServers)
-        learned?.forgetVerdicts()
         resolver.networkChanged()
         composition.checks.journal.networkChanged()
         presentNetwork = (loop.now, generation.current &- 1)
     }
 
-    /// Switches HTTPDNS on or off. What of it a restart finds is written later.
+    /// Switches HTTPDNS on or off, until the process ends.
     func turn(on isOn: Bool) {
-        if isOn != resolver.isOn {
-            resolver.turn(on: isOn)
-            composition.hosts.routes = routesInForce
-            tellDiskOfPolicy()
-            log.logger.log(
-                isOn ? .switchOn : .switchOff,
-                isOn
-                    ? "HTTPDNS is switched on again"
-                    : "HTTPDNS is switched off: its names go to LocalDNS, until it is switched on"
-            )
-        }
-        learned?.keepSwitch(isOn: resolver.isOn)
+        guard isOn != resolver.isOn else { return }
+        resolver.turn(on: isOn)
+        composition.hosts.routes = routesInForce
+        tellDiskOfPolicy()
+        log.logger.log(
+            isOn ? .switchOn : .switchOff,
+            isOn
+                ? "HTTPDNS is switched on again"
+                : "HTTPDNS is switched off: its names go to LocalDNS, until it is switched on")
     }
 
     /// Tells the disk which policy is in force.

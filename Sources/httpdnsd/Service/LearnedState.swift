@@ -11,7 +11,7 @@ import Upstreams
 @Loop
 final class LearnedState {
     private let disk: DiskCache
-    private unowned let service: DNSService
+    private let service: DNSService
     /// Whether HTTPDNS has been switched since the start.
     private var isSwitchUsed = false
 
@@ -75,7 +75,10 @@ final class LearnedState {
                 composition.localDNS.restore(servers.filter { !ours.contains($0) })
             case .checkVerdict: restoreVerdict(record)
             // The file may have been opened only after the switch was used.
-            case .switchedOff: if !isSwitchUsed { service.turn(on: false) }
+            case .switchedOff:
+                guard !isSwitchUsed else { break }
+                service.turn(on: false)
+                keepSwitch(isOn: false)
             case .journal: if let entry = HijackedAddress(record) { forged.append(entry) }
             case .clock, .source: break
             }

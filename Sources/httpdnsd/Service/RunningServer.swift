@@ -89,7 +89,6 @@ final class RunningServer {
             changes = ServiceChanges(of: service, queries, base: settings, from: source, policy: policy)
             administration = Administration(of: service, changes, queries)
             (self.changes, self.administration) = (changes, administration)
-            if service.switchFile?.isOff == true { service.turn(on: false) }
             // With nothing cached, the queries that wait in the sockets would be more at once than can be asked.
             if !service.server.adopted.isEmpty { await service.disk?.warm(clock: loop) }
             try service.server.start()

@@ -2,17 +2,25 @@ import Admin
 import Configuration
 import DNSResolver
 import DNSServer
+import DiskCache
 import Glibc
 import Platform
 import Scheduling
 
-/// What changes the service while it runs: a reload of the configuration, the signed policy, and the network.
+/// What changes the service while it runs: a reload of the configuration, the signed policy, the network, and the switch.
 @Loop
 final class ServiceChanges {
     private let service: DNSService
     private let queries: QueryLog
     let policy: PolicyKeeper
-    private(set) lazy var network = NetworkFollower(of: service) { [unowned self] in policy.networkChanged() }
+    private(set) lazy var network = NetworkFollower(of: service) { [unowned self] in
+        learned?.forgetVerdicts()
+        policy.networkChanged()
+    }
+    /// Nil without a cache on disk.
+    let learned: LearnedState?
+    /// Where there is no cache on disk.
+    private let switchFile: SwitchFile?
     /// Where the configuration is read again.
     let source: ConfigurationSource
     /// As the file has it, before the signed policy.
@@ -35,6 +43,9 @@ final class ServiceChanges {
         self.base = base
         self.source = source
         self.policy = policy
+        learned = service.disk.map { LearnedState(of: service, on: $0) }
+        switchFile = SwitchFile(base)
+        if switchFile?.isOff == true { service.turn(on: false) }
         // Not of what is in force of both: lists that were merged have other places.
         service.resolver.placeOfRule = { [unowned self] in
             self.policy.place(of: $0) ?? self.base.place(of: $0, file: self.source.path)
@@ -50,6 +61,22 @@ final class ServiceChanges {
             },
             onChange: { [unowned self] in await turn.pass { await self.putInForce() } })
     }
+
+    // MARK: The switch
+
+    /// Switches HTTPDNS on or off.
+    ///
+    /// - Returns: whether a restart finds the switch as it stands then.
+    func turn(on isOn: Bool) async -> Bool {
+        service.turn(on: isOn)
+        learned?.keepSwitch(isOn: isOn)
+        // As it stands when this is written: another command may have come.
+        if let switchFile { return await switchFile.store(isOn: service.resolver.isOn) }
+        return await settle()
+    }
+
+    /// Waits until what a command changed outlasts this process; false where there is no cache on disk that can be used.
+    func settle() async -> Bool { await service.disk?.settle(clock: service.loop) ?? false }
 
     // MARK: The configuration
 
@@ -120,8 +147,12 @@ final class ServiceChanges {
     private func replaceConfiguration(with settings: Configuration) async {
         let isOtherNetwork = network.noticeFiles()
         let old = service.replaceSources(by: settings)
+        learned?.follow()
         service.log.set(settings.log.style, level: settings.log.threshold)
-        if isOtherNetwork { policy.networkChanged() }
+        if isOtherNetwork {
+            learned?.forgetVerdicts()
+            policy.networkChanged()
+        }
         queries.configurationChanged()
         network.configurationChanged(from: old)
         if settings.cache != old.settings.cache { await service.rebuildCache() }

@@ -57,14 +57,6 @@ final class VendorAccounts {
         quotas = quotas(settings)
     }
 
-    /// Answers the requests that a server receives over HTTPS and HTTP.
-    func serve(on server: Server) {
-        for (site, isEncrypted) in [(server.site, true), (server.plainSite, false)] {
-            site.service = VendorRequests(self, of: server, isEncrypted: isEncrypted)
-            site.isOwnRequest = { LoopMark.ofProcess?.isIn($0) == true }
-        }
-    }
-
     /// Takes the accounts of another configuration; what is used up of a quota stays so.
     func take(_ settings: Configuration) {
         service = VendorService(settings)

@@ -22,6 +22,14 @@ final class VendorRequests: HTTPService {
         self.isEncrypted = isEncrypted
     }
 
+    /// Answers the requests that a server receives over HTTPS and HTTP.
+    static func serve(_ accounts: VendorAccounts, on server: Server) {
+        for (site, isEncrypted) in [(server.site, true), (server.plainSite, false)] {
+            site.service = VendorRequests(accounts, of: server, isEncrypted: isEncrypted)
+            site.isOwnRequest = { LoopMark.ofProcess?.isIn($0) == true }
+        }
+    }
+
     func respond(
         to request: HTTPServerRequest, from client: SocketAddress,
         reply: @escaping @Loop (HTTPServerResponse) -> Void
