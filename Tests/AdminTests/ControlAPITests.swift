@@ -81,7 +81,7 @@ struct ControlAPITests {
         let shown = await reply("GET", "/v1/cache/entry", ["name": "WWW.example"], as: "text/plain")
         #expect(shown.body == "nothing is cached under WWW.example\n")
         #expect(shown.fields == ["remarks": "1", "exit-status": "1"])
-        let asked = await reply("GET", "/v1/cache/entry", ["name": "a.example", "types": "A,MX"], as: "text/plain")
+        let asked = await reply("GET", "/v1/cache/entry", ["name": "a.example", "types": "a,MX"], as: "text/plain")
         #expect(asked.body == "a.example A MX is not cached\n" && asked.fields["exit-status"] == "1")
         let bad = await reply("POST", "/v1/badips/add", body: #"{"address":"2001:DB8::1"}"#, as: "text/plain")
         #expect(bad.body == "2001:DB8::1 goes to the end of answers; 0 cached answers forgotten\n")
@@ -129,7 +129,9 @@ struct ControlAPITests {
             ("POST", "/v1/badips/add", [:], #"{"address":"192.0.2.1","seconds":2592001}"#),
             ("GET", "/v1/cache", ["cursor": "bad"], ""),
             ("GET", "/v1/cache", ["sufix": "x"], ""), ("GET", "/v1/cache", ["suffix": "a..b"], ""),
-            ("GET", "/v1/cache/entry", [:], ""), ("GET", "/v1/status", ["x": ""], ""),
+            ("GET", "/v1/cache/entry", [:], ""),
+            ("GET", "/v1/cache/entry", ["name": "a.example", "types": "A,NIX"], ""),
+            ("GET", "/v1/status", ["x": ""], ""),
             ("POST", "/v1/cache/flush", [:], ""), ("POST", "/v1/cache/flush", [:], "{}"),
             ("POST", "/v1/cache/flush", [:], #"{"all":false}"#),
             ("POST", "/v1/cache/flush", [:], #"{"all":true,"name":"a.example"}"#),

@@ -24,61 +24,45 @@ package struct ControlAPI: AdminService {
             return .fault(.contentTooLarge, "a body has at most \(Self.bodyLimit) bytes", to: request)
         }
         do throws(Fault) {
-            switch (request.method, String(decoding: request.path, as: UTF8.self)) {
-            case (.get, "/v1/status"):
+            switch String(decoding: request.path, as: UTF8.self) {
+            case "/v1/status":
                 try request.allow(parameters: [])
                 let status = target.status
                 return HTTPServerResponse(
                     status.json, CommandOutput(status.text), rows: target.testimony(of: status), to: request)
-            case (.get, "/v1/policy"):
+            case "/v1/policy":
                 try request.allow(parameters: [])
                 let policy = target.status.policy
                 return HTTPServerResponse(policy.json, CommandOutput(policy.text), to: request)
-            case (.get, "/v1/cache"): return try await list(request)
-            case (.get, "/v1/cache/entry"): return try await show(request)
-            case (.get, "/v1/why"):
+            case "/v1/cache": return try await list(request)
+            case "/v1/cache/entry": return try await show(request)
+            case "/v1/why":
                 let report = target.why(try Self.name(request.allow(parameters: ["name"])["name"], "name"))
                 return HTTPServerResponse(report.json, CommandOutput(report.lines.joined(separator: "\n")), to: request)
-            case (.post, "/v1/trace"): return try await trace(request)
-            case (.get, "/v1/queries"): return try queries(request)
-            case (.post, "/v1/cache/flush"): return try await flush(request)
-            case (.post, "/v1/switch"): return try await turn(request)
-            case (.get, "/v1/badips"):
+            case "/v1/trace": return try await trace(request)
+            case "/v1/queries": return try queries(request)
+            case "/v1/cache/flush": return try await flush(request)
+            case "/v1/switch": return try await turn(request)
+            case "/v1/badips":
                 try request.allow(parameters: [])
                 let report = target.badAddresses
                 return HTTPServerResponse(report.json, CommandOutput(report.text), to: request)
-            case (.post, "/v1/badips/add"): return try await reportBad(request)
-            case (.post, "/v1/badips/remove"): return try await forgetBad(request)
-            case (.get, "/v1/reload"):
-                try request.allow(parameters: [])
-                let report = await target.tryReload()
-                return HTTPServerResponse(report.json, report.output, rows: report.rows, to: request)
-            case (.post, "/v1/reload"):
-                _ = try request.members([:])
-                let report = await target.reload()
-                return HTTPServerResponse(
-                    report.json, report.output, to: request, status: report.errors.isEmpty ? .ok : .unprocessable)
-            case (.post, "/v1/handover"):
+            case "/v1/badips/add": return try await reportBad(request)
+            case "/v1/badips/remove": return try await forgetBad(request)
+            case "/v1/reload": return try await reload(request)
+            case "/v1/handover":
                 _ = try request.members([:])
                 guard let count = await target.handOver() else {
                     throw Fault(.unavailable, "the server is stopping, or no process takes over its sockets")
                 }
                 let object = JSONWriter.object { $0.member("sockets", count) }
                 return HTTPServerResponse(object, CommandOutput(""), to: request)
-            case (_, let path) where Self.paths.contains(path):
-                throw Fault(.methodNotAllowed, "this method means nothing here")
-            case (_, let path): throw Fault(.notFound, "there is no \(path)")
+            case let path: throw Fault(.notFound, "there is no \(path)")
             }
         } catch {
             return .fault(error.status, error.text, to: request)
         }
     }
-
-    private nonisolated static let paths: Set<String> = [
-        "/v1/status", "/v1/policy", "/v1/cache", "/v1/cache/entry", "/v1/why", "/v1/trace", "/v1/queries",
-        "/v1/cache/flush",
-        "/v1/switch", "/v1/badips", "/v1/badips/add", "/v1/badips/remove", "/v1/reload", "/v1/handover",
-    ]
 
     private func list(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
         let parameters = try request.allow(parameters: ["suffix", "limit", "cursor", "records"])
@@ -109,16 +93,29 @@ package struct ControlAPI: AdminService {
         return response
     }
 
+    private func reload(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
+        guard request.method == .post else {
+            try request.allow(parameters: [])
+            let report = await target.tryReload()
+            return HTTPServerResponse(report.json, report.output, rows: report.rows, to: request)
+        }
+        _ = try request.members([:])
+        let report = await target.reload()
+        return HTTPServerResponse(
+            report.json, report.output, to: request, status: report.errors.isEmpty ? .ok : .unprocessable)
+    }
+
     /// Everything of one name, or the answers of some types to queries without DNSSEC's bits.
     private func show(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
         let parameters = try request.allow(parameters: ["name", "types"])
-        let written = parameters["name"]
-        var report = await target.cached(try Self.name(written, "name"))
-        guard let types = parameters["types"]?.split(separator: ",").map(String.init) else {
-            return HTTPServerResponse(report.json, report.output(for: written ?? ""), to: request)
+        let types = try parameters["types"]?.split(separator: ",").map { text throws(Fault) in
+            try Self.type(String(text), "types").description
         }
-        report.entries.removeAll { !types.contains($0.type) || $0.isSigned }
-        return HTTPServerResponse(report.json, report.output(for: written ?? "", types), to: request)
+        let written = parameters["name"] ?? ""
+        var report = await target.cached(try Self.name(parameters["name"], "name"))
+        if let types { report.entries.removeAll { !types.contains($0.type) || $0.isSigned } }
+        let output = types.map { report.output(for: written, $0) } ?? report.output(for: written)
+        return HTTPServerResponse(report.json, output, to: request)
     }
 
     /// The queries as they are answered, without an end.
@@ -161,14 +158,8 @@ package struct ControlAPI: AdminService {
     private func trace(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
         let members = try request.members(["name": .string, "type": .string])
         let name = try Self.name(members["name"]?.text, "name")
-        var type = RecordType.a
-        if case .string(let text)? = members["type"] {
-            guard let known = RecordType(text), !known.isMeta else {
-                throw Fault(.badRequest, "type: not one that can be looked up, such as A, AAAA or MX")
-            }
-            type = known
-        }
-        let report = await target.trace(Question(name: name, type: type))
+        let type = try members["type"]?.text.map { text throws(Fault) in try Self.type(text, "type") }
+        let report = await target.trace(Question(name: name, type: type ?? .a))
         return HTTPServerResponse(
             report.json, CommandOutput(report.text, exitStatus: report.isAnswer ? 0 : 1), to: request)
     }
@@ -232,6 +223,13 @@ package struct ControlAPI: AdminService {
         }
     }
 
+    private nonisolated static func type(_ text: String, _ key: String) throws(Fault) -> RecordType {
+        guard let type = RecordType(text), !type.isMeta else {
+            throw Fault(.badRequest, "\(key): not one that can be looked up, such as A, AAAA or MX")
+        }
+        return type
+    }
+
     /// An address, and how it is written.
     private nonisolated static func address(
         _ value: HTTPServerRequest.Value?
@@ -272,9 +270,10 @@ extension HTTPServerRequest {
         }
     }
 
-    /// The parameters. Refuses unknown ones: a misspelt parameter must not widen the request.
+    /// The parameters of a request that reads. Refuses unknown ones: a misspelt parameter must not widen the request.
     @discardableResult
-    fileprivate func allow(parameters known: Set<String>) throws(Fault) -> [String: String] {
+    fileprivate func allow(parameters known: Set<String>, _ method: Method = .get) throws(Fault) -> [String: String] {
+        guard self.method == method else { throw Fault(.methodNotAllowed, "this method means nothing here") }
         guard let parameters else { throw Fault(.badRequest, "a parameter is not text") }
         if let unknown = parameters.keys.first(where: { !known.contains($0) }) {
             throw Fault(.badRequest, "\(unknown): unknown parameter")
@@ -282,9 +281,10 @@ extension HTTPServerRequest {
         return parameters
     }
 
-    /// The members of the body, one object; an empty body counts as an empty object. Refuses unknown members.
+    /// The members of the body of a request that changes something, one object; an empty body counts as an empty object.
+    /// Refuses unknown members.
     fileprivate func members(_ known: [String: JSONReader.Kind]) throws(Fault) -> [String: Value] {
-        try allow(parameters: [])
+        try allow(parameters: [], .post)
         guard !body.isEmpty else { return [:] }
         var members: [String: Value] = [:]
         var unknown: String?

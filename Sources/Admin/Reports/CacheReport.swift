@@ -46,11 +46,8 @@ package struct CacheReport: JSONRecord {
 
         package init() {}
 
-        /// Whether it is NXDOMAIN or NODATA, or another RCODE than NOERROR.
-        package var isNegative: Bool { status != "NOERROR" }
-
         /// Whether it has records that may be given to a client.
-        package var isAnswer: Bool { !isNegative && !isUnusable }
+        var isAnswer: Bool { status == "NOERROR" && !isUnusable }
     }
 }
 

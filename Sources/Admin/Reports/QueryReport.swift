@@ -84,7 +84,7 @@ package struct TraceReport: JSONRecord {
     package init() {}
 
     /// Whether the client got an answer.
-    package var isAnswer: Bool { source != "none" }
+    var isAnswer: Bool { source != "none" }
 
     /// A line for the question, and one for each step.
     var text: String {

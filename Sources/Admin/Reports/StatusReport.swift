@@ -210,7 +210,7 @@ extension StatusReport {
         private var isInForce: Bool { state == .inForce || state == .overdue }
 
         /// For a table of two columns.
-        package var rows: [[String]] {
+        var rows: [[String]] {
             let document = "serial \(serial), expires \(expires)"
             let text =
                 switch state {
@@ -229,7 +229,7 @@ extension StatusReport {
         }
 
         /// Several lines, in aligned columns.
-        package var text: String {
+        var text: String {
             url.isEmpty ? "no policy is fetched: policy.url is empty" : PlainText.lines(rows)
         }
     }

@@ -1,6 +1,6 @@
 extension StatusReport {
     /// Several lines, in aligned columns.
-    package var text: String {
+    var text: String {
         var rows = [
             ["httpdnsd", "\(version), up \(PlainText.duration(uptime)), process \(pid)"],
             [
