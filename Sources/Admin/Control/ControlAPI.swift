@@ -66,22 +66,12 @@ package struct ControlAPI: AdminService {
 
     private func list(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
         let parameters = try request.allow(parameters: ["suffix", "limit", "cursor", "records"])
-        var limit = Self.defaultPage
-        if let text = parameters["limit"] {
-            guard let number = OutsideNumber(digits: text)?.within(1...Self.pageLimit) else {
-                throw Fault(.badRequest, "limit: not a number from 1 to \(Self.pageLimit)")
-            }
-            limit = number
-        }
+        let limit = try Self.number(parameters["limit"], "limit", 1...Self.pageLimit) ?? Self.defaultPage
         let suffix = try parameters["suffix"].map { text throws(Fault) in try Self.name(text, "suffix") }
-        let cursor = parameters["cursor"]
         guard ["true", nil].contains(parameters["records"]) else { throw Fault(.badRequest, "records: must be true") }
-        let withRecords = parameters["records"] != nil
-        guard
-            let report = await target.cached(below: suffix, limit: limit, cursor: cursor, withRecords: withRecords)
-        else {
-            throw Fault(.badRequest, "cursor: not one that was given")
-        }
+        let page = await target.cached(
+            below: suffix, limit: limit, cursor: parameters["cursor"], withRecords: parameters["records"] != nil)
+        guard let report = page else { throw Fault(.badRequest, "cursor: not one that was given") }
         var response =
             switch ReportForm(request) {
             case .json, .text:
@@ -138,13 +128,8 @@ package struct ControlAPI: AdminService {
             }
             filter.network = network
         }
-        if let text = parameters["slower_ms"] {
-            let limit = Int64(QueryFilter.slowest / .milliseconds(1))
-            guard let number = OutsideNumber(digits: text)?.within(0...limit) else {
-                throw Fault(.badRequest, "slower_ms: not a number from 0 to \(limit)")
-            }
-            filter.slower = .milliseconds(number)
-        }
+        let slowest = Int(QueryFilter.slowest / .milliseconds(1))
+        filter.slower = try Self.number(parameters["slower_ms"], "slower_ms", 0...slowest).map { .milliseconds($0) }
         guard let listener = target.listen(for: filter) else {
             throw Fault(.unavailable, "\(QueryListeners.limit) clients are shown queries already, and no more can be")
         }
@@ -171,9 +156,8 @@ package struct ControlAPI: AdminService {
         }
         let what: AnswerRemoval
         switch value {
-        case .string(let text):
-            let name = try Self.name(text, key)
-            what = key == "name" ? .name(name) : .suffix(name)
+        case .string(let text) where key == "name": what = .name(try Self.name(text, key))
+        case .string(let text): what = .suffix(try Self.name(text, key))
         case .boolean(true): what = .all
         case .boolean(false), .integer: throw Fault(.badRequest, "all: must be true")
         }
@@ -183,8 +167,7 @@ package struct ControlAPI: AdminService {
     }
 
     private func turn(_ request: HTTPServerRequest) async throws(Fault) -> HTTPServerResponse {
-        let word = try request.members(["switch": .string])["switch"]?.text
-        guard let word, ["on", "off"].contains(word) else {
+        guard let word = try request.members(["switch": .string])["switch"]?.text, ["on", "off"].contains(word) else {
             throw Fault(.badRequest, "switch: must be \"on\" or \"off\"")
         }
         let report = await target.turn(on: word == "on")
@@ -221,6 +204,16 @@ package struct ControlAPI: AdminService {
         } catch {
             throw Fault(.badRequest, "\(key): not a name: \(error)")
         }
+    }
+
+    private nonisolated static func number(
+        _ text: String?, _ key: String, _ range: ClosedRange<Int>
+    ) throws(Fault) -> Int? {
+        guard let text else { return nil }
+        guard let number = OutsideNumber(digits: text)?.within(range) else {
+            throw Fault(.badRequest, "\(key): not a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
     }
 
     private nonisolated static func type(_ text: String, _ key: String) throws(Fault) -> RecordType {
