@@ -56,8 +56,7 @@ extension HTTPServerResponse {
     ///   - rows: the same for commands that decide by it; nil: there is none, and they get JSON.
     init(
         _ object: @autoclosure () -> String, _ output: CommandOutput, rows: @autoclosure () -> [[String]]? = nil,
-        to request: HTTPServerRequest,
-        status: Status = .ok
+        to request: HTTPServerRequest, status: Status = .ok
     ) {
         let form = ReportForm(request)
         switch (form, form == .rows ? rows() : nil) {
@@ -79,7 +78,11 @@ extension HTTPServerResponse {
             : HTTPServerResponse(status, .json, [JSONWriter.object { $0.member("error", text) }])
     }
 
-    init(_ status: Status, _ form: ReportForm, _ lines: [String]) {
-        self.init(status, contentType: form.contentType, body: Array(lines.map { $0 + "\n" }.joined().utf8))
+    /// - Parameter lines: without their ends.
+    init(
+        _ status: Status, _ form: ReportForm, _ lines: [String], fields: [(name: String, value: String)] = []
+    ) {
+        self.init(
+            status, contentType: form.contentType, body: Array(lines.map { $0 + "\n" }.joined().utf8), fields: fields)
     }
 }

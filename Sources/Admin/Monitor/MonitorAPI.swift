@@ -22,8 +22,9 @@ package struct MonitorAPI: AdminService {
     /// Answers the request; every fault of it becomes a response.
     package func response(to request: HTTPServerRequest) async -> HTTPServerResponse {
         guard [.get, .head].contains(request.method) else {
-            return .text(
-                .methodNotAllowed, "this interface is read-only: GET or HEAD\n", fields: [("allow", "GET, HEAD")])
+            return HTTPServerResponse(
+                .methodNotAllowed, .text, ["this interface is read-only: GET or HEAD"], fields: [("allow", "GET, HEAD")]
+            )
         }
         switch String(decoding: request.path, as: UTF8.self) {
         case "/metrics":
@@ -33,10 +34,10 @@ package struct MonitorAPI: AdminService {
             return HTTPServerResponse(
                 .ok, contentType: format.contentType,
                 body: Array((text + (format == .openMetrics ? "# EOF\n" : "")).utf8))
-        case "/healthz": return .text(.ok, "ok\n")
+        case "/healthz": return HTTPServerResponse(.ok, .text, ["ok"])
         case "/readyz":
             let reason = target.unreadiness
-            return .text(reason == nil ? .ok : .unavailable, (reason ?? "ready") + "\n")
+            return HTTPServerResponse(reason == nil ? .ok : .unavailable, .text, [reason ?? "ready"])
         case let path: return await people(request, path)
         }
     }
@@ -69,11 +70,11 @@ package struct MonitorAPI: AdminService {
     private func people(_ request: HTTPServerRequest, _ path: String) async -> HTTPServerResponse {
         let file = Self.files[path]
         guard file != nil || path == "/events" || path == "/trace" else {
-            return .text(.notFound, "there is /, /metrics, /healthz and /readyz\n")
+            return HTTPServerResponse(.notFound, .text, ["there is /, /metrics, /healthz and /readyz"])
         }
         guard target.hosts.allow(request.fields[.host]) else {
-            return .text(
-                .misdirected, "ask by an address, localhost, this machine's name or one of control.http_names\n")
+            return HTTPServerResponse(
+                .misdirected, .text, ["ask by an address, localhost, this machine's name or one of control.http_names"])
         }
         // A link may lead to the page.
         if path == "/", let file { return file }
@@ -161,14 +162,6 @@ package struct MonitorAPI: AdminService {
     private static func write(_ latencies: TrafficReport.Latencies, to writer: inout JSONWriter) {
         writer.member("label", latencies.label)
         writer.member("counts", numbers: latencies.histogram.counts)
-    }
-}
-
-extension HTTPServerResponse {
-    fileprivate static func text(
-        _ status: Status, _ text: String, fields: [(name: String, value: String)] = []
-    ) -> HTTPServerResponse {
-        HTTPServerResponse(status, contentType: ReportForm.text.contentType, body: Array(text.utf8), fields: fields)
     }
 }
 
