@@ -98,19 +98,18 @@ package final class AddressChecks {
 
     /// At its deadline: another client's check may have reached a verdict.
     private func expire(_ waiter: CheckWaiter, _ subject: VerdictCache.Subject, until end: Instant) {
-        let now = clock.now
-        let known = found.verdict(on: subject, at: now) ?? (found.isDiscredited(subject, at: now) ? .forged : nil)
-        guard known != nil || now >= end else {
+        let verdict = found.lastVerdict(on: subject, at: clock.now)
+        guard verdict != .unchecked || clock.now >= end else {
             waiter.timer = clock.schedule(at: end) { [self] in expire(waiter, subject, until: end) }
             return
         }
-        waiter.resume(known ?? .unchecked)
+        waiter.resume(verdict)
         left(subject, isCancelled: false)
     }
 
     /// Called when a waiter waits no longer.
     private func left(_ subject: VerdictCache.Subject, isCancelled: Bool) {
-        guard let check = pending[subject], !check.isWaitedFor, check.task == nil || isCancelled else { return }
+        guard let check = pending[subject], !check.isWaitedFor, check.handshakes == nil || isCancelled else { return }
         end(check, nil)
         beginNext()
     }
@@ -128,7 +127,7 @@ package final class AddressChecks {
     ///
     /// - Parameter verdict: nil: none; what waits for one goes on waiting.
     private func end(_ check: PendingCheck, _ verdict: AddressVerdict?) {
-        check.task.take()?.cancel()
+        check.handshakes.take()?.cancel()
         queue.remove(check)
         pending[check.subject] = nil
         if let verdict { for waiter in check.waiters { waiter.resume(verdict) } }
@@ -139,9 +138,9 @@ package final class AddressChecks {
         while true {
             switch queue.next(at: clock.now, found) {
             case .begin(let next, let displaced):
-                next.task = Loop.spawn { [self] in await run(next) }
+                next.handshakes = SpawnedWork({ [self] in await look(at: next) }) { [self] in ended(next, $0.0, $0.1) }
                 guard let displaced else { continue }
-                displaced.task.take()?.cancel()
+                displaced.handshakes.take()?.cancel()
                 if displaced.isWaitedFor { enqueue(displaced) } else { pending[displaced.subject] = nil }
             case .wait(let end):
                 guard let end else { return }
@@ -157,11 +156,7 @@ package final class AddressChecks {
 
     // MARK: A check
 
-    private func run(_ check: PendingCheck) async {
-        guard !Task.isCancelled else { return }
-        let (verdict, hasAnswered) = await look(at: check)
-        // It was ended meanwhile, or displaced.
-        guard !Task.isCancelled else { return }
+    private func ended(_ check: PendingCheck, _ verdict: AddressVerdict?, _ hasAnswered: Bool?) {
         let (subject, now) = (check.subject, clock.now)
         found.note(hasAnswered: hasAnswered, subject.address, at: now)
         if let verdict, let lifetime = verdict.lifetime, verdict != .forged || !isClockDoubtful {
@@ -179,6 +174,7 @@ package final class AddressChecks {
     ///
     /// - Returns: nil for what is not known: the verdict, and whether the address has answered, whatever the name.
     private func look(at check: PendingCheck) async -> (AddressVerdict?, hasAnswered: Bool?) {
+        guard !Task.isCancelled else { return (nil, nil) }
         let subject = check.subject
         let deadline = clock.now + Self.longest
         var (verdict, hasAnswered) = (AddressVerdict.unverified, Bool?.some(false))

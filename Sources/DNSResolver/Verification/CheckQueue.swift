@@ -140,8 +140,8 @@ final class PendingCheck {
     private(set) var deadline: Instant
     /// When its handshake began last; nil until its first turn has come.
     var began: Instant?
-    /// Its handshake; nil while it waits for its turn.
-    var task: Task<Void, Never>?
+    /// Its handshakes; nil while it waits for its turn.
+    var handshakes: (any Cancellable)?
     private(set) var waiters: [CheckWaiter] = []
 
     init(_ subject: VerdictCache.Subject, from server: String, holder: ClientNetwork, until end: Instant) {

@@ -85,7 +85,7 @@ package final class HijackJournal {
             [sighting] + sightings.filter { $0.last > now - CaptivePortal.memory }.prefix(Self.sightingLimit - 1)
         let certificate = sighting.evidence.fingerprint
         let isKnown = portal.map { $0.certificate == certificate && now <= $0.until } ?? false
-        guard isKnown || CaptivePortal.isShared(certificate, in: sightings[...]) else { return false }
+        guard isKnown || CaptivePortal.isShared(certificate, in: sightings) else { return false }
         if !isKnown { report(.connectionsIntercepted(sighting)) }
         portal = (certificate, now + CaptivePortal.memory)
         let isOfPortal = { (entry: HijackedAddress) in
@@ -156,14 +156,13 @@ package enum CaptivePortal {
     /// - Returns: nil unless it was seen, within `memory`, of two names whose last two labels differ.
     package static func sign(in entries: [HijackedAddress], now: Int64) -> Sign? {
         let recent = entries.filter { $0.last > now - memory && $0.last <= now }
-        for (end, entry) in recent.enumerated()
-        where areUnrelated(recent[...end].filter({ $0.address == entry.address })) { return .address(entry.address) }
-        let shared = recent.enumerated().first { isShared($1.evidence.fingerprint, in: recent[...$0]) }
-        return shared.map { .certificate($0.element.evidence.fingerprint) }
+        let shared = recent.first { entry in areUnrelated(recent.filter { $0.address == entry.address }) }
+        if let shared { return .address(shared.address) }
+        return recent.map(\.evidence.fingerprint).first { isShared($0, in: recent) }.map { .certificate($0) }
     }
 
     /// Whether unrelated names have shown this certificate.
-    static func isShared(_ certificate: String, in sightings: ArraySlice<HijackedAddress>) -> Bool {
+    static func isShared(_ certificate: String, in sightings: [HijackedAddress]) -> Bool {
         !certificate.isEmpty && areUnrelated(sightings.filter { $0.evidence.fingerprint == certificate })
     }
 

@@ -59,9 +59,11 @@ struct VerdictCache {
 
     func verdict(on subject: Subject, at now: Instant) -> AddressVerdict? { verdicts.value(for: subject, at: now) }
 
-    /// Whether the address has shown wrong certificates and no right one for other names of the same owner.
-    func isDiscredited(_ subject: Subject, at now: Instant) -> Bool {
-        shown.value(for: subject.ofOwner, at: now) == false
+    /// What holds of an address that was not checked in time: another check may have had a verdict, or the address has shown
+    /// wrong certificates and no right one for other names of the same owner.
+    func lastVerdict(on subject: Subject, at now: Instant) -> AddressVerdict {
+        let isDiscredited = shown.value(for: subject.ofOwner, at: now) == false
+        return verdict(on: subject, at: now) ?? (isDiscredited ? .forged : .unchecked)
     }
 
     /// Whether the address has answered a handshake in any way; false: it was silent lately; nil: neither is known.

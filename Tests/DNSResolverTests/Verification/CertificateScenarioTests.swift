@@ -270,21 +270,6 @@ struct CertificateScenarioTests {
         #expect(reply.has("203.0.113.10") && !reply.has(Self.given) && !reply.has("203.0.113.11"))
     }
 
-    @Test @Loop func `the order is verified LocalDNS, then a stale answer, then unverified LocalDNS`() async throws {
-        for (server, expected) in [(FakeHandshake.Server.honest, Self.given), (.refusing, "192.0.2.1")] {
-            let machine = try machine(server: server)
-            _ = await machine.ask()
-            cutHTTPDNS(machine)
-            await machine.clock.advance(by: .seconds(300))
-            let reply = await machine.ask()
-            #expect(reply.has(expected))
-            #expect(reply.isStale == (expected == "192.0.2.1"))
-        }
-        let machine = try machine(server: .refusing)
-        cutHTTPDNS(machine)
-        #expect(await machine.ask().has(Self.given))
-    }
-
     @Test @Loop func `that a name does not exist is accepted of LocalDNS only where no list has it`() async throws {
         for (listed, code) in [(true, ResponseCode.serverFailure), (false, .nameError)] {
             let machine = try machine(listed: listed, server: .refusing)
