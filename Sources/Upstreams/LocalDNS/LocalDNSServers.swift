@@ -3,52 +3,6 @@ import Glibc
 import HTTPDNS
 import Platform
 
-/// A resolver of the network: its address for UDP and TCP.
-package struct LocalDNSServer: Hashable, Sendable {
-    /// The port of DNS (RFC 1035 section 4.2).
-    package static let standardPort: UInt16 = 53
-
-    package let address: IPAddress
-    package let port: UInt16
-    /// The name of the network interface to which queries are bound; a link-local address cannot be reached without it.
-    package let interface: String?
-    /// Whether it is queried over TCP alone, as `options use-vc` demands.
-    package let usesTCP: Bool
-
-    package init(
-        _ address: IPAddress, port: UInt16 = LocalDNSServer.standardPort, interface: String? = nil,
-        usesTCP: Bool = false
-    ) {
-        self.address = address
-        self.port = port
-        self.interface = interface
-        self.usesTCP = usesTCP
-    }
-}
-
-extension LocalDNSServer: CustomStringConvertible {
-    /// `192.0.2.53:53`, `[fe80::1%eth0]:53`.
-    package var description: String {
-        let zone = interface.map { "%\($0)" } ?? ""
-        return switch address {
-        case .v4: "\(address)\(zone):\(port)"
-        case .v6: "[\(address)\(zone)]:\(port)"
-        }
-    }
-}
-
-extension IPAddress {
-    /// The address that is actually reached: loopback for `0.0.0.0` and `::`, IPv4 for an IPv4-mapped address.
-    var effective: IPAddress {
-        switch self {
-        case .v4(0): .v4(0x7f00_0001)
-        case .v6(0): .v6(1)
-        case .v6(let value) where value >> 32 == 0xffff: .v4(UInt32(truncatingIfNeeded: value))
-        default: self
-        }
-    }
-}
-
 /// Finds the network's resolvers for `localdns.servers = "auto"`, except ourselves.
 ///
 /// Lists are read in this order, and the first that names a server which is not us decides:
@@ -73,41 +27,34 @@ package struct LocalDNSServers: Sendable {
         }
     }
 
-    package static let systemdResolved = "/run/systemd/resolve/resolv.conf"
-    package static let networkManager = "/run/NetworkManager/no-stub-resolv.conf"
     package static let resolvConf = "/etc/resolv.conf"
     /// What systemd-resolved listens on, by itself or as a plain proxy (systemd-resolved.service(8)).
     private static let stubs: [IPAddress] = [.v4(0x7f00_0035), .v4(0x7f00_0036)]
 
-    /// The addresses that we answer on; `serve --listen` included. Fewer after a reload may make a server usable.
     private let listeners: [Listener]
-    private let systemdResolved: String
-    private let networkManager: String
-    private let resolvConf: String
+    private let files: [String]
     private let readFile: @Sendable (String) -> [UInt8]?
     private let localAddresses: @Sendable () -> Set<IPAddress>
 
     /// - Parameters:
+    ///   - listeners: the addresses that we answer on. Fewer after a reload may make a server usable.
+    ///   - files: the lists, of which the first is systemd-resolved's and the last one may be absent.
     ///   - readFile: at most `ResolvConf.maximumSize` bytes of a file, or nil when it cannot be read.
     ///   - localAddresses: the addresses of this host's interfaces.
     package init(
-        listeners: [Listener], resolvConf: String = LocalDNSServers.resolvConf,
-        systemdResolved: String = LocalDNSServers.systemdResolved,
-        networkManager: String = LocalDNSServers.networkManager,
-        readFile: @escaping @Sendable (String) -> [UInt8]? = readListFile,
+        listeners: [Listener], files: [String], readFile: @escaping @Sendable (String) -> [UInt8]? = readListFile,
         localAddresses: @escaping @Sendable () -> Set<IPAddress> = interfaceAddresses
     ) {
         self.listeners = listeners
-        self.resolvConf = resolvConf
-        self.systemdResolved = systemdResolved
-        self.networkManager = networkManager
+        self.files = files
         self.readFile = readFile
         self.localAddresses = localAddresses
     }
 
     /// The lists, in the order in which they are read.
     package static func files(resolvConf: String) -> [String] {
-        [systemdResolved, networkManager, resolvConf, replaced(resolvConf)]
+        let ofPrograms = ["/run/systemd/resolve/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf"]
+        return ofPrograms + [resolvConf, replaced(resolvConf)]
     }
 
     /// Where `httpdnsd resolver on` leaves the file that it replaces.
@@ -119,14 +66,11 @@ package struct LocalDNSServers: Sendable {
     /// - Returns: at least one server.
     package func find() throws(LocalDNSServersError) -> [LocalDNSServer] {
         let own = listeners.contains { $0.address.isWildcard } ? localAddresses() : []
-        var looked: [String] = []
         var findings: [String] = []
         var hasSystemdList = false
-        let replaced = Self.replaced(resolvConf)
-        for path in [systemdResolved, networkManager, resolvConf, replaced] where !looked.contains(path) {
-            looked.append(path)
+        for (index, path) in files.enumerated() where !files[..<index].contains(path) {
             guard let bytes = readFile(path) else {
-                if path != replaced { findings.append("\(path): not there") }
+                if path != files.last { findings.append("\(path): not there") }
                 continue
             }
             let servers = ResolvConf(bytes).servers
@@ -134,7 +78,7 @@ package struct LocalDNSServers: Sendable {
                 !isOurs(server, own: own) && !(hasSystemdList && Self.stubs.contains(server.address))
             }
             guard others.isEmpty else { return others }
-            if path == systemdResolved { hasSystemdList = !servers.isEmpty }
+            if index == 0 { hasSystemdList = !servers.isEmpty }
             findings.append("\(path): \(servers.isEmpty ? "no usable server" : LocalDNSServersError.ownAlone)")
         }
         throw LocalDNSServersError(findings: findings)
@@ -210,11 +154,7 @@ package struct ResolvConf: Hashable, Sendable {
     ///
     /// An IPv6 zone (`fe80::1%eth0`, `fe80::1%3`) is stored for link-local addresses, which are skipped without one, and
     /// ignored for others.
-    /// - Parameter interfaceName: the name of the interface with this index; nil when there is none now.
-    package init(
-        _ bytes: some Collection<UInt8>,
-        interfaceName: (UInt32) -> String? = SocketAddress.interfaceName
-    ) {
+    package init(_ bytes: some Collection<UInt8>) {
         var usesTCP = false
         let lines = bytes.prefix(Self.maximumSize).split(
             separator: UInt8(ascii: "\n"), maxSplits: Self.maximumLines, omittingEmptySubsequences: false)
@@ -230,7 +170,7 @@ package struct ResolvConf: Hashable, Sendable {
                 usesTCP = true
             }
             guard keyword == "nameserver", words.count > 1 else { continue }
-            if let server = Self.server(String(decoding: words[1], as: UTF8.self), interfaceName) {
+            if let server = Self.server(String(decoding: words[1], as: UTF8.self)) {
                 servers.append(server)
             }
         }
@@ -241,14 +181,14 @@ package struct ResolvConf: Hashable, Sendable {
     }
 
     /// The server of a line; nil for one that cannot be used.
-    private static func server(_ text: String, _ interfaceName: (UInt32) -> String?) -> LocalDNSServer? {
+    private static func server(_ text: String) -> LocalDNSServer? {
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(parts[0]) else { return nil }
         guard address.recordType == .aaaa, address.isLinkLocal else { return LocalDNSServer(address) }
         guard parts.count == 2 else { return nil }
         var interface = String(parts[1])
         if let index = OutsideNumber(digits: interface)?.clamped(to: 0...UInt32.max) {
-            guard let name = interfaceName(index) else { return nil }
+            guard let name = SocketAddress.interfaceName(index) else { return nil }
             interface = name
         }
         // IFNAMSIZ less the final zero.

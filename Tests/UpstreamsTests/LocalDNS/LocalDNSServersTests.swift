@@ -17,7 +17,7 @@ import Testing
             "systemd": systemd, "nm": networkManager, "resolv": resolvConf, "resolv.before-httpdnsd": replaced,
         ].compactMapValues(\.self)
         return LocalDNSServers(
-            listeners: listeners, resolvConf: "resolv", systemdResolved: "systemd", networkManager: "nm",
+            listeners: listeners, files: ["systemd", "nm", "resolv", "resolv.before-httpdnsd"],
             readFile: { path in files[path].map { Array($0.utf8) } },
             localAddresses: { Set(["127.0.0.1", "::1", "10.0.0.7", "fd00::7"].compactMap { IPAddress($0) }) })
     }
