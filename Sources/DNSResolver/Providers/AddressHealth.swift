@@ -1,6 +1,6 @@
 package import Scheduling
 
-/// The state of one address of a provider: whether it is in backoff, how fast it is, and its counters.
+/// The state of one address of a provider, or of a LocalDNS server: whether it is in backoff, how fast it is, and its counters.
 ///
 /// Names are chosen by clients, so that a question of a client is never evidence against an address: one without an
 /// answer only makes the address suspect, and a probe with a name of the daemon's own choice decides (`Probes`).

@@ -3,6 +3,19 @@ package import DNSWire
 package import Platform
 package import Scheduling
 
+/// What the queries to the servers of one LocalDNS need and share.
+struct LocalDNSEnvironment: Sendable {
+    /// Its name, for events.
+    let name: String
+    let report: @Loop (ResolverEvent) -> Void
+    let limit: LocalDNSLimit
+    /// Says which servers are unreachable now, and are therefore not queried.
+    let paths: NetworkPaths
+    let loop: EventLoop
+    /// For deadlines; the loop except in tests.
+    let clock: any LoopClock
+}
+
 /// The network's own resolvers, or those of a `forward` entry.
 ///
 /// Each type of a question is a `LocalDNSLookup`, which moves from server to server; each query has its own ID, letter
@@ -29,8 +42,7 @@ package final class LocalDNS: Upstream {
     private let timeout: Duration
     /// Seconds; longer TTLs of answers are cut to this.
     private let maxTTL: UInt32
-    private let report: @Loop (ResolverEvent) -> Void
-    private lazy var probes = LocalDNSProbes(name: name, zone: zone, environment, report: report) {
+    private lazy var probes = LocalDNSProbes(zone: zone, environment) {
         [weak self] server in self?.lookups.values.forEach { $0.askOverTCPAsWell(server) }
     }
     /// Finds servers while there are none, at most once a second; for `servers = "auto"` on a network that comes up
@@ -62,28 +74,26 @@ package final class LocalDNS: Upstream {
         limit: LocalDNSLimit = LocalDNSLimit(), paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
         clock: (any LoopClock)? = nil, report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
-        self.report = report
         self.name = name
         self.zone = zone
         self.groups = Self.distinct(groups)
         self.timeout = timeout
         self.maxTTL = UInt32(clamping: maxTTL.components.seconds)
-        environment = LocalDNSEnvironment(limit: limit, paths: paths, loop: loop, clock: clock ?? loop)
+        environment = LocalDNSEnvironment(
+            name: name, report: report, limit: limit, paths: paths, loop: loop, clock: clock ?? loop)
     }
 
-    /// Replaces the servers, and discards the state of the old ones; lookups in progress restart.
-    package func replaceServers(_ groups: [[LocalDNSServer]]) {
-        self.groups = Self.distinct(groups)
-        isKnownToWork = false
-        networkChanged()
-    }
-
-    /// Replaces the servers unless they are these already.
+    /// Replaces the servers, unless they are these already, and discards the state of the old ones; lookups in progress
+    /// restart.
     ///
     /// - Returns: whether there are others now.
+    @discardableResult
     package func useServers(_ groups: [[LocalDNSServer]]) -> Bool {
-        guard Self.distinct(groups) != self.groups else { return false }
-        replaceServers(groups)
+        let groups = Self.distinct(groups)
+        guard groups != self.groups else { return false }
+        self.groups = groups
+        isKnownToWork = false
+        networkChanged()
         return true
     }
 
@@ -106,7 +116,7 @@ package final class LocalDNS: Upstream {
     package func findLoops(with probes: LoopProbes) {
         // Servers of another zone may rightly send everything else to us.
         let parent = zone.isRoot ? LoopProbes.zone : zone
-        let loops = self.loops ?? LoopGuard(name: name, environment, probes: probes, zone: parent, report: report)
+        let loops = self.loops ?? LoopGuard(environment, probes: probes, zone: parent)
         self.loops = loops
         loops.probe(servers)
     }
@@ -134,15 +144,16 @@ package final class LocalDNS: Upstream {
     private func begin(_ question: UpstreamQuestion) -> [LocalDNSLookup] {
         searchIfNeeded()
         loops?.probeIfDue(servers)
-        probes.beginDue(at: servers.filter { !isLooping($0) }, while: question)
-        let deadline = min(question.deadline, clock.now + timeout)
+        var question = question
+        question.deadline = min(question.deadline, clock.now + timeout)
         let lookups = Set(question.types).map {
-            LocalDNSLookup($0, of: question, deadline: deadline, environment, at: self)
+            LocalDNSLookup($0, of: question, environment, for: self, at: candidates)
         }
         for lookup in lookups {
             self.lookups[ObjectIdentifier(lookup)] = lookup
             lookup.start()
         }
+        probes.beginDue(at: servers.filter { !isLooping($0) }, while: question)
         return lookups
     }
 
@@ -169,38 +180,40 @@ package final class LocalDNS: Upstream {
         if let lastSearch, clock.now - lastSearch < .seconds(1) { return }
         lastSearch = clock.now
         let found = findServers()
-        replaceServers([found.isEmpty ? earlierServers : found])
+        useServers([found.isEmpty ? earlierServers : found])
     }
 
     /// When `server`, which is in backoff, is probed again; nil if it is not in backoff.
-    package func backoffEnd(_ server: LocalDNSServer) -> Instant? { probes.health(of: server).backoff.nextProbe }
+    package func backoffEnd(_ server: LocalDNSServer) -> Instant? {
+        probes.health(of: server).address.backoff.nextProbe
+    }
 
     // MARK: For lookups
 
     /// The servers in the order in which a lookup that begins now queries them.
     ///
     /// - Throws: why there is none.
-    func ways() throws(UpstreamFailure) -> [LocalDNSLookup.Way] {
+    func candidates() throws(UpstreamFailure) -> [LocalDNSTurns.Candidate] {
+        var reason = UpstreamFailure.noServer(
+            servers.isEmpty ? "\(name) has no server" : "every server of \(name) forwards to us")
+        func isAble(_ server: LocalDNSServer) -> Bool {
+            guard !isLooping(server) else { return false }
+            guard let unreachable = environment.paths.unreachableReason(for: server.address) else { return true }
+            reason = .network(unreachable)
+            return false
+        }
         // One that is being probed stays with its group: those of another group may not know the name, or know another
         // address for it.
         let choices = groups.enumerated().flatMap { group, servers in
-            servers.filter { !isLooping($0) }.map { ($0, group, probes.health(of: $0)) }
-                .puttingLast { $0.2.backoff.isProbing }
+            servers.filter(isAble).map { ($0, group, probes.health(of: $0)) }
+                .puttingLast { $0.2.address.backoff.isProbing }
         }.puttingLast { $0.2.isSilent }
-        guard !choices.isEmpty else {
-            throw .noServer(servers.isEmpty ? "\(name) has no server" : "every server of \(name) forwards to us")
-        }
-        return choices.map { server, group, health in
-            .init(server, group: group, transport: health.transport, edns: health.offersEDNS)
-        }
+        guard !choices.isEmpty else { throw reason }
+        return choices.map { server, group, health in .init(server, group: group, health.way) }
     }
 
-    /// Whether `server` cannot be reached from here, and not just for a moment: a denial by the others is final without
-    /// it.
-    func isAway(_ server: LocalDNSServer) -> Bool {
-        isLooping(server) || environment.paths.unreachableReason(for: server.address) != nil
-            || probes.health(of: server).isSilent
-    }
+    /// Whether `server` is silent, and not just for a moment: a denial by the others is final without it.
+    func isAway(_ server: LocalDNSServer) -> Bool { probes.health(of: server).isSilent }
 
     /// Called when `server` has answered a question that counts against the share of `holder`.
     func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork) {

@@ -7,8 +7,8 @@ package import Scheduling
 /// One query to one server, on a socket of its own.
 ///
 /// The kernel chooses the socket's port at random, and passes on only what comes from the server's address and port.
-/// Over UDP the caller examines each datagram, and the exchange listens until one is accepted; over TCP it ends with the
-/// first message (RFC 7766 section 8).
+/// Over UDP the exchange listens until a datagram is the response; over TCP it ends with the first message
+/// (RFC 7766 section 8).
 @Loop
 final class LocalDNSExchange {
     /// The most bytes of one read: more than any requested size of a datagram.
@@ -16,10 +16,9 @@ final class LocalDNSExchange {
     /// Reads in one turn of the loop.
     private nonisolated static let readsPerTurn = 16
 
-    private let query: [UInt8]
+    private let query: LocalDNSQuery
     private let isStream: Bool
-    private let accepts: @Loop ([UInt8]) -> Bool
-    private let onEnd: @Loop (Result<[UInt8], UpstreamFailure>) -> Void
+    private let onReply: @Loop (Result<LocalDNSQuery.Reply, UpstreamFailure>) -> Void
     /// Nil once it has ended.
     private var socket: Descriptor?
     private var watch: Watch?
@@ -29,23 +28,20 @@ final class LocalDNSExchange {
 
     /// Opens the socket, and over UDP sends the query.
     ///
-    /// - Parameters:
-    ///   - accepts: over UDP, whether a datagram is the response; while none is, the exchange continues.
-    ///   - onEnd: called once, not before this returns, unless the exchange is closed before; the socket is closed then.
+    /// - Parameter onReply: called once when it has ended, and its socket is closed; before that each time that a datagram is in
+    ///   another letter case. Never before this returns, nor after `close()`.
     /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.network` without a route.
     init(
-        _ query: [UInt8], to server: LocalDNSServer, over transport: Transport, on loop: EventLoop,
-        accepts: @escaping @Loop ([UInt8]) -> Bool,
-        onEnd: @escaping @Loop (Result<[UInt8], UpstreamFailure>) -> Void
+        _ query: LocalDNSQuery, to server: LocalDNSServer, over transport: Transport, on loop: EventLoop,
+        onReply: @escaping @Loop (Result<LocalDNSQuery.Reply, UpstreamFailure>) -> Void
     ) throws(UpstreamFailure) {
         self.query = query
-        self.accepts = accepts
-        self.onEnd = onEnd
+        self.onReply = onReply
         isStream = transport == .tcp
         let opened = try Self.open(server, isStream: isStream)
         let number = opened.number
         socket = consume opened
-        if !isStream { try send(query) }
+        if !isStream { try send(query.bytes) }
         do {
             watch = try loop.watch(number, for: isStream ? .writable : .readable) { [weak self] _ in self?.serve() }
         } catch {
@@ -87,7 +83,8 @@ final class LocalDNSExchange {
     private func serve() {
         guard isSent else {
             do throws(UpstreamFailure) {
-                try send([UInt8(truncatingIfNeeded: query.count >> 8), UInt8(truncatingIfNeeded: query.count)] + query)
+                let count = query.bytes.count
+                try send([UInt8(truncatingIfNeeded: count >> 8), UInt8(truncatingIfNeeded: count)] + query.bytes)
                 watch?.update(.readable)
             } catch {
                 end(.failure(error))
@@ -95,7 +92,7 @@ final class LocalDNSExchange {
             return
         }
         for _ in 0..<Self.readsPerTurn {
-            // Also `accepts` may have closed it.
+            // Also `onReply` may have closed it.
             guard let number = socket?.number else { return }
             var count = 0
             let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Self.readSize) { buffer, length in
@@ -106,20 +103,27 @@ final class LocalDNSExchange {
                 if errno == EAGAIN { return }
                 if errno != EINTR { return end(.failure(Self.failure("receive"))) }
             } else if !isStream {
-                if accepts(bytes) { return end(.success(bytes)) }
+                switch query.reply(in: bytes) {
+                case nil: break
+                case .otherLetterCase?: onReply(.success(.otherLetterCase))
+                case let reply?: return end(.success(reply))
+                }
             } else if count == 0 {
                 return end(.failure(.network("the connection was closed")))
             } else {
                 received += bytes
                 let length = received.count < 2 ? .max : 2 + Int(received[0]) << 8 + Int(received[1])
-                if received.count >= length { return end(.success(Array(received[2..<length]))) }
+                if received.count >= length {
+                    let reply = query.reply(in: Array(received[2..<length]))
+                    return end(.success(reply ?? .unusable(.unusable("not a response to the query"))))
+                }
             }
         }
     }
 
-    private func end(_ outcome: Result<[UInt8], UpstreamFailure>) {
+    private func end(_ outcome: Result<LocalDNSQuery.Reply, UpstreamFailure>) {
         close()
-        onEnd(outcome)
+        onReply(outcome)
     }
 
     /// Ends the exchange, and closes the socket; nothing is reported any more.
@@ -144,7 +148,7 @@ package final class LocalDNSLimit: Sendable {
     /// The most outstanding queries. Default 1,024.
     package nonisolated let maximum: Int
     private var shares: FairShare
-    private var queries: [FairShare.Ticket: (began: Instant, displace: @Loop () -> Void)] = [:]
+    private var queries: [FairShare.Ticket: (began: Instant, displace: @Loop (FairShare.Ticket) -> Void)] = [:]
 
     package nonisolated init(maximum: Int = 1_024) {
         self.maximum = maximum
@@ -166,15 +170,15 @@ package final class LocalDNSLimit: Sendable {
     ///
     /// - Parameters:
     ///   - isOnly: whether it is the only outstanding query of its lookup.
-    ///   - displace: called when the query is displaced; then it has left.
+    ///   - displace: called with its ticket when the query is displaced; then it has left.
     func enter(
-        for network: ClientNetwork, isOnly: Bool, at now: Instant, displace: @escaping @Loop () -> Void
+        for network: ClientNetwork, isOnly: Bool, at now: Instant, displace: @escaping @Loop (FairShare.Ticket) -> Void
     ) -> FairShare.Ticket? {
         if shares.isFull {
             guard let leaving = leaving(for: network, isOnly: isOnly, at: now) else { return nil }
             let displaced = queries[leaving]
             leave(leaving)
-            displaced?.displace()
+            displaced?.displace(leaving)
         }
         let ticket = shares.add(for: network)
         queries[ticket] = (now, displace)

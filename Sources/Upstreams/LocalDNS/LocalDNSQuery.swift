@@ -8,19 +8,23 @@ import Platform
 /// off the path, and some servers do not preserve letter case: there the name is sent in lower case, and accepted in
 /// any.
 struct LocalDNSQuery {
-    /// The kind of a received datagram.
-    enum Datagram {
-        /// A response to this query, perhaps an unreadable one.
-        case response
-        /// A response to this query except for the letter case of its question: forged, or from a server that does not
-        /// preserve it.
+    /// What a response says.
+    enum Reply: Hashable {
+        case answer(Answer)
+        /// The server does not answer the question.
+        case refusal(UpstreamFailure)
+        /// It cannot be used.
+        case unusable(UpstreamFailure)
+        /// It would be a response but for the letter case of its question: forged, or from a server that does not preserve
+        /// it.
         case otherLetterCase
-        /// Anything else, which may be forged; it says nothing about the server.
-        case foreign
     }
 
     /// The question as received from the client.
     let question: Question
+    private let dnssecOK: Bool
+    /// Whether a response has to be in the letter case that was sent.
+    private let hasRandomCase: Bool
     /// Header, question and OPT record.
     let bytes: [UInt8]
     /// The offset in `bytes` of the question's end.
@@ -34,11 +38,13 @@ struct LocalDNSQuery {
         using generator: inout some RandomNumberGenerator
     ) {
         self.question = question
+        self.dnssecOK = dnssecOK
+        hasRandomCase = transport == .udp
         var flags: HeaderFlags = .recursionDesired
         if checkingDisabled { flags.insert(.checkingDisabled) }
         var builder = MessageBuilder(id: .random(in: .min ... .max, using: &generator), flags: flags)
         let name =
-            transport == .udp ? Self.disguise(question.name, using: &generator) : question.name.lowercased
+            hasRandomCase ? Self.disguise(question.name, using: &generator) : question.name.lowercased
         builder.append(Question(name: name, type: question.type, class: question.class))
         questionEnd = builder.bytes.count
         if edns { builder.append(EDNS(dnssecOK: dnssecOK)) }
@@ -60,31 +66,40 @@ struct LocalDNSQuery {
         return (try? Name(wire: wire)) ?? name
     }
 
-    /// The kind of a received datagram.
-    func kind(of datagram: [UInt8]) -> Datagram {
-        guard isResponse(datagram) else { return .foreign }
-        if isBareFailure(datagram) { return .response }
-        guard hasQuestion(datagram) else { return .foreign }
-        let question = Header.length..<questionEnd
-        return datagram[question] == bytes[question] ? .response : .otherLetterCase
-    }
-
-    /// Parses a response.
+    /// What a datagram or message says; nil for one that is no response to this query: it may be forged, and says nothing
+    /// about the server.
     ///
     /// Names that point into the question are returned in the client's letter case, not in that of the query. An error
     /// response may come without the question, from a server that could not parse the query or refused to.
-    /// - Throws: why it is no response to this query, or cannot be used.
-    func read(_ reply: [UInt8]) throws(UpstreamFailure) -> Message {
-        if case .foreign = kind(of: reply) { throw .unusable("not a response to the query") }
-        var plain = reply
-        if !isBareFailure(reply) {
-            guard !Self.flags(reply).contains(.truncated) else { throw Self.truncated }
-            plain.replaceSubrange(Header.length..<(Header.length + question.name.wire.count), with: question.name.wire)
+    func reply(in bytes: [UInt8]) -> Reply? {
+        guard isResponse(bytes) else { return nil }
+        var plain = bytes
+        if !isBareFailure(bytes) {
+            guard hasQuestion(bytes) else { return nil }
+            let question = Header.length..<questionEnd
+            guard !hasRandomCase || bytes[question] == self.bytes[question] else { return .otherLetterCase }
+            guard !Self.flags(bytes).contains(.truncated) else { return .unusable(Self.truncated) }
+            plain.replaceSubrange(question.prefix(self.question.name.wire.count), with: self.question.name.wire)
         }
         do throws(MessageParseError) {
-            return try MessageParser.parse(plain)
+            return reply(in: try MessageParser.parse(plain))
         } catch {
-            throw .unusable("the response cannot be read: \(error)")
+            return .unusable(.unusable("the response cannot be read: \(error)"))
+        }
+    }
+
+    private func reply(in message: Message) -> Reply {
+        switch ReceivedReply(message, to: question, dnssecOK: dnssecOK) {
+        case .answer(let answer):
+            // A referral: the server does not recurse, and names other servers to query (RFC 1034 section 4.3.1).
+            let isReferral =
+                message.responseCode == .noError && message.answers.isEmpty
+                && message.flags.isDisjoint(with: [.recursionAvailable, .authoritative])
+                && !message.authorities.contains { $0.type == .soa }
+            return isReferral ? .refusal(.rejected("the server does not do recursion")) : .answer(answer)
+        case .failure(let code): return .refusal(.responseCode(code))
+        case .endlessAliases: return .refusal(.rejected("the name's chain of aliases has no end"))
+        case .truncated, .mismatch: return .unusable(.unusable("the reply does not belong to the question"))
         }
     }
 

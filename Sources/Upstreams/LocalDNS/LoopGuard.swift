@@ -13,25 +13,17 @@ final class LoopGuard {
     private static let interval = Duration.seconds(60)
 
     private(set) var looping: Set<LocalDNSServer> = []
-    private let name: String
     private let environment: LocalDNSEnvironment
-    private let report: @Loop (ResolverEvent) -> Void
     private let probes: LoopProbes
     private let zone: Name
     /// The names being probed, one for each server, and whether they have arrived.
     private var names: [LocalDNSServer: (name: Name, isSeen: Bool)] = [:]
     private var lastProbe: Instant?
 
-    /// - Parameter name: of the LocalDNS, for events.
-    init(
-        name: String, _ environment: LocalDNSEnvironment, probes: LoopProbes, zone: Name,
-        report: @escaping @Loop (ResolverEvent) -> Void
-    ) {
-        self.name = name
+    init(_ environment: LocalDNSEnvironment, probes: LoopProbes, zone: Name) {
         self.environment = environment
         self.probes = probes
         self.zone = zone
-        self.report = report
     }
 
     isolated deinit { for (name, _) in names.values { probes.close(name) } }
@@ -57,10 +49,9 @@ final class LoopGuard {
                 continue
             }
             names[server] = (name, false)
-            Loop.spawn { [weak self, environment] in
-                let lookup = await LocalDNSLookup.ask(Question(name: name, type: .a), only: server, environment)
-                self?.judge(lookup, of: server, for: name)
-            }
+            let lookup = LocalDNSLookup(Question(name: name, type: .a), only: server, environment)
+            lookup.onEnd = { [weak self, unowned lookup] in self?.judge(lookup, of: server, for: name) }
+            lookup.start()
         }
     }
 
@@ -72,7 +63,7 @@ final class LoopGuard {
         // Late arrivals count as well: the name was sent to this server only.
         names[server]?.isSeen = true
         guard looping.insert(server).inserted else { return }
-        report(.serverLoops(upstream: name, server: server.description))
+        environment.report(.serverLoops(upstream: environment.name, server: server.description))
     }
 
     private func judge(_ lookup: LocalDNSLookup, of server: LocalDNSServer, for probe: Name) {
@@ -80,6 +71,6 @@ final class LoopGuard {
         guard let (name, isSeen) = names[server], name == probe, !isSeen, lookup.isHeard,
             looping.remove(server) != nil
         else { return }
-        report(.serverLoopEnded(upstream: self.name, server: server.description))
+        environment.report(.serverLoopEnded(upstream: environment.name, server: server.description))
     }
 }

@@ -25,7 +25,7 @@ struct NetworkChangeTests {
         #expect(localDNS.backoffEnd(localDNS.servers[0]) != nil)
         localDNS.networkChanged()
         #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
-        #expect(try localDNS.ways().map(\.server) == localDNS.servers)
+        #expect(try localDNS.candidates().map(\.server) == localDNS.servers)
     }
 
     @Test @Loop func `a look-up under way restarts, at the servers of the new network`() async throws {
@@ -36,7 +36,7 @@ struct NetworkChangeTests {
         await dead.received(1)
         localDNS.networkChanged()
         await dead.received(2)
-        localDNS.replaceServers([[LocalDNSServer(.v4(0x7f00_0001), port: good.port)]])
+        localDNS.useServers([[LocalDNSServer(.v4(0x7f00_0001), port: good.port)]])
         #expect(addresses(try await reply) == ["192.0.2.1"])
         #expect(dead.queries.count == 2)
     }
@@ -145,7 +145,7 @@ struct LoopGuardTests {
         }
 
         func use(_ servers: [LocalDNSRawServer]) async {
-            localDNS.replaceServers([servers.map { LocalDNSServer(.v4(0x7f00_0001), port: $0.port) }])
+            localDNS.useServers([servers.map { LocalDNSServer(.v4(0x7f00_0001), port: $0.port) }])
             localDNS.findLoops(with: probes)
             for server in servers { await server.received(1) }
             await settle()
@@ -210,7 +210,7 @@ struct LoopGuardTests {
         let fixture = Fixture()
         let server = try fixture.server(loops: true)
         await fixture.use([server])
-        fixture.localDNS.replaceServers([fixture.localDNS.servers + [LocalDNSServer(.v4(0x7f00_0001), port: 9)]])
+        fixture.localDNS.useServers([fixture.localDNS.servers + [LocalDNSServer(.v4(0x7f00_0001), port: 9)]])
         await server.received(2)
         await fixture.clock.advance(by: .seconds(5))
         #expect(fixture.localDNS.isLooping(fixture.localDNS.servers[0]))

@@ -72,7 +72,7 @@ struct LocalDNSEventsTests {
         fixture.localDNS.onWorking = { working.append($0) }
         for _ in 0..<2 { fixture.answer(by: fixture.server) }
         let other = LocalDNSServer(.v4(0xc000_0236))
-        fixture.localDNS.replaceServers([[other]])
+        fixture.localDNS.useServers([[other]])
         #expect(working == [[fixture.server]])
         fixture.answer(by: other)
         #expect(working == [[fixture.server], [other]])
@@ -88,5 +88,20 @@ struct LocalDNSEventsTests {
         localDNS.restore([Self.server])
         _ = await localDNS.ask(question)
         #expect(localDNS.servers == [Self.server])
+    }
+
+    @Test @Loop func `while there is no server questions have one looked for at most once a second`() async throws {
+        let clock = ManualClock()
+        let localDNS = LocalDNS(groups: [], loop: LoopRunner.shared.loop, clock: clock)
+        var searches = 0
+        localDNS.findServers = {
+            searches += 1
+            return []
+        }
+        for _ in 0..<3 { _ = await localDNS.ask(try question("a.example")) }
+        #expect(searches == 1)
+        await clock.advance(by: .seconds(1))
+        _ = await localDNS.ask(try question("a.example"))
+        #expect(searches == 2)
     }
 }

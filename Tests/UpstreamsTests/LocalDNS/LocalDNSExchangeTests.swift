@@ -9,30 +9,38 @@ import Testing
 
 @Suite(.onLoop)
 struct LocalDNSExchangeTests {
-    /// Header and question `a.` A.
-    private static let query: [UInt8] = [7, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 97, 0, 0, 1, 0, 1]
+    typealias Outcome = Result<LocalDNSQuery.Reply, UpstreamFailure>
 
-    /// An exchange that accepts any datagram.
     @Loop
     private func begin(
-        at server: LocalDNSRawServer, over transport: Transport,
-        onEnd: @escaping @Loop (Result<[UInt8], UpstreamFailure>) -> Void
+        at server: LocalDNSRawServer, over transport: Transport, onReply: @escaping @Loop (Outcome) -> Void
     ) throws -> LocalDNSExchange {
-        try LocalDNSExchange(
-            Self.query, to: LocalDNSServer(.v4(0x7f00_0001), port: server.port), over: transport,
-            on: LoopRunner.shared.loop, accepts: { _ in true }, onEnd: onEnd)
+        var numbers = SystemNumbers()
+        let query = LocalDNSQuery(
+            Question(name: try Name("a"), type: .a), over: transport, dnssecOK: false, checkingDisabled: false,
+            edns: false, using: &numbers)
+        return try LocalDNSExchange(
+            query, to: LocalDNSServer(.v4(0x7f00_0001), port: server.port), over: transport,
+            on: LoopRunner.shared.loop, onReply: onReply)
+    }
+
+    private func count(_ outcome: Outcome?) -> Int? {
+        guard case .success(.answer(let answer))? = outcome else { return nil }
+        return answer.addresses.count
     }
 
     @Test(arguments: [Transport.udp, .tcp]) @Loop
     func `an exchange has ended once, with its socket closed, when the response is there`(transport: Transport)
         async throws
     {
-        let server = try LocalDNSRawServer { [$0.reply(), $0.reply()] }
-        var outcomes: [Result<[UInt8], UpstreamFailure>] = []
+        let server = try LocalDNSRawServer {
+            Array(repeating: $0.reply([rawRecord(1, rawGood)]), count: 2)
+        }
+        var outcomes: [Outcome] = []
         let exchange = try begin(at: server, over: transport) { outcomes.append($0) }
         await awaited { !outcomes.isEmpty }
-        #expect(server.queries.map(\.bytes) == [Self.query])
-        #expect(try outcomes.map { try $0.get().prefix(2) } == [[7, 7]])
+        #expect(server.queries.count == 1)
+        #expect(outcomes.map(count) == [1])
         #expect(server.connectedDescriptors == 0)
         exchange.close()
     }
@@ -54,10 +62,11 @@ struct LocalDNSExchangeTests {
 
     @Test @Loop func `a stream's message is taken whole, however it is cut`() async throws {
         let server = try LocalDNSRawServer()
-        var outcomes: [Result<[UInt8], UpstreamFailure>] = []
+        var outcomes: [Outcome] = []
         let exchange = try begin(at: server, over: .tcp) { outcomes.append($0) }
         await server.received(1)
-        let message = [UInt8](repeating: 9, count: 20_000)
+        let records = (0..<1_000).map { rawRecord(1, [192, 0, UInt8($0 >> 8), UInt8($0 & 0xff)]) }
+        let message = server.queries[0].reply(records)
         let bytes = [UInt8(message.count >> 8), UInt8(message.count & 0xff)] + message
         for part in [bytes[..<1], bytes[1..<2], bytes[2..<9_000], bytes[9_000...]] {
             #expect(outcomes.isEmpty)
@@ -65,13 +74,13 @@ struct LocalDNSExchangeTests {
             await Loop.executor.idle()
         }
         await awaited { !outcomes.isEmpty }
-        #expect(try outcomes[0].get() == message)
+        #expect(outcomes.map(count) == [1_000])
         exchange.close()
     }
 
     @Test @Loop func `a stream that ends within a message is a failure`() async throws {
         let server = try LocalDNSRawServer()
-        var outcomes: [Result<[UInt8], UpstreamFailure>] = []
+        var outcomes: [Outcome] = []
         let exchange = try begin(at: server, over: .tcp) { outcomes.append($0) }
         await server.received(1)
         server.sendRaw([0, 200, 7, 7], to: server.queries[0])
@@ -79,5 +88,21 @@ struct LocalDNSExchangeTests {
         await awaited { !outcomes.isEmpty }
         #expect(outcomes == [.failure(.network("the connection was closed"))])
         exchange.close()
+    }
+
+    /// As in a server that was started without standard input.
+    @Test @Loop func `descriptor 0 is a socket like any other`() async throws {
+        let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        var outcomes: [Outcome] = []
+        // Once, and only what no other test has opened.
+        var status = stat()
+        guard fstat(STDIN_FILENO, &status) != 0 || status.st_mode & S_IFMT != S_IFSOCK else { return }
+        close(STDIN_FILENO)
+        let exchange = try begin(at: server, over: .udp) { outcomes.append($0) }
+        await awaited { !outcomes.isEmpty }
+        #expect(outcomes.map(count) == [1])
+        #expect(server.connectedDescriptors == 0)
+        exchange.close()
+        if fcntl(STDIN_FILENO, F_GETFD) < 0 { _ = open("/dev/null", O_RDONLY) }
     }
 }

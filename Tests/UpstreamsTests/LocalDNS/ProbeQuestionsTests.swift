@@ -11,23 +11,20 @@ struct ProbeQuestionsTests {
         Question(name: try Name(name), type: type)
     }
 
-    @Test func `the first names stay, each once`() throws {
+    @Test func `the first names of a client network stay, each once`() throws {
         var questions = ProbeQuestions()
         for number in 0..<10 {
             for type in [RecordType.a, .aaaa] { questions.add(try question("\(number).example", type), for: .machine) }
         }
-        #expect(questions.all == (try (0..<ProbeQuestions.limit).map { try question("\($0).example") }))
+        #expect(Set(questions.all) == Set(try (0..<ProbeQuestions.limit).map { try question("\($0).example") }))
     }
 
     @Test func `a client network that has all places makes room for others, and only then`() throws {
         var questions = ProbeQuestions()
         for number in 0..<10 { questions.add(try question("\(number).example"), for: Self.network(1)) }
         for number in 0..<10 { questions.add(try question("\(number).example.net"), for: Self.network(2)) }
-        #expect(
-            questions.all == [
-                try question("0.example"), try question("1.example"), try question("0.example.net"),
-                try question("1.example.net"),
-            ])
+        let isOfFirst = questions.all.map { $0.name.labels.count == 2 }
+        #expect(isOfFirst.count == ProbeQuestions.limit && isOfFirst.count { $0 } == ProbeQuestions.limit / 2)
     }
 
     @Test func `the place of a name that is not answered any more is free`() throws {
@@ -36,6 +33,6 @@ struct ProbeQuestionsTests {
         questions.remove(try question("0.example"))
         questions.add(try question("new.example"), for: .machine)
         #expect(questions.all.count == ProbeQuestions.limit)
-        #expect(questions.all.last == (try question("new.example")))
+        #expect(questions.all.contains(try question("new.example")))
     }
 }
