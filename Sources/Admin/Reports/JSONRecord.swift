@@ -1,5 +1,4 @@
 package import HTTPDNS
-import Synchronization
 
 /// A report of the control API. Its members are the properties that are marked with `@Member`, in their order.
 package protocol JSONRecord: Equatable, JSONValue {
@@ -34,21 +33,14 @@ package struct Member<Value: JSONValue & Equatable>: Equatable, Sendable {
         case ifAny
     }
 
-    /// Shared by copies until one is changed: so a mirror's copies fill the report that is read.
-    private final class Box: Sendable {
-        let value: Mutex<Value>
-
-        init(_ value: Value) { self.value = Mutex(value) }
-    }
-
     let key: String
     private let presence: Presence
     /// For true and for false, of a flag that is a word in JSON; else empty.
     private let words: [String]
-    private var box: Box
+    package var wrappedValue: Value
 
     package init(wrappedValue: Value, _ key: String, _ presence: Presence = .always) {
-        (self.key, self.presence, words, box) = (key, presence, [], Box(wrappedValue))
+        (self.wrappedValue, self.key, self.presence, words) = (wrappedValue, key, presence, [])
     }
 
     package init(_ key: String, _ presence: Presence = .always) where Value: ExpressibleByNilLiteral {
@@ -56,21 +48,8 @@ package struct Member<Value: JSONValue & Equatable>: Equatable, Sendable {
     }
 
     package init(wrappedValue: Value, _ key: String, _ yes: String, _ no: String) where Value == Bool {
-        (self.key, presence, words, box) = (key, .always, [yes, no], Box(wrappedValue))
+        (self.wrappedValue, self.key, presence, words) = (wrappedValue, key, .always, [yes, no])
     }
-
-    package var wrappedValue: Value {
-        get { box.value.withLock { $0 } }
-        set {
-            if isKnownUniquelyReferenced(&box) {
-                box.value.withLock { $0 = newValue }
-            } else {
-                box = Box(newValue)
-            }
-        }
-    }
-
-    package static func == (left: Self, right: Self) -> Bool { left.wrappedValue == right.wrappedValue }
 }
 
 /// A member of any kind.
