@@ -1,4 +1,5 @@
 import CNghttp2
+import TestSupport
 import Testing
 
 @testable import DNSServer

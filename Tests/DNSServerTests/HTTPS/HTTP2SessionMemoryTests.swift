@@ -1,5 +1,6 @@
 import CSystem.Linux
 import Platform
+import TestSupport
 import Testing
 
 @testable import DNSServer

@@ -28,7 +28,7 @@ struct HTTP2SessionTests {
         let stream = try stage.queue()
         let frame = try #require(try HTTP2Frame.parse(stage.frames()[...]).last)
         #expect(frame.type == .headers && frame.stream == stream.id)
-        #expect(frame.flags == HTTP2Frame.endStream | HTTP2Frame.endHeaders)
+        #expect(frame.flags == Frames.endStream | Frames.endHeaders)
     }
 
     @Test @Loop func `a body follows in frames of its own`() throws {
@@ -38,7 +38,7 @@ struct HTTP2SessionTests {
         let frames = try HTTP2Frame.parse(stage.frames()[...])
         let data = frames.filter { $0.type == .data }
         #expect(data.flatMap(\.payload) == body)
-        #expect(data.map { $0.flags & HTTP2Frame.endStream } == [0, HTTP2Frame.endStream])
+        #expect(data.map { $0.flags & Frames.endStream } == [0, Frames.endStream])
     }
 
     @Test @Loop func `above the server's limit a request waits for another one's end`() throws {
@@ -63,7 +63,7 @@ struct HTTP2SessionTests {
         try stage.receive(HTTP2Frame(.data, stream: stream.id, payload: Array("{}".utf8)))
         #expect(stage.session.takeEnded().isEmpty)
         try stage.receive(
-            HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream.id, payload: Array("\n".utf8)))
+            HTTP2Frame(.data, flags: Frames.endStream, stream: stream.id, payload: Array("\n".utf8)))
         let ended = try #require(stage.session.takeEnded().first)
         #expect(ended.stream === stream && ended.code == .none)
         let response = stream.response
@@ -104,7 +104,7 @@ struct HTTP2SessionTests {
         let taken = try stage.open()
         let refused = try stage.open()
         try stage.receive(
-            HTTP2Frame(.goAway, payload: [0, 0, 0, UInt8(taken.id), 0, 0, 0, 0]))
+            HTTP2Frame(.goaway, payload: [0, 0, 0, UInt8(taken.id), 0, 0, 0, 0]))
         #expect(stage.session.takeEnded().map { $0.stream === refused } == [true])
         #expect(!stage.session.mayOpen && !stage.session.isOver)
         try stage.receive(.reply(taken.id, ends: true))
@@ -115,7 +115,7 @@ struct HTTP2SessionTests {
     @Test @Loop func `a request that was not sent when the server said goodbye is refused`() throws {
         let stage = try Stage()
         let stream = try stage.queue()
-        try stage.receive(HTTP2Frame(.goAway, payload: [UInt8](repeating: 0, count: 8)))
+        try stage.receive(HTTP2Frame(.goaway, payload: [UInt8](repeating: 0, count: 8)))
         _ = try stage.frames()
         let ended = stage.session.takeEnded()
         #expect(ended.map { $0.stream === stream && $0.code == HTTP2Code.refusedStream } == [true])
@@ -154,11 +154,11 @@ struct HTTP2SessionTests {
         let stream = try stage.open()
         // A field of 4,000 bytes that is added to the table (RFC 7541 section 6.2.1), and four references to it of one
         // byte each.
-        let field = [0x40] + HTTP2Frame.text("x-a") + HTTP2Frame.text(String(repeating: "x", count: 4_000))
+        let field = [0x40] + Frames.text("x-a") + Frames.text(String(repeating: "x", count: 4_000))
         let status = HTTP2Frame.reply(stream.id).payload
         try stage.receive(
             HTTP2Frame(
-                .headers, flags: HTTP2Frame.endHeaders, stream: stream.id,
+                .headers, flags: Frames.endHeaders, stream: stream.id,
                 payload: status + field + [UInt8](repeating: 0x80 | 62, count: 4)))
         #expect(stage.session.takeEnded().count == 1)
         #expect(stream.failure == .unusable("the reply is larger than the limit"))
@@ -210,9 +210,9 @@ struct HTTP2SessionTests {
             ])
         try stage.receive(
             HTTP2Frame(
-                .pushPromise, flags: HTTP2Frame.endHeaders, stream: stream.id, payload: [0, 0, 0, 2] + request.payload))
+                .push, flags: Frames.endHeaders, stream: stream.id, payload: [0, 0, 0, 2] + request.payload))
         #expect(try HTTP2Frame.parse(stage.frames()[...]).map(\.type) == [.reset])
-        try stage.receive(HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream.id, payload: [1]))
+        try stage.receive(HTTP2Frame(.data, flags: Frames.endStream, stream: stream.id, payload: [1]))
         #expect(stage.session.takeEnded().map(\.code) == [.none])
         let response = stream.response
         #expect(response.status == 200 && response.contentType == "text/a" && response.age == nil)
@@ -230,23 +230,23 @@ struct HTTP2SessionTests {
             case .emptyData: HTTP2Frame(.data, stream: open)
             case .paddedData:
                 HTTP2Frame(
-                    .data, flags: HTTP2Frame.padded, stream: open, payload: [255] + [UInt8](repeating: 0, count: 255))
+                    .data, flags: Frames.padded, stream: open, payload: [255] + [UInt8](repeating: 0, count: 255))
             case .informational: .reply(open, status: "103")
             case .dataAfterReply: HTTP2Frame(.data, stream: answered, payload: [1])
             case .dataOfCancelled: HTTP2Frame(.data, stream: cancelled, payload: [1])
             case .ping: HTTP2Frame(.ping, payload: [UInt8](repeating: 1, count: 8))
             case .pingAnswer:
-                HTTP2Frame(.ping, flags: HTTP2Frame.acknowledgement, payload: [UInt8](repeating: 1, count: 8))
+                HTTP2Frame(.ping, flags: Frames.acknowledgement, payload: [UInt8](repeating: 1, count: 8))
             case .settings: HTTP2Frame(.settings)
-            case .windowUpdate: HTTP2Frame(.windowUpdate, payload: [0, 0, 0, 1])
-            case .streamWindowUpdate: HTTP2Frame(.windowUpdate, stream: open, payload: [0, 0, 0, 1])
+            case .windowUpdate: HTTP2Frame(.window, payload: [0, 0, 0, 1])
+            case .streamWindowUpdate: HTTP2Frame(.window, stream: open, payload: [0, 0, 0, 1])
             case .priority: HTTP2Frame(.priority, stream: open, payload: [0, 0, 0, 0, 9])
             case .reset: HTTP2Frame(.reset, stream: answered, payload: [0, 0, 0, 8])
-            case .goodbye: HTTP2Frame(.goAway, payload: [0, 0, 0, UInt8(cancelled), 0, 0, 0, 0])
+            case .goodbye: HTTP2Frame(.goaway, payload: [0, 0, 0, UInt8(cancelled), 0, 0, 0, 0])
             case .unknown: HTTP2Frame(.unknown, payload: [1])
             case .promise:
                 HTTP2Frame(
-                    .pushPromise, flags: HTTP2Frame.endHeaders, stream: open, payload: [0, 0, 0, 2, 0x82, 0x84, 0x87])
+                    .push, flags: Frames.endHeaders, stream: open, payload: [0, 0, 0, 2, 0x82, 0x84, 0x87])
             }
         }
     }
@@ -273,14 +273,14 @@ struct HTTP2SessionTests {
             let stream = try stage.open()
             for _ in 0..<2 {
                 try stage.receive(HTTP2Frame(.ping, payload: [UInt8](repeating: 1, count: 8)))
-                try stage.receive(HTTP2Frame(.windowUpdate, payload: [0, 0, 0, 9]))
+                try stage.receive(HTTP2Frame(.window, payload: [0, 0, 0, 9]))
                 try stage.receive(HTTP2Frame(.unknown, payload: [UInt8](repeating: 1, count: 40)))
             }
             if number % 100 == 0 { try stage.receive(HTTP2Frame(.settings, payload: [0, 3, 0, 0, 0, 100])) }
             try stage.receive(.reply(stream.id, fields: [("a", String(repeating: "x", count: 400))]))
             let body = HTTP2Frame(.data, stream: stream.id, payload: [UInt8](repeating: 1, count: 100))
             for _ in 0..<5 { try stage.receive(body) }
-            try stage.receive(HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream.id))
+            try stage.receive(HTTP2Frame(.data, flags: Frames.endStream, stream: stream.id))
             _ = try stage.frames()
             #expect(stage.session.takeEnded().map(\.code) == [.none])
         }
@@ -334,7 +334,7 @@ private final class Stage {
         session = try HTTP2Session(authority: "service.example")
         _ = try frames()
         try receive(HTTP2Frame(.settings))
-        if isAcknowledged { try receive(HTTP2Frame(.settings, flags: HTTP2Frame.acknowledgement)) }
+        if isAcknowledged { try receive(HTTP2Frame(.settings, flags: Frames.acknowledgement)) }
         _ = try frames()
     }
 

@@ -1,21 +1,23 @@
 /// HTTP/2 frames (RFC 9113 section 4), written byte by byte: also those that no client sends.
-enum Frames {
-    enum Kind: UInt8 {
+package enum Frames {
+    package enum Kind: UInt8 {
         case data, headers, priority, reset, settings, push, ping, goaway, window, continuation
+        /// A type that does not exist.
+        case unknown = 64
     }
 
-    static let endStream: UInt8 = 1
-    static let acknowledgement: UInt8 = 1
-    static let endHeaders: UInt8 = 4
-    static let padded: UInt8 = 8
-    static let hasPriority: UInt8 = 0x20
+    package static let endStream: UInt8 = 1
+    package static let acknowledgement: UInt8 = 1
+    package static let endHeaders: UInt8 = 4
+    package static let padded: UInt8 = 8
+    package static let hasPriority: UInt8 = 0x20
 
-    static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+    package static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
     /// A frame.
     ///
     /// - Parameter length: what its header says, if not the payload's.
-    static func frame(
+    package static func frame(
         _ kind: UInt8, flags: UInt8 = 0, on stream: UInt32 = 0, _ payload: [UInt8] = [], length: Int? = nil
     ) -> [UInt8] {
         let length = length ?? payload.count
@@ -23,39 +25,42 @@ enum Frames {
             + number(stream) + payload
     }
 
-    static func frame(
+    package static func frame(
         _ kind: Kind, flags: UInt8 = 0, on stream: UInt32 = 0, _ payload: [UInt8] = [], length: Int? = nil
     ) -> [UInt8] { frame(kind.rawValue, flags: flags, on: stream, payload, length: length) }
 
-    static func number(_ value: UInt32) -> [UInt8] {
+    package static func number(_ value: UInt32) -> [UInt8] {
         [UInt8(value >> 24), UInt8(value >> 16 & 255), UInt8(value >> 8 & 255), UInt8(value & 255)]
     }
 
-    static func setting(_ id: UInt16, _ value: UInt32) -> [UInt8] { [UInt8(id >> 8), UInt8(id & 255)] + number(value) }
+    package static func setting(_ id: UInt16, _ value: UInt32) -> [UInt8] {
+        [UInt8(id >> 8), UInt8(id & 255)] + number(value)
+    }
 
-    static func settings(_ pairs: (UInt16, UInt32)...) -> [UInt8] {
+    package static func settings(_ pairs: (UInt16, UInt32)...) -> [UInt8] {
         frame(.settings, pairs.flatMap { setting($0.0, $0.1) })
     }
 
-    static func window(_ increment: UInt32, on stream: UInt32 = 0) -> [UInt8] {
+    package static func window(_ increment: UInt32, on stream: UInt32 = 0) -> [UInt8] {
         frame(.window, on: stream, number(increment))
     }
 
     // MARK: Headers
 
-    typealias Field = (name: String, value: String)
+    package typealias Field = (name: String, value: String)
 
     /// The pseudo-header fields of a request.
-    static func request(_ method: String = "GET", _ path: String = "/dns-query?dns=AAAA") -> [Field] {
+    package static func request(_ method: String = "GET", _ path: String = "/dns-query?dns=AAAA") -> [Field] {
         [(":method", method), (":scheme", "https"), (":path", path), (":authority", "dns.example")]
     }
 
     /// Fields as literals that are not indexed (RFC 7541 section 6.2.2), without Huffman's code.
-    static func block(_ fields: [Field]) -> [UInt8] {
+    package static func block(_ fields: [Field]) -> [UInt8] {
         fields.flatMap { [0] + text($0.name) + text($0.value) }
     }
 
-    private static func text(_ text: String) -> [UInt8] {
+    /// A string literal: its length, then the text (RFC 7541 section 5.2).
+    package static func text(_ text: String) -> [UInt8] {
         let bytes = Array(text.utf8)
         guard bytes.count >= 127 else { return [UInt8(bytes.count)] + bytes }
         var (rest, length): (Int, [UInt8]) = (bytes.count - 127, [127])
@@ -66,12 +71,12 @@ enum Frames {
         return length + [UInt8(rest)] + bytes
     }
 
-    static func headers(
+    package static func headers(
         _ stream: UInt32, _ fields: [Field] = request(), flags: UInt8 = endHeaders | endStream
     ) -> [UInt8] { frame(.headers, flags: flags, on: stream, block(fields)) }
 
     /// A POST with a body that may be sent in several frames.
-    static func post(_ stream: UInt32, _ parts: [UInt8]..., fields: [Field] = []) -> [UInt8] {
+    package static func post(_ stream: UInt32, _ parts: [UInt8]..., fields: [Field] = []) -> [UInt8] {
         let header = headers(
             stream, request("POST", "/dns-query") + [("content-type", "application/dns-message")] + fields,
             flags: endHeaders)
