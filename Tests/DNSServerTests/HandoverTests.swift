@@ -21,6 +21,14 @@ import Testing
         return PassedSockets(passed + (try work.descriptors().map(\.descriptor)))
     }
 
+    /// Has a second server go on where the first stops, and stops it when `body` is done.
+    private func goOn(
+        _ first: TestServer, _ sockets: ServerSockets, _ body: @concurrent (TestServer) async throws -> Void
+    ) async throws {
+        let passed = try await succeed(first, sockets: sockets)
+        try await TestServer.run(ServerSockets.bind(sockets.addresses, threads: 2, adopting: passed), body)
+    }
+
     private func bind(threads: Int = 2) throws -> ServerSockets {
         try ServerSockets.bind([try #require(SocketAddress("127.0.0.1:0"))], threads: threads)
     }
@@ -63,9 +71,7 @@ import Testing
         try udp.send(.query("one.example", id: 7, edns: TestEDNS(flags: 0x8000)))
         try tcp.send([.query("two.example", id: 8), .query("three.example", id: 9)])
         await first.responder.asked(3)
-        let passed = try await succeed(first, sockets: sockets)
-        let second = try ServerSockets.bind(sockets.addresses, threads: 2, adopting: passed)
-        try await TestServer.run(second) { _ in
+        try await goOn(first, sockets) { _ in
             let reply = try udp.receive()
             #expect(reply.message.id == 7 && reply.message.rcode == 0 && reply.message.edns?.dnssecOK == true)
             #expect(reply.from == first.address)
@@ -86,9 +92,8 @@ import Testing
             try client.send((0..<200).map { .query("name\(index)-\($0).example", id: $0) })
         }
         await first.responder.asked(1)
-        let passed = try await succeed(first, sockets: sockets)
-        #expect(await first.responder.questions.count < 800)
-        try await TestServer.run(try ServerSockets.bind(sockets.addresses, threads: 2, adopting: passed)) { _ in
+        try await goOn(first, sockets) { _ in
+            #expect(await first.responder.questions.count < 800)
             for client in clients {
                 let ids = try (0..<200).map { _ in try client.receive()?.id }
                 #expect(Set(ids) == Set(0..<200))
@@ -104,9 +109,8 @@ import Testing
         let bytes = TestMessage.query("half.example", id: 5).framed
         try client.send(Array(bytes.prefix(9)))
         await first.turn()
-        let passed = try await succeed(first, sockets: sockets)
-        try client.send(Array(bytes.dropFirst(9)))
-        try await TestServer.run(try ServerSockets.bind(sockets.addresses, threads: 2, adopting: passed)) { _ in
+        try await goOn(first, sockets) { _ in
+            try client.send(Array(bytes.dropFirst(9)))
             let reply = try client.receive()
             #expect(reply?.id == 5)
         }
@@ -128,32 +132,22 @@ import Testing
         }
     }
 
-    @Test func `a query padded beyond what is retained is answered without its options`() async throws {
-        let sockets = try bind()
-        let first = try await TestServer.start(sockets, responder: FakeResponder())
-        let client = try TestTCPClient(first.address)
+    /// Without a record, and with an NS record of the root with 600 bytes of no use in the authority section.
+    @Test(arguments: [false, true])
+    func `a query longer than what is retained is answered without what makes it so`(hasAuthority: Bool) async throws {
         let padding = TestEDNS.Option(12, Array(repeating: 0, count: 600))
-        try client.send([.query("long.example", id: 3, edns: TestEDNS(options: [padding]))])
-        await first.responder.asked(1)
-        let passed = try await succeed(first, sockets: sockets)
-        try await TestServer.run(try ServerSockets.bind(sockets.addresses, threads: 2, adopting: passed)) { _ in
-            let reply = try client.receive()
-            #expect(reply?.id == 3 && reply?.rcode == 0)
+        let edns = hasAuthority ? nil : TestEDNS(options: [padding])
+        var message = TestMessage.query("long.example", id: 3, edns: edns).encoded
+        if hasAuthority {
+            message[9] = 1
+            message += [0, 0, 2, 0, 1, 0, 0, 0, 0, 2, 0x58] + [UInt8](repeating: 0, count: 600)
         }
-    }
-
-    @Test func `a padded query that has an authority section is answered, too`() async throws {
         let sockets = try bind()
         let first = try await TestServer.start(sockets, responder: FakeResponder())
         let client = try TestTCPClient(first.address)
-        var message = TestMessage.query("long.example", id: 3).encoded
-        // An NS record of the root with 600 bytes of no use, in the authority section.
-        message[9] = 1
-        message += [0, 0, 2, 0, 1, 0, 0, 0, 0, 2, 0x58] + [UInt8](repeating: 0, count: 600)
         try client.send([UInt8(message.count >> 8), UInt8(message.count & 255)] + message)
         await first.responder.asked(1)
-        let passed = try await succeed(first, sockets: sockets)
-        try await TestServer.run(try ServerSockets.bind(sockets.addresses, threads: 2, adopting: passed)) { _ in
+        try await goOn(first, sockets) { _ in
             let reply = try client.receive()
             #expect(reply?.id == 3 && reply?.rcode == 0)
         }

@@ -2,7 +2,6 @@ import DNSCache
 import TestServers
 import DNSResolver
 import Glibc
-import Logging
 import Platform
 import Scheduling
 import TestSupport
@@ -58,7 +57,7 @@ import Testing
     /// A table of connections.
     @Loop private func makeConnections(_ memory: MemoryReturn) -> Connections {
         let loop = TestServer.loop
-        let events = EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: loop)
+        let events = EventLog(.silent, clock: loop)
         return Connections(
             "TCP", capacity: 100, loop: loop, limits: TestServer.limits, bytes: BufferedBytes(limit: .max),
             turns: TurnQueue(on: loop, perTurn: 64, capacity: 100), events: events, memory: memory)
@@ -70,7 +69,7 @@ import Testing
     ) async throws {
         let table = makeConnections(makeReturn())
         let site = HTTPSite(
-            nil, events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: table.loop),
+            nil, events: EventLog(.silent, clock: table.loop),
             clock: table.loop)
         let peer = try #require(SocketAddress("192.0.2.1:1"))
         var clients: [Int32] = []

@@ -1,6 +1,6 @@
 import DNSResolver
 import DNSWire
-import Logging
+import Platform
 import Scheduling
 import TestServers
 import TestSupport
@@ -81,15 +81,6 @@ import Testing
         }
     }
 
-    @Test func `a stop closes quiet connections at once`() async throws {
-        try await TestServer.run { server in
-            let client = try TestTCPClient(server.address)
-            #expect(try client.ask(.query("one.example")).rcode == 0)
-            await server.server.stop()
-            #expect(client.isClosed(within: .patience))
-        }
-    }
-
     @Test func `the loop holds no listener that has stopped`() async throws {
         try await TestServer.run { server in
             let isGone = try await server.forgetsListener()
@@ -154,21 +145,26 @@ import Testing
         }
     }
 
-    @Test func `the first query that finds no room is reported, even if it is the only one`() async throws {
-        var limits = TestServer.limits
-        limits.mailbox = 1
-        let log = LogRecorder()
+    @Test(arguments: [(10, "1 were answered with SERVFAIL"), (0, "0 were answered with SERVFAIL, 1 not at all")])
+    func `the first query that finds no room is reported, even if it is the only one, answered or not`(
+        refusals: Int, text: String
+    ) async throws {
+        let (limits, log) = (ServerLimits.test { ($0.mailbox, $0.refusals) = (1, refusals) }, LogRecorder())
         try await TestServer.run(limits: limits, logger: log.logger) { server in
+            try server.store("hit.example")
             let client = try TestDNSClient(server.address)
             let gate = LoopGate()
             gate.close()
-            for name in ["one.example", "two.example"] { try client.send(.query(name)) }
-            // The thread refuses the second one.
-            #expect(try client.receive().message.rcode == 2)
+            for name in ["one.example", "two.example"] { try client.send(.query(name, edns: TestEDNS())) }
+            // The thread has handled those before, and refused the second one.
+            try client.send(.query("hit.example"))
+            let refused = refusals > 0 ? try client.receive().message : nil
+            #expect(refused?.rcode == (refusals > 0 ? 2 : nil) && refused?.extendedErrors ?? [0] == [0])
+            #expect(try client.receive().message.questions == [.init("hit.example")])
             gate.open()
-            #expect(try client.receive().message.rcode == 0)
+            #expect(try client.receive().message.questions == [.init("one.example")])
             await server.turn()
-            #expect(log.lines == ["more queries come than can be taken: 1 were answered with SERVFAIL"])
+            #expect(log.lines == ["more queries come than can be taken: \(text)"])
         }
     }
 
@@ -209,7 +205,7 @@ extension TestServer {
     @Loop
     fileprivate func forgetsListener() async throws -> Bool {
         let socket = try ListeningSocket(try #require(SocketAddress("127.0.0.1:0")))
-        let events = EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: Self.loop)
+        let events = EventLog(.silent, clock: Self.loop)
         var listener: Listener? = Listener(socket, of: server.connections, events: events) { _, _ in }
         let isGone = { [weak listener] in listener == nil }
         try listener?.start()

@@ -43,7 +43,7 @@ struct TestServer: Sendable {
     static func run(
         on hosts: [String] = ["127.0.0.1"], threads: Int = 1, limits: ServerLimits = TestServer.limits,
         allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder = .address(),
-        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        logger: Logger = .silent,
         _ body: @concurrent (TestServer) async throws -> Void
     ) async throws {
         let sockets = try ServerSockets.bind(
@@ -55,7 +55,7 @@ struct TestServer: Sendable {
     static func run(
         _ sockets: ServerSockets, limits: ServerLimits = TestServer.limits,
         allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder = .address(),
-        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, dnstap: Dnstap? = nil,
+        logger: Logger = .silent, dnstap: Dnstap? = nil,
         _ body: @concurrent (TestServer) async throws -> Void
     ) async throws {
         // Clients block their thread, so tests do not run on the loop; this starts it.
@@ -75,7 +75,7 @@ struct TestServer: Sendable {
     static func start(
         _ sockets: ServerSockets, limits: ServerLimits = TestServer.limits,
         allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder,
-        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, dnstap: Dnstap? = nil
+        logger: Logger = .silent, dnstap: Dnstap? = nil
     ) throws -> TestServer {
         let cache = MemoryCache(memory: 4 << 20)
         let generation = PolicyGeneration()
@@ -125,6 +125,10 @@ struct TestServer: Sendable {
         return Dictionary(grouping: peers) { "\(ClientNetwork($0.ip))" }.mapValues(\.count)
     }
 
+    /// Has a service answer requests over HTTPS.
+    @Loop
+    func serve(_ service: any HTTPService) { server.site.service = service }
+
     /// Answers all held questions, and stops.
     @Loop
     func stop() async {
@@ -140,6 +144,20 @@ struct TestServer: Sendable {
     func store(_ name: String, _ answer: Answer, type: DNSWire.RecordType = .a) throws {
         try cache.store(name, answer, type: type, generation: generation.current)
     }
+}
+
+extension ServerLimits {
+    /// Those of the tests, with a change.
+    static func test(_ change: (inout ServerLimits) -> Void) -> ServerLimits {
+        var limits = TestServer.limits
+        change(&limits)
+        return limits
+    }
+}
+
+extension Logger {
+    /// Takes lines and writes them nowhere.
+    static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 }
 
 extension MemoryCache {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import DNSServer
 
-/// A client of a connection for HTTPS whose bytes are not encrypted.
+/// A client over HTTP: of a connection for HTTPS whose bytes are not encrypted, or of a Unix socket.
 final class HTTPSClient: Sendable {
     private let descriptor: Int32
 
@@ -20,6 +20,10 @@ final class HTTPSClient: Sendable {
         let client = ConnectionClient(address: try #require(SocketAddress(address)), transport: .https)
         let other = pair[1]
         await Self.start(other, client, alpn, server)
+    }
+
+    init(unixSocket path: String) throws {
+        descriptor = try Descriptor.connected(toUnixSocket: path).release()
     }
 
     deinit { close(descriptor) }
@@ -52,6 +56,13 @@ final class HTTPSClient: Sendable {
         var bytes = [UInt8](repeating: 0, count: 65_536)
         let count = recv(descriptor, &bytes, bytes.count, 0)
         return Array(bytes.prefix(max(0, count)))
+    }
+
+    /// What comes until the condition holds for all of it, or the server ends the connection.
+    func readText(until isEnough: (String) -> Bool = { _ in false }) -> String {
+        var text = ""
+        while !isEnough(text), let bytes = receive(), !bytes.isEmpty { text += String(decoding: bytes, as: UTF8.self) }
+        return text
     }
 
     /// Whether the server has ended the connection, after whatever else it sent.

@@ -8,16 +8,27 @@ import Testing
 
 /// How a connection reads what its stream holds back.
 @Suite(.onLoop) struct HTTPSReadingTests {
+    /// A server with one connection.
     @Loop
-    @Test func `what a stream holds back is read once in a turn, however many responses come in it`() async throws {
+    private func start(
+        _ service: any HTTPService, reading stream: HoldingStream, alpn: String? = nil
+    ) throws -> TestServer {
         let sockets = try ServerSockets.bind([try #require(SocketAddress("127.0.0.1:0"))], threads: 1)
         let server = try TestServer.start(sockets, responder: .address())
-        let (service, stream, table) = (SlowService(), try HoldingStream(), server.server.encrypted)
-        server.server.site.service = service
+        server.serve(service)
+        let client = ConnectionClient(address: try #require(SocketAddress("127.0.0.1:5000")), transport: .https)
+        let (site, table) = (server.server.site, server.server.encrypted)
+        #expect(table.add(HTTPServerConnection(stream, client: client, alpn: alpn, at: site, in: table)))
+        return server
+    }
+
+    @Loop
+    @Test func `what a stream holds back is read once in a turn, however many responses come in it`() async throws {
+        let (service, stream) = (SlowService(), try HoldingStream())
         let requests = [UInt32(1), 3, 5].flatMap { Frames.headers($0, Frames.request("GET", "/slow")) }
         stream.parts = [Frames.preface + Frames.frame(.settings) + requests]
-        let client = ConnectionClient(address: try #require(SocketAddress("127.0.0.1:5000")), transport: .https)
-        #expect(table.add(HTTPServerConnection(stream, client: client, alpn: "h2", at: server.server.site, in: table)))
+        let server = try start(service, reading: stream, alpn: "h2")
+        let table = server.server.encrypted
         await awaited { service.replies.count == 3 }
         stream.parts = [[UInt8]](repeating: Frames.frame(.ping, [UInt8](repeating: 1, count: 8)), count: 10)
         for reply in service.replies { reply(HTTPServerResponse(.ok)) }
@@ -49,13 +60,9 @@ import Testing
 
     @Loop
     @Test func `requests that a client sends ahead are handled a few in a turn, and all`() async throws {
-        let sockets = try ServerSockets.bind([try #require(SocketAddress("127.0.0.1:0"))], threads: 1)
-        let server = try TestServer.start(sockets, responder: .address())
-        let (service, stream, table) = (LongService(), try HoldingStream(), server.server.encrypted)
-        server.server.site.service = service
+        let (service, stream) = (LongService(), try HoldingStream())
         stream.parts = [Array(Self.ahead.joined())]
-        let client = ConnectionClient(address: try #require(SocketAddress("127.0.0.1:5000")), transport: .https)
-        #expect(table.add(HTTPServerConnection(stream, client: client, alpn: nil, at: server.server.site, in: table)))
+        let server = try start(service, reading: stream)
         await awaited { service.calls > 0 }
         #expect(service.calls <= HTTPServerLimits.handled)
         await awaited { service.calls == 200 }
@@ -66,14 +73,11 @@ import Testing
     @Test func `for a client that sends requests ahead and reads nothing no more responses are made than may wait`()
         async throws
     {
-        let sockets = try ServerSockets.bind([try #require(SocketAddress("127.0.0.1:0"))], threads: 1)
-        let server = try TestServer.start(sockets, responder: .address())
-        let (service, stream, table) = (LongService(), try HoldingStream(), server.server.encrypted)
-        server.server.site.service = service
+        let (service, stream) = (LongService(), try HoldingStream())
         stream.isFull = true
         stream.parts = [Array(Self.ahead.joined())]
-        let client = ConnectionClient(address: try #require(SocketAddress("127.0.0.1:5000")), transport: .https)
-        #expect(table.add(HTTPServerConnection(stream, client: client, alpn: nil, at: server.server.site, in: table)))
+        let server = try start(service, reading: stream)
+        let table = server.server.encrypted
         let limit = TestServer.limits.queuedReplies
         await awaited { table.buffered > limit }
         for _ in 0..<20 { await table.loop.sleep(until: table.loop.now) }

@@ -103,10 +103,7 @@ import Testing
             let client = try await HTTPSClient(server)
             // What follows on the connection shows where the response ended.
             client.send("HEAD /echo?a HTTP/1.1\r\nhost: a\r\n\r\nDELETE / HTTP/1.1\r\nhost: a\r\n\r\n")
-            var text = ""
-            while !text.contains("405"), let bytes = client.receive(), !bytes.isEmpty {
-                text += String(decoding: bytes, as: UTF8.self)
-            }
+            let text = client.readText { $0.contains("405") }
             let parts = text.components(separatedBy: "\r\n\r\n")
             #expect(parts[0].hasPrefix("HTTP/1.1 200 OK\r\n") && parts[0].contains("content-length: 7"))
             #expect(parts[1].hasPrefix("HTTP/1.1 405 "))
@@ -157,9 +154,7 @@ import Testing
 
     @Test func `a client that does not end its side after a refusal is closed a second later`() async throws {
         #expect(ServerLimits().linger == .seconds(1))
-        var limits = TestServer.limits
-        limits.linger = .milliseconds(50)
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: .test { $0.linger = .milliseconds(50) }) { server in
             let client = try await HTTPSClient(server)
             client.send("GET  / HTTP/1.1\r\nhost: a\r\n\r\n")
             #expect(try client.next().status == 400)
@@ -238,9 +233,7 @@ import Testing
 
     @Test(arguments: [nil, "h2"])
     func `a connection on which no whole request comes is closed, whatever else comes`(alpn: String?) async throws {
-        var limits = TestServer.limits
-        limits.idle = .milliseconds(100)
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: .test { $0.idle = .milliseconds(100) }) { server in
             let client = try await HTTPSClient(server, alpn: alpn)
             client.send(alpn == nil ? Array("GET /dns-query?dns=".utf8) : Frames.preface + Frames.frame(.settings))
             #expect(client.isClosed())
@@ -249,9 +242,7 @@ import Testing
     }
 
     @Test func `a client of HTTP2 that asks nothing learns that its connection ends`() async throws {
-        var limits = TestServer.limits
-        limits.idle = .milliseconds(100)
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: .test { $0.idle = .milliseconds(100) }) { server in
             let client = try await HTTPSClient(server, alpn: "h2")
             client.send(Frames.preface + Frames.frame(.settings))
             var received: [UInt8] = []
@@ -261,9 +252,7 @@ import Testing
     }
 
     @Test func `a client that opens no window is closed, and holds no memory then`() async throws {
-        var limits = TestServer.limits
-        limits.stall = .milliseconds(100)
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: .test { $0.stall = .milliseconds(100) }) { server in
             try server.store("www.example")
             let client = try await HTTPSClient(server, alpn: "h2")
             let target = TestMessage.query("www.example").target()
@@ -325,10 +314,4 @@ private final class Echo: HTTPService {
         reply(HTTPServerResponse(.ok, contentType: "text/plain", body: request.target))
         return true
     }
-}
-
-extension TestServer {
-    /// Has a service answer requests over HTTPS.
-    @Loop
-    fileprivate func serve(_ service: any HTTPService) { server.site.service = service }
 }

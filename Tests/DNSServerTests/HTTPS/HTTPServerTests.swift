@@ -1,8 +1,5 @@
-import Glibc
-import Logging
 import Platform
 import Scheduling
-import Synchronization
 import TestServers
 import TestSupport
 import Testing
@@ -16,15 +13,7 @@ import Testing
     /// The head of the response, and the first bytes of its body.
     private func begin(_ client: HTTPSClient, until end: String) -> String {
         client.send("GET /feed HTTP/1.1\r\nhost: a\r\n\r\n")
-        return read(client, until: end)
-    }
-
-    private func read(_ client: HTTPSClient, until end: String) -> String {
-        var text = ""
-        while !text.contains(end), let bytes = client.receive(), !bytes.isEmpty {
-            text += String(decoding: bytes, as: UTF8.self)
-        }
-        return text
+        return client.readText { $0.contains(end) }
     }
 
     @Test func `parts are sent as they are made, and the end is that of the connection`() async throws {
@@ -55,16 +44,14 @@ import Testing
             for _ in 0..<24 { await TestServer.loop.sleep(until: TestServer.loop.now + .milliseconds(50)) }
             #expect(await service.made == 1)
             #expect(await server.server.encrypted.count == 1)
-            #expect(read(client, until: "end\n").hasSuffix("aend\n"))
+            #expect(client.readText { $0.contains("end\n") }.hasSuffix("aend\n"))
             #expect(await service.reads > 1)
         }
     }
 
     @Test func `another client that reads nothing is closed`() async throws {
-        var limits = TestServer.limits
-        limits.stall = .milliseconds(100)
         let long = String(repeating: "a", count: 4 << 20)
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: .test { $0.stall = .milliseconds(100) }) { server in
             await server.serve(FeedService(parts: [long, long]))
             let client = try await HTTPSClient(server)
             client.send("GET /feed HTTP/1.1\r\nhost: a\r\n\r\n")
@@ -106,14 +93,14 @@ import Testing
     /// Serves on a Unix socket.
     private func serve(
         _ service: FeedService,
-        _ body: @concurrent (@escaping () throws -> TestSocketClient, HTTPServer) async throws -> Void
+        _ body: @concurrent (@escaping () throws -> HTTPSClient, HTTPServer) async throws -> Void
     ) async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/s"
         let listener = try UnixListener(path)
         guard let descriptor = listener.takeDescriptor() else { throw TestFailure("no socket") }
         let server = try await start(service, on: ListeningSocket(local: descriptor))
-        try await ThreadExecutor.run { try await body({ try TestSocketClient(path) }, server) }
+        try await ThreadExecutor.run { try await body({ try HTTPSClient(unixSocket: path) }, server) }
         await server.stop()
     }
 
@@ -121,7 +108,7 @@ import Testing
     private func start(_ service: FeedService, on socket: ListeningSocket) throws -> HTTPServer {
         try HTTPServer(
             "test", on: socket, service: service, loop: TestServer.loop,
-            events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: TestServer.loop))
+            events: EventLog(.silent, clock: TestServer.loop))
     }
 
     @Test func `a client of a Unix socket counts as this machine`() async throws {
@@ -129,7 +116,7 @@ import Testing
         try await serve(service) { connect, _ in
             let client = try connect()
             client.send("GET /feed HTTP/1.1\r\nhost: a\r\n\r\n")
-            #expect(client.readAll().hasSuffix("one\n"))
+            #expect(client.readText().hasSuffix("one\n"))
             #expect(await service.clients == ["127.0.0.1"])
         }
     }
@@ -140,7 +127,7 @@ import Testing
             let client = try connect()
             let cookie = String(repeating: "c", count: length)
             client.send("GET /feed HTTP/1.1\r\nhost: a\r\ncookie: \(cookie)\r\n\r\n")
-            #expect(client.readAll().hasPrefix("HTTP/1.1 \(status) "))
+            #expect(client.readText().hasPrefix("HTTP/1.1 \(status) "))
         }
     }
 
@@ -149,7 +136,7 @@ import Testing
             let silent = try (0..<HTTPServer.connections * 2).map { _ in try connect() }
             let client = try connect()
             client.send("GET /feed HTTP/1.1\r\nhost: a\r\n\r\n")
-            #expect(client.readAll().hasSuffix("one\n"))
+            #expect(client.readText().hasSuffix("one\n"))
             withExtendedLifetime(silent) {}
         }
     }
@@ -163,10 +150,10 @@ import Testing
             slow.send("GET /slow HTTP/1.1\r\nhost: a\r\n\r\n")
             await awaited { service.isAsked && service.made > 0 }
             await server.stop()
-            #expect(feed.readAll().hasSuffix("one\n"))
+            #expect(feed.readText().hasSuffix("one\n"))
             await service.reply()
-            #expect(slow.readAll().contains("connection: close\r\n"))
-            #expect(throws: TestFailure.self) { try connect() }
+            #expect(slow.readText().contains("connection: close\r\n"))
+            #expect(throws: SystemError.self) { try connect() }
         }
     }
 }
@@ -222,41 +209,4 @@ private final class FeedService: HTTPService {
         made += 1
         return parts.removeFirst()
     }
-}
-
-/// A client of a Unix socket.
-private final class TestSocketClient: Sendable {
-    private let descriptor: Descriptor
-
-    init(_ path: String) throws {
-        do {
-            descriptor = try Descriptor.connected(toUnixSocket: path)
-        } catch {
-            throw TestFailure("\(error)")
-        }
-    }
-
-    func send(_ text: String) {
-        let bytes = Array(text.utf8)
-        _ = Glibc.send(descriptor.number, bytes, bytes.count, Int32(MSG_NOSIGNAL))
-    }
-
-    /// What comes until the server ends the connection.
-    func readAll() -> String {
-        var text = ""
-        var bytes = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            var entry = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
-            guard poll(&entry, 1, Int32(Duration.patience / .milliseconds(1))) > 0 else { return text }
-            let count = recv(descriptor.number, &bytes, bytes.count, 0)
-            guard count > 0 else { return text }
-            text += String(decoding: bytes[..<count], as: UTF8.self)
-        }
-    }
-}
-
-extension TestServer {
-    /// Has a service answer requests over HTTPS.
-    @Loop
-    fileprivate func serve(_ service: any HTTPService) { server.site.service = service }
 }

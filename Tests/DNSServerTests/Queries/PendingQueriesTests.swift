@@ -1,7 +1,6 @@
 import CSystem.Linux
 import DNSWire
 import Glibc
-import Logging
 import Platform
 import Scheduling
 import TestServers
@@ -31,7 +30,7 @@ import Testing
             feed.turn(on: true)
             queries = PendingQueries(
                 responder: responder, clock: self.clock, limits: limits, feed: feed,
-                events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: loop),
+                events: EventLog(.silent, clock: loop),
                 memory: memory ?? MemoryReturn(clock: loop) {})
             let any = try #require(SocketAddress("127.0.0.1:0"))
             sockets = try UDPSocket.bind(any)
@@ -91,9 +90,7 @@ import Testing
     @Loop func `a client alone may have as many queries outstanding as allowed, and gets SERVFAIL beyond`(
         client: String
     ) async throws {
-        var limits = TestServer.limits
-        limits.pending = 200
-        let fixture = try Fixture(limits)
+        let fixture = try Fixture(.test { $0.pending = 200 })
         for index in 0..<201 {
             try fixture.add(.query("name\(index).example", id: UInt16(index), edns: TestEDNS()), from: client)
         }
@@ -111,9 +108,7 @@ import Testing
     @Test @Loop func `of a client with many queries outstanding the one that waited longest is evicted for others`()
         async throws
     {
-        var limits = TestServer.limits
-        limits.pending = 12
-        let fixture = try Fixture(limits)
+        let fixture = try Fixture(.test { $0.pending = 12 })
         for index in 0..<30 {
             let client = "[2001:db8::\(index + 1)]:53"
             try fixture.add(.query("name\(index).example", id: UInt16(index)), from: client)
@@ -174,9 +169,7 @@ import Testing
     }
 
     @Test @Loop func `an answer makes room for the next query`() async throws {
-        var limits = TestServer.limits
-        limits.pending = 1
-        let fixture = try Fixture(limits)
+        let fixture = try Fixture(.test { $0.pending = 1 })
         for name in ["one.example", "two.example"] {
             try fixture.add(.query(name))
             await fixture.responder.asked(name == "one.example" ? 1 : 2)
@@ -187,9 +180,7 @@ import Testing
     }
 
     @Test @Loop func `clients of one query each do not take it from each other`() async throws {
-        var limits = TestServer.limits
-        limits.pending = 3
-        let fixture = try Fixture(limits)
+        let fixture = try Fixture(.test { $0.pending = 3 })
         for index in 1...4 { try fixture.add(.query("name\(index).example"), from: "192.0.2.\(index):1") }
         #expect(try fixture.replies().map(\.rcode) == [2])
         #expect(fixture.queries.count == 3)
@@ -212,9 +203,7 @@ import Testing
     }
 
     @Test @Loop func `a repeated datagram does not count against its client`() async throws {
-        var limits = TestServer.limits
-        limits.pending = 2
-        let fixture = try Fixture(limits)
+        let fixture = try Fixture(.test { $0.pending = 2 })
         let query = TestMessage.query("same.example", id: 1)
         for _ in 0..<5 { try fixture.add(query) }
         #expect(fixture.queries.count == 1)

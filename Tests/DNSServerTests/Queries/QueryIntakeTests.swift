@@ -1,6 +1,5 @@
 import CSystem.Linux
 import DNSWire
-import Logging
 import Platform
 import Scheduling
 import TestServers
@@ -36,7 +35,7 @@ import Testing
             queries = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)
             pending = PendingQueries(
                 responder: responder, clock: clock, limits: limits, feed: QueryFeed(on: loop),
-                events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: clock),
+                events: EventLog(.silent, clock: clock),
                 memory: MemoryReturn(clock: clock) {})
             socket = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
             intake = QueryIntake(queries, pending: pending, responder: responder, clock: clock, limits: limits)

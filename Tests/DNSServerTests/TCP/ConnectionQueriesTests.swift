@@ -99,9 +99,7 @@ import Testing
     }
 
     @Test func `what a response makes room for on its connection is not asked within it`() async throws {
-        var limits = TestServer.limits
-        limits.pendingPerConnection = 1
-        try await Self.run(limits: limits) { server, _ in
+        try await Self.run(limits: .test { $0.pendingPerConnection = 1 }) { server, _ in
             let client = try Self.connect(from: "127.0.0.1", to: server)[0]
             try client.send(Self.queries(2, of: "127.0.0.1"))
             await server.responder.asked(1)

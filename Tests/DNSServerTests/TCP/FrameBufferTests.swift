@@ -27,16 +27,6 @@ import Testing
         #expect(buffer.count == 0)
     }
 
-    @Test func `a stream that comes byte by byte gives the same messages`() {
-        var buffer = FrameBuffer()
-        var taken: [[UInt8]] = []
-        for byte in Self.stream {
-            buffer.append([byte])
-            taken += take(&buffer)
-        }
-        #expect(taken == Self.messages)
-    }
-
     @Test func `an empty buffer is incomplete`() {
         var buffer = FrameBuffer()
         #expect(buffer.next() == .incomplete)
@@ -69,14 +59,5 @@ import Testing
         buffer.trim()
         #expect(buffer.bytes.capacity <= 1_024 && buffer.count == 1)
         #expect(buffer.rest == [7])
-    }
-
-    @Test func `storage of a long message is returned`() {
-        var buffer = FrameBuffer()
-        buffer.append([0xff, 0xff])
-        buffer.append(ArraySlice(repeating: 7, count: 65_535))
-        _ = buffer.next()
-        buffer.trim()
-        #expect(buffer.bytes.capacity == 0)
     }
 }

@@ -11,9 +11,7 @@ import Testing
 
 @Suite struct TCPLimitTests {
     @Test func `a connection past the limit replaces the one idle for longest`() async throws {
-        var limits = TestServer.limits
-        limits.connections = 2
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: .test { $0.connections = 2 }) { server in
             let first = try TestTCPClient(server.address)
             #expect(try first.ask(.query("one.example")).rcode == 0)
             let second = try TestTCPClient(server.address)
@@ -27,9 +25,7 @@ import Testing
     }
 
     @Test func `a connection is used by a response, too, and not only by a query`() async throws {
-        var limits = TestServer.limits
-        limits.connections = 2
-        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+        try await TestServer.run(limits: .test { $0.connections = 2 }, responder: FakeResponder()) { server in
             try server.store("cached.example")
             let first = try TestTCPClient(server.address)
             try first.send([.query("slow.example")])
@@ -45,9 +41,7 @@ import Testing
     }
 
     @Test func `a client that uses all its connections does not lose one to its own next`() async throws {
-        var limits = TestServer.limits
-        limits.connections = 2
-        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+        try await TestServer.run(limits: .test { $0.connections = 2 }, responder: FakeResponder()) { server in
             let clients = try (0..<2).map { _ in try TestTCPClient(server.address) }
             for (index, client) in clients.enumerated() { try client.send([.query("name\(index).example")]) }
             await server.responder.asked(2)
@@ -62,9 +56,7 @@ import Testing
     @Test func `past the limit an idle connection is closed, though the one used least lately has a query`()
         async throws
     {
-        var limits = TestServer.limits
-        limits.connections = 2
-        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+        try await TestServer.run(limits: .test { $0.connections = 2 }, responder: FakeResponder()) { server in
             try server.store("cached.example")
             let first = try TestTCPClient(server.address)
             try first.send([.query("slow.example")])
@@ -130,9 +122,7 @@ import Testing
     }
 
     @Test func `queries past the limit of a connection wait until others are answered`() async throws {
-        var limits = TestServer.limits
-        limits.pendingPerConnection = 4
-        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+        try await TestServer.run(limits: .test { $0.pendingPerConnection = 4 }, responder: FakeResponder()) { server in
             let client = try TestTCPClient(server.address)
             try client.send((0..<10).map { .query("name\($0).example") })
             await server.responder.asked(4)
@@ -161,9 +151,7 @@ import Testing
     }
 
     @Test func `a client that takes no replies for too long is closed, and no other client is`() async throws {
-        var limits = TestServer.limits
-        limits.stall = .milliseconds(100)
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: .test { $0.stall = .milliseconds(100) }) { server in
             let other = try TestTCPClient(server.address)
             #expect(try other.ask(.query("one.example")).rcode == 0)
             let client = try askForMuch(server)
@@ -212,9 +200,7 @@ import Testing
     }
 
     @Test func `a network alone may hold all bytes, and for more loses the connection that holds most`() async throws {
-        var limits = TestServer.limits
-        limits.buffered = 90_010
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: .test { $0.buffered = 90_010 }) { server in
             let clients = try await hold(3, from: "127.0.0.2", of: server)
             for client in clients { #expect(!client.isClosed(within: .zero)) }
             let next = try TestTCPClient(server.address, from: "127.0.0.2")
@@ -228,9 +214,7 @@ import Testing
     @Test func `a network that holds all bytes loses a connection for a query of another that comes in two parts`()
         async throws
     {
-        var limits = TestServer.limits
-        limits.buffered = 90_010
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: .test { $0.buffered = 90_010 }) { server in
             let holders = try await hold(3, from: "127.0.0.2", of: server)
             let query = TestMessage.query("www.example")
             let other = try TestTCPClient(server.address)
@@ -246,9 +230,7 @@ import Testing
     func `a network that holds all bytes over TCP takes none from a client of DNS over HTTPS`(alpn: String?)
         async throws
     {
-        var limits = TestServer.limits
-        limits.buffered = 90_010
-        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+        try await TestServer.run(limits: .test { $0.buffered = 90_010 }, responder: FakeResponder()) { server in
             let holders = try await hold(3, from: "127.0.0.2", of: server)
             let client = try await HTTPSClient(server, alpn: alpn)
             let target = TestMessage.query("www.example").target()
@@ -296,9 +278,7 @@ import Testing
     }
 
     @Test func `one client alone may hold all connections, and many clients share them`() async throws {
-        var limits = TestServer.limits
-        limits.connections = 40
-        try await TestServer.run(limits: limits, allow: ["0.0.0.0/0", "::/0"]) { server in
+        try await TestServer.run(limits: .test { $0.connections = 40 }, allow: ["0.0.0.0/0", "::/0"]) { server in
             #expect(try await server.networks(admitting: (1...40).map { "192.0.2.1:\($0)" }) == ["192.0.2.1": 40])
             let shared = try await server.networks(
                 admitting: (0..<100).map { "192.0.2.1:\($0)" } + (0..<100).map { "192.0.2.2:\($0)" })

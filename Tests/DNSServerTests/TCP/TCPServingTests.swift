@@ -32,32 +32,6 @@ import Testing
         }
     }
 
-    @Test func `a thousand queries in one write are all answered`() async throws {
-        try await TestServer.run { server in
-            let client = try TestTCPClient(server.address)
-            let queries = (0..<1_000).map { TestMessage.query("name\($0).example", id: UInt16($0)) }
-            try client.send(queries)
-            var ids: Set<UInt16> = []
-            for _ in queries { ids.insert(try #require(try client.receive()).id) }
-            #expect(ids.count == 1_000)
-        }
-    }
-
-    @Test func `a query split at any byte is answered`() async throws {
-        try await TestServer.run { server in
-            try server.store("hit.example")
-            let client = try TestTCPClient(server.address)
-            let frame = TestMessage.query("hit.example", id: 77).framed
-            for cut in 1..<frame.count {
-                try client.send(Array(frame[..<cut]))
-                // The first part is read separately.
-                await server.turn()
-                try client.send(Array(frame[cut...]))
-                #expect(try client.receive()?.id == 77)
-            }
-        }
-    }
-
     @Test(arguments: [[0, 0], [0, 1], [0, 11], [0, 0, 0, 30]] as [[UInt8]])
     func `a length that no message has closes the connection`(bytes: [UInt8]) async throws {
         try await TestServer.run { server in
@@ -75,16 +49,6 @@ import Testing
             client.finishSending()
             #expect(client.isClosed(within: .patience))
             #expect(await server.responder.questions.isEmpty)
-        }
-    }
-
-    @Test func `what came before a bad length is answered`() async throws {
-        try await TestServer.run { server in
-            try server.store("hit.example")
-            let client = try TestTCPClient(server.address)
-            try client.send(TestMessage.query("hit.example").framed + [0, 0])
-            #expect(try client.receive()?.rcode == 0)
-            #expect(client.isClosed(within: .patience))
         }
     }
 
@@ -130,9 +94,7 @@ import Testing
     }
 
     @Test func `a quiet connection is closed`() async throws {
-        var limits = TestServer.limits
-        limits.idle = .milliseconds(100)
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: .test { $0.idle = .milliseconds(100) }) { server in
             let start = ContinuousClock.now
             let client = try TestTCPClient(server.address)
             #expect(client.isClosed(within: .patience))
@@ -158,9 +120,7 @@ import Testing
     }
 
     @Test func `bytes of a query that never gets whole do not keep a connection open`() async throws {
-        var limits = TestServer.limits
-        limits.idle = .milliseconds(100)
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: .test { $0.idle = .milliseconds(100) }) { server in
             let client = try TestTCPClient(server.address)
             try client.send([1, 0])
             var isClosed = false
@@ -174,9 +134,7 @@ import Testing
 
     @Test(arguments: ["hit.example", "miss.example"])
     func `the keepalive option has our idle time-out`(name: String) async throws {
-        var limits = TestServer.limits
-        limits.idle = .seconds(10)
-        try await TestServer.run(limits: limits) { server in
+        try await TestServer.run(limits: .test { $0.idle = .seconds(10) }) { server in
             try server.store("hit.example")
             let query = TestMessage.query(name, edns: TestEDNS(options: [.init(11)]))
             let reply = try TestTCPClient(server.address).ask(query)

@@ -65,18 +65,15 @@ import Testing
 
     private let loop = TestServer.loop
 
-    @Test @Loop func `so much is done in each turn of the loop, and the rest in later ones`() async throws {
-        let fixture = Fixture(on: loop, perTurn: 2)
-        for _ in 0..<5 { try fixture.work(1, of: "192.0.2.1") }
+    @Test(arguments: [(2, [1, 1, 1, 1, 1]), (64, [150])])
+    @Loop func `so much is done in each turn of the loop, by one connection or many, and the rest in later ones`(
+        perTurn: Int, work: [Int]
+    ) async throws {
+        let fixture = Fixture(on: loop, perTurn: perTurn)
+        for count in work { try fixture.work(count, of: "192.0.2.1") }
         await fixture.finish()
-        #expect(fixture.turns.map { $0["192.0.2.1"] } == [2, 4, 5])
-    }
-
-    @Test @Loop func `one connection alone does in each turn what all may`() async throws {
-        let fixture = Fixture(on: loop, perTurn: 64)
-        try fixture.work(150, of: "192.0.2.1")
-        await fixture.finish()
-        #expect(fixture.turns.map { $0["192.0.2.1"] } == [64, 128, 150])
+        let all = work.reduce(0, +)
+        #expect(fixture.turns.map { $0["192.0.2.1"] } == [perTurn, 2 * perTurn, all])
     }
 
     @Test @Loop func `a client with one connection does as much in a turn as one with many`() async throws {

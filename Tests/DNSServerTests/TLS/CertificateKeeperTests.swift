@@ -41,19 +41,6 @@ import Testing
     }
 
     @Loop
-    @Test func `files that were replaced are used from then on`() async throws {
-        let (terms, recorder) = (TLSTerms(), LogRecorder())
-        let keeper = try keeper(terms, recorder)
-        defer { keeper.stop() }
-        let first = terms.context
-        #expect(first != nil)
-        try replace(try certificates.leaf(names: ["two"]))
-        await awaited { terms.context !== first }
-        #expect(keeper.problem == nil)
-        #expect(recorder.lines.last == "\(files.certificate) is in use")
-    }
-
-    @Loop
     @Test func `files that a reload names are used from then on, the same ones too, and watched`() async throws {
         let (terms, recorder) = (TLSTerms(), LogRecorder())
         let keeper = try keeper(terms, recorder)

@@ -10,9 +10,7 @@ import Testing
 /// Clients that want to hold the server up; others are served meanwhile.
 @Suite struct TLSAttackTests {
     @Test func `a handshake that takes too long is closed`() async throws {
-        var limits = TestServer.limits
-        limits.handshake = .seconds(1)
-        try await EncryptedServer.run(limits: limits) { server in
+        try await EncryptedServer.run(limits: .test { $0.handshake = .seconds(1) }) { server in
             // On a busy machine an honest handshake may take too long as well; the next one may not.
             let end = ContinuousClock.now + .patience
             var honest = try? TestTLSClient(server.address)
@@ -26,9 +24,7 @@ import Testing
     }
 
     @Test func `connections without a handshake displace each other, and not those of others`() async throws {
-        var limits = TestServer.limits
-        limits.encryptedConnections = 20
-        try await EncryptedServer.run(limits: limits) { server in
+        try await EncryptedServer.run(limits: .test { $0.encryptedConnections = 20 }) { server in
             let client = try TestTLSClient(server.address)
             #expect(try client.ask(.query("one.example")).rcode == 0)
             let flood = try (0..<100).map { _ in try TestTCPClient(server.address, from: "127.0.0.9") }

@@ -45,16 +45,6 @@ import Testing
         }
     }
 
-    @Test func `a query that is sent with the end of the handshake is answered`() async throws {
-        // The client's Finished and its first record mostly come together.
-        try await EncryptedServer.run { server in
-            for _ in 0..<20 {
-                let reply = try TestTLSClient(server.address).ask(.query("one.example"))
-                #expect(reply.rcode == 0)
-            }
-        }
-    }
-
     @Test func `a client without ALPN is served, and one for another protocol is not`() async throws {
         try await EncryptedServer.run { server in
             let client = try TestTLSClient(server.address, .init(protocols: []))

@@ -23,7 +23,7 @@ final class TestTLSClient {
 
     private let connection: OpaquePointer
     private let context: OpaquePointer
-    private let number: Int32
+    private let socket: TestSocket
     private var buffer: [UInt8] = []
 
     /// Connects and shakes hands.
@@ -34,21 +34,11 @@ final class TestTLSClient {
         (self.context, self.connection) = (context, connection)
         // The server may close the connection while OpenSSL writes.
         signal(SIGPIPE, SIG_IGN)
-        number = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = server.port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        let isConnected = withUnsafePointer(to: address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(number, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
-        }
-        guard isConnected else { throw TestFailure("cannot connect to \(server)") }
+        socket = try TestSocket.connection(to: server, from: nil)
         var limit = timeval(tv_sec: time_t(Duration.patience.components.seconds), tv_usec: 0)
-        setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        if !offer.prefix.isEmpty { _ = Glibc.send(number, offer.prefix, offer.prefix.count, Int32(MSG_NOSIGNAL)) }
-        SSL_set_fd(connection, number)
+        setsockopt(socket.descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        if !offer.prefix.isEmpty { try socket.write(offer.prefix) }
+        SSL_set_fd(connection, socket.descriptor)
         let protocols = offer.protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
         if !protocols.isEmpty { SSL_set_alpn_protos(connection, protocols, UInt32(protocols.count)) }
         if let session = offer.session { SSL_set_session(connection, session) }
@@ -85,7 +75,6 @@ final class TestTLSClient {
     deinit {
         SSL_free(connection)
         SSL_CTX_free(context)
-        close(number)
     }
 
     /// The protocol that the server chose; empty: none.
@@ -145,7 +134,7 @@ final class TestTLSClient {
     }
 
     /// Ends its direction of the connection as if it were broken: TLS itself says nothing of the end.
-    func finishSending() { shutdown(number, Int32(SHUT_WR)) }
+    func finishSending() { shutdown(socket.descriptor, Int32(SHUT_WR)) }
 
     /// Waits for the end of the connection. Returns whether the server has said so by close_notify.
     func endsProperly() -> Bool {
