@@ -29,7 +29,8 @@ enum HTTPFixture {
 
     /// HTTPS to a port of loopback.
     static func secure(
-        _ port: UInt16, hosts: [String], authority: String, pins: [String] = [], address: IPAddress = loopback,
+        _ port: UInt16, hosts: [String] = ["right.example"], authority: String, pins: [String] = [],
+        address: IPAddress = loopback,
         translated: IPAddress? = nil, clock: (any LoopClock)? = nil
     ) async -> HTTPTransfers {
         var origin = HTTPOrigin(
@@ -183,6 +184,10 @@ extension Result {
     var isSuccess: Bool { if case .success = self { true } else { false } }
 
     var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
+}
+
+extension Result where Failure == UpstreamFailure {
+    var isNetworkFailure: Bool { if case .failure(.network) = self { true } else { false } }
 }
 
 extension Result where Success == HTTPDNS.HTTPResponse {

@@ -6,11 +6,12 @@ import Platform
 import Scheduling
 import TestServers
 import TestSupport
+import TestUpstreams
 import Testing
 import Upstreams
 
 /// A service with the simplest wire form: the status is the result, and the target shows the time of signing.
-private struct PlainFormat: ProviderFormat {
+struct PlainFormat: ProviderFormat {
     var answersBothFamilies: Bool { true }
 
     func answers(_ type: RecordType) -> Bool { type.isAddress }
@@ -44,25 +45,17 @@ private final class EventList {
     var events: [ResolverEvent] = []
 }
 
-/// LocalDNS as the bootstrap uses it.
-@Loop
-private final class FakeBootstrap: Upstream {
-    nonisolated let name = "bootstrap"
-    var reply: @Sendable (UpstreamQuestion) -> UpstreamReply
-    private(set) var asked: [UpstreamQuestion] = []
-
-    init(_ reply: @escaping @Sendable (UpstreamQuestion) -> UpstreamReply) { self.reply = reply }
-
-    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        asked.append(question)
-        return reply(question)
-    }
-}
-
 @Suite(.onLoop, .timeLimit(.minutes(10)))
 struct HTTPDNSProviderTests {
     /// The name that probes query here.
     private static let neutral = "a.root-servers.net"
+
+    /// What LocalDNS says of the service's host.
+    private static let loopback = FakeBehaviour.reply(
+        after: .zero,
+        [
+            .a: .answer(Answer(name: .root, addresses: [.v4(0x7f00_0001)], ttl: 60)), .aaaa: .failure(.timeout),
+        ])
 
     let server: FakeHTTPDNS
     let name: Name
@@ -74,7 +67,7 @@ struct HTTPDNSProviderTests {
 
     private func provider(
         format: any ProviderFormat = PlainFormat(), host: String = "127.0.0.1", scheme: HTTPOrigin.Scheme = .http,
-        addresses: [SocketAddress] = [], timeout: Duration = .patience, bootstrap: FakeBootstrap? = nil,
+        addresses: [SocketAddress] = [], timeout: Duration = .patience, bootstrap: FakeUpstream? = nil,
         limit: Int = 0, units: Int = 0, paths: NetworkPaths = NetworkPaths(), events: EventList? = nil,
         time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
     ) async -> HTTPDNSProvider {
@@ -82,7 +75,7 @@ struct HTTPDNSProviderTests {
             name: "plain", format: format, scheme: scheme, host: host,
             port: server.address.port, addresses: addresses, dailyLimit: limit, unitsOfAnswer: units,
             timeout: timeout)
-        let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
+        let nobody = FakeUpstream("bootstrap", .failure(.timeout), clock: ManualClock())
         return await HTTPDNSProvider(
             settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: bootstrap ?? nobody), paths: paths,
             timeOfDay: time,
@@ -368,7 +361,7 @@ struct HTTPDNSProviderTests {
         let settings = HTTPDNSSettings(
             name: "plain", format: PlainFormat(), scheme: .http, host: "service.example",
             addresses: [SocketAddress(.v4(0x7f00_0001), port: server.address.port)], timeout: .patience)
-        let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
+        let nobody = FakeUpstream("bootstrap", .failure(.timeout), clock: ManualClock())
         let provider = await HTTPDNSProvider(
             settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: nobody),
             timeOfDay: { 1_700_000_000 })
@@ -377,7 +370,7 @@ struct HTTPDNSProviderTests {
     }
 
     @Test func `an http host without address is not looked up`() async throws {
-        let bootstrap = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
+        let bootstrap = FakeUpstream("bootstrap", .failure(.timeout), clock: ManualClock())
         let provider = await provider(host: "service.example", bootstrap: bootstrap)
         #expect(await provider.endpoints.isEmpty)
         await Loop.executor.idle()
@@ -385,12 +378,7 @@ struct HTTPDNSProviderTests {
     }
 
     @Test func `a question that comes while the host is looked up waits for it`() async throws {
-        let bootstrap = await FakeBootstrap { question in
-            UpstreamReply([
-                .a: .answer(Answer(name: question.name, addresses: [.v4(0x7f00_0001)], ttl: 60)),
-                .aaaa: .failure(.timeout),
-            ])
-        }
+        let bootstrap = FakeUpstream("bootstrap", Self.loopback, clock: ManualClock())
         let provider = await provider(
             host: "service.example", scheme: .https, timeout: .seconds(2), bootstrap: bootstrap)
         // The server has no TLS, so the attempt fails, but only after the look-up has given its address.
@@ -408,12 +396,7 @@ struct HTTPDNSProviderTests {
     }
 
     @Test func `an https host is looked up, and its addresses become endpoints`() async throws {
-        let bootstrap = await FakeBootstrap { question in
-            UpstreamReply([
-                .a: .answer(Answer(name: question.name, addresses: [.v4(0x7f00_0001)], ttl: 60)),
-                .aaaa: .failure(.timeout),
-            ])
-        }
+        let bootstrap = FakeUpstream("bootstrap", Self.loopback, clock: ManualClock())
         let provider = await provider(host: "Service.Example", scheme: .https, bootstrap: bootstrap)
         await provider.start()
         #expect(

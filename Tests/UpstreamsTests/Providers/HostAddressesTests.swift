@@ -2,36 +2,24 @@ import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
+import TestUpstreams
 import Testing
 
 @testable import Upstreams
 
-/// LocalDNS whose replies the test determines.
-@Loop
-private final class LocalDNSDouble: Upstream {
-    nonisolated let name = "LocalDNS"
-    var a: UpstreamResult = .failure(.timeout)
-    var aaaa: UpstreamResult = .failure(.timeout)
-    private(set) var calls = 0
-
-    nonisolated init() {}
-
-    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        calls += 1
-        return UpstreamReply([.a: a, .aaaa: aaaa])
-    }
-}
-
 @Suite(.onLoop)
 struct HostAddressesTests {
-    private let clock = ManualClock()
-    private let upstream = LocalDNSDouble()
+    private let clock: ManualClock
+    private let upstream: FakeUpstream
     private let host: Name
     private static let first = IPAddress.v4(0xc000_0201)
     private static let second = IPAddress.v4(0xc000_0202)
     private static let sixth = IPAddress.v6(0x2001_0db8 << 96 | 6)
 
-    init() throws { host = try Name("dns.example") }
+    init() throws {
+        (clock, host) = (ManualClock(), try Name("dns.example"))
+        upstream = FakeUpstream("LocalDNS", .failure(.timeout), clock: clock)
+    }
 
     private final class Seen {
         var changes: [[IPAddress]] = []
@@ -49,6 +37,11 @@ struct HostAddressesTests {
         .answer(Answer(name: host, addresses: addresses, ttl: ttl))
     }
 
+    /// Has LocalDNS say so from now on.
+    @Loop private func say(_ a: UpstreamResult, _ aaaa: UpstreamResult = .failure(.timeout)) {
+        upstream.behaviour = .reply(after: .zero, [.a: a, .aaaa: aaaa])
+    }
+
     @Loop private func use(_ addresses: HostAddresses, after duration: Duration = .zero) async {
         await clock.advance(by: duration)
         addresses.refreshIfDue()
@@ -57,39 +50,36 @@ struct HostAddressesTests {
 
     @Test @Loop func `the host is looked up again only after its TTL, and only when there is traffic`() async {
         let (addresses, seen) = make()
-        upstream.a = answer([Self.first])
-        upstream.aaaa = .answer(.negative(name: host, ttl: 300))
+        say(answer([Self.first]), .answer(.negative(name: host, ttl: 300)))
         await use(addresses)
         await use(addresses, after: .seconds(299))
-        #expect(upstream.calls == 1)
+        #expect(upstream.asked.count == 1)
         await clock.advance(by: .seconds(3_600))
-        #expect(upstream.calls == 1)
+        #expect(upstream.asked.count == 1)
         await use(addresses)
-        #expect(upstream.calls == 2)
+        #expect(upstream.asked.count == 2)
         #expect(seen.changes == [[Self.first]])
     }
 
     @Test @Loop func `a failed look-up retains the last good addresses and is not repeated at once`() async {
         let (addresses, seen) = make()
-        upstream.a = answer([Self.first])
+        say(answer([Self.first]))
         await use(addresses)
-        upstream.a = .failure(.timeout)
+        say(.failure(.timeout))
         await use(addresses, after: .seconds(301))
         await use(addresses, after: .seconds(29))
-        #expect(upstream.calls == 2)
+        #expect(upstream.asked.count == 2)
         #expect(seen.changes == [[Self.first]])
-        upstream.a = answer([Self.second])
+        say(answer([Self.second]))
         await use(addresses, after: .seconds(2))
         #expect(seen.changes == [[Self.first], [Self.second]])
     }
 
     @Test @Loop func `one family that fails retains its last good addresses`() async {
         let (addresses, seen) = make()
-        upstream.a = answer([Self.first])
-        upstream.aaaa = answer([Self.sixth])
+        say(answer([Self.first]), answer([Self.sixth]))
         await use(addresses)
-        upstream.a = answer([Self.second])
-        upstream.aaaa = .failure(.timeout)
+        say(answer([Self.second]), .failure(.timeout))
         await use(addresses, after: .seconds(301))
         #expect(seen.changes.last == [Self.second, Self.sixth])
     }
@@ -98,8 +88,7 @@ struct HostAddressesTests {
         let (addresses, seen) = make()
         let fours = (0..<1_000).map { IPAddress.v4(0xc633_6400 + $0) }
         let sixes = (0..<1_000).map { IPAddress.v6(0x2001_0db8 << 96 | $0) }
-        upstream.a = answer([fours[0]] + fours)
-        upstream.aaaa = answer(sixes)
+        say(answer([fours[0]] + fours), answer(sixes))
         await use(addresses)
         let expected: [IPAddress] = Array(fours.prefix(4)) + Array(sixes.prefix(4))
         #expect(seen.changes == [expected])
@@ -109,43 +98,43 @@ struct HostAddressesTests {
         let (addresses, seen) = make()
         await use(addresses)
         await use(addresses)
-        #expect(upstream.calls == 1)
-        upstream.a = answer([Self.first])
+        #expect(upstream.asked.count == 1)
+        say(answer([Self.first]))
         await use(addresses, after: .seconds(1))
         #expect(seen.changes == [[Self.first]])
     }
 
     @Test @Loop func `an address that does not answer brings the next look-up forward`() async {
         let (addresses, seen) = make()
-        upstream.a = answer([Self.first])
+        say(answer([Self.first]))
         await use(addresses)
-        upstream.a = answer([Self.second])
+        say(answer([Self.second]))
         addresses.addressFailed()
         await use(addresses, after: .seconds(9))
-        #expect(upstream.calls == 1)
+        #expect(upstream.asked.count == 1)
         await use(addresses, after: .seconds(1))
         #expect(seen.changes.last == [Self.second])
     }
 
     @Test @Loop func `one address of several that does not answer brings one look-up of every source forward`() async {
         let (addresses, _) = make()
-        upstream.a = answer([Self.first, Self.second])
+        say(answer([Self.first, Self.second]))
         await use(addresses)
         addresses.addressFailed(isLast: false)
         await use(addresses, after: .seconds(10))
-        #expect(upstream.calls == 2)
+        #expect(upstream.asked.count == 2)
         addresses.addressFailed(isLast: false)
         await use(addresses, after: .seconds(10))
-        #expect(upstream.calls == 2)
+        #expect(upstream.asked.count == 2)
     }
 
     @Test @Loop func `in another network the host is looked up again at once, also after a look-up that was under way`()
         async
     {
         let (addresses, seen) = make()
-        upstream.a = answer([Self.first])
+        say(answer([Self.first]))
         await use(addresses)
-        upstream.a = answer([Self.second])
+        say(answer([Self.second]))
         addresses.lookAgain()
         await clock.advance(by: .zero)
         #expect(seen.changes.last == [Self.second])
@@ -153,7 +142,7 @@ struct HostAddressesTests {
         addresses.lookAgain()
         addresses.lookAgain()
         await clock.advance(by: .zero)
-        #expect(upstream.calls == 4)
+        #expect(upstream.asked.count == 4)
     }
 
     @Test @Loop func `what an earlier process found is used until the first look-up has ended, and not after it`()
@@ -162,7 +151,7 @@ struct HostAddressesTests {
         let (addresses, seen) = make()
         addresses.restore([Self.second])
         #expect(seen.changes == [[Self.second]])
-        upstream.a = answer([Self.first])
+        say(answer([Self.first]))
         await use(addresses)
         addresses.restore([Self.second])
         #expect(seen.changes == [[Self.second], [Self.first]])

@@ -5,28 +5,10 @@ import Platform
 import Scheduling
 import TestServers
 import TestSupport
+import TestUpstreams
 import Testing
 
 @testable import Upstreams
-
-/// LocalDNS with one answer for every name, or none.
-@Loop
-private final class OneAnswer: Upstream {
-    nonisolated let name = "LocalDNS"
-    private let address: IPAddress?
-    private(set) var asked = 0
-
-    nonisolated init(_ address: IPAddress?) { self.address = address }
-
-    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        asked += 1
-        guard let address else { return UpstreamReply(failure: .timeout, types: question.types) }
-        return UpstreamReply([
-            .a: .answer(Answer(name: question.name, addresses: [address], ttl: 300)),
-            .aaaa: .answer(.negative(name: question.name, ttl: 300)),
-        ])
-    }
-}
 
 @Suite(.onLoop, .timeLimit(.minutes(10)))
 struct HostSourcesTests {
@@ -36,7 +18,7 @@ struct HostSourcesTests {
 
     private let clock = ManualClock(now: .bootTime)
     private let server: FakeHTTPDNS
-    private let localDNS = OneAnswer(Self.local)
+    private let localDNS = FakeUpstream("LocalDNS", .addresses("\(local)", ttl: 300), clock: ManualClock())
     private let host: Name
 
     init() throws {
@@ -58,10 +40,10 @@ struct HostSourcesTests {
 
     /// What the host's addresses become by one look-up.
     @Loop private func lookedUp(
-        by providers: [HTTPDNSProvider], routes: RoutePolicy? = nil, localDNS: OneAnswer? = nil,
+        by providers: [HTTPDNSProvider], routes: RoutePolicy? = nil,
         timeout: Duration = .patience
     ) async -> (HostAddresses, [[IPAddress]]) {
-        let sources = HostSources(localDNS: localDNS ?? self.localDNS)
+        let sources = HostSources(localDNS: localDNS)
         sources.use(providers)
         sources.routes = routes
         let addresses = HostAddresses(
@@ -78,7 +60,7 @@ struct HostSourcesTests {
     {
         let (_, found) = await lookedUp(by: [provider()])
         #expect(found == [[Self.right]])
-        #expect(localDNS.asked == 0)
+        #expect(localDNS.asked.isEmpty)
         #expect(server.calls == [.init(.aliyun, "dns.example.com", "4,6")])
     }
 
@@ -133,7 +115,7 @@ struct HostSourcesTests {
         // Not again and again.
         addresses.addressFailed()
         await addresses.lookedUp(until: .bootTime + .patience)
-        #expect(localDNS.asked == 1)
+        #expect(localDNS.asked.count == 1)
     }
 
     @Test @Loop func `after an address that did not answer one look-up asks every source, and the next does not`() async
@@ -157,13 +139,14 @@ struct HostSourcesTests {
         #expect(seen.all == [[Self.right], [Self.right, Self.local]])
         await lookUp(after: .seconds(86_400))
         #expect(seen.all == [[Self.right], [Self.right, Self.local], [Self.right]])
-        #expect(localDNS.asked == 1)
+        #expect(localDNS.asked.count == 1)
     }
 
     @Test @Loop func `without any provider LocalDNS is asked, as before`() async {
         let (_, found) = await lookedUp(by: [])
         #expect(found == [[Self.local]])
-        let (_, none) = await lookedUp(by: [], localDNS: OneAnswer(nil))
+        localDNS.behaviour = .failure(.timeout)
+        let (_, none) = await lookedUp(by: [])
         #expect(none.isEmpty)
     }
 }
