@@ -177,20 +177,4 @@ import Testing
         // Refused in every case (RFC 1122 section 3.2.1.3).
         #expect(NetworkPaths.kernelRoute(to: .v4(0))?.interface ?? loopback == loopback)
     }
-
-    @Test @Loop func `an address is out of reach only while its own link has no carrier`() throws {
-        var asked: [IPAddress] = []
-        let paths = NetworkPaths { address in
-            asked.append(address)
-            return [.v4(1): 2, .v4(2): 3][address].map { .init(interface: $0) }
-        }
-        #expect(paths.unreachableReason(for: .v4(1)) == nil)
-        #expect(asked.isEmpty)
-        paths.update(deadLinks: [2])
-        #expect(paths.unreachableReason(for: .v4(1)) == "the interface that leads there has no carrier")
-        #expect(paths.unreachableReason(for: .v4(2)) == nil && paths.unreachableReason(for: .v4(3)) == nil)
-        #expect(paths.unreachableReason(for: try #require(IPAddress("fe80::1"))) == nil)
-        paths.update(deadLinks: [])
-        #expect(paths.unreachableReason(for: .v4(1)) == nil)
-    }
 }

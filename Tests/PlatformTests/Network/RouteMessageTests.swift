@@ -65,11 +65,8 @@ enum RouteBytes {
 
     @Test func `a link is up when it is switched on and has a carrier`() {
         for (flags, isUp) in [(UInt32(0x1_0001), true), (1, false), (0x1_0000, false), (0, false)] {
-            guard case .link(let link)? = read(RouteBytes.message(16, RouteBytes.link(2, flags: flags))).first else {
-                Issue.record("no link")
-                continue
-            }
-            #expect(link.isUp == isUp)
+            let link = RouteBytes.message(16, RouteBytes.link(2, flags: flags))
+            #expect(read(link) == [.link(.init(index: 2, name: "eth0", isLoopback: false, isUp: isUp, isPort: false))])
         }
     }
 
@@ -152,19 +149,6 @@ enum RouteBytes {
         var messages = RouteMessages(bytes)
         while messages.next() != nil {}
         #expect(messages.isBroken || length == 17 || length == 40)
-    }
-
-    @Test func `random bytes are read without harm`() {
-        var generator = SystemRandomNumberGenerator()
-        for _ in 0..<2_000 {
-            var bytes = RouteBytes.message(
-                [16, 20, 24].randomElement(using: &generator) ?? 16, RouteBytes.address("2001:db8::1"))
-            for _ in 0..<4 {
-                let at = Int.random(in: 16..<bytes.count, using: &generator)
-                bytes[at] = .random(in: .min ... .max, using: &generator)
-            }
-            #expect(read(bytes).count <= 1)
-        }
     }
 
     @Test func `an error or an overrun breaks a datagram`() {

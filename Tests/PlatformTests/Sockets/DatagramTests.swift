@@ -135,20 +135,6 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
         #expect([client.receive(), client.receive()] == ["reply to a", "reply to c"])
     }
 
-    @Test(arguments: ["127.0.0.1", "127.0.0.5", "127.1.2.3"])
-    func `a wildcard socket answers from the very address asked`(asked: String) throws {
-        let server = try server("0.0.0.0:0")
-        let batch = try Batch()
-        let client = try Client(try #require(SocketAddress("\(asked):\(server.address.port)")))
-        client.send("question")
-        #expect(batch.receive(server) == 1)
-        batch.queue(0, "at once")
-        #expect(batch.send(server) == 1)
-        #expect(client.receive() == "at once")
-        #expect(reply("later", server, batch.origin(0)))
-        #expect(client.receive() == "later")
-    }
-
     @Test(arguments: ["127.0.0.5:0", "[::1]:0"])
     func `a socket of one address sends late replies from there, without an explicit source`(address: String) throws {
         let server = try server(address)
