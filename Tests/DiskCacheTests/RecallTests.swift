@@ -19,18 +19,15 @@ import Testing
 
     @Test func `a name that is not loaded is asked of the file itself`() async throws {
         let clock = TestClock()
-        let first = try Machine(path, clock: clock)
-        for index in 0..<200 { try first.put("n\(index).example.com") }
-        first.disk.stop()
+        try write(names(200), to: path, clock: clock)
         // No room for all of them.
         let machine = try Machine(path, clock: clock, memory: 12 << 10)
         #expect(machine.load() && machine.disk.mayRecall)
-        let missing = try #require((0..<200).map { "n\($0).example.com" }.first { !machine.has($0) })
+        let missing = try #require(names(200).first { !machine.has($0) })
         await machine.disk.recall(key(missing), clock: ManualClock())
         #expect(machine.has(missing))
         await machine.disk.recall(key("never.example.com"), clock: ManualClock())
         #expect(machine.memory.entry(for: key("never.example.com")) == nil)
-        machine.disk.stop()
     }
 
     @Test func `a look-up of one address family reads that of the other with it`() async throws {
@@ -42,7 +39,6 @@ import Testing
         await machine.disk.recall(key("www.example.com", .aaaa), clock: ManualClock())
         #expect(machine.has("www.example.com", .aaaa) && machine.has("www.example.com"))
         #expect(machine.disk.status.loaded == 2)
-        machine.disk.stop()
     }
 
     @Test func `an answer that was removed does not come back while a client asks for the other address family`()
@@ -61,21 +57,17 @@ import Testing
         machine.disk.hasMore.store(true, ordering: .releasing)
         await machine.disk.recall(key("www.example.com", .aaaa), clock: ManualClock())
         #expect(machine.has("www.example.com") && !machine.has("www.example.com", .aaaa))
-        machine.disk.stop()
     }
 
     @Test func `until it has to load, only the names that are asked for are read`() async throws {
         let clock = TestClock()
-        let first = try Machine(path, clock: clock)
-        for index in 0..<200 { try first.put("n\(index).example.com") }
-        first.disk.stop()
+        try write(names(200), to: path, clock: clock)
         let machine = try Machine(path, clock: clock, loads: false)
         await machine.disk.recall(key("n7.example.com"), clock: ManualClock())
         #expect(machine.has("n7.example.com") && machine.memory.statistics.entries == 1)
         machine.disk.load()
         #expect(machine.load())
         #expect(machine.memory.statistics.entries == 200)
-        machine.disk.stop()
     }
 
     @Test(arguments: [true, false])
@@ -95,17 +87,14 @@ import Testing
         // While open: later than the stored answers, earlier than the last one. Before opening: in the end later than
         // all.
         if isOpen { clock.set(noon + 100) } else { clock.pass(1_000) }
-        let missing = try #require((0..<200).map { "n\($0).example.com" }.first { !machine.has($0) })
+        let missing = try #require(names(200).first { !machine.has($0) })
         await machine.disk.recall(key(missing), clock: ManualClock())
         #expect(machine.freshness(missing) == .stale(isYoung: false))
-        machine.disk.stop()
     }
 
     @Test func `what a clock ahead made too old is found again once the clock is right`() async throws {
         let clock = TestClock()
-        let first = try Machine(path, clock: clock)
-        try first.put("www.example.com")
-        first.disk.stop()
+        try write(["www.example.com"], to: path, clock: clock)
         clock.set(noon + RestartTests.year)
         let machine = try Machine(path, clock: clock)
         #expect(machine.load() && !machine.has("www.example.com"))
@@ -116,7 +105,6 @@ import Testing
         #expect(machine.flush() && machine.disk.mayRecall)
         await machine.disk.recall(key("www.example.com"), clock: ManualClock())
         #expect(machine.has("www.example.com"))
-        machine.disk.stop()
     }
 
     @Test func `once memory drives answers out, the file is asked for them`() throws {
@@ -124,30 +112,24 @@ import Testing
         #expect(machine.load() && !machine.disk.mayRecall)
         for index in 0..<200 { try machine.put("n\(index).example.com") }
         #expect(machine.flush() && machine.disk.mayRecall)
-        machine.disk.stop()
     }
 
     @Test func `under another policy the file may have what was not to be used before`() async throws {
         let clock = TestClock()
-        let first = try Machine(path, clock: clock)
-        try first.put("www.example.com")
-        first.disk.stop()
+        try write(["www.example.com"], to: path, clock: clock)
         let machine = try Machine(path, clock: clock, identity: identity(provider: "another vendor"))
         #expect(machine.load() && !machine.disk.mayRecall && !machine.has("www.example.com"))
         machine.disk.adopt(identity(), FreshnessPolicy(), flushInterval: .milliseconds(2))
         #expect(machine.disk.mayRecall)
         await machine.disk.recall(key("www.example.com"), clock: ManualClock())
         #expect(machine.has("www.example.com"))
-        machine.disk.stop()
     }
 
     @Test(.onLoop) @Loop func `what a policy did not use is asked of the file under one that came during the loading`()
         async throws
     {
         let clock = TestClock()
-        let first = try Machine(path, clock: clock)
-        for index in 0..<400 { try first.put("n\(index).example.com") }
-        first.disk.stop()
+        try write(names(400), to: path, clock: clock)
         let machine = try Machine(path, clock: clock, identity: identity(provider: "another vendor"), loads: false)
         _ = await machine.disk.states()
         let gate = try Gate(clock, skipping: 1)
@@ -156,10 +138,9 @@ import Testing
         machine.disk.adopt(identity(), FreshnessPolicy(), flushInterval: .milliseconds(2))
         gate.open()
         #expect(machine.load() && machine.disk.mayRecall)
-        let missing = try #require((0..<400).map { "n\($0).example.com" }.first { !machine.has($0) })
+        let missing = try #require(names(400).first { !machine.has($0) })
         await machine.disk.recall(key(missing), clock: ManualClock())
         #expect(machine.has(missing))
-        machine.disk.stop()
     }
 
     @Test(.onLoop) @Loop func `a question waits 100 ms for the disk, and no longer`() async throws {
@@ -220,9 +201,7 @@ import Testing
     /// A cache of which a file has `n0.example.com` to `n399.example.com`, and whose thread is held in the look-up of the
     /// first one.
     @Loop private func held(_ clock: TestClock) async throws -> (machine: Machine, gate: Gate) {
-        let first = try Machine(path, clock: clock)
-        for index in 0..<400 { try first.put("n\(index).example.com") }
-        first.disk.stop()
+        try write(names(400), to: path, clock: clock)
         let machine = try Machine(path, clock: clock, flushInterval: .seconds(3_600), loads: false)
         await machine.disk.recall(key("never.example.com"), clock: ManualClock())
         let gate = try Gate(clock)
@@ -246,7 +225,6 @@ import Testing
         gate.open()
         await machine.disk.recall(key("n7.example.com"), clock: ManualClock())
         #expect(machine.has("n7.example.com") && machine.disk.status.loaded == 2)
-        machine.disk.stop()
     }
 
     @Test(.onLoop) @Loop func `many names at once are all found in the file, and a write does not wait for all`()
@@ -295,22 +273,17 @@ import Testing
 
     @Test func `the first queries wait until the answers of the last process are loaded`() async throws {
         let clock = TestClock()
-        let first = try Machine(path, clock: clock)
-        for index in 0..<200 { try first.put("n\(index).example.com") }
-        first.disk.stop()
+        try write(names(200), to: path, clock: clock)
         let machine = try Machine(path, clock: clock, loads: false)
         await machine.disk.warm(clock: ManualClock())
         #expect(machine.memory.statistics.entries == 200)
-        machine.disk.stop()
     }
 
     /// What becomes of others while the answers of the last process are being loaded before the server answers.
     @Test(.onLoop, arguments: ["records", "a name", "a write", "the end"]) @Loop
     func `what is loaded before the first queries keeps nothing else waiting`(matter: String) async throws {
         let (time, clock) = (ManualClock(), TestClock())
-        let first = try Machine(path, clock: clock)
-        for index in 0..<600 { try first.put("n\(index).example.com") }
-        first.disk.stop()
+        try write(names(600), to: path, clock: clock)
         let machine = try Machine(path, clock: clock, flushInterval: .seconds(3_600), loads: false)
         let disk = machine.disk
         await disk.recall(key("never.example.com"), clock: ManualClock())
@@ -375,9 +348,7 @@ import Testing
 
     @Test func `what memory got in the meantime is not replaced by what the file has`() async throws {
         let clock = TestClock()
-        let first = try Machine(path, clock: clock)
-        try first.put("www.example.com", ttl: 100)
-        first.disk.stop()
+        try write(["www.example.com"], to: path, clock: clock, ttl: 100)
         let machine = try Machine(path, clock: clock, loads: false)
         let newer = try entry("www.example.com", at: clock.now, ttl: 77)
         machine.memory.store(newer, for: key("www.example.com"))
@@ -385,7 +356,6 @@ import Testing
         machine.disk.load()
         #expect(machine.load() && machine.disk.status.loaded == 0)
         #expect(machine.memory.entry(for: key("www.example.com"))?.lifetime == 77)
-        machine.disk.stop()
     }
 
     @Test func `an answer of the file is prefetched as any other, one of our own rules is not read`() throws {
@@ -398,15 +368,12 @@ import Testing
         #expect(machine.load())
         #expect(machine.memory.entry(for: key("answer.example.com"))?.refreshMargin == 30)
         #expect(machine.memory.entry(for: key("rule.example.com")) == nil)
-        machine.disk.stop()
     }
 
     @Test(arguments: ["policy one", "policy two"])
     func `what was stored in an earlier network is recalled as of that network`(digest: String) throws {
         let clock = TestClock()
-        let first = try Machine(path, clock: clock)
-        try first.put("old.example.com")
-        first.disk.stop()
+        try write(["old.example.com"], to: path, clock: clock)
         let machine = try Machine(path, clock: clock, loads: false)
         clock.pass(10)
         var present = identity(digest, generation: 9)
@@ -420,6 +387,5 @@ import Testing
         #expect(last.load())
         #expect(last.memory.entry(for: key("old.example.com"))?.generation == 8)
         #expect(last.has("new.example.com"))
-        last.disk.stop()
     }
 }

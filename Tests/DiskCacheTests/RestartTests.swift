@@ -20,25 +20,17 @@ import Testing
     /// In seconds.
     static let year: Int64 = 365 * 86_400
 
-    /// Writes answers in an instance that then ends.
-    private func write(_ names: [String], clock: TestClock, ttl: UInt32 = 300) throws {
-        let machine = try Machine(path, clock: clock)
-        for name in names { try machine.put(name, ttl: ttl) }
-        machine.disk.stop()
-    }
-
     @Test func `what one process learned, the next one knows`() throws {
         let clock = TestClock()
-        try write(["www.example.com", "a.example.com"], clock: clock)
+        try write(["www.example.com", "a.example.com"], to: path, clock: clock)
         let machine = try Machine(path, clock: clock)
         #expect(machine.load() && machine.has("www.example.com") && machine.has("a.example.com"))
         #expect(machine.events.all == [.loaded(count: 2, isComplete: true)])
-        machine.disk.stop()
     }
 
     @Test func `the time in between counts, whatever the boot clock says`() throws {
         let clock = TestClock()
-        try write(["www.example.com"], clock: clock)
+        try write(["www.example.com"], to: path, clock: clock)
         clock.pass(100)
         clock.restart()
         let machine = try Machine(path, clock: clock)
@@ -47,23 +39,21 @@ import Testing
         clock.pass(300)
         let later = try Machine(path, clock: clock)
         #expect(later.load() && later.freshness("www.example.com") == .stale(isYoung: true))
-        later.disk.stop()
     }
 
     @Test func `what is past its staleness is not loaded`() throws {
         let clock = TestClock()
-        try write(["www.example.com"], clock: clock)
+        try write(["www.example.com"], to: path, clock: clock)
         clock.pass(40_000)
         let machine = try Machine(path, clock: clock)
         #expect(machine.load() && machine.freshness("www.example.com") == nil)
-        machine.disk.stop()
     }
 
     @Test func `with a clock that was set back nothing is fresh`() throws {
         let clock = TestClock()
-        try write(["www.example.com"], clock: clock)
+        try write(["www.example.com"], to: path, clock: clock)
         clock.pass(50)
-        try write(["b.example.com"], clock: clock)
+        try write(["b.example.com"], to: path, clock: clock)
         // Later than the first answer, but not than the second.
         clock.set(noon + 20)
         let machine = try Machine(path, clock: clock)
@@ -71,7 +61,6 @@ import Testing
         for name in ["www.example.com", "b.example.com"] {
             #expect(machine.freshness(name) == .stale(isYoung: false))
         }
-        machine.disk.stop()
     }
 
     @Test(arguments: [false, true])
@@ -91,42 +80,30 @@ import Testing
         #expect(last.load())
         #expect(last.freshness("www.example.com") == .stale(isYoung: false))
         #expect(last.freshness("b.example.com") == .fresh(remaining: 1_900))
-        last.disk.stop()
     }
 
     @Test func `without a clock nothing is fresh, and everything is there`() throws {
         let clock = TestClock()
-        try write(["www.example.com"], clock: clock)
+        try write(["www.example.com"], to: path, clock: clock)
         clock.set(12)
         let machine = try Machine(path, clock: clock)
         #expect(machine.load() && machine.freshness("www.example.com") == .stale(isYoung: false))
-        machine.disk.stop()
     }
 
-    @Test func `what was written without a clock is stale once there is one`() throws {
+    @Test(arguments: [false, true])
+    func `what was written without a clock is stale once there is one, also where the file is opened only later`(
+        isHeld: Bool
+    ) throws {
         let clock = TestClock()
         clock.set(12)
-        try write(["www.example.com"], clock: clock)
+        try write(["www.example.com"], to: path, clock: clock)
         clock.set(noon)
+        var other = isHeld ? try SQLiteConnection(path) : nil
+        try other?.execute("BEGIN IMMEDIATE")
         let machine = try Machine(path, clock: clock)
+        if isHeld { #expect(machine.wait { machine.disk.status.state == .memoryOnly }) }
+        other = nil
         #expect(machine.load() && machine.freshness("www.example.com") == .stale(isYoung: false))
-        machine.disk.stop()
-    }
-
-    @Test func `it is stale also where the file could not be opened at once`() throws {
-        let clock = TestClock()
-        clock.set(12)
-        try write(["www.example.com"], clock: clock)
-        clock.set(noon)
-        let machine: Machine
-        do {
-            let other = try SQLiteConnection(path)
-            try other.execute("BEGIN IMMEDIATE")
-            machine = try Machine(path, clock: clock)
-            #expect(machine.wait { machine.disk.status.state == .memoryOnly })
-        }
-        #expect(machine.load() && machine.freshness("www.example.com") == .stale(isYoung: false))
-        machine.disk.stop()
     }
 
     @Test func `one start under a clock that is a year ahead costs nothing`() async throws {
@@ -150,7 +127,6 @@ import Testing
         #expect(machine.load())
         #expect(machine.freshness("www.example.com") == .stale(isYoung: false))
         #expect(await machine.disk.states().contains { $0.kind == .serviceAddresses })
-        machine.disk.stop()
     }
 
     @Test(arguments: [12, noon - year, noon + year])
@@ -167,7 +143,6 @@ import Testing
         clock.pass(100)
         let machine = try Machine(path, clock: clock)
         #expect(machine.load() && machine.freshness("www.example.com") == .fresh(remaining: 180))
-        machine.disk.stop()
     }
 
     @Test(arguments: [false, true], [3_700, year])
@@ -259,7 +234,6 @@ import Testing
             #expect(next.freshness(name) == .fresh(remaining: 280), "\(name)")
         }
         #expect(next.freshness("c.example.com") == .fresh(remaining: 300))
-        next.disk.stop()
     }
 
     /// An answer, by its source (2: LocalDNS) and route (2: always LocalDNS), and the policy of the next process.
@@ -288,26 +262,23 @@ import Testing
         first.disk.stop()
         let machine = try Machine(path, clock: clock, identity: judged.next)
         #expect(machine.load() && machine.has("www.example.com") == judged.isUsed, "\(judged.what)")
-        machine.disk.stop()
     }
 
     @Test func `a source is known again under another number`() throws {
         let clock = TestClock()
-        try write(["www.example.com"], clock: clock)
+        try write(["www.example.com"], to: path, clock: clock)
         let machine = try Machine(path, clock: clock, identity: identity(tag: 0x8005, generation: 1))
         #expect(machine.load())
         let entry = machine.memory.entry(for: key("www.example.com"))
         #expect(entry?.source == 0x8005 && entry?.generation == 1)
-        machine.disk.stop()
     }
 
     @Test func `under another policy an answer is decided again`() throws {
         let clock = TestClock()
-        try write(["www.example.com"], clock: clock)
+        try write(["www.example.com"], to: path, clock: clock)
         let other = try Machine(path, clock: clock, identity: identity("policy two"))
         #expect(other.load())
         #expect(other.memory.entry(for: key("www.example.com")).map { $0.generation != 7 } == true)
-        other.disk.stop()
     }
 
     @Test func `LocalDNS's answer for a protected name under a policy that was replaced meanwhile is not used`() throws
@@ -319,7 +290,6 @@ import Testing
         first.disk.stop()
         let machine = try Machine(path, clock: clock)
         #expect(machine.load() && machine.memory.statistics.entries == 0)
-        machine.disk.stop()
     }
 
     @Test(arguments: [
@@ -328,14 +298,13 @@ import Testing
     ])
     func `what was flushed does not come back`(removal: AnswerRemoval) throws {
         let clock = TestClock()
-        try write(["www.example.com"], clock: clock)
+        try write(["www.example.com"], to: path, clock: clock)
         let second = try Machine(path, clock: clock)
         #expect(second.load())
         second.disk.remove(removal)
         second.disk.stop()
         let machine = try Machine(path, clock: clock)
         #expect(machine.load() && machine.memory.statistics.entries == 0)
-        machine.disk.stop()
     }
 
     @Test(arguments: [10, 1_000 - noon])
@@ -362,7 +331,6 @@ import Testing
             Issue.record("\(String(describing: third.freshness("www.example.com", .aaaa)))")
             return
         }
-        third.disk.stop()
     }
 
     @Test func `of all that memory has both address families of a name are written, and each alone`() throws {
@@ -388,7 +356,7 @@ import Testing
 
     @Test func `after all was removed, new answers are of known age, though the clock was set back before`() throws {
         let clock = TestClock()
-        try write((0..<50).map { "n\($0).example.com" }, clock: clock)
+        try write(names(50), to: path, clock: clock)
         clock.set(noon - 3_600)
         let second = try Machine(path, clock: clock)
         #expect(second.load())
@@ -398,18 +366,16 @@ import Testing
         second.disk.stop()
         let third = try Machine(path, clock: clock)
         #expect(third.load() && third.freshness("www.example.com") == .fresh(remaining: 300))
-        third.disk.stop()
     }
 
     @Test func `the newest answers are the ones that are loaded when memory is small`() throws {
         let clock = TestClock()
         // Answers written in one transaction have no order.
-        for half in [0..<2_000, 2_000..<4_000] { try write(half.map { "n\($0).example.com" }, clock: clock) }
+        for half in [0..<2_000, 2_000..<4_000] { try write(half.map { "n\($0).example.com" }, to: path, clock: clock) }
         let machine = try Machine(path, clock: clock, memory: 12 << 10)
         #expect(machine.load())
         let held = (0..<4_000).filter { machine.has("n\($0).example.com") }
         #expect(!held.isEmpty && held.allSatisfy { $0 >= 2_000 })
-        machine.disk.stop()
     }
 
     @Test func `the file stays within its limit, and the newest answers stay`() throws {
@@ -428,7 +394,7 @@ import Testing
 
     @Test func `what grew past its staleness while no server ran is removed once a server has run as long`() throws {
         let clock = TestClock()
-        try write((0..<50).map { "n\($0).example.com" }, clock: clock, ttl: 1)
+        try write(names(50), to: path, clock: clock, ttl: 1)
         clock.pass(10_000)
         let machine = try Machine(path, clock: clock)
         #expect(machine.load())
@@ -475,7 +441,6 @@ import Testing
         let machine = try Machine(path, flushInterval: .seconds(1_000))
         for index in 0...PendingChanges.limit / 2 { try machine.put("n\(index).example.com") }
         #expect(machine.wait { machine.disk.status.written > 0 })
-        machine.disk.stop()
     }
 
     @Test func `few changes wait for the interval, and are written once it is over`() async throws {
@@ -487,12 +452,11 @@ import Testing
         #expect(machine.disk.status.written == 0)
         machine.disk.adopt(identity(), FreshnessPolicy(), flushInterval: .milliseconds(1))
         #expect(machine.flush() && machine.disk.status.written == 1)
-        machine.disk.stop()
     }
 
     @Test(arguments: ["PRAGMA user_version = 2", "PRAGMA application_id = 1"])
     func `a file of another version, or of another program, is not read without the server`(change: String) throws {
-        try write(["www.example.com"], clock: TestClock())
+        try write(["www.example.com"], to: path)
         _ = try DiskReader(path)
         try #require(try ChildProcess.run(["sqlite3", path, change]).status == 0)
         #expect(throws: DiskReaderError.self) { try DiskReader(path) }
@@ -530,7 +494,6 @@ import Testing
         let second = try Machine(path, clock: clock)
         let found = await second.disk.states()
         #expect(found.map(\.text).sorted() == records.map(\.text).sorted())
-        second.disk.stop()
     }
 
     @Test func `the value of a record that is replaced before it is written is not made`() async throws {
@@ -547,7 +510,6 @@ import Testing
         #expect(made.withLock { $0 } == [2])
         let next = try Machine(path)
         #expect(await next.disk.states().map(\.value) == ["2"])
-        next.disk.stop()
     }
 
     @Test func `records that are too old or too many are removed, and of a removed kind all`() async throws {
@@ -586,7 +548,7 @@ import Testing
     }
 
     @Test func `opening a file writes nothing: the first answer waits for no sync`() throws {
-        try write(["www.example.com"], clock: TestClock())
+        try write(["www.example.com"], to: path)
         let before = try Data(contentsOf: URL(fileURLWithPath: path))
         let machine = try Machine(path)
         #expect(machine.load() && machine.has("www.example.com"))
@@ -597,8 +559,8 @@ import Testing
     }
 
     @Test func `a reader of the file reports damaged answers, and returns the others`() throws {
-        let names = (0..<300).map { "n\($0).example.com" }
-        try write(names, clock: TestClock())
+        let written = names(300)
+        try write(written, to: path)
         do {
             try SQLiteConnection(path).execute(
                 "UPDATE answer SET value = zeroblob(60) WHERE id = 8")
@@ -610,6 +572,6 @@ import Testing
                 return true
             }
         }
-        #expect(found.count == 299 && Set(found).isSubset(of: names))
+        #expect(found.count == 299 && Set(found).isSubset(of: written))
     }
 }

@@ -40,7 +40,6 @@ import Testing
         #expect(await machine.disk.settle(clock: ManualClock()))
         #expect(try found().connection.records().values.filter(\.kind.isLearned).isEmpty)
         #expect(try found().answer(key("www.example.com")) == nil)
-        machine.disk.stop()
     }
 
     @Test func `where nothing has changed since, the caller goes on at once`() async throws {
@@ -51,7 +50,6 @@ import Testing
         let readings = clock.readings
         #expect(await machine.disk.settle(clock: ManualClock()))
         #expect(clock.readings == readings)
-        machine.disk.stop()
     }
 
     @Test(.onLoop) @Loop func `callers that come while the disk is busy are served by one write`() async throws {
@@ -78,7 +76,6 @@ import Testing
         #expect(outcomes.allSatisfy(\.self) && machine.disk.status.written == 2)
         // The one that was held, and the one for all others.
         #expect(clock.readings == readings + 2)
-        machine.disk.stop()
     }
 
     @Test func `what waits for the interval still does when no caller waits`() async throws {
@@ -100,7 +97,6 @@ import Testing
             #expect(await machine.disk.settle(clock: ManualClock()))
             #expect(machine.disk.status.written == number)
         }
-        machine.disk.stop()
     }
 
     @Test func `a file that cannot be used is no reason to wait`() async throws {

@@ -164,6 +164,16 @@ func spoil(_ path: String) throws {
     try file.close()
 }
 
+/// Has an instance write answers, which then ends.
+func write(_ names: [String], to path: String, clock: TestClock = TestClock(), ttl: UInt32 = 300) throws {
+    let machine = try Machine(path, clock: clock)
+    for name in names { try machine.put(name, ttl: ttl) }
+    machine.disk.stop()
+}
+
+/// So many names: `n0.example.com` and so on.
+func names(_ count: Int) -> [String] { (0..<count).map { "n\($0).example.com" } }
+
 /// A cache whose disk does not respond: its thread waits for ever where it reads the clock.
 func silent(_ path: String) throws -> DiskCache {
     let (clock, never) = (TestClock(), DispatchSemaphore(value: 0))
@@ -195,6 +205,8 @@ final class Machine: Sendable {
         if let identity { disk.adopt(identity, FreshnessPolicy(), flushInterval: flushInterval) }
         if loads { disk.load() }
     }
+
+    deinit { disk.stop() }
 
     /// The events that the disk has reported.
     let events: Events

@@ -57,7 +57,6 @@ import Testing
         machine.disk.stop()
         let next = try Machine(path)
         #expect(next.load() && next.has("new.example.com"), "\(what)")
-        next.disk.stop()
     }
 
     @Test func `a file cut off at any page is read as far as it is sound, or replaced`() async throws {
@@ -113,7 +112,6 @@ import Testing
         }
         #expect(FileManager.default.contents(atPath: target) == Data(garbage(100)))
         #expect(reason.contains("not a database"))
-        machine.disk.stop()
     }
 
     @Test func `a file whose header is lost while it is used is still ours: it is replaced`() async throws {
@@ -130,7 +128,6 @@ import Testing
         machine.disk.stop()
         let next = try Machine(path)
         #expect(next.load() && next.has("b.example.com"))
-        next.disk.stop()
     }
 
     @Test(arguments: [0, 2, 4, 99])
@@ -145,7 +142,6 @@ import Testing
         machine.disk.stop()
         let next = try Machine(path)
         #expect(next.load() && next.has("www.example.com") && quarantined(next).isEmpty)
-        next.disk.stop()
     }
 
     @Test func `a trigger in a file does nothing, and without a table it is replaced`() throws {
@@ -179,7 +175,6 @@ import Testing
         let next = try Machine(path)
         #expect(next.load() && names.allSatisfy { next.has($0) } && next.has("more.example.com"))
         #expect(await next.disk.states().map(\.text) == ["calls vendor \(noon) 12"])
-        next.disk.stop()
     }
 
     @Test func `rows that are out of order are damage: where the order is lost, no look-up finds anything`() throws {
@@ -193,7 +188,6 @@ import Testing
         let machine = try Machine(path)
         #expect(machine.load())
         #expect(quarantined(machine).count == 1)
-        machine.disk.stop()
     }
 
     /// The reasons for which files were quarantined.
@@ -212,7 +206,6 @@ import Testing
         machine.disk.load()
         #expect(machine.wait { machine.events.all.contains { if case .unavailable = $0 { true } else { false } } })
         #expect(quarantined(machine).count == 1)
-        machine.disk.stop()
     }
 
     @Test func `a look-up that is led to the answer of another name finds none`() throws {

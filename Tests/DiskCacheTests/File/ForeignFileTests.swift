@@ -101,7 +101,6 @@ import Testing
         machine.disk.stop()
         let next = try Machine(path)
         #expect(next.load() && next.has("www.example.com"))
-        next.disk.stop()
     }
 
     @Test func `another file that takes the place of ours while it is used is left as it is`() throws {

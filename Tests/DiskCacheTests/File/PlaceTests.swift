@@ -25,7 +25,6 @@ import Testing
             var status = stat()
             #expect(stat(directory.path + "/state/" + name, &status) == 0 && status.st_mode & 0o077 == 0, "\(name)")
         }
-        machine.disk.stop()
     }
 
     @Test func `of two processes on one file the second one says so, works in memory, and takes over later`() throws {
@@ -38,7 +37,6 @@ import Testing
         try second.put("b.example.com")
         first.disk.stop()
         #expect(second.wait { second.events.all.contains(.back) } && second.load() && second.has("www.example.com"))
-        second.disk.stop()
     }
 
     @Test func `what was learned is found also where the file can be opened only later`() async throws {
@@ -50,7 +48,6 @@ import Testing
         async let found = second.disk.states()
         first.disk.stop()
         #expect(await found.map(\.value) == ["12"])
-        second.disk.stop()
     }
 
     @Test func `a switch that was used while the clock was not set is found after the next restart`() async throws {
@@ -68,7 +65,6 @@ import Testing
         second.disk.stop()
         let last = try Machine(path, clock: clock)
         #expect(await last.disk.states().contains { $0.kind == .switchedOff })
-        last.disk.stop()
     }
 
     @Test func `a folder that vanishes is noticed, and everything is written again`() throws {
@@ -81,7 +77,6 @@ import Testing
         machine.disk.stop()
         let next = try Machine(path)
         #expect(next.load() && next.has("www.example.com") && next.has("b.example.com"))
-        next.disk.stop()
     }
 
     @Test func `what was learned is in the file that takes the place of one that vanished, whenever that was learned`()
@@ -101,7 +96,6 @@ import Testing
         machine.disk.stop()
         let next = try Machine(path)
         #expect(await next.disk.states().map(\.kind).sorted { $0.rawValue < $1.rawValue } == [.calls, .switchedOff])
-        next.disk.stop()
     }
 
     @Test func `where no folder can be made, one message reports it`() throws {
@@ -126,7 +120,6 @@ import Testing
             try other.execute("ROLLBACK")
         }
         #expect(machine.wait { machine.events.all.contains(.back) } && machine.flush())
-        machine.disk.stop()
     }
 
     @Test func `no file is mapped into memory, so none that is cut off while it is used ends the process`() throws {
@@ -151,7 +144,6 @@ import Testing
         // What is left may be damaged; it is read as far as it is sound.
         let next = try Machine(path)
         #expect(next.load())
-        next.disk.stop()
     }
 
     @Test func `the file is read beside a server that writes into it, and nothing is left behind`() throws {
@@ -214,7 +206,6 @@ import Testing
         #expect(try DiskReader(folder + "/cache.sqlite").answers(of: name("www.example.com")).count == 1)
         let next = try Machine(folder + "/cache.sqlite")
         #expect(next.load() && next.has("www.example.com"))
-        next.disk.stop()
     }
 
     @Test func `a cache that has stopped has nothing open any more`() throws {

@@ -62,7 +62,6 @@ import Testing
         machine.disk.stop()
         let next = try Machine(path)
         #expect(next.load() && ["a", "b", "c"].allSatisfy { next.has($0 + ".example.com") })
-        next.disk.stop()
     }
 
     @Test func `a value is checked whatever its checksum says`() throws {
@@ -107,7 +106,6 @@ import Testing
         #expect(machine.load() && machine.freshness("a.example.com") == .fresh(remaining: 300))
         #expect(await machine.disk.states().isEmpty)
         #expect(reasons(machine).isEmpty)
-        machine.disk.stop()
     }
 
     @Test(arguments: ["1", "-1 0", "65536 0", "0 -1", "0 9223372036854775807", "0 0 0", ""])
@@ -117,7 +115,6 @@ import Testing
         let machine = try Machine(path)
         #expect(machine.load() && machine.freshness("a.example.com") == .stale(isYoung: false))
         #expect(reasons(machine).isEmpty)
-        machine.disk.stop()
     }
 
     @Test(arguments: [Int64.min, .max])
@@ -132,7 +129,6 @@ import Testing
         machine.disk.stop()
         let next = try Machine(path, clock: clock)
         #expect(next.load() && next.has("www.example.com") && reasons(next).isEmpty)
-        next.disk.stop()
     }
 
     @Test func `the age of an answer is neither below zero nor so large that it wraps`() throws {

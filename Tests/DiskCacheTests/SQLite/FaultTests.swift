@@ -43,7 +43,6 @@ struct FaultTests {
         try second.put("later.example.com")
         if isFailing { #expect(second.wait { second.disk.status.state == .memoryOnly }) }
         second.disk.remove(.name(name("n4.example.com")))
-        second.disk.stop()
     }
 
     /// Ends the faults, and checks that everything works again with the file that is left.
@@ -59,7 +58,6 @@ struct FaultTests {
         machine.disk.stop()
         let next = try Machine(path)
         #expect(next.load() && next.has("again.example.com"), "\(what)")
-        next.disk.stop()
     }
 
     @Test(arguments: [1, 1_000_000])
@@ -103,7 +101,6 @@ struct FaultTests {
         #expect(next.load() && next.has("later.example.com"))
         #expect(names.filter { next.has($0) } == ["stored.example.com"])
         #expect(await next.disk.states().map(\.value) == ["3"])
-        next.disk.stop()
     }
 
     @Test func `a failing disk is tried again however often, and never later than after the longest pause`() throws {
@@ -113,14 +110,13 @@ struct FaultTests {
         #expect(machine.wait { csqlite_faults_calls() > 200 })
         csqlite_faults_plan(0, 0)
         #expect(machine.load())
-        machine.disk.stop()
     }
 
     @Test func `an error while answers are read is no damage: they are read from the same file later`() async throws {
-        let names = (0..<300).map { "n\($0).example.com" }
+        let written = names(300)
         let clock = TestClock()
         let first = try Machine(path, clock: clock)
-        for name in names { try first.put(name) }
+        for name in written { try first.put(name) }
         first.disk.stop()
         let machine = try Machine(path, clock: clock, loads: false)
         // The file is open from now on.
@@ -128,9 +124,8 @@ struct FaultTests {
         csqlite_faults_plan(1, 1)
         machine.disk.load()
         #expect(machine.wait { machine.events.all.contains(.back) } && machine.load())
-        #expect(names.allSatisfy { machine.has($0) })
+        #expect(written.allSatisfy { machine.has($0) })
         #expect(!hasQuarantined(machine))
-        machine.disk.stop()
     }
 
     private func hasQuarantined(_ machine: Machine) -> Bool {
