@@ -53,7 +53,7 @@ import Upstreams
 
     @Test func `without MD5 nothing is sent unsigned`() {
         let format = AliyunScheduleFormat(
-            account: "1", region: "cn", secret: Self.secret, crypto: AliyunRequestTests.NoCrypto())
+            account: "1", region: "cn", secret: Self.secret, crypto: NoCrypto())
         #expect(throws: UpstreamFailure.self) { try format.request(at: 1_700_000_000) }
     }
 

@@ -37,6 +37,11 @@ struct CountingIVs: Crypto {
     }
 }
 
+extension ProviderOutcome {
+    /// Whether the reply means nothing, whatever the reason.
+    var isUnusable: Bool { if case .failure(.unusable) = self { true } else { false } }
+}
+
 /// A result with these addresses of `www.example.com`.
 func addresses(_ texts: [String], ttl: UInt32) -> UpstreamResult {
     .answer(Answer(name: name("www.example.com"), addresses: texts.compactMap { IPAddress($0) }, ttl: ttl))

@@ -59,46 +59,4 @@ struct DoHJSONRequestTests {
         #expect(
             try target(checkingDisabled: true) == "/resolve?name=www.example.com&type=A&cd=1")
     }
-
-    @Test(arguments: ["_sip._tcp.example.com", "xn--bcher-kva.example", "a-b.example.com", "localhost"])
-    func `host names are asked for`(text: String) throws {
-        #expect(try target(DoHJSONFormat(), text).contains("name=\(text)&"))
-    }
-
-    @Test(arguments: [
-        ".", "bücher.example", #"a\.b.example"#, "*.example.com", #"a\032b.example"#, "a&b.example", "192.0.2.1",
-        #"\000.example"#,
-    ])
-    func `a name that a service might read otherwise is not asked for`(text: String) {
-        let question = UpstreamQuestion(name: name(text), types: [.a])
-        let error = #expect(throws: UpstreamFailure.self) { try DoHJSONFormat().request(for: question, at: 0) }
-        guard case .rejected = error else {
-            Issue.record("\(text): \(String(describing: error))")
-            return
-        }
-    }
-
-    @Test(arguments: [[], [.txt], [.a, .aaaa], [.any], [.https]] as [[RecordType]])
-    func `other types and two at a time are not asked for`(types: [RecordType]) {
-        #expect(throws: UpstreamFailure.self) { try target(DoHJSONFormat(), "www.example.com", types) }
-    }
-
-    @Test func `only A and AAAA are answered, each in a call of its own`() {
-        let format = DoHJSONFormat()
-        #expect(!format.answersBothFamilies)
-        #expect((UInt16.min...UInt16.max).filter { format.answers(RecordType(rawValue: $0)) } == [1, 28])
-    }
-
-    @Test func `without SHA-256 nothing is sent unsigned`() {
-        let format = DoHJSONFormat(account: Self.account(AliyunRequestTests.NoCrypto()))
-        #expect(throws: UpstreamFailure.self) { try target(format) }
-    }
-
-    @Test func `the secret shows in no description and no dump`() {
-        var dumped = ""
-        dump(Self.signing, to: &dumped)
-        for text in [dumped, "\(Self.signing)", String(reflecting: Self.signing)] {
-            #expect(!text.contains(Self.secret.value))
-        }
-    }
 }

@@ -109,10 +109,7 @@ struct ServiceDenialTests {
         "/139450/d?host=www.example.com", "/d?ttl=1", "/conf", "/resolve?type=1",
     ])
     func `an error that is about no credential counts as no guess`(target: String) {
-        guard case .reply = TestService().read(target) else {
-            Issue.record("\(TestService().read(target))")
-            return
-        }
+        #expect(TestService().read(target).kind == "reply")
     }
 
     @Test(
@@ -121,10 +118,7 @@ struct ServiceDenialTests {
             "/resolve?name=a&uid=1",
         ]) func `a wrong credential counts as a guess`(target: String)
     {
-        guard case .denied = TestService().read(target) else {
-            Issue.record("\(TestService().read(target))")
-            return
-        }
+        #expect(TestService().read(target).kind == "denied")
     }
 
     @Test(
@@ -133,18 +127,7 @@ struct ServiceDenialTests {
             "/1/d?%ff=1", "",
         ])
     func `what no vendor has is left to others`(target: String) {
-        guard case .unknown = TestService().read(target) else {
-            Issue.record("\(TestService().read(target))")
-            return
-        }
-    }
-
-    @Test func `more parameters than any client sends are not read`() {
-        let target = "/resolve?name=www.example.com" + String(repeating: "&a=1", count: 64)
-        guard case .unknown = TestService().read(target) else {
-            Issue.record("read")
-            return
-        }
+        #expect(TestService().read(target).kind == "unknown")
     }
 
     @Test func `a name beyond the account's is as empty as one that the vendor does not know`() throws {

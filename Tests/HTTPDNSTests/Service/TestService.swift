@@ -84,6 +84,11 @@ struct TestService: Sendable {
     }
 }
 
+extension ServiceReading {
+    /// Of what kind it is.
+    var kind: String { String("\(self)".prefix { $0 != "(" }) }
+}
+
 extension ServiceReply {
     var text: String { String(decoding: body, as: UTF8.self) }
 }

@@ -41,23 +41,6 @@ struct TencentTests {
         #expect(try target(format) == "/d?dn=www.example.com&token=1%262&id=1%201&ttl=1&clientip=1&query=1")
     }
 
-    @Test(arguments: ["a,b.example", ".", "192.0.2.1"])
-    func `a name that the service cannot take is not asked for`(host: String) {
-        for format in [Self.des, Self.aes, Self.token] {
-            #expect(throws: UpstreamFailure.self) { try target(format, host) }
-        }
-    }
-
-    @Test(arguments: [[], [.mx], [.a, .mx]] as [[RecordType]])
-    func `other types than A and AAAA are not asked for`(types: [RecordType]) {
-        #expect(throws: UpstreamFailure.self) { try target(Self.token, "www.example.com", types) }
-    }
-
-    @Test func `only A and AAAA are answered, both in one call`() {
-        #expect(Self.token.answersBothFamilies)
-        #expect((UInt16.min...UInt16.max).filter { Self.token.answers(RecordType(rawValue: $0)) } == [1, 28])
-    }
-
     @Test func `the first 8 bytes of a key for DES are the key`() throws {
         let format = TencentFormat(.des(id: "1", key: Secret("dnspodpass")), crypto: CountingIVs())
         // The example printed by the vendor.
@@ -68,21 +51,6 @@ struct TencentTests {
     func `with a key that is too short nothing is sent`(key: String) {
         for access in [TencentFormat.Access.des(id: "1", key: Secret(key)), .aes(id: "1", key: Secret(key))] {
             #expect(throws: UpstreamFailure.self) { try target(TencentFormat(access, crypto: CountingIVs())) }
-        }
-    }
-
-    @Test func `without the cipher nothing is sent`() {
-        let format = TencentFormat(.des(id: "1", key: Self.desKey), crypto: AliyunRequestTests.NoCrypto())
-        #expect(throws: UpstreamFailure.self) { try target(format) }
-    }
-
-    @Test func `neither key nor token shows in a dump`() {
-        for (format, secret) in [
-            (Self.des, Self.desKey.value), (Self.aes, Self.aesKey.value), (Self.token, "123456789"),
-        ] {
-            var dumped = ""
-            dump(format, to: &dumped)
-            #expect(!dumped.contains(secret))
         }
     }
 
@@ -111,12 +79,13 @@ struct TencentTests {
         #expect(outcome(body, [.a, .aaaa]) == Self.both)
     }
 
+    static let replyInAES =
+        "101112131415161718191a1b1c1d1e1f4550da0e4983c6086c18c0f90c619f5f48e522ed2e5b01bbe39534983856a880"
+        + "aa48787f78ee95bb00a7fc6abae58c67ea74f32856b890664f1c9a0bd54584577cdc9cc166a97a34f5e9504ee5982618"
+
     @Test func `a reply in AES is read, in either letter case`() {
-        let body =
-            "101112131415161718191a1b1c1d1e1f4550da0e4983c6086c18c0f90c619f5f48e522ed2e5b01bbe39534983856a880"
-            + "aa48787f78ee95bb00a7fc6abae58c67ea74f32856b890664f1c9a0bd54584577cdc9cc166a97a34f5e9504ee5982618"
-        #expect(outcome(body, [.a, .aaaa], Self.aes) == Self.both)
-        #expect(outcome(body.uppercased() + "\n", [.a, .aaaa], Self.aes) == Self.both)
+        #expect(outcome(Self.replyInAES, [.a, .aaaa], Self.aes) == Self.both)
+        #expect(outcome(Self.replyInAES.uppercased() + "\n", [.a, .aaaa], Self.aes) == Self.both)
     }
 
     @Test func `a reply in DES is read`() {
@@ -131,10 +100,7 @@ struct TencentTests {
         "www.example.com.example.:192.0.2.1,60",
     ])
     func `a reply for another name, or for none, is refused whole`(body: String) {
-        guard case .failure(.unusable(_)) = outcome(body) else {
-            Issue.record("\(body): \(outcome(body))")
-            return
-        }
+        #expect(outcome(body).isUnusable)
     }
 
     @Test func `the reply without a name that the vendor's page shows is refused`() {
@@ -237,20 +203,6 @@ struct TencentTests {
         for result in ["192.0.2.1,60", "192.0.2.1,60-0", "0-2001:db8::1,120"] {
             #expect(
                 outcome("www.example.com.:\(result)", [.a, .aaaa]) == .failure(.unusable("the reply is cut short")))
-        }
-    }
-
-    @Test func `a reply in AES cut at any byte is no answer`() {
-        let body = Array(
-            ("101112131415161718191a1b1c1d1e1fa775c1b0aa250ef383d0204c3fa55337e7b08a68e88f267fa0d75357c731e28e"
-                + "5c7b20a5a386c8e96dba389f158b290f").utf8)
-        for length in 1..<body.count {
-            guard
-                case .failure(.unusable) = outcome(String(decoding: body[..<length], as: UTF8.self), [.a], Self.aes)
-            else {
-                Issue.record("\(length)")
-                return
-            }
         }
     }
 }
