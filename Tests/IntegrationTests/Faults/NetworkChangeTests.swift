@@ -105,7 +105,7 @@ extension Integration {
         @Test func `a forward suffix that a reload corrects is answered, and the same server loops below another one`()
             throws
         {
-            let corp = try ForwardingServer.dnsmasq(
+            let corp = try ResolverProgram.dnsmasq(
                 on: host, options: ["--local=/corp.example/", "--host-record=www.corp.example,198.51.100.9"])
             func configuration(_ suffixes: [String]) -> String {
                 let entries = suffixes.map { suffix in
@@ -195,7 +195,7 @@ extension Integration {
 
         @Test func `a LocalDNS that sends our questions back is detected, and a storm does not begin`() throws {
             let vendor = try host.namespace.inside { try FakeHTTPDNS(FakeZone("www.example.com", a: ["192.0.2.1"])) }
-            let loop = try ForwardingServer.dnsmasq(on: host)
+            let loop = try ResolverProgram.dnsmasq(on: host)
             let daemon = try Daemon(
                 DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.route(bypass: ["local.example"])
                     + DaemonConfiguration.rest(

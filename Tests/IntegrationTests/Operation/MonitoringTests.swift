@@ -101,12 +101,12 @@ extension Integration {
                 "global: { scrape_interval: 1s }\nrule_files: [\(Self.folder)/conf/prometheus/alerts.yml]\n"
                     + configuration,
                 to: "prometheus.yml")
-            let prometheus = try ChildProcess([
-                "prometheus", "--config.file=\(file)", "--storage.tsdb.path=\(stage.directory.path)/data",
-                "--web.listen-address=127.0.0.1:\(port)",
-            ])
+            let prometheus = try ChildProcess(
+                server: [
+                    "prometheus", "--config.file=\(file)", "--storage.tsdb.path=\(stage.directory.path)/data",
+                    "--web.listen-address=127.0.0.1:\(port)",
+                ], until: "Server is ready")
             defer { prometheus.signal(SIGKILL) }
-            #expect(prometheus.waitForOutput(.patience) { $1.contains("Server is ready") })
             let dashboard = try Data(contentsOf: URL(filePath: Self.folder + "/conf/prometheus/grafana.json"))
             let panels = try JSONSerialization.jsonObject(with: dashboard) as? [String: Any]
             let queries = (panels?["panels"] as? [[String: Any]] ?? []).flatMap { panel in

@@ -115,7 +115,7 @@ extension Integration {
         private let zone: FakeZone
         private let queries: [TestMessage]
         private let localDNS: FakeLocalDNS
-        private let unbound: ForwardingServer
+        private let unbound: ResolverProgram
 
         init() throws {
             var drawn = DrawnZone(names: Self.names, seed: 26)

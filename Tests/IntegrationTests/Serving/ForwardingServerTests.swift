@@ -9,7 +9,7 @@ extension Integration {
         enum Kind: CaseIterable {
             case unbound, dnsmasq
 
-            func start(on host: ClientHost) throws -> ForwardingServer {
+            func start(on host: ClientHost) throws -> ResolverProgram {
                 switch self {
                 // The strictest setting: it refuses replies whose letter case is not the question's.
                 case .unbound: try .unbound(on: host, options: "use-caps-for-id: yes")

@@ -20,7 +20,7 @@ struct ValidatorStage {
         /// Starts it.
         ///
         /// - Parameter exempt: suffixes that it is not to validate.
-        fileprivate func start(on stage: ValidatorStage, exempt: [String]) throws -> ForwardingServer {
+        fileprivate func start(on stage: ValidatorStage, exempt: [String]) throws -> ResolverProgram {
             switch self {
             case .unbound:
                 try .unbound(
@@ -67,13 +67,13 @@ struct ValidatorStage {
         (host, zones, certificates) = (try ClientHost(), try SignedZones(), try TestCertificates())
         var servers: [any Sendable] = [
             try SigningResolver(zones, certificates, on: host),
-            try NetworkResolver(at: Self.company, hosts: Self.networkHosts, namespace: host.namespace),
+            try ResolverProgram.network(at: Self.company, hosts: Self.networkHosts, namespace: host.namespace),
         ]
         switch localDNS {
         case .plain:
             let unsigned = [("www.signed.example", ["192.0.2.1"]), ("www.plain.example", ["192.0.2.4"])]
             servers.append(
-                try NetworkResolver(
+                try ResolverProgram.network(
                     at: Self.localDNSAddress, hosts: Self.networkHosts + unsigned, namespace: host.namespace))
         case .signing:
             servers.append(

@@ -100,7 +100,7 @@ package enum StubResolver: String, CaseIterable, Sendable {
         return try outcome.lines.map(StubRow.init)
     }
 
-    private func forwardingServer(_ way: Way, on host: ClientHost) throws -> ForwardingServer? {
+    private func forwardingServer(_ way: Way, on host: ClientHost) throws -> ResolverProgram? {
         switch self {
         case .dnsmasq: try .dnsmasq(on: host, options: way.options)
         case .unbound: try .unbound(on: host, options: way.options.joined(separator: "\n"))
@@ -108,7 +108,7 @@ package enum StubResolver: String, CaseIterable, Sendable {
         }
     }
 
-    private func command(_ options: [String], _ server: ForwardingServer?) throws -> [String] {
+    private func command(_ options: [String], _ server: ResolverProgram?) throws -> [String] {
         func tool(_ words: [String]) -> [String] { ["sh", ClientProgram.source("lookup.sh")] + words + ["--"] }
         return switch self {
         case .glibc: [try CLibrary.glibc.lookup(), "-r"]

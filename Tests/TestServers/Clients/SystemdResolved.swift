@@ -34,15 +34,12 @@ package enum SystemdResolved {
             mount --bind "$1" /etc/systemd && mount --bind "$2" /etc/ssl/certs/ca-certificates.crt && shift 2 && exec "$@"
             """
         let capabilities = "+net_bind_service,+net_raw,+setpcap"
-        let process = try ChildProcess(
-            host.namespace.prefix + [
+        return try ChildProcess(
+            server: host.namespace.prefix + [
                 "unshare", "--mount", "sh", "-c", script, "sh", folder, authority, "setpriv", "--reuid=nobody",
                 "--regid=nogroup", "--clear-groups", "--inh-caps=" + capabilities, "--ambient-caps=" + capabilities,
                 executable,
-            ], environment: ["SYSTEMD_LOG_TARGET": "console", "SYSTEMD_LOG_LEVEL": "debug"])
-        guard process.waitForOutput(.patience, { $1.contains("Listening on TCP socket") }) else {
-            throw TestFailure("systemd-resolved did not start: \(process.errors)")
-        }
-        return process
+            ], until: "Listening on TCP socket",
+            environment: ["SYSTEMD_LOG_TARGET": "console", "SYSTEMD_LOG_LEVEL": "debug"])
     }
 }

@@ -61,6 +61,20 @@ package final class ChildProcess: Sendable {
         }
     }
 
+    /// Starts a server, and waits until it says that it is ready.
+    ///
+    /// - Parameters:
+    ///   - ready: the text by which it says so, in its output or its errors.
+    ///   - environment: added to the environment of the tests.
+    package convenience init(
+        server arguments: [String], until ready: String, environment: [String: String] = [:]
+    ) throws {
+        try self.init(arguments, environment: environment)
+        guard waitForOutput(.patience, { $0.contains(ready) || $1.contains(ready) }) else {
+            throw TestFailure("\(arguments.joined(separator: " ")) did not start: \(output)\(errors)")
+        }
+    }
+
     deinit {
         signal(SIGKILL)
         // What comes next may have its port.

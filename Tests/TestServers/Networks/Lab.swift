@@ -59,7 +59,7 @@ package final class Lab: Sendable {
     private let site: NetworkNamespace
     private let services: NetworkNamespace
     private let sites: [TLSSite]
-    private let resolvers: [NetworkResolver]
+    private let resolvers: [ResolverProgram]
     private let front: Nginx
     private let silence: TestSocket
     private let directory: TemporaryDirectory
@@ -89,9 +89,12 @@ package final class Lab: Sendable {
         let names = LabName.numbered + [.shop]
         resolvers =
             try [
-                NetworkResolver(at: Self.resolver, hosts: names.map { ($0.text, $0.addresses()) }, namespace: services)
+                ResolverProgram.network(
+                    at: Self.resolver, hosts: names.map { ($0.text, $0.addresses()) }, namespace: services)
             ]
-            + Hijacker.allCases.map { try NetworkResolver(at: $0.resolver, forging: $0.forged, namespace: services) }
+            + Hijacker.allCases.map {
+                try ResolverProgram.hijacked(at: $0.resolver, forging: $0.forged, namespace: services)
+            }
         vendor = try services.inside { try FakeHTTPDNS(Self.zone(moved: false)) }
         front = try Nginx(
             certificates.leaf(addresses: [Self.vendorAddress]), at: TestAddress(Self.vendorAddress, port: 443),

@@ -18,10 +18,9 @@ package final class DnstapCollector: Sendable {
         sockets =
             arguments.first == "-u"
             ? ["-x", "src", arguments.last ?? ""] : ["-t", "sport", "=", ":" + (arguments.last ?? "")]
-        process = try ChildProcess(["fstrm_capture", "-t", "protobuf:dnstap.Dnstap", "-w", file] + arguments)
-        guard process.waitForOutput(.patience, { $1.contains("opened output file") }) else {
-            throw TestFailure("fstrm_capture does not start: \(process.errors)")
-        }
+        process = try ChildProcess(
+            server: ["fstrm_capture", "-t", "protobuf:dnstap.Dnstap", "-w", file] + arguments,
+            until: "opened output file")
     }
 
     package func signal(_ number: Int32) { process.signal(number) }

@@ -92,13 +92,12 @@ package final class FakeDoH: Sendable {
     package init(ttl: Int = 60, ports count: Int = 1) throws {
         certificates = try TestCertificates()
         leaf = try certificates.leaf(addresses: ["127.0.0.1"])
-        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Servers/doh.py").standardized.path
         process = try ChildProcess(
-            ["python3", script, leaf.certificate, leaf.key, Self.address, "\(ttl)", "\(count)"])
-        guard process.waitForOutput(.patience, { output, _ in output.hasSuffix("\n") }) else {
-            throw TestFailure("the server did not start: \(process.errors)")
-        }
+            server: [
+                "python3", ScriptServer.path(of: "doh.py"), leaf.certificate, leaf.key, Self.address, "\(ttl)",
+                "\(count)",
+            ],
+            until: "\n")
         var numbers = process.output.split(whereSeparator: \.isWhitespace).compactMap { UInt16($0) }
         let last = numbers.popLast() ?? 0
         ports = numbers

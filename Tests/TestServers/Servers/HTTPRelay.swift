@@ -41,10 +41,9 @@ package final class HTTPRelay: Sendable {
         (self.port, self.listener) = (port, listener)
         // The thread holds the listener: its number is no other socket's while it accepts.
         Thread.detachNewThread { [weak self] in
-            while let (socket, _) = listener.accept() {
+            while let (client, _) = listener.accept() {
                 guard let self else { return }
-                // The relayed connection owns its number, and closes it.
-                self.serve(fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0), target.port)
+                self.serve(client, target)
             }
         }
     }
@@ -89,119 +88,84 @@ package final class HTTPRelay: Sendable {
     /// Reads the request of a proxy's client and answers it.
     ///
     /// - Returns: whether the following bytes are to be relayed.
-    private func admits(_ client: Int32) -> Bool {
+    private func admits(_ client: TestSocket) -> Bool {
         if case .relay = role { return true }
         var head: [UInt8] = []
-        var byte: UInt8 = 0
-        while !head.suffix(4).elementsEqual("\r\n\r\n".utf8), recv(client, &byte, 1, 0) == 1 { head.append(byte) }
+        while !head.suffix(4).elementsEqual("\r\n\r\n".utf8), let (bytes, _) = client.receive(nil), !bytes.isEmpty {
+            head += bytes
+        }
         let line = String(decoding: head.prefix { $0 != UInt8(ascii: "\r") }, as: UTF8.self)
         state.withLock { $0.requests.append(line) }
         var status = 200
         if case .refusingProxy(let refusal) = role { status = refusal }
-        let reply = Array("HTTP/1.1 \(status) Tunnel\r\n\(status == 200 ? "" : "Content-Length: 0\r\n")\r\n".utf8)
-        _ = send(client, reply, reply.count, Int32(MSG_NOSIGNAL))
+        let reply = "HTTP/1.1 \(status) Tunnel\r\n\(status == 200 ? "" : "Content-Length: 0\r\n")\r\n"
+        try? client.write(Array(reply.utf8))
         return status == 200
     }
 
-    private func serve(_ client: Int32, _ port: UInt16) {
-        guard admits(client) else {
-            close(client)
-            return
-        }
-        guard delay > .zero else { return relay(client, port) }
+    private func serve(_ client: TestSocket, _ target: TestAddress) {
+        guard admits(client) else { return }
+        guard delay > .zero else { return relay(client, target) }
         Thread.detachNewThread { [self] in
             Thread.sleep(forTimeInterval: delay.inSeconds)
-            relay(client, port)
+            relay(client, target)
         }
     }
 
-    private func relay(_ client: Int32, _ port: UInt16) {
-        let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        let address = Self.loopback(port)
-        _ = withUnsafePointer(to: address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(server, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
+    private func relay(_ client: TestSocket, _ target: TestAddress) {
+        let connection = (try? TestSocket.connection(to: target, from: nil)).map {
+            RelayedConnection(client: client, server: $0)
         }
-        // What arrives in two parts is relayed in two parts, immediately.
-        var enabled: Int32 = 1
-        for socket in [client, server] {
-            setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &enabled, socklen_t(MemoryLayout<Int32>.size))
-        }
-        let connection = RelayedConnection(client: client, server: server)
         let number = state.withLock { state in
             state.accepted += 1
-            state.relayed.append(connection)
+            if let connection { state.relayed.append(connection) }
             return state.accepted
         }
-        for (from, to, passing) in [
-            (client, server, connection.passingToServer), (server, client, connection.passingToClient),
-        ] {
+        guard let connection else { return }
+        for (from, to, passing) in connection.ways {
             Thread.detachNewThread { [weak self] in
-                var buffer = [UInt8](repeating: 0, count: 65_536)
-                var count = 0
-                while true {
-                    count = recv(from, &buffer, buffer.count, 0)
-                    guard count > 0, let self else { break }
-                    passing.lock()
-                    let passesOn = self.state.withLock { state in
-                        if state.silenced >= number { state.swallowed += count }
-                        return state.silenced < number
+                var isOver = false
+                while let (bytes, _) = from.receive(nil) {
+                    isOver = bytes.isEmpty
+                    guard !isOver, let self else { break }
+                    passing.withLock {
+                        let passesOn = self.state.withLock { state in
+                            if state.silenced >= number { state.swallowed += bytes.count }
+                            return state.silenced < number
+                        }
+                        if passesOn { try? to.write(bytes) }
                     }
-                    if passesOn {
-                        _ = send(to, buffer, count, Int32(MSG_NOSIGNAL))
-                    }
-                    passing.unlock()
                 }
-                connection.wayEnded(to: count == 0 ? to : nil)
+                if isOver { to.shutdownWriting() } else { connection.breakOff() }
+                if connection.wayEnded() { self?.state.withLock { $0.relayed.removeAll { $0 === connection } } }
             }
         }
-    }
-
-    private static func loopback(_ port: UInt16) -> sockaddr_in {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        return address
     }
 }
 
-/// The two sockets of a relayed connection, closed once nothing is relayed any more in either direction.
+/// The two sockets of a relayed connection, in use until nothing is relayed any more in either direction.
 ///
 /// A side that has only closed its sending direction (nginx does before it closes) still receives: otherwise data from
 /// the other side would reset the connection, and responses under way would be lost.
 private final class RelayedConnection: Sendable {
-    private let client: Int32
-    private let server: Int32
+    /// Each direction; the lock is held while bytes are relayed in it.
+    let ways: [(from: TestSocket, to: TestSocket, passing: NSLock)]
     private let openWays = Monitor(2)
-    /// Held while bytes are relayed in a direction.
-    let passingToServer = NSLock()
-    let passingToClient = NSLock()
 
-    init(client: Int32, server: Int32) {
-        self.client = client
-        self.server = server
+    init(client: TestSocket, server: TestSocket) {
+        ways = [(client, server, NSLock()), (server, client, NSLock())]
     }
 
     /// Returns once the bytes that are being relayed now have been sent.
-    func waitForPassing() { for passing in [passingToServer, passingToClient] { passing.withLock {} } }
+    func waitForPassing() { for way in ways { way.passing.withLock {} } }
 
-    func breakOff() { openWays.withLock { if $0 > 0 { shutDown() } } }
+    func breakOff() { for way in ways { way.to.shutdown() } }
 
-    /// - Parameter receiver: the socket whose sending direction is to be shut down; nil: the connection is broken.
-    func wayEnded(to receiver: Int32?) {
+    /// - Returns: whether it was the last.
+    func wayEnded() -> Bool {
         openWays.withLock { openWays in
             openWays -= 1
-            if let receiver { shutdown(receiver, Int32(SHUT_WR)) } else { shutDown() }
-            guard openWays == 0 else { return }
-            close(client)
-            close(server)
+            return openWays == 0
         }
-    }
-
-    private func shutDown() {
-        shutdown(client, Int32(SHUT_RDWR))
-        shutdown(server, Int32(SHUT_RDWR))
     }
 }

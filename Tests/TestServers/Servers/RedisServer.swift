@@ -5,7 +5,7 @@ import TestSupport
 package final class RedisServer: Sendable {
     package let address: TestAddress
     /// The path of its Unix socket.
-    package let socket: String
+    package var socket: String { directory.path + "/redis.sock" }
     private let password: String
     private let authority: String
     private let directory: TemporaryDirectory
@@ -25,21 +25,15 @@ package final class RedisServer: Sendable {
         let address = try TestAddress("127.0.0.1", port: port ?? FreePort.next())
         let directory = try TemporaryDirectory()
         (self.address, self.directory, self.password) = (address, directory, password)
-        socket = directory.path + "/redis.sock"
         authority = tls?.authority ?? ""
-        var words = [
-            "redis-server", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory.path,
-        ]
-        words += ["--unixsocket", socket, "--port", tls == nil ? "\(address.port)" : "0"]
+        var words = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        words += ["--port", tls == nil ? "\(address.port)" : "0"]
         if !password.isEmpty { words += ["--requirepass", password] }
         if let tls {
             words += ["--tls-port", "\(address.port)", "--tls-cert-file", tls.leaf.certificate]
             words += ["--tls-key-file", tls.leaf.key, "--tls-ca-cert-file", tls.authority, "--tls-auth-clients", "no"]
         }
-        process = try ChildProcess(words + options)
-        guard process.waitForOutput(.patience, { output, _ in output.contains("Ready to accept connections") }) else {
-            throw TestFailure("redis-server did not start: \(process.output)\(process.errors)")
-        }
+        process = try Self.start(words + options, directory)
     }
 
     /// Starts it by a configuration file, of which `/etc/redis` is made another folder, and the port a free one.
@@ -48,14 +42,16 @@ package final class RedisServer: Sendable {
         let directory = try TemporaryDirectory()
         (self.address, self.directory, self.password) = (address, directory, password)
         authority = folder + "/ca.pem"
-        socket = directory.path + "/redis.sock"
         let text = configuration.replacing("/etc/redis/", with: folder + "/")
             .replacing("tls-port 6379", with: "tls-port \(address.port)")
-        process = try ChildProcess(
-            ["redis-server", directory.write(text, to: "redis.conf"), "--dir", directory.path, "--unixsocket", socket])
-        guard process.waitForOutput(.patience, { output, _ in output.contains("Ready to accept connections") }) else {
-            throw TestFailure("redis-server did not start: \(process.output)\(process.errors)")
-        }
+        process = try Self.start([directory.write(text, to: "redis.conf")], directory)
+    }
+
+    private static func start(_ words: [String], _ directory: TemporaryDirectory) throws -> ChildProcess {
+        try ChildProcess(
+            server: ["redis-server"] + words
+                + ["--dir", directory.path, "--unixsocket", directory.path + "/redis.sock"],
+            until: "Ready to accept connections")
     }
 
     /// The URL for a daemon, with the password.

@@ -17,15 +17,20 @@ final class ScriptServer: Sendable {
     ) throws {
         directory = try TemporaryDirectory()
         for (file, text) in files { try directory.write(text, to: file) }
-        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Servers/\(name)").standardized.path
-        process = try ChildProcess(["python3", script, directory.path, leaf.certificate, leaf.key] + arguments)
+        process = try ChildProcess(
+            ["python3", Self.path(of: name), directory.path, leaf.certificate, leaf.key] + arguments)
         let (directory, process) = (directory, process)
         _ = eventually { !process.isRunning || UInt16(directory.read("port")) != nil }
         guard let port = UInt16(directory.read("port")) else {
             throw TestFailure("\(name) did not start: \(process.errors)")
         }
         self.port = port
+    }
+
+    /// The path of a script of `Tests/Servers`.
+    static func path(of name: String) -> String {
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Servers/\(name)")
+            .standardized.path
     }
 
     /// The lines of a file in its folder.

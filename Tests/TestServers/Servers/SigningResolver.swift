@@ -61,9 +61,6 @@ package final class SigningResolver: Sendable {
             \(Unbound.common)
             \(zones.clauses)
             """, to: "unbound.conf")
-        process = try ChildProcess(host.namespace.prefix + Unbound.command(file))
-        guard process.waitForOutput(.patience, { $1.contains("start of service") }) else {
-            throw TestFailure("unbound did not start: \(process.errors)")
-        }
+        process = try ChildProcess(server: host.namespace.prefix + Unbound.command(file), until: Unbound.ready)
     }
 }

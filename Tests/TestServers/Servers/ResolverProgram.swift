@@ -1,7 +1,8 @@
 import TestSupport
 
-/// Another DNS server that forwards every question, on a client host's loopback: Unbound on port 5353, dnsmasq on 5354.
-package final class ForwardingServer: Sendable {
+/// Another DNS server: one that forwards every question, on a client host's loopback, Unbound on port 5353 or dnsmasq on 5354;
+/// or dnsmasq as a network's own resolver, UDP and TCP.
+package final class ResolverProgram: Sendable {
     /// The address on which it listens.
     package let address: TestAddress
     private let directory: TemporaryDirectory
@@ -15,10 +16,10 @@ package final class ForwardingServer: Sendable {
     ///   - options: more lines of its `server:` clause.
     package static func unbound(
         on host: ClientHost, upstream: TestAddress? = nil, trustAnchor: String? = nil, options: String = ""
-    ) throws -> ForwardingServer {
+    ) throws -> ResolverProgram {
         let upstream = upstream ?? TestAddress("127.0.0.1", port: 53)
         let address = TestAddress("127.0.0.1", port: 5_353)
-        return try ForwardingServer(address, ready: "start of service") { directory in
+        return try ResolverProgram(address, ready: Unbound.ready) { directory in
             let text = """
                 server:
                     interface: \(address.host)@\(address.port)
@@ -42,16 +43,43 @@ package final class ForwardingServer: Sendable {
     ///   - options: more options of its command.
     package static func dnsmasq(
         on host: ClientHost, trustAnchor: String? = nil, options: [String] = []
-    ) throws -> ForwardingServer {
+    ) throws -> ResolverProgram {
         let address = TestAddress("127.0.0.1", port: 5_354)
         let anchor = trustAnchor.map { record in
             let fields = record.split(separator: " ")
             return "--trust-anchor=" + ([fields[0]] + fields.suffix(4)).joined(separator: ",")
         }
         let validation = anchor.map { ["--dnssec", $0] } ?? []
-        return try ForwardingServer(address, ready: Dnsmasq.ready) { _ in
+        return try ResolverProgram(address, ready: Dnsmasq.ready) { _ in
             host.namespace.prefix
                 + Dnsmasq.command(at: address, ["--server=127.0.0.1#53"] + validation + options)
+        }
+    }
+
+    /// A network's resolver that answers these names with their addresses of both families, and all others with NXDOMAIN.
+    ///
+    /// - Parameters:
+    ///   - namespace: the network namespace to run it in.
+    ///   - ttl: of its records, in seconds.
+    package static func network(
+        at address: TestAddress, hosts: [(name: String, addresses: [String])], ttl: Int = 60,
+        namespace: NetworkNamespace
+    ) throws -> ResolverProgram {
+        try ResolverProgram(address, ready: Dnsmasq.ready) { directory in
+            let lines = hosts.flatMap { host in host.addresses.map { "\($0) \(host.name)\n" } }
+            let file = try directory.write(lines.joined(), to: "hosts")
+            return namespace.prefix
+                + Dnsmasq.command(at: address, ["--addn-hosts=\(file)", "--local=/#/", "--local-ttl=\(ttl)"])
+        }
+    }
+
+    /// A hijacked resolver: it answers every name with these addresses.
+    package static func hijacked(
+        at address: TestAddress, forging addresses: [String], namespace: NetworkNamespace
+    ) throws -> ResolverProgram {
+        let options = addresses.map { "--address=/#/\($0)" } + ["--local-ttl=60"]
+        return try ResolverProgram(address, ready: Dnsmasq.ready) { _ in
+            namespace.prefix + Dnsmasq.command(at: address, options)
         }
     }
 
@@ -60,17 +88,14 @@ package final class ForwardingServer: Sendable {
     ) throws {
         self.address = address
         directory = try TemporaryDirectory()
-        process = try ChildProcess(command(directory))
-        guard process.waitForOutput(.patience, { $1.contains(ready) }) else {
-            throw TestFailure("the forwarding server did not start: \(process.errors)")
-        }
+        process = try ChildProcess(server: command(directory), until: ready)
     }
 }
 
 /// What all Unbound servers of the tests share.
 package enum Unbound {
     /// Clauses that restrict it to its own directory.
-    static let common = """
+    package static let common = """
             username: ""
             chroot: ""
             pidfile: ""
@@ -83,7 +108,10 @@ package enum Unbound {
             control-enable: no
         """
 
-    static func command(_ file: String) -> [String] { ["unbound", "-d", "-c", file] }
+    /// A part of its output once it answers.
+    package static let ready = "start of service"
+
+    package static func command(_ file: String) -> [String] { ["unbound", "-d", "-c", file] }
 
     /// Lines of its `server:` clause: it has itself no zones of these names, which it otherwise has.
     package static func withoutZones(_ names: [String]) -> String {
