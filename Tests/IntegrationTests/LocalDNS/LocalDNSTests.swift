@@ -11,21 +11,6 @@ extension Integration {
             "*.example.net": .init(a: ["198.51.100.1"], aaaa: ["2001:db8:ffff::1"], ttl: 60)
         ])
 
-        @Test func `the longest suffix decides, and forward before bypass`() throws {
-            let server = try FakeLocalDNS(FakeZone(["*": .init(a: ["10.96.0.7"])]))
-            let stage = try Stage(
-                .aliyun, FakeZone(["*": .init(a: ["192.0.2.1"])]),
-                localDNS: FakeZone(["*": .init(a: ["198.51.100.1"])]),
-                route: DaemonConfiguration.route(
-                    protect: ["example.com", "safe.lan.example.com"], bypass: ["lan.example.com", "both.example.com"],
-                    forward: ["both.example.com": server.address]))
-            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1"])
-            #expect(try stage.ask("x.lan.example.com").addresses == ["198.51.100.1"])
-            #expect(try stage.ask("x.safe.lan.example.com").addresses == ["192.0.2.1"])
-            #expect(try stage.ask("x.both.example.com").addresses == ["10.96.0.7"])
-            #expect(try stage.ask("xlan.example.com").addresses == ["192.0.2.1"])
-        }
-
         @Test func `TTLs of LocalDNS and of forward have a bound, those of providers have not`() throws {
             let zone = FakeZone(["*": .init(a: ["198.51.100.1"], ttl: 600)])
             let (vendor, localDNS) = (try FakeHTTPDNS(zone), try FakeLocalDNS(zone))

@@ -52,6 +52,24 @@ extension Integration {
             try signer.sign(PolicySigner.text(serial: serial, lines), to: path)
         }
 
+        /// A server of policies whose certificate has that name, and what a daemon that asks it by the name is started with.
+        private func site(_ host: String = "127.0.0.1") throws -> (site: PolicySite, text: String) {
+            let certificates = try TestCertificates()
+            let site = try PolicySite(
+                host == "127.0.0.1" ? certificates.leaf(addresses: [host]) : certificates.leaf(names: [host]))
+            return (
+                site,
+                configuration(
+                    "https://\(host):\(site.address.port)/fleet.policy", "ca_file = \"\(certificates.authority)\"")
+            )
+        }
+
+        private func start(_ text: String) throws -> Daemon {
+            let daemon = try Daemon(text)
+            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") }, "\(daemon.errors)")
+            return daemon
+        }
+
         private var file: String { directory.path + "/fleet.policy" }
 
         private func waitUntil(_ daemon: Daemon, answers addresses: [String]) throws -> Bool {
@@ -69,51 +87,32 @@ extension Integration {
             #expect(outcome.output.contains(Self.ofLocalDNS[0]), "\(outcome)")
         }
 
-        @Test func `a policy over https is in force, and an unchanged one is not sent again`() throws {
-            let certificates = try TestCertificates()
-            let site = try PolicySite(try certificates.leaf(names: ["policy.example.net"]))
+        @Test func `a hijacked LocalDNS does not keep a policy away whose host a provider knows`() throws {
+            let (site, text) = try site("policy.example.net")
             // Longer than any reply of a provider.
             let names = (0..<20_000).map { "\"name\($0).example.org\"" }.joined(separator: ", ")
             try publish(
                 serial: 1, "[route]\nbypass = [\"example.com\", \(names)]\n", to: site.path("fleet.policy"))
-            let daemon = try Daemon(
-                configuration(
-                    "https://policy.example.net:\(site.address.port)/fleet.policy",
-                    "ca_file = \"\(certificates.authority)\""))
-            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") }, "\(daemon.errors)")
-            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
-            #expect(site.waitFor(1, status: 304), "\(site.statuses)")
-            #expect(site.statuses.count { $0 == 200 } == 1)
-            #expect(try show().contains("in force"))
-        }
-
-        @Test func `a hijacked LocalDNS does not keep a policy away whose host a provider knows`() throws {
-            let certificates = try TestCertificates()
-            let site = try PolicySite(try certificates.leaf(names: ["policy.example.net"]))
-            try publish(serial: 1, Self.bypass, to: site.path("fleet.policy"))
             vendor.zone = FakeZone([
                 "www.example.com": .init(a: ["192.0.2.1"]), "policy.example.net": .init(a: ["127.0.0.1"]),
             ])
             localDNS.behave(.lie(["127.0.0.66"]), for: "policy.example.net")
-            let daemon = try Daemon(
-                configuration(
-                    "https://policy.example.net:\(site.address.port)/fleet.policy",
-                    "ca_file = \"\(certificates.authority)\""))
-            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") }, "\(daemon.errors)")
+            let daemon = try start(text)
+            #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
+            #expect(try show().contains("in force"))
         }
 
-        @Test func `after a restart an unchanged policy is not sent again, and a new one is taken`() throws {
-            let certificates = try TestCertificates()
-            let site = try PolicySite(try certificates.leaf(addresses: ["127.0.0.1"]))
+        @Test func `an unchanged policy is not sent again, not after a restart either, and a new one is taken`() throws
+        {
+            let (site, text) = try site()
             let published = site.path("fleet.policy")
             try publish(serial: 1, Self.bypass, to: published)
-            let text = configuration(
-                "https://\(site.address)/fleet.policy", "ca_file = \"\(certificates.authority)\"")
-            let first = try Daemon(text)
-            #expect(first.waitForLog { $0.contains("is taken: serial 1") }, "\(first.errors)")
-            try first.stop()
-            let second = try Daemon(text)
+            let first = try start(text)
             #expect(site.waitFor(1, status: 304), "\(site.statuses)")
+            try first.stop()
+            let unchanged = site.statuses.count { $0 == 304 }
+            let second = try Daemon(text)
+            #expect(site.waitFor(unchanged + 1, status: 304), "\(site.statuses)")
             #expect(site.statuses.count { $0 == 200 } == 1, "\(site.statuses)")
             #expect(try second.client().ask("www.example.com").addresses == Self.ofLocalDNS)
             try publish(serial: 2, "", to: published)
@@ -122,15 +121,10 @@ extension Integration {
         }
 
         @Test func `a policy whose server was away for a while is no problem once it answers again`() throws {
-            let certificates = try TestCertificates()
-            let leaf = try certificates.leaf(addresses: ["127.0.0.1"])
-            let site = try PolicySite(leaf)
+            let (site, text) = try site()
             let published = site.path("fleet.policy")
             try publish(serial: 1, to: published)
-            let daemon = try Daemon(
-                configuration(
-                    "https://\(site.address)/fleet.policy", "ca_file = \"\(certificates.authority)\""))
-            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") }, "\(daemon.errors)")
+            let daemon = try start(text)
             try FileManager.default.moveItem(atPath: published, toPath: published + ".away")
             #expect(daemon.waitForLog { $0.contains("the server answers HTTP 404") })
             #expect(try show().contains("PROBLEM"))
@@ -171,32 +165,13 @@ extension Integration {
             #expect(try second.client().ask("www.example.com").addresses == Self.ofVendor)
         }
 
-        @Test func `the switch is thrown on three daemons, and reverted`() throws {
-            try publish(serial: 1, to: file)
-            let daemons = try (0..<3).map { try Daemon(configuration(file, disk: "\($0).sqlite")) }
-            for daemon in daemons {
-                #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
-                #expect(try daemon.client().ask("www.example.com").addresses == Self.ofVendor)
-            }
-            for (serial, lines, addresses) in [(2, Self.off, Self.ofLocalDNS), (3, "", Self.ofVendor)] {
-                try publish(serial: serial, lines, to: file)
-                for daemon in daemons { #expect(try waitUntil(daemon, answers: addresses)) }
-            }
-            for daemon in daemons {
-                #expect(try daemon.stop() == 0)
-                let lines = daemon.errors.split(separator: "\n").filter { $0.contains("is taken: serial") }
-                #expect(lines.count == 3)
-            }
-        }
-
         @Test
         func
             `what is in force decides, outlasts a reload and a document that changes nothing, and is said by its line`()
             throws
         {
             try publish(serial: 1, Self.bypass, to: file)
-            let daemon = try Daemon(configuration(file))
-            #expect(daemon.waitForLog { $0.contains("is taken: serial 1") })
+            let daemon = try start(configuration(file))
             func run(_ words: String...) throws -> String {
                 try Daemon.run(words + ["--socket", "\(directory.path)/cache.sqlite.sock"]).output
             }
@@ -215,6 +190,10 @@ extension Integration {
             #expect(try run("status").contains("OFF by the signed policy"))
             #expect(try run("switch", "on").contains("off by the signed policy"))
             #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
+            try publish(serial: 4, to: file)
+            #expect(try waitUntil(daemon, answers: Self.ofVendor))
+            #expect(try daemon.stop() == 0)
+            #expect(daemon.errors.split(separator: "\n").count { $0.contains("is taken: serial") } == 4)
         }
 
         private func generation() throws -> Int? {

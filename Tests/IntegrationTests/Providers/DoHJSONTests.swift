@@ -58,24 +58,5 @@ extension Integration {
             #expect(try daemon.client().ask("www.example.com", RecordType.mx).answers.first?.data == mail)
             #expect(json.requests.isEmpty && localDNS.questionCount() == 0)
         }
-
-        @Test func `over TLS the certificate is checked and HTTP 2 is used`() throws {
-            let backend = try FakeHTTPDNS(Self.zone)
-            let certificates = try TestCertificates()
-            let nginx = try Nginx(certificates.leaf(addresses: ["127.0.0.1"]), backend: backend)
-            let localDNS = try FakeLocalDNS(Self.local)
-            func daemon(_ extra: String) throws -> Daemon {
-                try Daemon(
-                    DaemonConfiguration.dohJSON(
-                        nginx.url + "/resolve", "ca_file = \"\(certificates.authority)\"\n" + extra)
-                        + DaemonConfiguration.rest(localDNS: localDNS.address))
-            }
-            let right = try daemon("")
-            #expect(try right.client().ask("alias.example.com").addresses == ["192.0.2.5"])
-            #expect(nginx.waitForRequests(1))
-            #expect(nginx.requests.allSatisfy { $0.httpVersion == "HTTP/2.0" })
-            let wrong = try daemon(#"tls_names = ["other.example"]"#)
-            #expect(try wrong.client().ask("alias.example.com").addresses == ["198.51.100.1"])
-        }
     }
 }

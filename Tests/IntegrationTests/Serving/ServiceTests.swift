@@ -125,14 +125,6 @@ extension Integration {
             #expect(try central.get("/dns-query?dns=AAABAAABAAAAAAAAA3d3dwdleGFtcGxlA2NvbQAAAQAB").status == "404")
         }
 
-        @Test func `a client that is not allowed needs credentials, and an honest one has them`() throws {
-            let central = try Central(
-                Form.token.account + "replayable = true\n", listen: "allow = [\"192.0.2.0/24\"]\n")
-            #expect(try central.get("/d?dn=www.example.com").status == "403")
-            #expect(try central.get("/resolve?name=www.example.com").status == "403")
-            #expect(try central.get("/d?dn=www.example.com&token=123456789").body == "192.0.2.1;192.0.2.2")
-        }
-
         /// The targets of requests that an account may make from anywhere.
         private static func signed(_ name: String, type: String = "A") throws -> [String] {
             let time = Int(Date().timeIntervalSince1970)
