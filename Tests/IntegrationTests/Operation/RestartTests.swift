@@ -125,43 +125,31 @@ extension Integration {
         func `encrypted listeners are passed on: no connection is refused, and live ones end in order`(
             way: Way
         ) throws {
-            let certificates = try TestCertificates()
-            let leaf = try certificates.leaf(names: ["dns.example"])
-            let (tls, https) = (try FreePort.next(), try FreePort.next())
-            let listen = """
-                udp_threads = 2
-                tls = ["127.0.0.1:\(tls)"]
-                https = ["127.0.0.1:\(https)"]
-                certificate = "\(leaf.certificate)"
-                key = "\(leaf.key)"
-                """
-            func kdig(_ port: UInt16, _ options: String...) throws -> ChildProcess {
-                try ChildProcess(
-                    [
-                        "kdig", "@127.0.0.1", "-p", "\(port)", "+tls-ca=\(certificates.authority)", "+noretry",
-                        "+tls-hostname=dns.example", "+timeout=60", "cached.example.com",
-                    ] + options)
+            let listeners = try EncryptedListeners()
+            let listen = "udp_threads = 2\n" + listeners.lines("tls", "https")
+            func kdig(_ https: String? = nil) throws -> ChildProcess {
+                try ChildProcess(listeners.kdig(["+noretry"], https: https, name: "cached.example.com"))
             }
             func isAnswered(_ client: ChildProcess) throws -> Bool {
                 try client.finish(within: .patience).output.contains("192.0.2.1")
             }
             let first = try daemon(way, listen: listen)
-            #expect(try isAnswered(kdig(tls)) && isAnswered(kdig(https, "+https")))
+            #expect(try isAnswered(kdig()) && isAnswered(kdig("+https")))
             let live = try ChildProcess([
-                "python3", ClientProgram.source("live.py"), "\(tls)", certificates.authority,
+                "python3", ClientProgram.source("live.py"), "\(listeners.tls)", listeners.certificates.authority,
             ])
             #expect(live.waitForOutput(.patience) { output, _ in output.contains("answered") })
             var waiting: [ChildProcess] = []
             let second = try follow(first, way, listen: listen) {
                 // They connect to a socket that no process reads.
-                waiting = [try kdig(tls), try kdig(https, "+https")]
+                waiting = [try kdig(), try kdig("+https")]
             }
             let outcome = try live.finish(within: .patience)
             #expect(outcome.output == "answered\nended\n", "\(outcome.errors)")
             for client in waiting { #expect(try isAnswered(client)) }
-            #expect(try isAnswered(kdig(tls)) && isAnswered(kdig(https, "+https")))
+            #expect(try isAnswered(kdig()) && isAnswered(kdig("+https")))
             let status = try status()
-            for port in [tls, https] { #expect(status.contains("127.0.0.1:\(port)")) }
+            for port in [listeners.tls, listeners.https] { #expect(status.contains("127.0.0.1:\(port)")) }
             #expect(second.waitForLog { $0.contains("went on with the sockets of the process before") })
             #expect(!second.errors.contains("are closed"))
         }

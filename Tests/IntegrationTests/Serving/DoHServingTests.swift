@@ -7,46 +7,31 @@ extension Integration {
     @Suite(.serialized)
     struct DoHServingTests {
         private static let token = "0123456789abcdef"
-        private let certificates: TestCertificates
-        private let leaf: TestCertificates.Leaf
-        private let port: UInt16
+        private let listeners: EncryptedListeners
 
-        init() throws {
-            certificates = try TestCertificates()
-            leaf = try certificates.leaf(names: ["dns.test"], addresses: ["127.0.0.1"])
-            port = try FreePort.next()
+        init() throws { listeners = try EncryptedListeners() }
+
+        private func stage(_ extra: String = "") throws -> Stage {
+            try Stage(listen: listeners.lines("https") + extra)
         }
-
-        private func lines(_ extra: String = "") -> String {
-            """
-            https = ["127.0.0.1:\(port)"]
-            certificate = "\(leaf.certificate)"
-            key = "\(leaf.key)"
-            \(extra)
-
-            """
-        }
-
-        private func stage(_ extra: String = "") throws -> Stage { try Stage(listen: lines(extra)) }
 
         @Test func `kdig has its answer, padded, and curl opens a page by a name that only this server knows`() throws {
             let site = try FakeHTTPDNS(Stage.zone)
             var zone = Stage.zone
             zone.entries["page.example"] = .init(a: ["127.0.0.1"])
-            let stage = try Stage(.aliyun, zone, listen: lines())
+            let stage = try Stage(.aliyun, zone, listen: listeners.lines("https"))
             for option in ["+https", "+https-get"] {
-                let output = try ChildProcess.succeed([
-                    "kdig", "@127.0.0.1", "-p", "\(port)", option, "+tls-ca=\(certificates.authority)",
-                    "+tls-hostname=dns.test", "+padding", "+timeout=60", "www.example.com", "A",
-                ])
+                let output = try ChildProcess.succeed(listeners.kdig(["+padding"], https: option))
                 for part in ["status: NOERROR", "192.0.2.1", "HTTP/2", "Received 468 B"] {
                     #expect(output.contains(part), "\(option): \(output)")
                 }
             }
             for version in ["--http1.1", "--http2"] {
                 let outcome = try ChildProcess.run([
-                    "curl", "-s", "--max-time", "60", "--cacert", certificates.authority, version, "--doh-url",
-                    "https://dns.test:\(port)/dns-query", "--resolve", "dns.test:\(port):127.0.0.1", "-o", "/dev/null",
+                    "curl", "-s", "--max-time", "60", "--cacert", listeners.certificates.authority, version,
+                    "--doh-url",
+                    "https://dns.example:\(listeners.https)/dns-query", "--resolve",
+                    "dns.example:\(listeners.https):127.0.0.1", "-o", "/dev/null",
                     "-w",
                     "%{remote_ip}", site.url.replacing("127.0.0.1", with: "page.example") + "/",
                 ])
@@ -58,10 +43,7 @@ extension Integration {
         @Test func `a token opens a server that is closed, and a wrong one does not`() throws {
             let stage = try stage("allow = [\"192.0.2.0/24\"]\ntokens = [\"\(Self.token)\"]")
             func kdig(_ path: String) throws -> String {
-                try ChildProcess.run([
-                    "kdig", "@127.0.0.1", "-p", "\(port)", "+https=\(path)", "+tls-ca=\(certificates.authority)",
-                    "+tls-hostname=dns.test", "+timeout=60", "www.example.com", "A",
-                ]).output
+                try ChildProcess.run(listeners.kdig(https: "+https=\(path)")).output
             }
             #expect(try kdig("/dns-query/\(Self.token)").contains("192.0.2.1"))
             #expect(try kdig("/dns-query").contains("status: REFUSED"))
@@ -73,7 +55,7 @@ extension Integration {
             let central = try stage()
             let edge = try Daemon(
                 DaemonConfiguration.doh(
-                    "https://127.0.0.1:\(port)", "ca_file = \"\(certificates.authority)\"")
+                    "https://127.0.0.1:\(listeners.https)", "ca_file = \"\(listeners.certificates.authority)\"")
                     + DaemonConfiguration.rest())
             #expect(try edge.client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
             withExtendedLifetime(central) {}

@@ -7,26 +7,9 @@ extension Integration {
     /// The encrypted listeners with browsers, programs and servers that people put in front of them.
     @Suite(.serialized)
     struct EncryptedClientTests {
-        private let certificates: TestCertificates
-        private let leaf: TestCertificates.Leaf
-        private let tls: UInt16
-        private let https: UInt16
+        private let listeners: EncryptedListeners
 
-        init() throws {
-            certificates = try TestCertificates()
-            leaf = try certificates.leaf(names: ["dns.example"], addresses: ["127.0.0.1"])
-            (tls, https) = (try FreePort.next(), try FreePort.next())
-        }
-
-        private func listen(tls: UInt16, https: UInt16) -> String {
-            """
-            tls = ["127.0.0.1:\(tls)"]
-            https = ["127.0.0.1:\(https)"]
-            certificate = "\(leaf.certificate)"
-            key = "\(leaf.key)"
-
-            """
-        }
+        init() throws { listeners = try EncryptedListeners() }
 
         /// What Chromium shows of a URL when it resolves names by this server alone.
         ///
@@ -36,7 +19,7 @@ extension Integration {
             try FileManager.default.createDirectory(atPath: profile, withIntermediateDirectories: true)
             // As Settings, Use secure DNS, custom writes it: without falling back to the system's resolver.
             let state = """
-                {"dns_over_https": {"mode": "secure", "templates": "https://127.0.0.1:\(https)/dns-query{?dns}"}}
+                {"dns_over_https": {"mode": "secure", "templates": "https://127.0.0.1:\(listeners.https)/dns-query{?dns}"}}
                 """
             try state.write(toFile: profile + "/Local State", atomically: true, encoding: .utf8)
             return try ChildProcess.run([
@@ -49,30 +32,31 @@ extension Integration {
         @Test func `Chromium opens a page by a name that only this server knows`() throws {
             let site = try FakeHTTPDNS(Stage.zone)
             let stage = try Stage(
-                .doh, FakeZone(["page.example": .init(a: ["127.0.0.1"])]), listen: listen(tls: tls, https: https))
+                .doh, FakeZone(["page.example": .init(a: ["127.0.0.1"])]), listen: listeners.lines("tls", "https"))
             let directory = try TemporaryDirectory()
             let url =
                 site.url.replacing("127.0.0.1", with: "page.example")
                 + "/\(DaemonConfiguration.account)/d?host=www.example.com"
-            let pin = try leaf.pin.replacing("sha256//", with: "")
+            let pin = try listeners.leaf.pin.replacing("sha256//", with: "")
             #expect(try chromium(url, pin: pin, in: directory).contains("192.0.2.1"))
             #expect(site.callCount() == 1)
             #expect(stage.vendor.calls.contains { $0.name == "page.example" })
             // A certificate that it does not trust: it resolves nothing, and so nothing went another way before.
-            let other = try certificates.leaf(names: ["other.example"]).pin.replacing("sha256//", with: "")
+            let other = try listeners.certificates.leaf(names: ["other.example"]).pin.replacing("sha256//", with: "")
             #expect(try !chromium(url, pin: other, in: directory).contains("192.0.2.1"))
             #expect(site.callCount() == 1)
         }
 
         @Test(arguments: ["dot", "doh"])
         func `a program in Go has its answer`(mode: String) throws {
-            let stage = try Stage(listen: listen(tls: tls, https: https))
+            let stage = try Stage(listen: listeners.lines("tls", "https"))
             let program = try ClientProgram.compiled("encrypted-go") {
                 ["go", "build", "-o", $0, ClientProgram.source("encrypted.go")]
             }
             func look(_ server: String) throws -> ChildProcess.Outcome {
                 try ChildProcess.run([
-                    program, mode, "127.0.0.1:\(mode == "dot" ? tls : https)", server, certificates.authority,
+                    program, mode, "127.0.0.1:\(mode == "dot" ? listeners.tls : listeners.https)", server,
+                    listeners.certificates.authority,
                     "www.example.com",
                 ])
             }
@@ -84,17 +68,17 @@ extension Integration {
 
         @Test(arguments: ["dot", "doh"])
         func `dnsdist has this server behind it, by health checks and queries`(mode: String) throws {
-            let stage = try Stage(listen: listen(tls: tls, https: https))
+            let stage = try Stage(listen: listeners.lines("tls", "https"))
             let own = try FreePort.next()
             let directory = try TemporaryDirectory()
-            let port = mode == "dot" ? tls : https
+            let port = mode == "dot" ? listeners.tls : listeners.https
             let file = try directory.write(
                 """
                 setLocal("127.0.0.1:\(own)")
                 setSecurityPollSuffix("")
                 newServer({
                     address = "127.0.0.1:\(port)", tls = "openssl", subjectName = "dns.example",
-                    caStore = "\(certificates.authority)", checkName = "www.example.com.", mustResolve = true,
+                    caStore = "\(listeners.certificates.authority)", checkName = "www.example.com.", mustResolve = true,
                     \(mode == "doh" ? "dohPath = \"/dns-query\"," : "")
                 })
 
@@ -112,11 +96,14 @@ extension Integration {
         @Test(.requires(.networkNamespaces), .requires(.systemdResolved))
         func `systemd-resolved asks over TLS, and nothing in plain text`() throws {
             let host = try ClientHost()
-            let stage = try Stage(listen: listen(tls: 853, https: 443), inside: host)
+            var listeners = listeners
+            (listeners.tls, listeners.https) = (853, 443)
+            let stage = try Stage(listen: listeners.lines("tls", "https"), inside: host)
             let directory = try TemporaryDirectory()
             func answer(_ name: String, _ options: [String] = []) throws -> Dig {
                 let resolved = try SystemdResolved.start(
-                    "DNS=127.0.0.1#\(name)\nDNSOverTLS=yes", authority: certificates.authority, on: host, directory)
+                    "DNS=127.0.0.1#\(name)\nDNSOverTLS=yes", authority: listeners.certificates.authority, on: host,
+                    directory)
                 let dig = try Dig(
                     SystemdResolved.address, "www.example.com", "A", options, namespace: host.namespace)
                 resolved.signal(SIGTERM)

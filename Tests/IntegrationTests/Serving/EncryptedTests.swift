@@ -7,42 +7,22 @@ extension Integration {
     /// DNS over TLS with real clients.
     @Suite(.serialized)
     struct EncryptedTests {
-        private let certificates: TestCertificates
-        private let leaf: TestCertificates.Leaf
-        private let port: UInt16
+        private let listeners: EncryptedListeners
 
-        init() throws {
-            certificates = try TestCertificates()
-            leaf = try certificates.leaf(names: ["dns.example"], addresses: ["127.0.0.1"])
-            port = try FreePort.next()
-        }
+        init() throws { listeners = try EncryptedListeners() }
 
-        private var listen: String {
-            """
-            tls = ["127.0.0.1:\(port)"]
-            certificate = "\(leaf.certificate)"
-            key = "\(leaf.key)"
-            """
-        }
-
-        /// What `kdig` says about a question, with the certificate checked.
-        private func kdig(_ name: String, _ options: String...) throws -> String {
-            try ChildProcess.succeed(
-                [
-                    "kdig", "@127.0.0.1", "-p", "\(port)", "+tls-ca=\(certificates.authority)",
-                    "+tls-hostname=dns.example", "+timeout=60", name,
-                ] + options)
-        }
+        /// What `kdig` says about a name.
+        private func kdig(_ options: String...) throws -> String { try ChildProcess.succeed(listeners.kdig(options)) }
 
         @Test func `kdig gets its answer over TLS, padded, and TLS 1_1 is not served`() throws {
-            let stage = try Stage(listen: listen)
-            let answer = try kdig("www.example.com", "+padding=128")
+            let stage = try Stage(listen: listeners.lines("tls"))
+            let answer = try kdig("+padding=128")
             for part in ["192.0.2.1", "192.0.2.2", "Received 468 B", "TLS1.3"] { #expect(answer.contains(part)) }
             for (version, isServed) in [("-tls1_2", true), ("-tls1_3", true), ("-tls1_1", false)] {
                 let outcome = try ChildProcess.run(
                     [
                         "sh", "-c",
-                        "openssl s_client -connect 127.0.0.1:\(port) \(version) -cipher ALL:@SECLEVEL=0 </dev/null",
+                        "openssl s_client -connect 127.0.0.1:\(listeners.tls) \(version) -cipher ALL:@SECLEVEL=0 </dev/null",
                     ], within: .patience)
                 #expect(outcome.output.contains("Cipher is (NONE)") == !isServed, "\(version)")
             }
@@ -50,7 +30,7 @@ extension Integration {
         }
 
         @Test func `Unbound forwards over TLS`() throws {
-            let stage = try Stage(listen: listen)
+            let stage = try Stage(listen: listeners.lines("tls"))
             let own = try FreePort.next()
             let directory = try TemporaryDirectory()
             let file = try directory.write(
@@ -59,29 +39,22 @@ extension Integration {
                     interface: 127.0.0.1@\(own)
                     do-not-query-localhost: no
                     module-config: "iterator"
-                    tls-cert-bundle: "\(certificates.authority)"
-                    username: ""
-                    chroot: ""
-                    pidfile: ""
-                    use-syslog: no
-                    verbosity: 1
-                remote-control:
-                    control-enable: no
+                    tls-cert-bundle: "\(listeners.certificates.authority)"
+                \(Unbound.common)
                 forward-zone:
                     name: "."
                     forward-tls-upstream: yes
-                    forward-addr: 127.0.0.1@\(port)#dns.example
+                    forward-addr: 127.0.0.1@\(listeners.tls)#dns.example
 
                 """, to: "unbound.conf")
-            let unbound = try ChildProcess(["unbound", "-d", "-c", file])
-            #expect(unbound.waitForOutput(.patience) { $1.contains("start of service") })
+            let unbound = try ChildProcess(server: Unbound.command(file), until: Unbound.ready)
             let dig = try Dig(TestAddress("127.0.0.1", port: own), "www.example.com", "A", [])
             #expect(Set(dig.addresses) == ["192.0.2.1", "192.0.2.2"])
-            withExtendedLifetime(stage) {}
+            withExtendedLifetime((stage, unbound)) {}
         }
 
         @Test func `stubby asks over TLS`() throws {
-            let stage = try Stage(listen: listen)
+            let stage = try Stage(listen: listeners.lines("tls"))
             let own = try FreePort.next()
             let directory = try TemporaryDirectory()
             let file = try directory.write(
@@ -89,20 +62,19 @@ extension Integration {
                 resolution_type: GETDNS_RESOLUTION_STUB
                 dns_transport_list: [GETDNS_TRANSPORT_TLS]
                 tls_authentication: GETDNS_AUTHENTICATION_REQUIRED
-                tls_ca_file: "\(certificates.authority)"
+                tls_ca_file: "\(listeners.certificates.authority)"
                 tls_query_padding_blocksize: 128
                 listen_addresses: [127.0.0.1@\(own)]
                 upstream_recursive_servers:
                   - address_data: 127.0.0.1
-                    tls_port: \(port)
+                    tls_port: \(listeners.tls)
                     tls_auth_name: "dns.example"
 
                 """, to: "stubby.yml")
-            let stubby = try ChildProcess(["stubby", "-C", file, "-l"])
-            #expect(stubby.waitForOutput(.patience) { ($0 + $1).contains("Starting DAEMON") })
+            let stubby = try ChildProcess(server: ["stubby", "-C", file, "-l"], until: "Starting DAEMON")
             let dig = try Dig(TestAddress("127.0.0.1", port: own), "www.example.com", "A", ["+retry=5"])
             #expect(Set(dig.addresses) == ["192.0.2.1", "192.0.2.2"])
-            withExtendedLifetime(stage) {}
+            withExtendedLifetime((stage, stubby)) {}
         }
 
         @Test func `a new certificate is used without a restart`() throws {
@@ -113,17 +85,17 @@ extension Integration {
                     try ChildProcess.succeed(["sh", "-c", "cp '\(from)' '\(to).new' && mv '\(to).new' '\(to)'"])
                 }
             }
-            try use(try certificates.leaf(names: ["old.example"]))
+            try use(try listeners.certificates.leaf(names: ["old.example"]))
             let stage = try Stage(
                 listen: """
-                    tls = ["127.0.0.1:\(port)"]
+                    tls = ["127.0.0.1:\(listeners.tls)"]
                     certificate = "\(certificate)"
                     key = "\(key)"
                     """)
-            #expect(throws: (any Error).self) { try kdig("www.example.com", "+noretry") }
-            try use(leaf)
+            #expect(throws: (any Error).self) { try kdig("+noretry") }
+            try use(listeners.leaf)
             #expect(stage.daemon.waitForLog { $0.contains("\(certificate) is in use") })
-            #expect(try kdig("www.example.com").contains("192.0.2.1"))
+            #expect(try kdig().contains("192.0.2.1"))
         }
 
         /// What a process has of memory by itself, in KiB. The pages of its files go and come at any time.
@@ -138,13 +110,13 @@ extension Integration {
         func `1,000 handshakes that stay half done take bounded memory, and honest clients are served`(
             kind: [String], most: Int
         ) throws {
-            let stage = try Stage(listen: listen)
-            for _ in 0..<5 { #expect(try kdig("www.example.com").contains("192.0.2.1")) }
+            let stage = try Stage(listen: listeners.lines("tls"))
+            for _ in 0..<5 { #expect(try kdig().contains("192.0.2.1")) }
             let before = try memory(of: stage.daemon.pid)
-            let attacker = try ChildProcess(["python3", ClientProgram.source("half.py"), "\(port)", "1000"] + kind)
-            #expect(attacker.waitForOutput(.patience) { output, _ in output.contains("held") })
+            let attacker = try ChildProcess(
+                server: ["python3", ClientProgram.source("half.py"), "\(listeners.tls)", "1000"] + kind, until: "held")
             for _ in 0..<10 {
-                #expect(try kdig("www.example.com", "+noretry").contains("192.0.2.1"))
+                #expect(try kdig("+noretry").contains("192.0.2.1"))
                 #expect(try stage.ask("www.example.com").addresses.count == 2)
             }
             let taken = try memory(of: stage.daemon.pid) - before
@@ -156,10 +128,10 @@ extension Integration {
         func `check names a file that the server's user cannot read, and what to do`() throws {
             let directory = try TemporaryDirectory()
             let key = directory.path + "/dns.key"
-            try ChildProcess.succeed(["install", "-m", "0600", leaf.key, key])
+            try ChildProcess.succeed(["install", "-m", "0600", listeners.leaf.key, key])
             let text = """
                 [listen]
-                \(listen.replacing(leaf.key, with: key))
+                \(listeners.lines("tls").replacing(listeners.leaf.key, with: key))
                 user = "nobody"
                 [route]
                 mode = "localdns-only"
@@ -168,7 +140,7 @@ extension Integration {
             #expect(outcome.status == 0)
             #expect(outcome.errors.contains("\(key): user nobody cannot read it (Permission denied)"))
             #expect(outcome.errors.contains("chgrp $(id -gn nobody) \(key) && chmod 0640 \(key)"))
-            #expect(!outcome.errors.contains("\(leaf.certificate): user"))
+            #expect(!outcome.errors.contains("\(listeners.leaf.certificate): user"))
             try ChildProcess.succeed(["chmod", "0644", key])
             #expect(try !Daemon.check(text).errors.contains("cannot read it"))
             try ChildProcess.succeed(["chmod", "0700", directory.path])
@@ -177,11 +149,11 @@ extension Integration {
         }
 
         @Test func `check names the file that cannot be used`() throws {
-            let other = try certificates.leaf(names: ["other.example"])
+            let other = try listeners.certificates.leaf(names: ["other.example"])
             let text = """
                 [listen]
                 tls = ["127.0.0.1:853"]
-                certificate = "\(leaf.certificate)"
+                certificate = "\(listeners.leaf.certificate)"
                 key = "\(other.key)"
                 [route]
                 mode = "localdns-only"
@@ -189,10 +161,12 @@ extension Integration {
             let outcome = try Daemon.check(text)
             #expect(outcome.status == 78)
             #expect(
-                outcome.errors.contains("\(other.key): is not the key of the certificate in \(leaf.certificate)"))
-            let expired = try certificates.expiredLeaf(names: ["dns.example"])
+                outcome.errors.contains(
+                    "\(other.key): is not the key of the certificate in \(listeners.leaf.certificate)"))
+            let expired = try listeners.certificates.expiredLeaf(names: ["dns.example"])
             let warned = try Daemon.check(
-                text.replacing(leaf.certificate, with: expired.certificate).replacing(other.key, with: expired.key))
+                text.replacing(listeners.leaf.certificate, with: expired.certificate).replacing(
+                    other.key, with: expired.key))
             #expect(warned.status == 0)
             #expect(warned.errors.contains("\(expired.certificate): has expired"))
         }
