@@ -79,11 +79,13 @@ struct NetworkChangeTests {
         let transfers = HTTPTransfers(origin, loop: loop)
         let result = await withCheckedContinuation { continuation in
             _ = transfers.begin(
-                HTTPFixture.request("one.example.com"), deadline: loop.now + .seconds(1)
+                HTTPFixture.request("one.example.com"), deadline: loop.now + .milliseconds(300)
             ) { continuation.resume(returning: $0) }
             transfers.renewConnections()
         }
-        #expect(result.failure == .timeout)
+        // On a busy machine the kernel may give up first.
+        let ends: [UpstreamFailure] = [.timeout, .network("connect: Connection timed out")]
+        #expect(result.failure.map(ends.contains) == true)
         withExtendedLifetime(hole) {}
     }
 
