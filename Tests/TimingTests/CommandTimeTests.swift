@@ -80,6 +80,17 @@ extension Timing {
             withExtendedLifetime(silent) {}
         }
 
+        @Test func `a command without a time-out gives up after 5 s, not before`() throws {
+            let stage = try ControlStage()
+            stage.daemon.signal(SIGSTOP)
+            defer { stage.daemon.signal(SIGCONT) }
+            let begin = ContinuousClock.now
+            let (outcome, time) = try Stopwatch.time { try stage.run("status") }
+            #expect(outcome.status == 1 && outcome.errors.contains("no answer within 5 s"), "\(outcome.errors)")
+            // Also the time in which a busy machine did not let it run.
+            #expect(ContinuousClock.now - begin >= .seconds(5) && time < .seconds(7))
+        }
+
         @Test func `an idle connection is closed after 10 seconds, not before`() throws {
             let stage = try Stage()
             let client = try stage.daemon.tcpClient()
