@@ -109,6 +109,15 @@ import Testing
         }
     }
 
+    @Test func `a query with more behind it than is read is a format error`() async throws {
+        try await TestServer.run { server in
+            let query = TestMessage.query("long.example")
+            let client = try TestDNSClient(server.address)
+            try client.send(query.encoded + [UInt8](repeating: 0, count: UDPThread.longestQuery))
+            #expect(try client.receive().message.rcode == 1)
+        }
+    }
+
     @Test(arguments: [(1_232, 0), (1_233, 1)])
     func `a query of 1,232 bytes is answered, and one byte more is a format error`(length: Int, code: Int)
         async throws
