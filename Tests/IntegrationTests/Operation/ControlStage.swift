@@ -58,12 +58,18 @@ struct ControlStage {
 
     /// Runs a command of the executable with the daemon's configuration.
     func run(_ arguments: String...) throws -> ChildProcess.Outcome {
-        try Daemon.run(arguments + ["--config", daemon.configurationFile])
+        try Daemon.run(arguments + ["--config", daemon.configurationFile] + Self.patience(of: arguments))
+    }
+
+    /// On a busy machine a reply may take longer than commands wait unless they are told.
+    private static func patience(of arguments: [String]) -> [String] {
+        ["check", "doctor"].contains(arguments[0]) ? [] : ["--timeout", "60s"]
     }
 
     /// The JSON object that a command prints; empty if it fails.
     func json(_ arguments: String...) throws -> [String: Any] {
-        let outcome = try Daemon.run(arguments + ["--config", daemon.configurationFile, "--json"])
+        let outcome = try Daemon.run(
+            arguments + ["--config", daemon.configurationFile, "--json"] + Self.patience(of: arguments))
         return try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any] ?? [:]
     }
 
