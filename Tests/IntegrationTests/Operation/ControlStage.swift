@@ -61,7 +61,7 @@ struct ControlStage {
         try Daemon.run(arguments + ["--config", daemon.configurationFile] + Self.patience(of: arguments))
     }
 
-    /// On a busy machine a reply may take longer than commands wait unless they are told.
+    /// On a busy machine a reply may take longer than commands wait by themselves.
     private static func patience(of arguments: [String]) -> [String] {
         ["check", "doctor"].contains(arguments[0]) ? [] : ["--timeout", "60s"]
     }
