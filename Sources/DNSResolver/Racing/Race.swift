@@ -451,7 +451,8 @@ package struct Race: Hashable, Sendable {
             || age(now) < Self.step && isOtherUnderWay(part, now)
     }
 
-    /// Rank 2: verified addresses; NODATA beside a verified family, or where a provider is empty too.
+    /// Rank 2: verified addresses; NODATA beside a verified family; its denial where a provider is empty too: musl ends its
+    /// search for a name at NODATA, and goes on at NXDOMAIN.
     private func verifiedAnswer(_ part: Part) -> RaceAnswer? {
         guard !rules.trustsLocalDNS else { return nil }
         let life = rules.mode == .localDNSFirst ? Self.localFirstLife : Self.localLife
@@ -459,9 +460,9 @@ package struct Race: Hashable, Sendable {
             return RaceAnswer(.verified, .records, .localDNS(self[part].verified), life: life)
         }
         guard let denial = denial(part) else { return nil }
-        let isNoData = !self[part.other].verified.isEmpty || self[part].wasEmpty
-        guard isNoData || rules.isVerifiedUnchecked else { return nil }
-        return RaceAnswer(.verified, isNoData ? .noData : denial, .localDNS([]), life: life)
+        let isBeside = !self[part.other].verified.isEmpty
+        guard isBeside || self[part].wasEmpty || rules.isVerifiedUnchecked else { return nil }
+        return RaceAnswer(.verified, isBeside ? .noData : denial, .localDNS([]), life: life)
     }
 
     /// Ranks 3 to 6; at a client's own end, when sources may have answered yet, without 5.

@@ -6,7 +6,8 @@ import TestSupport
 /// They lie below the range from which the kernel takes source ports, so that no socket of a daemon under test can take
 /// one before it is used.
 package enum FreePort {
-    private static let last = Mutex(UInt16.random(in: 12_000..<20_000))
+    private static let ports: ClosedRange<UInt32> = 12_000...31_999
+    private static let tried = Atomic(UInt32.random(in: 0..<8_000))
 
     /// A port that is free on all of `hosts`, for a program that binds it.
     ///
@@ -38,11 +39,8 @@ package enum FreePort {
     /// What is made of the first port of which it can be.
     private static func first<Result>(_ made: (UInt16) throws -> Result?) rethrows -> Result? {
         for _ in 0..<2_000 {
-            let port = last.withLock { port in
-                port = port >= 31_999 ? 12_000 : port + 1
-                return port
-            }
-            if let result = try made(port) { return result }
+            let place = tried.wrappingAdd(1, ordering: .relaxed).newValue % UInt32(ports.count)
+            if let result = try made(UInt16(ports.lowerBound + place)) { return result }
         }
         return nil
     }
