@@ -60,7 +60,6 @@ final class HTTP1Session: HTTPSession {
     // MARK: The request
 
     var mayOpen: Bool { stream == nil && !isOver && overheadLeft >= HTTPLimits.overhead / 2 }
-    var streamLimit: UInt32 { 1 }
     var pings: Bool { false }
     var isStuffed: Bool { false }
 

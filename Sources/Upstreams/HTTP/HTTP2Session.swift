@@ -11,9 +11,6 @@ protocol HTTPSession: AnyObject {
     /// Whether a further request may be sent on this connection.
     var mayOpen: Bool { get }
 
-    /// The requests that the server allows at once; `UInt32.max` until it has sent its limit.
-    var streamLimit: UInt32 { get }
-
     /// Queues a stream's request. Requests above the server's limit of concurrent streams wait here.
     ///
     /// - Parameter stream: retained by the caller until it has ended or is reset.
@@ -113,6 +110,7 @@ final class HTTP2Session: HTTPSession {
         lost < HTTPLimits.lostStreams && overheadLeft >= HTTPLimits.overhead / 2 && engine.mayRequest
     }
 
+    /// The requests that the server allows at once; `UInt32.max` until it has sent its limit.
     var streamLimit: UInt32 { engine.streamLimit }
 
     func open(_ stream: HTTPStream, path: String) throws(UpstreamFailure) {

@@ -14,6 +14,8 @@ final class HTTPConnection {
 
     /// The index of its name in `origin.hosts`.
     let host: Int
+    /// What it has offered in the handshake.
+    let protocols: TLSChannel.Protocols
     /// When its certificate was verified, or that of the connection whose session it resumed.
     private var verified: Instant
     private let origin: HTTPOrigin
@@ -34,7 +36,7 @@ final class HTTPConnection {
     /// The streams whose request had not been sent when the connection ended.
     private var unsent: [HTTPStream] = []
     /// Requests that could not be sent when the connection became ready, and why; not reported yet.
-    private var refused: [(HTTPTransfer, UpstreamFailure)] = []
+    private var refused: [(HTTPTransfer, HTTPEnd)] = []
     /// Whether the other end gives signs of life.
     private enum Sign {
         case given
@@ -62,13 +64,13 @@ final class HTTPConnection {
     ) throws(UpstreamFailure) {
         self.origin = origin
         self.host = host
+        protocols = owner.protocols
         self.owner = owner
         self.loop = loop
         verified = session?.verified ?? loop.now
         opened = loop.now
         lastUse = loop.now
-        socket = try ServiceSocket(
-            to: origin, host: host, resuming: session, at: loop.now, offering: owner.protocols)
+        socket = try ServiceSocket(to: origin, host: host, resuming: session, at: loop.now, offering: protocols)
         try socket.watch(on: loop) { [self] ready in serve(ready) }
     }
 
@@ -208,17 +210,16 @@ final class HTTPConnection {
         if let end {
             close(end)
         } else {
-            session.map { owner?.learn(streamLimit: $0.streamLimit) }
+            if let session = session as? HTTP2Session { owner?.learn(streamLimit: session.streamLimit) }
             flushLater()
         }
     }
 
-    /// Starts the session after the handshake, and sends the requests that waited for it.
+    /// Starts the session after the handshake, and sends the requests that waited for it: of several one alone by HTTP/1.1.
     private func begin(isHTTP2: Bool) throws(HTTPEnd) {
         if let tls = socket.tls, !origin.pins.isEmpty, tls.pin.map(origin.pins.contains) != true {
             throw .failed(.certificate("the certificate's key is not one of those in pin"))
         }
-        guard isHTTP2 || owner?.protocols == .http1 else { throw .lacksHTTP2(for: HTTPLimits.handshakeRefusal) }
         let authority = origin.authority(host: host)
         let session: any HTTPSession
         do {
@@ -236,13 +237,18 @@ final class HTTPConnection {
         // Discards the handshake's bytes.
         _ = socket.takeOverhead()
         if socket.tls?.isResumed != true { verified = loop.now }
+        if let owner, owner.protocols == protocols { owner.learn(isHTTP2: isHTTP2) }
         let waiting = pending
         pending = []
         for transfer in waiting {
-            do {
+            do throws(UpstreamFailure) {
+                guard session.mayOpen else {
+                    refused.append((transfer, .crowded))
+                    continue
+                }
                 try send(transfer, on: session)
             } catch {
-                refused.append((transfer, error))
+                refused.append((transfer, .failed(error)))
             }
         }
     }
@@ -316,7 +322,7 @@ final class HTTPConnection {
     private func tellRefused() {
         let refused = refused
         self.refused = []
-        for (transfer, failure) in refused where transfer.carrier === self { transfer.attemptEnded(.failed(failure)) }
+        for (transfer, end) in refused where transfer.carrier === self { transfer.attemptEnded(end) }
         owner?.requestsEnded(on: self)
     }
 
@@ -352,7 +358,7 @@ final class HTTPConnection {
             transfer.isPermitted = true
             // There may be several servers behind one address: another connection may lead to another one.
             isRetired = true
-            return .lacksHTTP2(for: HTTPLimits.requestRefusal)
+            return .wantsHTTP1
         }
         let failure = UpstreamFailure.network(HTTP2Engine.reason(code))
         if code == .refusedStream {

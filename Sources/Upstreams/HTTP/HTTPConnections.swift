@@ -3,7 +3,7 @@ import Platform
 import Scheduling
 
 /// Connections to one address of a service: one that takes requests, or several when there are more requests than fit on
-/// one, and those that are being retired.
+/// one, and those that are being retired. Each speaks what the server has chosen in its handshake.
 @Loop
 final class HTTPConnections {
     private let origin: HTTPOrigin
@@ -13,28 +13,31 @@ final class HTTPConnections {
     private var renewal: HTTPConnection?
     /// The TLS sessions to resume in the next handshake, by index into `origin.hosts`.
     var sessions: [Int: TLSSession] = [:]
-    /// What they offer in the handshake, and speak.
-    let protocols: TLSChannel.Protocols
-    private let mostStreams: Int
-    private let mostConnections: Int
+    /// What new connections offer in the handshake.
+    private(set) var protocols = TLSChannel.Protocols.http2
+    private let isSeparate: Bool
+    /// Whether the server last spoke HTTP/2.
+    private var isMultiplexed: Bool
     /// The most requests at once on a connection: the server's last limit, or ours.
-    private(set) var streamLimit: Int
+    private(set) var streamLimit = 1
 
-    /// - Parameters:
-    ///   - protocols: what they speak.
-    ///   - streams: the most requests at once on a connection.
-    ///   - connections: the most connections, beside one that replaces the others.
-    init(
-        _ origin: HTTPOrigin, speaking protocols: TLSChannel.Protocols, streams: Int, connections: Int, loop: EventLoop
-    ) {
+    /// - Parameter isSeparate: whether each is made for one request.
+    init(_ origin: HTTPOrigin, isSeparate: Bool = false, loop: EventLoop) {
         self.origin = origin
-        self.protocols = protocols
         self.loop = loop
-        (mostStreams, mostConnections, streamLimit) = (streams, connections, streams)
+        self.isSeparate = isSeparate
+        isMultiplexed = origin.scheme == .https
+        learn(streamLimit: .max)
     }
 
     /// The number of open connections.
     var count: Int { connections.count }
+
+    /// The most connections, beside one that replaces the others.
+    private var mostConnections: Int {
+        isSeparate
+            ? HTTPLimits.separateConnections : isMultiplexed ? HTTPLimits.connections : HTTPLimits.unsharedRequests
+    }
 
     /// The most requests at once on all connections.
     var capacity: Int { min(HTTPLimits.requests, streamLimit * mostConnections) }
@@ -47,7 +50,7 @@ final class HTTPConnections {
     /// - Throws: why the request cannot be sent, if that is known at once.
     func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
         // What broke one connection, or the fault of one, may be that of others: on one of its own a request finds out.
-        let isAlone = transfer.isRenewing || mostStreams == 1 && (transfer.isRepeated || transfer.hasBroken)
+        let isAlone = transfer.isRenewing || transfer.hasBroken || streamLimit == 1 && transfer.isRepeated
         if !isAlone, let connection = usable(transfer.host) { return try connection.add(transfer) }
         if connections.count >= mostConnections, !transfer.isRenewing {
             let others = connections.filter { $0 !== renewal }
@@ -65,7 +68,7 @@ final class HTTPConnections {
     private func usable(_ host: Int) -> HTTPConnection? {
         let now = loop.now
         for connection in connections where connection !== renewal {
-            if connection.isUsable(at: now) {
+            if connection.protocols == protocols, connection.isUsable(at: now) {
                 if connection.host == host, !connection.isFull { return connection }
             } else {
                 connection.closeIfIdle()
@@ -113,8 +116,24 @@ final class HTTPConnections {
         if renewal === connection { renewal = nil }
     }
 
-    /// Sets the number of requests that the server allows at once.
-    func learn(streamLimit limit: UInt32) { streamLimit = max(1, min(mostStreams, Int(limit))) }
+    /// Offers this from now on: connections that have offered something else take no further request.
+    func offer(_ protocols: TLSChannel.Protocols) {
+        guard protocols != self.protocols else { return }
+        self.protocols = protocols
+        learn(isHTTP2: protocols == .http2)
+    }
+
+    /// Learns what the server speaks: where several are behind one address, the last connection made decides.
+    func learn(isHTTP2: Bool) {
+        guard isHTTP2 != isMultiplexed else { return }
+        isMultiplexed = isHTTP2
+        learn(streamLimit: .max)
+    }
+
+    /// Learns how many requests the server allows at once by HTTP/2.
+    func learn(streamLimit limit: UInt32) {
+        streamLimit = isMultiplexed && !isSeparate ? max(1, min(HTTPLimits.streams, Int(limit))) : 1
+    }
 
     /// Stores what a connection's handshake left for the next one under the same name.
     func keep(_ tls: TLSChannel, for host: Int, verified: Instant) {

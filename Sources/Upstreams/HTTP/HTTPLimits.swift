@@ -42,11 +42,8 @@ package enum HTTPLimits {
     static let connectionIdle = 55
     /// Seconds after which a connection is not used again, so that the certificate is verified from time to time.
     static let connectionLifetime = 3_600
-    /// How long HTTP/2 is not tried again after a server did not choose it in the handshake: servers are upgraded, and
-    /// there may be several behind one address, but each probe costs a handshake.
-    static let handshakeRefusal: Duration = .seconds(3_600)
-    /// The same after a server has asked for HTTP/1.1 on an HTTP/2 connection (HTTP_1_1_REQUIRED, RFC 9113 section 7),
-    /// which it does for a request or for the time of a fault.
+    /// How long HTTP/2 is not offered after a server has asked for HTTP/1.1 on an HTTP/2 connection (HTTP_1_1_REQUIRED, RFC
+    /// 9113 section 7), which it does for a request or for the time of a fault.
     static let requestRefusal: Duration = .seconds(10)
     /// Seconds of silence before the kernel's first TCP keep-alive probe, and between two probes.
     static let keepAliveIdle = 20

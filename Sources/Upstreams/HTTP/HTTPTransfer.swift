@@ -109,8 +109,9 @@ enum HTTPEnd: Error {
     case unprocessed(UpstreamFailure, tookOthers: Bool)
     /// We closed the connection, since it may be dead.
     case evicted(UpstreamFailure)
-    /// The server does not support HTTP/2, or not for this request, which it has not processed.
-    /// - Parameter time: for how long it is not tried again.
-    case lacksHTTP2(for: Duration)
+    /// The server wants this request, which it has not processed, over HTTP/1.1.
+    case wantsHTTP1
+    /// The connection takes no more requests than it has: this one was not sent.
+    case crowded
     case failed(UpstreamFailure)
 }

@@ -6,7 +6,7 @@ package import Scheduling
 
 /// All HTTP requests to one address of a service, on the address's own connections.
 ///
-/// Over TLS they share one HTTP/2 connection if the server supports it; else each uses one of a few connections.
+/// They share one connection where the server has chosen HTTP/2; else each uses one of a few connections.
 /// Requests above that capacity are queued. One whose connection broke is sent again, on a connection that it shares with no other:
 /// what a service does at one name says nothing about the names that were on the same connection.
 @Loop
@@ -19,11 +19,10 @@ package final class HTTPTransfers {
     package nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
     private let clock: any LoopClock
-    private let http2: HTTPConnections
-    /// The same for transfers under which a connection broke.
+    private let shared: HTTPConnections
+    /// The connections of transfers under which one broke, for one request each.
     private let separate: HTTPConnections
-    private let http1: HTTPConnections
-    /// Until when requests are sent over HTTP/1.1, since the server did not support HTTP/2 when last tried; nil: it did.
+    /// Until when HTTP/2 is not offered, since the server has wanted a request over HTTP/1.1; nil: it has not.
     private var refusalEnd: Instant?
     private let waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
     /// The same of transfers under which a connection broke.
@@ -44,10 +43,9 @@ package final class HTTPTransfers {
     /// Called when the service has shown a certificate that is wrong in its time alone.
     package var onWrongTime: (@Loop () -> Void)?
     /// The most active transfers, by the service's pace.
-    private var capacity: Int { min(transportCapacity, pace.limit ?? .max) }
-    private var transportCapacity: Int { usesHTTP2 ? http2.capacity : http1.capacity }
-    /// Whether requests are sent over HTTP/2, which is spoken over TLS only.
-    private var usesHTTP2: Bool { origin.scheme == .https && refusalEnd.map { clock.now >= $0 } ?? true }
+    private var capacity: Int { min(shared.capacity, pace.limit ?? .max) }
+    /// What is offered to the server.
+    private var protocols: TLSChannel.Protocols { refusalEnd.map { clock.now < $0 } ?? false ? .http1 : .http2 }
     /// The name that worked last, as an index into `origin.hosts`.
     private var preferredHost = 0
     /// The number of replies received.
@@ -55,21 +53,17 @@ package final class HTTPTransfers {
     /// Whether the last reply came over HTTP/2.
     package private(set) var isMultiplexed = false
 
-    /// - Parameter clock: for how long HTTP/1.1 is used, and a refused request waits; the loop except in tests.
+    /// - Parameter clock: for how long HTTP/2 is not offered, and a refused request waits; the loop except in tests.
     package init(_ origin: HTTPOrigin, loop: EventLoop, clock: (any LoopClock)? = nil) {
         self.origin = origin
         self.loop = loop
         self.clock = clock ?? loop
-        http2 = HTTPConnections(
-            origin, speaking: .http2, streams: HTTPLimits.streams, connections: HTTPLimits.connections, loop: loop)
-        separate = HTTPConnections(
-            origin, speaking: .http2, streams: 1, connections: HTTPLimits.separateConnections, loop: loop)
-        http1 = HTTPConnections(
-            origin, speaking: .http1, streams: 1, connections: HTTPLimits.unsharedRequests, loop: loop)
+        shared = HTTPConnections(origin, loop: loop)
+        separate = HTTPConnections(origin, isSeparate: true, loop: loop)
     }
 
     isolated deinit {
-        for connections in [http2, separate, http1] { connections.abandonAll() }
+        for connections in [shared, separate] { connections.abandonAll() }
     }
 
     /// Called as a request is about to be sent on a connection that is ready, also when it is sent a second time.
@@ -81,7 +75,7 @@ package final class HTTPTransfers {
     package var load: (active: Int, waiting: Int) { (active.count, waiting.count + waitingSeparately.count) }
 
     /// The number of open connections, idle ones included. For tests.
-    package var openConnections: Int { http2.count + separate.count + http1.count }
+    package var openConnections: Int { shared.count + separate.count }
 
     /// Called with the reply, whatever its status, or with the reason why there is none.
     package typealias Completion = @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
@@ -178,7 +172,7 @@ package final class HTTPTransfers {
     ///
     /// - Parameter done: called when that has succeeded or failed, without saying which: the next request shows it.
     package func connect(timeout: Duration, done: @escaping @Loop () -> Void = {}) {
-        http2.closeIdle(for: HTTPLimits.spareRenewal)
+        shared.closeIdle(for: HTTPLimits.spareRenewal)
         _ = begin(
             HTTPRequest(target: "/"), deadline: loop.now + timeout, permit: { false }, done: { _ in done() })
     }
@@ -187,7 +181,7 @@ package final class HTTPTransfers {
     /// more on a new connection, before their deadline.
     package func renewConnections() {
         refusalEnd = nil
-        for connections in [http2, separate, http1] { connections.evictAll() }
+        for connections in [shared, separate] { connections.evictAll() }
     }
 
     /// Sends no further request on the existing connections: each closes when its requests have ended, an idle one at
@@ -195,7 +189,7 @@ package final class HTTPTransfers {
     ///
     /// Called when the address is in backoff: the fault may be one of its connections alone.
     package func retireConnections() {
-        for connections in [http2, separate, http1] { connections.retireAll() }
+        for connections in [shared, separate] { connections.retireAll() }
     }
 
     // MARK: The queue
@@ -207,7 +201,7 @@ package final class HTTPTransfers {
     private func fill() {
         // Each carries one request: what breaks it is that request's.
         separate.closeIdle(for: .zero)
-        while hasRoom, mayAddSeparately, let transfer = waitingSeparately.popFirst({ _ in 0 }) {
+        while hasRoom, separate.hasRoom, let transfer = waitingSeparately.popFirst({ _ in 0 }) {
             transfer.place = nil
             dispatch(transfer)
         }
@@ -218,8 +212,6 @@ package final class HTTPTransfers {
         if waiting.count == 0 { shares = nil }
     }
 
-    private var mayAddSeparately: Bool { !usesHTTP2 || separate.hasRoom }
-
     private func dispatch(_ transfer: HTTPTransfer) {
         if transfer.refusedHosts.contains(preferredHost) {
             transfer.host = origin.hosts.indices.first { !transfer.refusedHosts.contains($0) } ?? 0
@@ -227,7 +219,9 @@ package final class HTTPTransfers {
             transfer.host = preferredHost
         }
         do throws(UpstreamFailure) {
-            try (!usesHTTP2 ? http1 : transfer.hasBroken ? separate : http2).add(transfer)
+            let connections = transfer.hasBroken ? separate : shared
+            connections.offer(protocols)
+            try connections.add(transfer)
         } catch {
             return fail(transfer, error)
         }
@@ -250,14 +244,14 @@ package final class HTTPTransfers {
     /// in any case.
     private func repeatLater(_ transfer: HTTPTransfer) {
         let queue = queue(of: transfer)
-        if transfer.hasBroken, !mayAddSeparately,
+        if transfer.hasBroken, !separate.hasRoom,
             let displaced = HTTPShares(active.filter(\.hasBroken)).yielding(to: transfer.holder)
         {
             release(displaced)
             enqueue(displaced)
             separate.closeIdle(for: .zero)
         }
-        if transfer.isRenewing || hasRoom && (!transfer.hasBroken || mayAddSeparately) {
+        if transfer.isRenewing || hasRoom && (!transfer.hasBroken || separate.hasRoom) {
             dispatch(transfer)
         } else if queue.isFull, !makeRoom(for: transfer.holder, in: queue) {
             failOverloaded(transfer)
@@ -285,8 +279,7 @@ package final class HTTPTransfers {
     private func endRenewal(_ transfer: HTTPTransfer, isGood: Bool = false) {
         guard renewal === transfer else { return }
         renewal = nil
-        http2.endRenewal(isGood: isGood)
-        http1.endRenewal(isGood: isGood)
+        shared.endRenewal(isGood: isGood)
     }
 
     // MARK: Ends from our side
@@ -400,9 +393,11 @@ package final class HTTPTransfers {
             transfer.refusals += 1
             transfer.isPermitted = true
             repeatLater(transfer)
-        case .lacksHTTP2(let time):
-            refusalEnd = clock.now + time
+        case .wantsHTTP1:
+            refusalEnd = clock.now + HTTPLimits.requestRefusal
+            shared.offer(.http1)
             repeatLater(transfer)
+        case .crowded: repeatLater(transfer)
         case .evicted(let failure), .unmade(let failure), .broken(let failure), .unprocessed(let failure, _),
             .failed(let failure):
             // The server may use another HTTP version now.
@@ -427,7 +422,7 @@ package final class HTTPTransfers {
         guard
             let wait = pace.refused(
                 response, waits: transfer.waits, sent: transfer.round, underWay: active.count,
-                capacity: transportCapacity, until: transfer.deadline, at: clock.now)
+                capacity: shared.capacity, until: transfer.deadline, at: clock.now)
         else { return false }
         transfer.waits += 1
         transfer.isPermitted = true

@@ -211,7 +211,7 @@ final class RedisConnection: RedisChannel {
             .evicted(let failure),
             .unprocessed(let failure, _):
             "\(failure)"
-        case .reply, .lacksHTTP2: "the connection was closed"
+        case .reply, .wantsHTTP1, .crowded: "the connection was closed"
         }
     }
 

@@ -167,8 +167,7 @@ struct HTTP2ConnectionTests {
         let origin = HTTPOrigin(
             scheme: .https, address: HTTPFixture.loopback, port: server.address.port, hosts: ["right.example"],
             caFile: certificates.authority)
-        let pool = await HTTPConnections(
-            origin, speaking: .http2, streams: 1, connections: 1, loop: LoopRunner.shared.loop)
+        let pool = await HTTPConnections(origin, loop: LoopRunner.shared.loop)
         let earlier = try await connect(to: origin, pool) - .seconds(3_000)
         await pool.age(until: earlier)
         var other = origin
@@ -338,19 +337,23 @@ struct HTTP2ConnectionTests {
         #expect(await HTTPFixture.parallel(100, on: transfers).allSucceeded)
     }
 
-    @Test func `a server without HTTP/2 is asked for it once an hour`() async throws {
+    @Test func `a server without HTTP/2 is asked on the connection in whose handshake it said so`() async throws {
         let server = try Nginx(certificates.leaf(names: ["right.example"]), http2: false)
         let relay = try HTTPRelay(to: server.address)
-        let clock = ManualClock()
-        let transfers = await HTTPFixture.secure(relay.port, authority: certificates.authority, clock: clock)
+        let transfers = await HTTPFixture.secure(relay.port, authority: certificates.authority)
         #expect(await transfers.get("first.example.com").isSuccess)
-        let before = relay.connections
-        await clock.advance(by: .seconds(3_599))
         #expect(await transfers.get("second.example.com").isSuccess)
-        #expect(relay.connections == before)
-        await clock.advance(by: .seconds(1))
-        #expect(await transfers.get("third.example.com").isSuccess)
-        #expect(relay.connections == before + 1)
+        #expect(await !transfers.isMultiplexed)
+        #expect(relay.connections == 1)
+    }
+
+    @Test func `requests that wait for one connection get one each when the server has chosen HTTP/1.1`() async throws {
+        let server = try Nginx(certificates.leaf(names: ["right.example"]), http2: false)
+        let relay = try HTTPRelay(to: server.address)
+        let transfers = await HTTPFixture.secure(relay.port, authority: certificates.authority)
+        #expect(await HTTPFixture.parallel(40, on: transfers).allSucceeded)
+        #expect((2...40).contains(relay.connections))
+        #expect(await transfers.openConnections <= HTTPLimits.connections)
     }
 
     @Test func `of a server that only says goodbye there are never more than a few connections`() async throws {
