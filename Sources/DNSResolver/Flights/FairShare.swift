@@ -199,19 +199,6 @@ package final class FairQueue<Element> {
         return elements.removeValue(forKey: ticket)
     }
 
-    /// Removes and returns the first element of a network; nil when it has none.
-    package func popFirst(of network: ClientNetwork) -> Element? {
-        holdings.first(of: network).flatMap { remove($0) }
-    }
-
-    /// Removes and returns the next element: of the network that holds least of what is waited for, and in turns where
-    /// several hold equally much.
-    ///
-    /// - Parameter held: how much a network holds.
-    package func popFirst(_ held: (ClientNetwork) -> Int) -> Element? {
-        first(held) { _ in 0 }.flatMap { take($0) }
-    }
-
     /// The next element that may be taken: of the network that holds least of what is waited for, and in turns where
     /// several hold equally much; of its elements the first of those with the lowest rank.
     ///

@@ -25,8 +25,6 @@ package final class HTTPTransfers {
     /// Until when HTTP/2 is not offered, since the server has wanted a request over HTTP/1.1; nil: it has not.
     private var refusalEnd: Instant?
     private let waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
-    /// The same of transfers under which a connection broke.
-    private let waitingSeparately = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
     /// Transfers on a connection, or waiting for one being opened; in no order.
     private var active: [HTTPTransfer] = []
     /// The active ones by client network, while others wait.
@@ -72,7 +70,7 @@ package final class HTTPTransfers {
     package typealias Permit = @Loop () -> Bool
 
     /// The numbers of active and of queued requests.
-    package var load: (active: Int, waiting: Int) { (active.count, waiting.count + waitingSeparately.count) }
+    package var load: (active: Int, waiting: Int) { (active.count, waiting.count) }
 
     /// The number of open connections, idle ones included. For tests.
     package var openConnections: Int { shared.count + separate.count }
@@ -116,7 +114,7 @@ package final class HTTPTransfers {
         } else {
             enqueue(transfer)
             watchClock(until: deadline)
-            displaceActive(for: holder)
+            if hasRoom { fill() } else { displaceActive(for: holder) }
         }
         return transfer
     }
@@ -128,17 +126,13 @@ package final class HTTPTransfers {
         }
     }
 
-    private func queue(of transfer: HTTPTransfer) -> FairQueue<HTTPTransfer> {
-        transfer.hasBroken ? waitingSeparately : waiting
-    }
-
     private func enqueue(_ transfer: HTTPTransfer) {
-        transfer.place = queue(of: transfer).append(transfer, for: transfer.holder)
+        transfer.place = waiting.append(transfer, for: transfer.holder)
     }
 
     /// Displaces a queued request of the client network that has the most. Returns false if there is none.
-    private func makeRoom(for holder: ClientNetwork, in queue: FairQueue<HTTPTransfer>? = nil) -> Bool {
-        guard let transfer = (queue ?? waiting).displace(for: holder) else { return false }
+    private func makeRoom(for holder: ClientNetwork) -> Bool {
+        guard let transfer = waiting.displace(for: holder) else { return false }
         transfer.place = nil
         failOverloaded(transfer)
         return true
@@ -153,7 +147,6 @@ package final class HTTPTransfers {
     ///
     /// The displaced one waits in the queue again.
     private func displaceActive(for holder: ClientNetwork) {
-        guard active.count >= capacity else { return }
         var shares = self.shares ?? HTTPShares(active)
         self.shares = nil
         let displaced = shares.yielding(to: holder)
@@ -163,9 +156,7 @@ package final class HTTPTransfers {
             enqueue(displaced)
         }
         self.shares = shares
-        guard displaced != nil, hasRoom, let next = waiting.popFirst(of: holder) else { return }
-        next.place = nil
-        dispatch(next)
+        if displaced != nil, hasRoom, let next = takeNext({ $0 == holder ? 0 : 1 }) { dispatch(next) }
     }
 
     /// Opens a connection without sending a request on it: the request is refused at the last moment.
@@ -201,16 +192,19 @@ package final class HTTPTransfers {
     private func fill() {
         // Each carries one request: what breaks it is that request's.
         separate.closeIdle(for: .zero)
-        while hasRoom, separate.hasRoom, let transfer = waitingSeparately.popFirst({ _ in 0 }) {
-            transfer.place = nil
-            dispatch(transfer)
-        }
-        while hasRoom, let transfer = waiting.popFirst({ shares?.held(by: $0) ?? 0 }) {
-            transfer.place = nil
-            dispatch(transfer)
-        }
+        while hasRoom, let next = takeNext({ shares?.held(by: $0) ?? 0 }) { dispatch(next) }
         if waiting.count == 0 { shares = nil }
     }
+
+    /// Removes the next queued transfer for which there is a connection: of the client network that holds least.
+    private func takeNext(_ held: (ClientNetwork) -> Int) -> HTTPTransfer? {
+        let place = waiting.first(held, rank: { hasConnection(for: $0) ? 0 : nil })
+        guard let transfer = place.flatMap({ waiting.take($0) }) else { return nil }
+        transfer.place = nil
+        return transfer
+    }
+
+    private func hasConnection(for transfer: HTTPTransfer) -> Bool { !transfer.hasBroken || separate.hasRoom }
 
     private func dispatch(_ transfer: HTTPTransfer) {
         if transfer.refusedHosts.contains(preferredHost) {
@@ -243,17 +237,16 @@ package final class HTTPTransfers {
     /// Sends a transfer again, in the place that it had if that is still free. A renewal is sent on another new connection
     /// in any case.
     private func repeatLater(_ transfer: HTTPTransfer) {
-        let queue = queue(of: transfer)
-        if transfer.hasBroken, !separate.hasRoom,
+        if !hasConnection(for: transfer),
             let displaced = HTTPShares(active.filter(\.hasBroken)).yielding(to: transfer.holder)
         {
             release(displaced)
             enqueue(displaced)
             separate.closeIdle(for: .zero)
         }
-        if transfer.isRenewing || hasRoom && (!transfer.hasBroken || separate.hasRoom) {
+        if transfer.isRenewing || hasRoom && hasConnection(for: transfer) {
             dispatch(transfer)
-        } else if queue.isFull, !makeRoom(for: transfer.holder, in: queue) {
+        } else if waiting.isFull, !makeRoom(for: transfer.holder) {
             failOverloaded(transfer)
         } else {
             enqueue(transfer)
@@ -292,7 +285,7 @@ package final class HTTPTransfers {
 
     private func withdraw(_ transfer: HTTPTransfer) {
         transfer.wait.take()?.cancel()
-        if let place = transfer.place.take() { queue(of: transfer).remove(place) }
+        if let place = transfer.place.take() { waiting.remove(place) }
         release(transfer)
         endRenewal(transfer)
     }
@@ -317,7 +310,6 @@ package final class HTTPTransfers {
         }
         for transfer in active { sort(transfer) }
         for transfer in waiting.all { sort(transfer) }
-        for transfer in waitingSeparately.all { sort(transfer) }
         if let next { watchClock(until: max(next, now + Self.clockInterval)) }
         for transfer in due where !transfer.isEnded && transfer.due <= now {
             transfer.carrier?.readUnread()
@@ -405,7 +397,7 @@ package final class HTTPTransfers {
             endRenewal(transfer)
             transfer.finish(.failure(failure))
         }
-        if waiting.count > 0 || waitingSeparately.count > 0 || separate.count > 0 { fill() }
+        if waiting.count > 0 || separate.count > 0 { fill() }
     }
 
     /// Has a request wait that the service refuses for now, and learns the service's pace. A request on a connection of its own
