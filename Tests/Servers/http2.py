@@ -25,7 +25,7 @@ show the last:
                 connection's number decides as the seed of a generator
   doh           each question (GET of RFC 8484) has the address 192.0.2.1, but that for a name which begins with `fin`, `reset`
                 or `goodbye` ends the connection so, with all that is under way on it; that for one with `late` comes after
-                1.1 s, and before anything else is read, and that for one with `hang` never
+                1.1 s, and before anything else is read, and that for one with `hang` never; one with `downgrade` is as above
   confuse       a frame on a stream that was never opened, which is an error of the connection; it stays open
 """
 
@@ -241,6 +241,8 @@ def answer(connection: ssl.SSLSocket, stream: int, block: bytes) -> None:
         return
     if name.startswith(b"hang"):
         return
+    if name.startswith(b"downgrade"):
+        return connection.sendall(reset(stream, HTTP_1_1_REQUIRED))
     if name.startswith(b"late"):
         time.sleep(1.1)
     is_ipv4 = query[end - 4 : end - 2] == b"\0\1"

@@ -14,8 +14,6 @@ final class HTTPConnection {
 
     /// The index of its name in `origin.hosts`.
     let host: Int
-    /// What it has offered in the handshake.
-    let protocols: TLSChannel.Protocols
     /// When its certificate was verified, or that of the connection whose session it resumed.
     private var verified: Instant
     private let origin: HTTPOrigin
@@ -59,12 +57,11 @@ final class HTTPConnection {
     /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
     ///   `UpstreamFailure.network` without a route.
     init(
-        _ origin: HTTPOrigin, host: Int, resuming session: TLSSession?, of owner: HTTPConnections,
-        loop: EventLoop
+        _ origin: HTTPOrigin, host: Int, resuming session: TLSSession?,
+        offering protocols: TLSChannel.Protocols = .http2, of owner: HTTPConnections, loop: EventLoop
     ) throws(UpstreamFailure) {
         self.origin = origin
         self.host = host
-        protocols = owner.protocols
         self.owner = owner
         self.loop = loop
         verified = session?.verified ?? loop.now
@@ -237,7 +234,7 @@ final class HTTPConnection {
         // Discards the handshake's bytes.
         _ = socket.takeOverhead()
         if socket.tls?.isResumed != true { verified = loop.now }
-        if let owner, owner.protocols == protocols { owner.learn(isHTTP2: isHTTP2) }
+        owner?.learn(isHTTP2: isHTTP2)
         let waiting = pending
         pending = []
         for transfer in waiting {
@@ -356,8 +353,6 @@ final class HTTPConnection {
         }
         if code == .downgraded {
             transfer.isPermitted = true
-            // There may be several servers behind one address: another connection may lead to another one.
-            isRetired = true
             return .wantsHTTP1
         }
         let failure = UpstreamFailure.network(HTTP2Engine.reason(code))

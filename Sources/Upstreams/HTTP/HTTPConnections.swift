@@ -13,8 +13,6 @@ final class HTTPConnections {
     private var renewal: HTTPConnection?
     /// The TLS sessions to resume in the next handshake, by index into `origin.hosts`.
     var sessions: [Int: TLSSession] = [:]
-    /// What new connections offer in the handshake.
-    private(set) var protocols = TLSChannel.Protocols.http2
     private let isSeparate: Bool
     /// Whether the server last spoke HTTP/2.
     private var isMultiplexed: Bool
@@ -50,7 +48,7 @@ final class HTTPConnections {
     /// - Throws: why the request cannot be sent, if that is known at once.
     func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
         // What broke one connection, or the fault of one, may be that of others: on one of its own a request finds out.
-        let isAlone = transfer.isRenewing || transfer.hasBroken || streamLimit == 1 && transfer.isRepeated
+        let isAlone = transfer.isRenewing || isSeparate || streamLimit == 1 && transfer.isRepeated
         if !isAlone, let connection = usable(transfer.host) { return try connection.add(transfer) }
         if connections.count >= mostConnections, !transfer.isRenewing {
             let others = connections.filter { $0 !== renewal }
@@ -59,16 +57,17 @@ final class HTTPConnections {
         // A server may accept a session only once (RFC 8446 appendix C.4).
         let session = sessions.removeValue(forKey: transfer.host).flatMap { $0.isUsable(at: loop.now) ? $0 : nil }
         let connection = try HTTPConnection(
-            origin, host: transfer.host, resuming: session, of: self, loop: loop)
+            origin, host: transfer.host, resuming: session, offering: transfer.isForHTTP1 ? .http1 : .http2, of: self,
+            loop: loop)
         connections.append(connection)
-        if transfer.isRenewing { renewal = connection }
+        if transfer.isRenewing, !isSeparate { renewal = connection }
         try connection.add(transfer)
     }
 
     private func usable(_ host: Int) -> HTTPConnection? {
         let now = loop.now
         for connection in connections where connection !== renewal {
-            if connection.protocols == protocols, connection.isUsable(at: now) {
+            if connection.isUsable(at: now) {
                 if connection.host == host, !connection.isFull { return connection }
             } else {
                 connection.closeIfIdle()
@@ -114,13 +113,6 @@ final class HTTPConnections {
     func remove(_ connection: HTTPConnection) {
         connections.removeAll { $0 === connection }
         if renewal === connection { renewal = nil }
-    }
-
-    /// Offers this from now on: connections that have offered something else take no further request.
-    func offer(_ protocols: TLSChannel.Protocols) {
-        guard protocols != self.protocols else { return }
-        self.protocols = protocols
-        learn(isHTTP2: protocols == .http2)
     }
 
     /// Learns what the server speaks: where several are behind one address, the last connection made decides.

@@ -42,13 +42,10 @@ package enum HTTPLimits {
     static let connectionIdle = 55
     /// Seconds after which a connection is not used again, so that the certificate is verified from time to time.
     static let connectionLifetime = 3_600
-    /// How long HTTP/2 is not offered after a server has asked for HTTP/1.1 on an HTTP/2 connection (HTTP_1_1_REQUIRED, RFC
-    /// 9113 section 7), which it does for a request or for the time of a fault.
-    static let requestRefusal: Duration = .seconds(10)
     /// Seconds of silence before the kernel's first TCP keep-alive probe, and between two probes.
     static let keepAliveIdle = 20
     static let keepAliveInterval = 5
-    /// The connections for requests whose connection broke: one request at a time on each.
+    /// The connections for requests whose connection broke, or that the server wants over HTTP/1.1: one request on each.
     static let separateConnections = 32
     /// The time without a reply after which the other end is asked for a sign of life (PING), and how long after that it is
     /// dead without one.

@@ -49,6 +49,8 @@ final class HTTPTransfer: Cancellable {
     var isRepeated = false
     /// Whether a connection broke under it: it is sent again on one of its own, once.
     var hasBroken = false
+    /// Whether the server has wanted it over HTTP/1.1 (HTTP_1_1_REQUIRED, RFC 9113 section 7), which says nothing of others.
+    var isForHTTP1 = false
     /// Retained, and the connections with it, until the end.
     private var owner: HTTPTransfers?
     private var done: HTTPTransfers.Completion?
@@ -77,6 +79,9 @@ final class HTTPTransfer: Cancellable {
     }
 
     var isEnded: Bool { done == nil }
+
+    /// Whether it is sent on a connection that it shares with no other.
+    var isSeparate: Bool { hasBroken || isForHTTP1 }
 
     /// Called by its connection when an attempt has ended.
     func attemptEnded(_ end: HTTPEnd) { owner?.attemptEnded(end, of: self) }

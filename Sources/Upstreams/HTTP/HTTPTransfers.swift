@@ -20,10 +20,8 @@ package final class HTTPTransfers {
     private let loop: EventLoop
     private let clock: any LoopClock
     private let shared: HTTPConnections
-    /// The connections of transfers under which one broke, for one request each.
+    /// Those for one request each.
     private let separate: HTTPConnections
-    /// Until when HTTP/2 is not offered, since the server has wanted a request over HTTP/1.1; nil: it has not.
-    private var refusalEnd: Instant?
     private let waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
     /// Transfers on a connection, or waiting for one being opened; in no order.
     private var active: [HTTPTransfer] = []
@@ -42,8 +40,6 @@ package final class HTTPTransfers {
     package var onWrongTime: (@Loop () -> Void)?
     /// The most active transfers, by the service's pace.
     private var capacity: Int { min(shared.capacity, pace.limit ?? .max) }
-    /// What is offered to the server.
-    private var protocols: TLSChannel.Protocols { refusalEnd.map { clock.now < $0 } ?? false ? .http1 : .http2 }
     /// The name that worked last, as an index into `origin.hosts`.
     private var preferredHost = 0
     /// The number of replies received.
@@ -51,7 +47,7 @@ package final class HTTPTransfers {
     /// Whether the last reply came over HTTP/2.
     package private(set) var isMultiplexed = false
 
-    /// - Parameter clock: for how long HTTP/2 is not offered, and a refused request waits; the loop except in tests.
+    /// - Parameter clock: for how long a refused request waits; the loop except in tests.
     package init(_ origin: HTTPOrigin, loop: EventLoop, clock: (any LoopClock)? = nil) {
         self.origin = origin
         self.loop = loop
@@ -171,7 +167,6 @@ package final class HTTPTransfers {
     /// Closes all connections, since they may be dead after a change of network: requests in progress are sent once
     /// more on a new connection, before their deadline.
     package func renewConnections() {
-        refusalEnd = nil
         for connections in [shared, separate] { connections.evictAll() }
     }
 
@@ -204,7 +199,7 @@ package final class HTTPTransfers {
         return transfer
     }
 
-    private func hasConnection(for transfer: HTTPTransfer) -> Bool { !transfer.hasBroken || separate.hasRoom }
+    private func hasConnection(for transfer: HTTPTransfer) -> Bool { !transfer.isSeparate || separate.hasRoom }
 
     private func dispatch(_ transfer: HTTPTransfer) {
         if transfer.refusedHosts.contains(preferredHost) {
@@ -213,9 +208,7 @@ package final class HTTPTransfers {
             transfer.host = preferredHost
         }
         do throws(UpstreamFailure) {
-            let connections = transfer.hasBroken ? separate : shared
-            connections.offer(protocols)
-            try connections.add(transfer)
+            try (transfer.isSeparate ? separate : shared).add(transfer)
         } catch {
             return fail(transfer, error)
         }
@@ -238,7 +231,7 @@ package final class HTTPTransfers {
     /// in any case.
     private func repeatLater(_ transfer: HTTPTransfer) {
         if !hasConnection(for: transfer),
-            let displaced = HTTPShares(active.filter(\.hasBroken)).yielding(to: transfer.holder)
+            let displaced = HTTPShares(active.filter(\.isSeparate)).yielding(to: transfer.holder)
         {
             release(displaced)
             enqueue(displaced)
@@ -386,14 +379,11 @@ package final class HTTPTransfers {
             transfer.isPermitted = true
             repeatLater(transfer)
         case .wantsHTTP1:
-            refusalEnd = clock.now + HTTPLimits.requestRefusal
-            shared.offer(.http1)
+            transfer.isForHTTP1 = true
             repeatLater(transfer)
         case .crowded: repeatLater(transfer)
         case .evicted(let failure), .unmade(let failure), .broken(let failure), .unprocessed(let failure, _),
             .failed(let failure):
-            // The server may use another HTTP version now.
-            if case .network = failure { refusalEnd = nil }
             endRenewal(transfer)
             transfer.finish(.failure(failure))
         }

@@ -316,19 +316,16 @@ struct HTTP2ConnectionTests {
         #expect(await calls.count == 1)
     }
 
-    @Test func `ten seconds after a request was wanted over HTTP/1.1 HTTP/2 is tried on a new connection`() async throws
+    @Test func `one name that is wanted over HTTP/1.1 leaves the others on their HTTP/2 connection`()
+        async throws
     {
-        let server = try server(.downgrade, .answer)
-        let clock = ManualClock()
-        let transfers = try await transfers(server, clock: clock)
-        #expect(await transfers.get("first.example.com").isSuccess)
-        await clock.advance(by: .seconds(9))
-        #expect(await transfers.get("second.example.com").isSuccess)
-        #expect(await !transfers.isMultiplexed)
-        await clock.advance(by: .seconds(1))
-        #expect(await transfers.get("third.example.com").isSuccess)
-        #expect(await transfers.isMultiplexed)
-        #expect(server.connections == 3)
+        let server = try server(.doh)
+        let transfers = try await transfers(server)
+        for (name, isMultiplexed) in [("www.example", true), ("downgrade.example", false), ("other.example", true)] {
+            #expect(await transfers.perform(question(name), deadline: .bootTime + .patience).isSuccess)
+            #expect(await transfers.isMultiplexed == isMultiplexed)
+        }
+        #expect(server.connections == 2)
     }
 
     @Test func `many requests that are wanted over HTTP/1.1 at once all go there`() async throws {
