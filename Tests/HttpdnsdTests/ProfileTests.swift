@@ -115,7 +115,7 @@ struct ProfileTests {
             profile: Profile, system: ProfileSystem
         )
     {
-        #expect(throws: ProfileProblem.self) { try content(profile, system) }
+        #expect(throws: CommandFailure.self) { try content(profile, system) }
     }
 
     @Test func `a configuration says how its server is reached`() throws {

@@ -47,29 +47,20 @@ enum ProfileSystem: String, CaseIterable {
     case ios, android, windows, firefox, chrome, linux
 }
 
-/// A profile as it is given out.
-struct ProfileText: Equatable {
-    /// A file, or the value to be entered.
-    var content: String
-    /// What to do with it.
-    var advice: String
-}
-
-/// Why a server cannot be used by a system.
-struct ProfileProblem: Error, Equatable {
-    var text: String
-
-    static let needsTLS = ProfileProblem(
-        text:
-            "it knows DNS over TLS on port \(Profile.usualTLSPort) alone: listen.tls must have an address with that port"
-    )
-    static let needsHTTPS = ProfileProblem(
-        text: "it knows DNS over HTTPS alone: listen.https must have an address, or give --https URL")
-}
+/// A profile as it is given out: a file, or the value to be entered, and what to do with it.
+typealias ProfileText = (content: String, advice: String)
 
 extension Profile {
+    /// Why a server cannot be used by a system.
+    static let needsTLS = CommandFailure(
+        "it knows DNS over TLS on port \(usualTLSPort) alone: listen.tls must have an address with that port")
+    private static let needsHTTPS = CommandFailure(
+        "it knows DNS over HTTPS alone: listen.https must have an address, or give --https URL")
+    private static let needsAddress = CommandFailure(
+        "it wants the server's address: write listen.advertise, or give --address")
+
     /// The profile for a system.
-    func text(for system: ProfileSystem, crypto: any Crypto) throws(ProfileProblem) -> ProfileText {
+    func text(for system: ProfileSystem, crypto: any Crypto) throws(CommandFailure) -> ProfileText {
         switch system {
         case .ios: try apple(crypto)
         case .android: try android
@@ -81,96 +72,85 @@ extension Profile {
     }
 
     private var android: ProfileText {
-        get throws(ProfileProblem) {
-            guard hasUsualTLS else { throw .needsTLS }
-            return ProfileText(
-                content: name,
-                advice: "Settings, Network & internet, Private DNS, Private DNS provider hostname: enter this name.")
+        get throws(CommandFailure) {
+            guard hasUsualTLS else { throw Self.needsTLS }
+            return (name, "Settings, Network & internet, Private DNS, Private DNS provider hostname: enter this name.")
         }
     }
 
     private var windows: ProfileText {
-        get throws(ProfileProblem) {
-            guard let template else { throw .needsHTTPS }
-            guard !addresses.isEmpty else {
-                throw ProfileProblem(text: "it wants the server's address: write listen.advertise, or give --address")
-            }
+        get throws(CommandFailure) {
+            guard let template else { throw Self.needsHTTPS }
+            guard !addresses.isEmpty else { throw Self.needsAddress }
             let lines = addresses.map {
                 "Add-DnsClientDohServerAddress -ServerAddress '\($0)' -DohTemplate '\(template)' -AllowFallbackToUdp $False"
                     + " -AutoUpgrade $True"
             }
-            return ProfileText(
-                content: lines.joined(separator: "\n"),
-                advice: """
-                    Run this in PowerShell as administrator (Windows 11, Server 2022), then make the addresses the DNS servers \
-                    of the network adapter.
-                    """)
+            return (
+                lines.joined(separator: "\n"),
+                """
+                Run this in PowerShell as administrator (Windows 11, Server 2022), then make the addresses the DNS servers \
+                of the network adapter.
+                """
+            )
         }
     }
 
     private var firefox: ProfileText {
-        get throws(ProfileProblem) {
-            guard let https else { throw .needsHTTPS }
-            let content = JSONWriter.object { writer in
-                writer.member(
-                    "policies",
-                    object: { writer in
-                        writer.member(
-                            "DNSOverHTTPS",
-                            object: { writer in
-                                writer.member("Enabled", true)
-                                writer.member("ProviderURL", https)
-                                writer.member("Fallback", false)
-                                writer.member("Locked", false)
-                            })
-                    })
+        get throws(CommandFailure) {
+            guard let https else { throw Self.needsHTTPS }
+            let settings = JSONWriter.object { writer in
+                writer.member("Enabled", true)
+                writer.member("ProviderURL", https)
+                writer.member("Fallback", false)
+                writer.member("Locked", false)
             }
-            return ProfileText(
-                content: content,
-                advice: """
-                    Save this as policies.json in the folder distribution of Firefox, on Linux in /etc/firefox/policies; or \
-                    enter the URL in Settings, Privacy & Security, DNS over HTTPS, Max Protection, Custom.
-                    """)
+            let content = "{\"policies\":{\"DNSOverHTTPS\":\(settings)}}"
+            return (
+                content,
+                """
+                Save this as policies.json in the folder distribution of Firefox, on Linux in /etc/firefox/policies; or \
+                enter the URL in Settings, Privacy & Security, DNS over HTTPS, Max Protection, Custom.
+                """
+            )
         }
     }
 
     private var chrome: ProfileText {
-        get throws(ProfileProblem) {
-            guard let template else { throw .needsHTTPS }
+        get throws(CommandFailure) {
+            guard let template else { throw Self.needsHTTPS }
             let content = JSONWriter.object { writer in
                 writer.member("DnsOverHttpsMode", "secure")
                 writer.member("DnsOverHttpsTemplates", template)
             }
-            return ProfileText(
-                content: content,
-                advice: """
-                    Save this in /etc/opt/chrome/policies/managed (Chromium: /etc/chromium/policies/managed), or set both \
-                    policies; or enter the template in Settings, Privacy and security, Security, Use secure DNS.
-                    """)
+            return (
+                content,
+                """
+                Save this in /etc/opt/chrome/policies/managed (Chromium: /etc/chromium/policies/managed), or set both \
+                policies; or enter the template in Settings, Privacy and security, Security, Use secure DNS.
+                """
+            )
         }
     }
 
     private var linux: ProfileText {
-        get throws(ProfileProblem) {
+        get throws(CommandFailure) {
             guard let tls else {
-                throw ProfileProblem(text: "systemd-resolved knows DNS over TLS alone: listen.tls must have an address")
+                throw CommandFailure("systemd-resolved knows DNS over TLS alone: listen.tls must have an address")
             }
-            guard !addresses.isEmpty else {
-                throw ProfileProblem(text: "it wants the server's address: write listen.advertise, or give --address")
-            }
+            guard !addresses.isEmpty else { throw Self.needsAddress }
             let port = hasUsualTLS ? "" : ":\(tls)"
             let servers = addresses.map { address in
                 (address.recordType == .aaaa && !port.isEmpty ? "[\(address)]" : "\(address)") + port + "#\(name)"
             }
-            return ProfileText(
-                content: """
-                    [Resolve]
-                    DNS=\(servers.joined(separator: " "))
-                    DNSOverTLS=yes
-                    Domains=~.
-                    """,
-                advice:
-                    "Save this as /etc/systemd/resolved.conf.d/httpdnsd.conf and run: systemctl restart systemd-resolved"
+            return (
+                """
+                [Resolve]
+                DNS=\(servers.joined(separator: " "))
+                DNSOverTLS=yes
+                Domains=~.
+                """,
+                "Save this as /etc/systemd/resolved.conf.d/httpdnsd.conf and run: systemctl restart systemd-resolved"
             )
         }
     }
@@ -222,7 +202,7 @@ struct ProfileCommand: ParsableCommand {
         var profile = try server()
         if !addresses.isEmpty { profile.addresses = addresses.compactMap { IPAddress($0) } }
         profile.trustedSSIDs = trustedSSIDs
-        do throws(ProfileProblem) {
+        do throws(CommandFailure) {
             let text = try profile.text(for: system, crypto: OpenSSLCrypto())
             showDocument(Array((text.content + "\n").utf8))
             printError(VisibleText(lines: text.advice))
