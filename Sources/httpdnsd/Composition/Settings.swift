@@ -135,6 +135,16 @@ extension Configuration {
     }
 }
 
+/// Why something cannot be done; nil where it can.
+func failure<Failure: Error>(_ body: () throws(Failure) -> Void) -> Failure? {
+    do throws(Failure) {
+        try body()
+        return nil
+    } catch {
+        return error
+    }
+}
+
 extension Configuration {
     /// What is said of servers that are ourselves and would be asked in circles; `serve --listen` may have made them so.
     var loopProblems: [String] {
@@ -150,11 +160,10 @@ extension Configuration {
             "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
         }
             + [
-                expiredCertificate, undiscoverable, unreadableSharedAuthority, unverifiableLocalDNS,
-                missingLocalDNS,
+                expiredCertificate, undiscoverable, unreadableSharedAuthority, unverifiableLocalDNS, missingLocalDNS,
                 missingGroup,
             ]
-            .compactMap { $0 }
+            .compactMap(\.self)
     }
 
     /// What is said when the certificate of the shared cache cannot be checked; nil when all is well.
@@ -174,12 +183,7 @@ extension Configuration {
 
     /// Why the network has no resolver but ourselves; nil when it has one.
     var localDNSProblem: LocalDNSServersError? {
-        do throws(LocalDNSServersError) {
-            _ = try localDNSServers()
-            return nil
-        } catch {
-            return error
-        }
+        failure { () throws(LocalDNSServersError) in _ = try localDNSServers() }
     }
 
     /// The resolvers of the network that are not us, by groups.
@@ -198,12 +202,8 @@ extension Configuration {
     /// What is said when the group of the control socket is not on this machine; nil when it is, or none is set.
     var missingGroup: String? {
         guard !control.group.isEmpty else { return nil }
-        do throws(SystemError) {
-            _ = try Privileges.group(named: control.group)
-            return nil
-        } catch {
-            return "control.group: \(error)"
-        }
+        return failure { () throws(SystemError) in _ = try Privileges.group(named: control.group) }
+            .map { "control.group: \($0)" }
     }
 
     /// Providers over https whose authorities cannot be read, each with the file: every request to them would fail.

@@ -18,17 +18,10 @@ extension Configuration {
                 "\(endpoint): this machine has no interface \(endpoint.zone ?? "") (see listen.\(key))"
             }
         }
-        return absent + (unknownUser.map { [$0] } ?? [])
-    }
-
-    private var unknownUser: String? {
-        guard !listen.user.isEmpty else { return nil }
-        do throws(SystemError) {
-            _ = try Privileges.account(named: listen.user)
-            return nil
-        } catch {
-            return "\(error) (see listen.user)"
-        }
+        guard !listen.user.isEmpty,
+            let error = failure({ () throws(SystemError) in _ = try Privileges.account(named: listen.user) })
+        else { return absent }
+        return absent + ["\(error) (see listen.user)"]
     }
 
     /// Whether the server makes connections to Unix sockets of other programs, at any time.
@@ -89,12 +82,8 @@ extension Configuration.Listen {
 extension Configuration {
     /// Why encrypted listeners could not serve: one line each. Reads the files.
     var certificateProblems: [String] {
-        do throws(TLSFiles.Problem) {
-            _ = try certificateContext
-            return []
-        } catch {
-            return ["\(error) (see listen.certificate and listen.key)"]
-        }
+        let problem = failure { () throws(TLSFiles.Problem) in _ = try certificateContext }
+        return problem.map { ["\($0) (see listen.certificate and listen.key)"] } ?? []
     }
 
     /// What is said of a certificate that is not valid now: it is served all the same, since a client may accept it and a

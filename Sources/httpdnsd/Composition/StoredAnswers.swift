@@ -10,7 +10,8 @@ import Platform
 import Scheduling
 import Upstreams
 
-// What the policy is called on disk: texts that change with whatever makes an answer another one.
+// Where answers are stored beside memory: the shared cache, the disk, and what the policy is called there: texts that change
+// with whatever makes an answer another one.
 
 extension Composition {
     /// The policy in force.
@@ -72,6 +73,43 @@ extension Composition {
             return String(UInt64.random(in: .min ... .max), radix: 16)
         }
         return TextEncoding.hexadecimal(digest.prefix(8))
+    }
+}
+
+extension Composition {
+    /// The shared cache of a configuration; nil when none is wanted. What is connected stays so over a reload that changes
+    /// nothing of it.
+    static func shared(
+        _ settings: Configuration, _ providers: [ConfiguredProvider], replacing old: Composition?,
+        _ timeOfDay: TimeOfDay,
+        bootstrap: HostSources, paths: NetworkPaths, loop: EventLoop, events: EventLog
+    ) -> SharedCache? {
+        guard let wanted = SharedStoreSettings(settings.cache.shared) else { return nil }
+        let same = old?.shared.flatMap { $0.store.settings == wanted && old?.hosts === bootstrap ? $0.store : nil }
+        let made =
+            same
+            ?? SharedStore(
+                wanted, loop: loop, bootstrap: bootstrap, paths: paths, hasTime: { timeOfDay.doubt == nil },
+                timeOfDay: { Int64(time(nil)) }, report: { events.report(LogMessage($0)) })
+        guard let store = made else { return nil }
+        // The order counts: an answer names its provider by its place.
+        let policy = providers.map { $0.entry.answerIdentity.text } + [settings.answers.answerIdentity.text]
+        return SharedCache(
+            store, policy: policy.joined(separator: "\n"), freshness: FreshnessPolicy(settings.cache))
+    }
+
+    /// Counts the calls of the providers together with other servers, where that is wanted.
+    func countCalls(replacing old: Composition? = nil) {
+        let store = shared.flatMap { $0.store.settings.countsCalls ? $0.store : nil }
+        for provider in providers {
+            let former = old?.providers.first { $0.entry.accountText == provider.entry.accountText }
+            provider.upstream.countCalls(in: store, as: provider.entry.accountText, replacing: former?.upstream)
+        }
+    }
+
+    /// Ends the connections of a shared cache that `new` does not use any more.
+    func closeShared(unlessUsedBy new: Composition) {
+        if let shared, shared.store !== new.shared?.store { shared.store.close() }
     }
 }
 

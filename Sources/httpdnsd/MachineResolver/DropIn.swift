@@ -51,7 +51,7 @@ struct DropIn {
     ///
     /// - Returns: what to do when that failed; nil when it was done.
     func reloadProgram() -> String? {
-        guard !reload.isEmpty, !Program.succeeds(reload) else { return nil }
+        guard !reload.isEmpty, !succeeds(reload) else { return nil }
         return "\(program) has not read \(path) yet: run `\(reload.joined(separator: " "))`"
     }
 }
@@ -102,18 +102,17 @@ extension DropIn {
         reload: [])
 }
 
-/// Runs another program to its end.
-enum Program {
-    /// Whether it could be started, looked up in PATH, and ended with status 0. Its output is ours.
-    static func succeeds(_ words: [String]) -> Bool {
-        var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
-        defer { unsafe arguments.forEach { unsafe free($0) } }
-        var process: pid_t = 0
-        guard unsafe posix_spawnp(&process, words[0], nil, nil, &arguments, environ) == 0 else { return false }
-        var status: Int32 = 0
-        while unsafe waitpid(process, &status, 0) < 0 { if errno != EINTR { return false } }
-        return status == 0
-    }
+/// Runs another program, looked up in PATH, to its end. Its output is ours.
+///
+/// - Returns: whether it could be started, and ended with status 0.
+private func succeeds(_ words: [String]) -> Bool {
+    var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
+    defer { unsafe arguments.forEach { unsafe free($0) } }
+    var process: pid_t = 0
+    guard unsafe posix_spawnp(&process, words[0], nil, nil, &arguments, environ) == 0 else { return false }
+    var status: Int32 = 0
+    while unsafe waitpid(process, &status, 0) < 0 { if errno != EINTR { return false } }
+    return status == 0
 }
 
 /// Docker's daemon.json: what its containers ask. They cannot reach the host's 127.0.0.1, and Docker would give them 8.8.8.8.

@@ -15,8 +15,7 @@ struct ExaminedPolicy {
     /// - Parameter now: seconds since 1970.
     init(_ settings: Configuration, now: Int64 = Int64(time(nil))) {
         guard let url = settings.policy.url else { return }
-        let stored = stored(settings)
-        if let stored { judgeStored(stored, settings, now) }
+        let stored = stored(settings, now)
         if case .file(let path) = url { judge(path, after: stored, settings, now) }
         let place =
             if case .https = url { "\(url), which is not fetched for this check" } else { "\(url)" }
@@ -29,18 +28,15 @@ struct ExaminedPolicy {
     }
 
     /// The verified document that was taken last; nil where there is none, or none that may be read.
-    private mutating func stored(_ settings: Configuration) -> SignedPolicy? {
-        guard let file = PolicyFile(settings), let bytes = file.bytes else { return nil }
-        return open(bytes, file.path, settings, "the stored policy is not used")
-    }
-
-    private mutating func judgeStored(_ policy: SignedPolicy, _ settings: Configuration, _ now: Int64) {
-        let isExpired = policy.document.expires <= now
-        if isExpired {
+    private mutating func stored(_ settings: Configuration, _ now: Int64) -> SignedPolicy? {
+        guard let file = PolicyFile(settings), let bytes = file.bytes,
+            let policy = open(bytes, file.path, settings, "the stored policy is not used")
+        else { return nil }
+        if policy.isExpired(at: now) {
             warnings.append("the stored policy with serial \(policy.document.serial) has expired: sign a later one")
         }
-        guard policy.isFor(settings), settings.policy.onExpiry == .keep || !isExpired else { return }
-        inForce = policy
+        if policy.isDue(by: settings, at: now) { inForce = policy }
+        return policy
     }
 
     private mutating func judge(
@@ -79,5 +75,13 @@ extension SignedPolicy {
     /// Whether it is for this machine, by its share and the labels of the configuration.
     func isFor(_ settings: Configuration) -> Bool {
         document.isFor(percentile: PolicyMachine.percentile, labels: settings.policy.labels)
+    }
+
+    /// - Parameter now: seconds since 1970.
+    func isExpired(at now: Int64) -> Bool { document.expires <= now }
+
+    /// Whether it should be in force on this machine.
+    func isDue(by settings: Configuration, at now: Int64) -> Bool {
+        isFor(settings) && (settings.policy.onExpiry == .keep || !isExpired(at: now))
     }
 }

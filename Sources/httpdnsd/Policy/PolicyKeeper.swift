@@ -59,12 +59,7 @@ final class PolicyKeeper {
     }
 
     /// The policy that should be in force by the present clock and settings; nil: none.
-    private var due: SignedPolicy? {
-        guard let present, isForMachine(present), settings.policy.onExpiry == .keep || !isExpired(present) else {
-            return nil
-        }
-        return present
-    }
+    private var due: SignedPolicy? { present.flatMap { $0.isDue(by: settings, at: time()) ? $0 : nil } }
 
     /// Decides what is in force from now on; the configuration must be built with it.
     func decide() -> SignedPolicy? {
@@ -83,10 +78,6 @@ final class PolicyKeeper {
     private func isTrusted(_ policy: SignedPolicy?, by settings: Configuration) -> Bool {
         policy?.key.map(settings.policy.keys.contains) ?? false
     }
-
-    private func isExpired(_ policy: SignedPolicy) -> Bool { policy.document.expires <= time() }
-
-    private func isForMachine(_ policy: SignedPolicy) -> Bool { policy.isFor(settings) }
 
     // MARK: The stored policy
 
@@ -200,48 +191,36 @@ final class PolicyKeeper {
         }
     }
 
-    /// What came of a document.
-    private enum Verdict {
-        case decided(PolicyDecision, SignedPolicy)
-        case invalid([Diagnostic])
-        case noThread(String)
-    }
-
     private func judge(_ bytes: [UInt8], _ tag: String?, from url: String, _ round: Int) async {
-        let verdict = await verdict(bytes, url)
-        guard round == self.round else { return }
-        switch verdict {
-        case .decided(.take, let policy): await take(policy, bytes, tag, from: url)
-        case .decided(.same, let policy):
-            // The tag is new, and so the signature and its key may be.
-            present = policy
-            if tag == nil { settle(nil, "") } else { await store(bytes, tag, from: url) }
-        case .decided(.elsewhere, let policy):
-            settle(tag, "serial \(policy.document.serial) is for other machines, by its share or labels")
-        case .decided(.refuse(let reason), _): refuse("\(url) \(reason)", url)
-        case .invalid(let diagnostics):
-            let more = diagnostics.count > 1 ? " (and \(diagnostics.count - 1) more)" : ""
-            refuse("\(diagnostics[0])\(more)", url)
-        case .noThread(let reason): problem = reason
-        }
-    }
-
-    /// On a thread of its own: the document may be long.
-    private func verdict(_ bytes: [UInt8], _ url: String) async -> Verdict {
-        let (keys, present, labels, time) = (settings.policy.keys, present, settings.policy.labels, time)
+        let (settings, present, now) = (settings, present, time())
+        let judged: Result<(PolicyDecision, SignedPolicy), ConfigurationError>
         do throws(SystemError) {
-            return try await NamedThread.run("policy") {
-                do throws(ConfigurationError) {
-                    let policy = try SignedPolicy.open(bytes, file: url, keys: keys, check: PolicyKey.check)
-                    let isFor = policy.document.isFor(percentile: PolicyMachine.percentile, labels: labels)
-                    let now = time()
-                    return .decided(PolicyDecision(on: policy, after: present, now: now, isForMachine: isFor), policy)
-                } catch {
-                    return .invalid(error.diagnostics)
+            // On a thread of its own: the document may be long.
+            judged = try await NamedThread.run("policy") {
+                Result { () throws(ConfigurationError) in
+                    let policy = try SignedPolicy.open(
+                        bytes, file: url, keys: settings.policy.keys, check: PolicyKey.check)
+                    let isForMachine = policy.isFor(settings)
+                    return (PolicyDecision(on: policy, after: present, now: now, isForMachine: isForMachine), policy)
                 }
             }
         } catch {
-            return .noThread("\(error)")
+            if round == self.round { problem = "\(error)" }
+            return
+        }
+        guard round == self.round else { return }
+        switch judged {
+        case .success((.take, let policy)): await take(policy, bytes, tag, from: url)
+        case .success((.same, let policy)):
+            // The tag is new, and so the signature and its key may be.
+            self.present = policy
+            if tag == nil { settle(nil, "") } else { await store(bytes, tag, from: url) }
+        case .success((.elsewhere, let policy)):
+            settle(tag, "serial \(policy.document.serial) is for other machines, by its share or labels")
+        case .success((.refuse(let reason), _)): refuse("\(url) \(reason)", url)
+        case .failure(let error):
+            let more = error.diagnostics.count > 1 ? " (and \(error.diagnostics.count - 1) more)" : ""
+            refuse("\(error.diagnostics[0])\(more)", url)
         }
     }
 
@@ -312,9 +291,9 @@ final class PolicyKeeper {
         report.switchesOff = switchesOff
         report.state =
             if inForce == nil {
-                isForMachine(shown) ? .expired : .elsewhere
+                shown.isFor(settings) ? .expired : .elsewhere
             } else {
-                isExpired(shown) ? .overdue : .inForce
+                shown.isExpired(at: time()) ? .overdue : .inForce
             }
         return report
     }

@@ -111,13 +111,12 @@ final class Daemon {
 
     /// Says so when a new certificate could not be taken while the server runs.
     private func warnOfUnreadableCertificate() {
-        do throws(TLSFiles.Problem) {
-            _ = try settings.listen.tlsFiles?.read()
-        } catch {
-            log.logger.log(
-                .configurationWarning,
-                "\(error), for user \(user): a new certificate is taken at the next start only")
-        }
+        guard
+            let problem = failure({ () throws(TLSFiles.Problem) in _ = try settings.listen.tlsFiles?.read() })
+        else { return }
+        log.logger.log(
+            .configurationWarning,
+            "\(problem), for user \(user): a new certificate is taken at the next start only")
     }
 
     private func report(_ memory: MemoryBudget) {

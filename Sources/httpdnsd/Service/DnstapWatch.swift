@@ -36,33 +36,32 @@ final class DnstapWatch {
         _ = clock.schedule(after: Self.interval) { [weak self] in
             guard let self else { return }
             let (state, count) = (dnstap.state, dnstap.counts.dropped)
-            if state != last { tell(of: state, of: dnstap.collector) }
+            if state != last { tell(of: state) }
             if count > dropped, state == .connected, last == .connected {
-                events.report(
-                    LogMessage(
-                        .dnstapDropped, about: "",
-                        "the dnstap collector \(dnstap.collector) takes messages too slowly: \(count) since the start were dropped",
-                        ["collector": "\(dnstap.collector)", "dropped": .stringConvertible(count)]))
+                log(
+                    .dnstapDropped, "takes messages too slowly: \(count) since the start were dropped",
+                    ["dropped": .stringConvertible(count)])
             }
             look(since: state, dropped: count)
         }
     }
 
-    private func tell(of state: Dnstap.State, of collector: Dnstap.Collector) {
+    private func tell(of state: Dnstap.State) {
         switch state {
         case .connecting: break
-        case .connected:
-            events.report(
-                LogMessage(
-                    .dnstapConnected, about: "", "the dnstap collector \(collector) is connected",
-                    ["collector": "\(collector)"]))
+        case .connected: log(.dnstapConnected, "is connected", [:])
         case .unavailable(let reason):
-            events.report(
-                LogMessage(
-                    .dnstapUnavailable, about: "",
-                    "the dnstap collector \(collector) cannot be reached: \(reason); messages are dropped, and it is tried again every second",
-                    ["collector": "\(collector)", "reason": "\(reason)"]))
+            log(
+                .dnstapUnavailable,
+                "cannot be reached: \(reason); messages are dropped, and it is tried again every second",
+                ["reason": "\(reason)"])
         }
+    }
+
+    private func log(_ kind: LogKind, _ text: String, _ more: Logger.Metadata) {
+        var fields = more
+        fields["collector"] = "\(dnstap.collector)"
+        events.report(LogMessage(kind, about: "", "the dnstap collector \(dnstap.collector) \(text)", fields))
     }
 
     var status: StatusReport.Dnstap {

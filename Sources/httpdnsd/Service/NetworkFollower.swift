@@ -9,16 +9,39 @@ import Upstreams
 
 /// Has the service follow the network: its resolvers and search list, the prefix by which IPv4 addresses are reached where
 /// there is IPv6 alone (NAT64), and everything that another network makes doubtful.
+///
+/// That it is another one shows by addresses, routes and links, by the files that name its resolvers, and by a sleep of the
+/// machine.
 @Loop
 final class NetworkFollower {
+    /// Addresses, routes and files change in bursts. The kernel itself may tell of a carrier only after a second, and a
+    /// second and a half after a cable is plugged in names must be answered again.
+    private static let quiet = Duration.milliseconds(100)
+    private static let longest = Duration.seconds(1)
+
+    /// What gave a change away.
+    private struct Signs: OptionSet {
+        let rawValue: UInt8
+        /// Addresses, routes, links.
+        static let links = Signs(rawValue: 1)
+        /// The files were written or replaced, perhaps with the same content.
+        static let files = Signs(rawValue: 2)
+        static let sleep = Signs(rawValue: 4)
+    }
+
     private let service: DNSService
+    private var signs: Signs = []
     /// Nil until the network is watched.
-    private var monitor: NetworkMonitor?
+    private var debounce: Debounce?
+    private var links: NetworkWatch?
+    private var resume: ResumeWatch?
+    private var files: FileWatch?
     /// Nil until the network is watched.
     private var prefixDiscovery: PrefixDiscovery?
     /// The prefix that was logged last.
     private var loggedPrefix: NAT64Prefix?
-    private(set) var changes = NetworkChanges()
+    /// How often the network has changed, and when it last did.
+    private(set) var changes = (count: 0, last: Instant?.none)
     /// Whether the machine's programs ask this server, as found last.
     private(set) var machineResolver = MachineResolver.State.off
     /// Called after the network has become another one, but for `noticeFiles()`.
@@ -36,11 +59,18 @@ final class NetworkFollower {
         composition.readLocalDNSAgain()
         composition.findLoops(with: service.resolver.probes)
         readMachineResolver()
-        let monitor = NetworkMonitor(on: service.loop, paths: service.paths, events: service.events) {
-            [unowned self] in if notice($0) { onChange() }
+        debounce = Debounce(quiet: Self.quiet, longest: Self.longest, clock: service.loop) { [unowned self] in
+            let seen = signs
+            signs = []
+            if notice(seen) { onChange() }
         }
-        monitor.watch(Composition.networkFiles(composition.settings))
-        self.monitor = monitor
+        links = watch { () throws(SystemError) in
+            try NetworkWatch(on: service.loop, paths: service.paths) { [unowned self] in saw(.links) }
+        }
+        resume = watch { () throws(SystemError) in
+            try ResumeWatch(on: service.loop) { [unowned self] _ in saw(.sleep) }
+        }
+        watchFiles()
         prefixDiscovery = PrefixDiscovery(clock: service.loop) { [unowned self] in
             await composition.localDNS.ask($0)
         } onChange: { [unowned self] in
@@ -49,12 +79,40 @@ final class NetworkFollower {
         discoverPrefix()
     }
 
+    /// Watches the files of the configuration in force, in place of others.
+    private func watchFiles() {
+        files?.cancel()
+        files = watch { () throws(SystemError) in
+            try FileWatch(Composition.networkFiles(composition.settings), on: service.loop) { [unowned self] in
+                saw(.files)
+            }
+        }
+    }
+
+    /// Watches what can be watched; of the rest the log hears once.
+    private func watch<Watch>(_ make: () throws(SystemError) -> Watch) -> Watch? {
+        do throws(SystemError) {
+            return try make()
+        } catch {
+            service.events.report(
+                LogMessage(
+                    .networkUnwatched, about: error.operation,
+                    "\(error): some changes of the network go unnoticed; a reload takes them in"))
+            return nil
+        }
+    }
+
+    private func saw(_ sign: Signs) {
+        signs.insert(sign)
+        debounce?.touch()
+    }
+
     /// Starts again with everything that another network makes doubtful.
     ///
     /// Files that were written with the same content are no change.
     ///
     /// - Returns: whether it is another network.
-    private func notice(_ signs: NetworkMonitor.Signs) -> Bool {
+    private func notice(_ signs: Signs) -> Bool {
         readMachineResolver()
         let hasOtherServers = composition.readLocalDNSAgain()
         let hasOtherRoutes = service.takeRoutes()
@@ -75,7 +133,7 @@ final class NetworkFollower {
     /// nothing to report.
     ///
     /// - Returns: whether it is another network.
-    func noticeFiles() -> Bool { monitor != nil && notice(.files) }
+    func noticeFiles() -> Bool { debounce != nil && notice(.files) }
 
     /// Follows the network by the configuration that is in force now.
     func configurationChanged(from old: Composition) {
@@ -86,7 +144,7 @@ final class NetworkFollower {
             discoverPrefix()
             service.reachServices()
         }
-        monitor?.watch(Composition.networkFiles(composition.settings))
+        if debounce != nil { watchFiles() }
     }
 
     // MARK: The translator's prefix
@@ -131,7 +189,7 @@ final class NetworkFollower {
                 ["servers": "\(servers)"]))
     }
 
-    private func tell(of signs: NetworkMonitor.Signs) {
+    private func tell(of signs: Signs) {
         var causes: [String] = []
         if signs.contains(.links) { causes.append("addresses or routes") }
         if signs.contains(.files) { causes.append("its list of resolvers") }
@@ -186,87 +244,5 @@ extension Translation {
             case .auto: found
             case .prefix(let prefix): .prefix(prefix)
             }
-    }
-}
-
-/// How often the network has changed.
-struct NetworkChanges {
-    var count = 0
-    var last: Instant?
-}
-
-/// Notices that the network has become another one: by addresses, routes and links, by the files that name its resolvers,
-/// and by a sleep of the machine.
-@Loop
-final class NetworkMonitor {
-    /// Addresses, routes and files change in bursts. The kernel itself may tell of a carrier only after a second, and a
-    /// second and a half after a cable is plugged in names must be answered again.
-    static let quiet = Duration.milliseconds(100)
-    static let longest = Duration.seconds(1)
-
-    /// What gave a change away.
-    struct Signs: OptionSet {
-        let rawValue: UInt8
-        /// Addresses, routes, links.
-        static let links = Signs(rawValue: 1)
-        /// The files were written or replaced, perhaps with the same content.
-        static let files = Signs(rawValue: 2)
-        static let sleep = Signs(rawValue: 4)
-    }
-
-    private let loop: EventLoop
-    private let events: EventLog
-    private let onChange: @Loop (Signs) -> Void
-    private var signs: Signs = []
-    private var debounce: Debounce?
-    private var links: NetworkWatch?
-    private var resume: ResumeWatch?
-    private var files: FileWatch?
-
-    /// Watches what can be watched; of the rest the log hears once.
-    init(
-        on loop: EventLoop, paths: NetworkPaths, events: EventLog, onChange: @escaping @Loop (Signs) -> Void
-    ) {
-        self.loop = loop
-        self.events = events
-        self.onChange = onChange
-        debounce = Debounce(quiet: Self.quiet, longest: Self.longest, clock: loop) { [weak self] in self?.settled() }
-        links = attempt { () throws(SystemError) in
-            try NetworkWatch(on: loop, paths: paths) { [weak self] in self?.saw(.links) }
-        }
-        resume = attempt { () throws(SystemError) in
-            try ResumeWatch(on: loop) { [weak self] _ in self?.saw(.sleep) }
-        }
-    }
-
-    /// Watches these files, in place of others.
-    func watch(_ paths: [String]) {
-        files?.cancel()
-        files = attempt { () throws(SystemError) in
-            try FileWatch(paths, on: loop) { [weak self] in self?.saw(.files) }
-        }
-    }
-
-    private func attempt<Kind>(_ make: () throws(SystemError) -> Kind) -> Kind? {
-        do throws(SystemError) {
-            return try make()
-        } catch {
-            events.report(
-                LogMessage(
-                    .networkUnwatched, about: error.operation,
-                    "\(error): some changes of the network go unnoticed; a reload takes them in"))
-            return nil
-        }
-    }
-
-    private func saw(_ sign: Signs) {
-        signs.insert(sign)
-        debounce?.touch()
-    }
-
-    private func settled() {
-        let seen = signs
-        signs = []
-        onChange(seen)
     }
 }

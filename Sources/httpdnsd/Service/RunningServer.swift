@@ -17,6 +17,8 @@ final class RunningServer {
     private static let monitorPause: Duration = .seconds(1)
     /// How long after its beginning the start is taken to be over, with the first answers given.
     private static let startIsOver: Duration = .milliseconds(250)
+    /// Signs of life within the service manager's limit: two may be missed.
+    private static let signsOfLife = 4
 
     /// Why it could not start.
     private(set) var failure: (any Error)?
@@ -41,7 +43,7 @@ final class RunningServer {
     private let manager = ServiceManager(path: processEnvironment()["NOTIFY_SOCKET"])
     /// Where the next process finds what this one leaves, and how many descriptors fit there; nil: nowhere.
     private let successor: (handover: Handover, room: Int)?
-    private var watchdog: Watchdog?
+    private var watchdog: LoopTimer?
 
     nonisolated init(
         on sockets: ServerSockets, presenting certificate: TLSFiles.Content?, source: ConfigurationSource,
@@ -101,7 +103,9 @@ final class RunningServer {
         administration.onHandover = { [unowned self] in await handOver(service, controlSockets) }
         changes.start()
         announce(service.server, as: settings.log.style)
-        startWatchdog(of: service.server)
+        if manager != nil, let limit = ServiceManager.watchdog(processEnvironment()) {
+            watch(service.server, every: limit / Self.signsOfLife)
+        }
         service.resolver.preresolve()
         service.disk?.load()
         // The first answers still need some of the pages, and had to wait for what takes them away (2 ms, measured).
@@ -114,7 +118,7 @@ final class RunningServer {
         administration.isStopping = true
         changes.policy.stop()
         service.certificate?.stop()
-        watchdog?.stop()
+        watchdog?.cancel()
         stopControl()
         controlSockets?.removeFiles()
         if isHandedOver {
@@ -229,9 +233,11 @@ final class RunningServer {
         tell(.ready)
     }
 
-    private func startWatchdog(of server: Server) {
-        guard manager != nil, let limit = ServiceManager.watchdog(processEnvironment()) else { return }
-        watchdog = Watchdog(of: server, limit: limit, clock: loop) { [unowned self] in tell(.alive) }
+    /// Gives signs of life to a service manager that watches, while the loop and every UDP thread come round: what hangs is
+    /// restarted then. Without such a manager an idle process is never woken.
+    private func watch(_ server: Server, every interval: Duration) {
+        if server.probeThreads() { tell(.alive) }
+        watchdog = loop.schedule(after: interval) { [unowned self] in watch(server, every: interval) }
     }
 
     private func tell(_ state: ServiceManager.State) {
@@ -256,42 +262,5 @@ final class RunningServer {
                 if !isStopping { tell(.ready) }
             }
         }
-    }
-}
-
-/// Signs of life for a service manager that watches: while the loop and every UDP thread come round.
-///
-/// What hangs is restarted then. Without such a manager there is none of this, and an idle process is never woken.
-@Loop
-final class Watchdog {
-    /// Signs of life within the manager's limit: two may be missed.
-    private nonisolated static let frequency = 4
-
-    private let server: Server
-    private let clock: any LoopClock
-    private let interval: Duration
-    private let tell: @Loop () -> Void
-    private var timer: LoopTimer?
-
-    /// - Parameters:
-    ///   - limit: the longest time between two signs of life.
-    ///   - tell: sends one.
-    init(of server: Server, limit: Duration, clock: any LoopClock, tell: @escaping @Loop () -> Void) {
-        self.server = server
-        self.clock = clock
-        self.tell = tell
-        interval = limit / Self.frequency
-        check()
-    }
-
-    /// Sends no more.
-    func stop() {
-        timer?.cancel()
-        timer = nil
-    }
-
-    private func check() {
-        if server.probeThreads() { tell() }
-        timer = clock.schedule(after: interval) { [unowned self] in check() }
     }
 }
