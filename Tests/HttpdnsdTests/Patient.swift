@@ -45,9 +45,12 @@ struct Patient {
         let loaded = try Configuration.load(path: file, Variables(process: [:], file: nil))
         examination = Examination(loaded, file: file, files: MachineFiles(root: directory.path))
         examination.hasRoute = hasRoute
-        let said = status.map { Testimony($0, Check.found(in: $0, hasRoute)) }
+        let said = status.map { Testimony($0, hasRoute) }
         examination.status = said.map { .success($0) } ?? .failure(ControlError(status: nil, text: "nothing there"))
     }
+
+    /// Has no server answer on any address.
+    mutating func silence() { for address in examination.served { examination.answers[address] = .silent } }
 
     /// The keys of what a check finds; nil where it cannot be made.
     func keys(_ check: Check) -> [String]? { check.findings(examination)?.map(\.key) }

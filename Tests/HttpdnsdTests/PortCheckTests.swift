@@ -21,7 +21,7 @@ struct PortCheckTests {
     private func patient(_ name: String?, isSilent: Bool, status: StatusReport? = nil) throws -> Patient {
         var patient = try Patient(["proc/net/udp": Self.udp], status: status)
         if let name { try patient.hold(pid: 77, name: name, inode: 4_711) }
-        if isSilent { patient.examination.unanswered = patient.examination.served }
+        if isSilent { patient.silence() }
         return patient
     }
 
@@ -60,7 +60,7 @@ struct PortCheckTests {
 
     @Test func `a port that nothing holds means that the server does not run`() throws {
         var patient = try Patient()
-        patient.examination.unanswered = patient.examination.served
+        patient.silence()
         #expect(patient.keys(.port) == ["server.stopped"])
     }
 
@@ -87,7 +87,7 @@ struct PortCheckTests {
     @Test func `a control socket that is silent is found while the server answers, and not while it does not`() throws {
         var patient = try patient("httpdnsd", isSilent: false)
         #expect(patient.keys(.control) == ["control.silent"])
-        patient.examination.unanswered = patient.examination.served
+        patient.silence()
         #expect(patient.keys(.control) == nil)
     }
 
@@ -108,7 +108,7 @@ struct PortCheckTests {
         for (listen, found) in [(["127.0.0.1:5454"], ["127.0.0.1:5454"]), ([], ["127.0.0.1:53"])] {
             status.listen = listen
             var patient = try Patient(status: status)
-            patient.examination.unanswered = patient.examination.served
+            patient.silence()
             let findings = try #require(Check.port.findings(patient.examination))
             #expect(findings.map(\.sentence) == found.map { "nothing listens on \($0)" })
         }

@@ -42,9 +42,9 @@ struct SourcesCheckTests {
         (status.isOn, status.localDNS[0].state) = (false, .inBackoff)
         (status.shared.address, status.shared.state) = ("192.0.2.1:6379", .inBackoff)
         #expect(
-            Check.all.flatMap { $0.reported(status) }.map(\.key)
+            Check.all.flatMap { $0.reported(status) { _ in true } }.map(\.key)
                 == ["switch.off", "localdns.unreachable", "shared.unreachable"])
-        #expect(Check.all.flatMap { $0.reported(Self.well) } == [])
+        #expect(Check.all.flatMap { $0.reported(Self.well) { _ in true } } == [])
     }
 
     @Test func `what the server says of itself arrives as it is, whatever is in it`() throws {
@@ -54,7 +54,7 @@ struct SourcesCheckTests {
         status.shared.state = .probeDue
         status.cache.fileError = "Permission denied"
         status.providers[0].state = .exhausted
-        let said = Testimony(status, Check.found(in: status) { _ in true })
+        let said = Testimony(status) { _ in true }
         let lines = said.rows.map { ReportForm.row($0) }
         #expect(lines.allSatisfy { !$0.contains("\n") && !$0.contains("\u{1b}") })
         let heard = Testimony(rows: lines.map { ReportForm.cells(of: $0[...]) })
@@ -65,8 +65,8 @@ struct SourcesCheckTests {
         #expect(heard.addresses(of: "vendor") == ["192.0.2.1:443"] && heard.addresses(of: "other") == nil)
         #expect(heard.localDNS == ["192.0.2.53:53"])
         let found = heard.found(by: "providers")
-        #expect(found.map(\.provider) == ["vendor"] && found.map(\.finding.key) == ["provider.exhausted"])
-        #expect(found.map(\.finding) == said.found(by: "providers").map(\.finding))
+        #expect(found.map(\.provider) == ["vendor"] && found.map(\.key) == ["provider.exhausted"])
+        #expect(found == said.found(by: "providers"))
     }
 
     @Test func `what a server of another version says is passed over where it is not understood`() {
@@ -95,7 +95,8 @@ struct SourcesCheckTests {
         var status = Self.well
         (status.isOn, status.configuration) = (false, "/srv/dns.toml")
         #expect(
-            Check.httpdnsSwitch.reported(status).map(\.remedy) == ["`httpdnsd switch on --config /srv/dns.toml`"])
+            Check.httpdnsSwitch.reported(status) { _ in true }.map(\.remedy)
+                == ["`httpdnsd switch on --config /srv/dns.toml`"])
     }
 
     @Test(arguments: [

@@ -101,11 +101,9 @@ package struct ControlAPI: AdminService {
         let types = try parameters["types"]?.split(separator: ",").map { text throws(Fault) in
             try Self.type(String(text), "types").description
         }
-        let written = parameters["name"] ?? ""
         var report = await target.cached(try Self.name(parameters["name"], "name"))
         if let types { report.entries.removeAll { !types.contains($0.type) || $0.isSigned } }
-        let output = types.map { report.output(for: written, $0) } ?? report.output(for: written)
-        return HTTPServerResponse(report.json, output, to: request)
+        return HTTPServerResponse(report.json, report.output(for: parameters["name"] ?? "", types), to: request)
     }
 
     /// The queries as they are answered, without an end.
@@ -239,10 +237,7 @@ private struct Fault: Error {
     let status: HTTPServerResponse.Status
     let text: String
 
-    init(_ status: HTTPServerResponse.Status, _ text: String) {
-        self.status = status
-        self.text = text
-    }
+    init(_ status: HTTPServerResponse.Status, _ text: String) { (self.status, self.text) = (status, text) }
 }
 
 extension HTTPServerRequest {

@@ -17,32 +17,17 @@ package struct ControlClient {
         self.timeout = timeout
     }
 
-    /// What the server replied to a command.
-    package struct Reply {
-        /// For standard error, one line each.
-        package let remarks: [String]
-        /// For standard output; each line has its end.
-        package let text: String
-        /// The exit status of the command; 0: done.
-        package let exitStatus: Int32
-        /// From where a list continues; nil at its end.
-        package let next: String?
-
-        /// The cells of a reply in rows.
-        package var rows: [[String]] { text.split(separator: "\n").map { ReportForm.cells(of: $0) } }
-    }
-
     /// Sends a GET request.
     package func get(
         _ path: String, _ parameters: [(String, String)] = [], as form: ReportForm
-    ) throws(ControlError) -> Reply {
+    ) throws(ControlError) -> CommandOutput {
         try perform(Self.target(path, parameters), form, body: nil)
     }
 
     /// Sends a POST request.
     package func post(
         _ path: String, as form: ReportForm, _ members: (inout JSONWriter) -> Void = { _ in }
-    ) throws(ControlError) -> Reply {
+    ) throws(ControlError) -> CommandOutput {
         try perform(path, form, body: JSONWriter.object(members))
     }
 
@@ -61,15 +46,16 @@ package struct ControlClient {
         return query.isEmpty ? path : "\(path)?\(query)"
     }
 
-    private func perform(_ target: String, _ form: ReportForm, body: String?) throws(ControlError) -> Reply {
+    private func perform(_ target: String, _ form: ReportForm, body: String?) throws(ControlError) -> CommandOutput {
         let response = try exchange(target, form, body: body)
         // With 422 comes the report of a reload that is refused.
         guard let status = response.status, [200, 422].contains(status) else { throw fault(response) }
         guard response.has(form) else { throw foreign }
         let count = response.number("remarks") ?? 0
         let lines = response.text.split(separator: "\n", maxSplits: count, omittingEmptySubsequences: false)
-        return Reply(
-            remarks: lines.prefix(count).map(String.init), text: lines.dropFirst(count).first.map(String.init) ?? "",
+        let text = lines.dropFirst(count).first ?? ""
+        return CommandOutput(
+            String(text.last == "\n" ? text.dropLast() : text), remarks: lines.prefix(count).map(String.init),
             exitStatus: Int32(response.number("exit-status") ?? 0), next: response.fields["next"])
     }
 

@@ -41,10 +41,18 @@ package struct CommandOutput {
     package let remarks: [String]
     /// The exit status of the command; 0: done.
     package let exitStatus: Int32
+    /// From where a list continues; nil at its end.
+    package let next: String?
 
-    package init(_ text: String, remarks: [String] = [], exitStatus: Int32 = 0) {
-        (self.text, self.remarks, self.exitStatus) = (text, remarks, exitStatus)
+    package init(_ text: String, remarks: [String] = [], exitStatus: Int32 = 0, next: String? = nil) {
+        (self.text, self.remarks, self.exitStatus, self.next) = (text, remarks, exitStatus, next)
     }
+
+    /// The lines of a list.
+    package var lines: [Substring] { text.split(separator: "\n") }
+
+    /// The cells of a reply in rows.
+    package var rows: [[String]] { lines.map(ReportForm.cells) }
 }
 
 extension HTTPServerResponse {

@@ -22,12 +22,9 @@ package struct HottestNames: Sendable {
     /// The names with their counts, the most frequent first.
     package mutating func top(at instant: Instant) -> [NameCount] {
         turn(instant)
-        let all = now.counts.merging(before.counts) { $0 &+ $1 }.map {
-            NameCount($0.key.description, $0.value)
-        }
+        let all = now.counts.merging(before.counts) { $0 &+ $1 }.map { (label: $0.key.description, count: $0.value) }
         // Equal ones by name, so that they do not change places.
-        return Array(
-            all.sorted { ($1.count, $0.label) < ($0.count, $1.label) }.prefix(Self.shown))
+        return Array(all.sorted { ($1.count, $0.label) < ($0.count, $1.label) }.prefix(Self.shown))
     }
 
     private mutating func turn(_ instant: Instant) {
@@ -40,12 +37,7 @@ package struct HottestNames: Sendable {
 }
 
 /// A name, and how often it was asked for.
-package struct NameCount: Equatable, Sendable {
-    package var label: String
-    package var count: Int
-
-    package init(_ label: String, _ count: Int) { (self.label, self.count) = (label, count) }
-}
+package typealias NameCount = (label: String, count: Int)
 
 /// How often each name was asked for, as far as a fixed number of counters can know: a new name takes over the counter of
 /// the least frequent one, with its count (the space-saving algorithm). So no name that has more than one part in `limit`

@@ -1,8 +1,6 @@
-package import HTTPDNS
-
 /// Something that is wrong on this machine or in its network, and what mends it: for `doctor` and for the page.
-package struct Finding: Equatable, Sendable {
-    package enum Severity: String {
+package struct Finding: JSONRecord {
+    package enum Severity: String, JSONValue {
         /// Names are not answered, or not by this server; or a hanging machine keeps that from being known.
         case error
         /// Names are answered; a protection or a reserve is missing.
@@ -10,22 +8,20 @@ package struct Finding: Equatable, Sendable {
     }
 
     /// A word for scripts that does not change, such as `port.held`.
-    package let key: String
-    package let severity: Severity
+    @Member("key") package private(set) var key = ""
+    @Member("severity") package private(set) var severity = Severity.error
     /// What is wrong, with the evidence: one line.
-    package let sentence: String
+    @Member("sentence") package private(set) var sentence = ""
     /// The command or setting that mends it: one line.
-    package let remedy: String
+    @Member("remedy") package private(set) var remedy = ""
+    /// The provider that it is about; empty: none. No member in JSON.
+    package let provider: String
 
-    package init(_ key: String, _ severity: Severity, _ sentence: String, mend remedy: String) {
+    package init(
+        _ key: String, _ severity: Severity, _ sentence: String, mend remedy: String, of provider: String = ""
+    ) {
+        self.provider = provider
         (self.key, self.severity, self.sentence, self.remedy) = (key, severity, sentence, remedy)
-    }
-
-    package func write(to writer: inout JSONWriter) {
-        writer.member("key", key)
-        writer.member("severity", severity.rawValue)
-        writer.member("sentence", sentence)
-        writer.member("remedy", remedy)
     }
 }
 
@@ -42,7 +38,7 @@ extension [Finding] {
 }
 
 /// Whether the server does what it is for: by what clients got in the last five minutes, and by what is found wrong.
-struct Verdict: Equatable, Sendable {
+struct Verdict: Sendable {
     enum Level: String, Comparable, Sendable {
         /// Clients get right answers, and nothing is found wrong.
         case green
@@ -66,10 +62,7 @@ struct Verdict: Equatable, Sendable {
         var stale = 0
     }
 
-    struct Cause: Equatable, Sendable {
-        let level: Level
-        let finding: Finding
-    }
+    typealias Cause = (level: Level, finding: Finding)
 
     let traffic: Traffic
     /// The worst first; green has none.
@@ -84,7 +77,7 @@ struct Verdict: Equatable, Sendable {
         self.traffic = traffic
         let found = Self.unanswerable(unreadiness) + Self.cutOff(status) + Self.failures(traffic) + Self.stale(traffic)
         // Clients are not given a forged address: to find one is what the server is for.
-        let others = findings.filter { $0.key != "localdns.forged" }.map { Cause(level: .amber, finding: $0) }
+        let others = findings.filter { $0.key != "localdns.forged" }.map { (level: .amber, finding: $0) } as [Cause]
         // Not `sorted`, which may change the order of equals.
         causes = [.red, .amber].flatMap { level in (found + others).filter { $0.level == level } }
     }
@@ -94,7 +87,7 @@ struct Verdict: Equatable, Sendable {
         let finding = Finding(
             "server.unready", .error, "no name can be answered that is not cached: \(reason)",
             mend: reason == "stopping" ? "`systemctl start httpdnsd` once it has stopped" : "`httpdnsd doctor`")
-        return [Cause(level: .red, finding: finding)]
+        return [(.red, finding)]
     }
 
     /// While HTTPDNS is meant to be used.
@@ -103,7 +96,7 @@ struct Verdict: Equatable, Sendable {
         let finding = Finding(
             "providers.none", .error, "no provider can be reached: protected names have what is cached, or LocalDNS",
             mend: "`httpdnsd doctor` says what is in the way of each")
-        return [Cause(level: .red, finding: finding)]
+        return [(.red, finding)]
     }
 
     /// More than one query in a hundred is never well; more than one in ten, and not by a chance of few queries, is bad.
@@ -114,7 +107,7 @@ struct Verdict: Equatable, Sendable {
             "answers.failed", .error,
             "\(share(traffic.failed, of: traffic)) of the queries of the last 5 minutes got SERVFAIL or nothing",
             mend: "`httpdnsd query NAME --trace` says why; `journalctl -u httpdnsd -p warning`")
-        return [Cause(level: isBad ? .red : .amber, finding: finding)]
+        return [(isBad ? .red : .amber, finding)]
     }
 
     private static func stale(_ traffic: Traffic) -> [Cause] {
@@ -123,7 +116,7 @@ struct Verdict: Equatable, Sendable {
             "answers.stale", .warning,
             "\(share(traffic.stale, of: traffic)) of the queries of the last 5 minutes got an answer past its TTL",
             mend: "`httpdnsd doctor` says which source is slow or away")
-        return [Cause(level: .amber, finding: finding)]
+        return [(.amber, finding)]
     }
 
     /// Such as `4.2 % (21 of 500)`.

@@ -141,19 +141,15 @@ extension CacheReport {
     }
 
     /// What `cache show` prints.
-    package func output(for name: String) -> CommandOutput {
-        entries.isEmpty
-            ? CommandOutput(showText, remarks: ["nothing is cached under \(name)"], exitStatus: 1)
-            : CommandOutput(showText)
-    }
-
-    /// What `query --via cache` prints, of a report with entries of these types alone.
-    func output(for name: String, _ types: [String]) -> CommandOutput {
-        let exitStatus: Int32 = entries.contains(where: \.isAnswer) ? 0 : 1
-        return entries.isEmpty
-            ? CommandOutput(
-                "", remarks: ["\(name) \(types.joined(separator: " ")) is not cached"], exitStatus: exitStatus)
-            : CommandOutput(showText, exitStatus: exitStatus)
+    ///
+    /// - Parameter types: not nil for `query --via cache`, and a report with entries of these types alone.
+    package func output(for name: String, _ types: [String]? = nil) -> CommandOutput {
+        let isFound = types == nil ? !entries.isEmpty : entries.contains(where: \.isAnswer)
+        let missing =
+            types.map { "\(name) \($0.joined(separator: " ")) is not cached" } ?? "nothing is cached under \(name)"
+        return CommandOutput(
+            types != nil && entries.isEmpty ? "" : showText, remarks: entries.isEmpty ? [missing] : [],
+            exitStatus: isFound ? 0 : 1)
     }
 }
 

@@ -118,9 +118,7 @@ extension Array: JSONValue where Element: JSONValue {
 }
 
 /// One of some words.
-package protocol JSONWord: JSONValue, RawRepresentable<String> {}
-
-extension JSONWord {
+extension JSONValue where Self: RawRepresentable<String> {
     package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, rawValue) }
 }
 

@@ -2,7 +2,7 @@ package import HTTPDNS
 
 extension StatusReport {
     /// The state of a provider, address or server as a source of answers.
-    package enum State: String, JSONWord {
+    package enum State: String, JSONValue {
         case used
         /// In backoff after failures.
         case inBackoff = "in backoff"

@@ -118,6 +118,11 @@ extension StatusReport {
 
         package init() {}
 
+        /// What is in memory, for a row of the text.
+        var text: String {
+            "\(counted(entries, "answer")), \(PlainText.size(bytes)) of \(PlainText.size(limit)); \(counted(hits, "hit")), \(counted(misses, "miss", "misses")), \(stale) served stale, \(refreshes) prefetched"
+        }
+
         /// Its file, for a row of the text.
         var fileText: String {
             if file.isEmpty { return "answers are cached in memory alone" }
@@ -175,7 +180,7 @@ extension StatusReport {
     /// The signed policy: which one is in force, and how its fetches go.
     package struct Policy: JSONRecord {
         /// Whether the document that was taken last is in force.
-        package enum State: String, JSONWord {
+        package enum State: String, JSONValue {
             /// There is none.
             case none
             case inForce = "in-force"

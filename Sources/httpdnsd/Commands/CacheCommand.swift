@@ -19,12 +19,10 @@ extension CacheCommand {
         static let configuration = CommandConfiguration(
             commandName: "list", abstract: "Lists cached answers: name, type, addresses, seconds left, age and source.")
 
-        @OptionGroup var control: ControlOptions
+        @OptionGroup var place: CachePlace
 
         @Argument(help: "Only this name and those below it.")
         var suffix: String?
-
-        @OptionGroup var place: CacheFileOption
 
         @Option(help: .init("The most answers to list; 0 lists all.", valueName: "number"))
         var limit = 100
@@ -35,17 +33,19 @@ extension CacheCommand {
         }
 
         func run() throws {
-            let form = control.json ? ReportForm.objects : .rows
-            let wanted = limit == 0 ? .max : limit
+            let json = place.control.json
             var (lines, next) = ([String](), String?.none)
-            if let reader = try place.reader() {
-                (lines, next) = try reader.lines(below: suffix, limit: wanted, as: form)
-            } else {
-                next = try control.pages(below: suffix, limit: wanted, as: form) { lines += $0 }
+            do {
+                next = try place.lines(below: suffix, limit: limit == 0 ? .max : limit, as: json ? .objects : .rows) {
+                    lines.append($0)
+                }
+            } catch let error as DiskReaderError where !lines.isEmpty {
+                // What could be read is of use.
+                printError("\(error.text)")
             }
             // Of both forms the first words are name and type.
             lines.sort()
-            if control.json {
+            if json {
                 let rest = JSONWriter.object { writer in
                     writer.member("next", next)
                     writer.member("forged", strings: [])
@@ -63,9 +63,7 @@ extension CacheCommand {
         static let configuration = CommandConfiguration(
             commandName: "show", abstract: "Shows everything cached under one name, with all records.")
 
-        @OptionGroup var control: ControlOptions
-
-        @OptionGroup var place: CacheFileOption
+        @OptionGroup var place: CachePlace
 
         @Argument(help: "The name.")
         var name: String
@@ -73,16 +71,12 @@ extension CacheCommand {
         func validate() throws { try checkName(name) }
 
         func run() throws {
-            guard let reader = try place.reader() else { return try control.run("/v1/cache/entry", [("name", name)]) }
-            let report = try reader.report(of: name)
-            let output = report.output(for: name)
-            if control.json {
-                show(VisibleText(lines: report.json))
-            } else {
-                if !output.text.isEmpty { show(VisibleText(lines: output.text)) }
-                for line in output.remarks { printError("\(line)") }
+            let control = place.control
+            guard let report = try place.report(of: name) else {
+                return try control.run("/v1/cache/entry", [("name", name)])
             }
-            if let status = ExitStatus(rawValue: output.exitStatus) { throw status.exitCode }
+            let output = report.output(for: name)
+            try end(with: control.json ? CommandOutput(report.json, exitStatus: output.exitStatus) : output)
         }
     }
 
@@ -91,9 +85,7 @@ extension CacheCommand {
         static let configuration = CommandConfiguration(
             commandName: "export", abstract: "Prints cached answers with all records, a JSON object on each line.")
 
-        @OptionGroup var control: ControlOptions
-
-        @OptionGroup var place: CacheFileOption
+        @OptionGroup var place: CachePlace
 
         @Argument(help: "Only this name and those below it.")
         var suffix: String?
@@ -101,15 +93,8 @@ extension CacheCommand {
         func validate() throws { if let suffix { try checkName(suffix) } }
 
         func run() throws {
-            guard let reader = try place.reader() else {
-                _ = try control.pages(below: suffix, limit: .max, as: .objects, withRecords: true) { lines in
-                    for line in lines { show(VisibleText(lines: line)) }
-                }
-                return
-            }
-            try reader.forEach(below: suffix, withRecords: true) { entry in
-                show(VisibleText(lines: entry.json))
-                return true
+            _ = try place.lines(below: suffix, limit: .max, as: .objects, withRecords: true) {
+                show(VisibleText(lines: $0))
             }
         }
     }
@@ -157,59 +142,41 @@ func checkName(_ text: String) throws {
 }
 
 /// Where `cache list`, `show` and `export` read: the running server, or a file.
-struct CacheFileOption: ParsableArguments {
+struct CachePlace: ParsableArguments {
+    @OptionGroup var control: ControlOptions
+
     @Option(name: .customLong("file"), help: "Read this file (cache.disk.path) instead of asking a running server.")
-    var path: String?
+    private var path: String?
 
-    /// Nil when the server is to be asked.
-    func reader() throws(DiskReaderError) -> CacheFileReader? {
-        guard let path else { return nil }
-        return CacheFileReader(try DiskReader(path))
-    }
-}
-
-/// A file of answers in the form of reports.
-struct CacheFileReader {
-    private let file: DiskReader
-    private let now = Int64(time(nil))
-
-    init(_ file: DiskReader) { self.file = file }
-
-    /// Some of the answers, the newest, a line each; `next` is not nil when there are more.
+    /// Reads answers, a line each: of the server page by page, of a file the newest first.
+    ///
+    /// - Parameters:
+    ///   - limit: the most answers.
+    ///   - form: of a list: `objects` or `rows`.
+    /// - Returns: from where it continues, of a file an empty text; nil when these were all.
     func lines(
-        below suffix: String?, limit: Int, as form: ReportForm
-    ) throws(DiskReaderError) -> ([String], next: String?) {
-        var lines: [String] = []
-        do throws(DiskReaderError) {
-            let isAll = try forEach(below: suffix, withRecords: false) { entry in
-                guard lines.count < limit else { return false }
-                lines.append(entry.line(form))
-                return true
-            }
-            return (lines, isAll ? nil : "")
-        } catch {
-            // What could be read is of use.
-            guard !lines.isEmpty else { throw error }
-            printError("\(error.text)")
-            return (lines, nil)
+        below suffix: String?, limit: Int, as form: ReportForm, withRecords: Bool = false, _ take: (String) -> Void
+    ) throws -> String? {
+        guard let path else {
+            return try control.pages(below: suffix, limit: limit, as: form, withRecords: withRecords, take)
         }
+        let (file, now) = (try DiskReader(path), Int64(time(nil)))
+        var left = limit
+        let isAll = try file.forEach(below: suffix.flatMap { try? Name($0) }) { stored in
+            guard left > 0 else { return false }
+            left -= 1
+            take(CacheReport.Entry(stored, of: file, at: now, withRecords: withRecords).line(form))
+            return true
+        }
+        return isAll ? nil : ""
     }
 
-    /// Everything of one name.
-    func report(of name: String) throws(DiskReaderError) -> CacheReport {
-        guard let name = try? Name(name) else { return CacheReport() }
+    /// What a file has of a name; nil when the server is to be asked.
+    func report(of name: String) throws -> CacheReport? {
+        guard let path, let name = try? Name(name) else { return nil }
+        let (file, now) = (try DiskReader(path), Int64(time(nil)))
         let entries = try file.answers(of: name).map { CacheReport.Entry($0, of: file, at: now, withRecords: true) }
         return CacheReport(entries: entries, next: nil)
-    }
-
-    /// - Returns: whether `body` was given all.
-    @discardableResult
-    func forEach(
-        below suffix: String?, withRecords: Bool, _ body: (CacheReport.Entry) -> Bool
-    ) throws(DiskReaderError) -> Bool {
-        try file.forEach(below: suffix.flatMap { try? Name($0) }) { stored in
-            body(CacheReport.Entry(stored, of: file, at: now, withRecords: withRecords))
-        }
     }
 }
 

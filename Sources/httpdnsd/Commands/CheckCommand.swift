@@ -31,24 +31,18 @@ struct CheckCommand: ParsableCommand {
             reader = RunningReader(of: file.path, at: loaded.configuration.control.socket)
             if let refusal = reader?.refusal { throw refusal }
         } catch {
-            if json {
-                show(
-                    VisibleText(lines: CheckReport.json(errors: error.lines, warnings: error.warnings, file: file.path))
-                )
-            } else {
-                for warning in error.warnings { printError("warning: \(warning)") }
-                for line in error.lines { printError("\(line)") }
-            }
-            throw ExitStatus.configuration.exitCode
+            let object = CheckReport.json(errors: error.lines, warnings: error.warnings, file: file.path)
+            let lines = error.warnings.map { "warning: \($0)" } + error.lines
+            return try end(
+                with: CommandOutput(
+                    json ? object : "", remarks: json ? [] : lines, exitStatus: ExitStatus.configuration.rawValue))
         }
         let report = CheckReport(
             loaded.configuration, file: file.path,
             warnings: loaded.warnings.map(\.description)
                 + (reader?.outdated.map { "the running server does not take this at a reload: \($0)" } ?? [])
                 + (ask ? try silentProviders(loaded.configuration) : []))
-        if json { return show(VisibleText(lines: report.json)) }
-        for line in report.warningLines { printError("\(line)") }
-        show(VisibleText(lines: report.text))
+        show(json ? CommandOutput(report.json) : CommandOutput(report.text, remarks: report.warningLines))
     }
 
     /// A warning for each provider that does not answer a question.

@@ -69,10 +69,9 @@ struct ControlOptions: ParsableArguments {
     /// - Parameters:
     ///   - limit: the most answers.
     ///   - form: of a list: `objects` or `rows`.
-    ///   - take: called with the lines of a page.
     /// - Returns: from where it continues; nil when these were all.
     func pages(
-        below suffix: String?, limit: Int, as form: ReportForm, withRecords: Bool = false, _ take: ([String]) -> Void
+        below suffix: String?, limit: Int, as form: ReportForm, withRecords: Bool, _ take: (String) -> Void
     ) throws -> String? {
         let client = try client()
         var (left, next) = (limit, String?.none)
@@ -82,21 +81,10 @@ struct ControlOptions: ParsableArguments {
             if let next { parameters.append(("cursor", next)) }
             if withRecords { parameters.append(("records", "true")) }
             let page = try client.get("/v1/cache", parameters, as: form)
-            let lines = page.text.split(separator: "\n").map(String.init)
-            take(lines)
-            (left, next) = (left - lines.count, page.next)
+            for line in page.lines { take(String(line)) }
+            (left, next) = (left - page.lines.count, page.next)
         } while next != nil && left > 0
         return next
-    }
-
-    private func end(with reply: ControlClient.Reply) throws {
-        show(reply)
-        if let status = ExitStatus(rawValue: reply.exitStatus) { throw status.exitCode }
-    }
-
-    func show(_ reply: ControlClient.Reply) {
-        for line in reply.remarks { printError("\(line)") }
-        showDocument(Array(reply.text.utf8))
     }
 }
 

@@ -18,6 +18,18 @@ func printError(_ text: VisibleText) {
     _ = unsafe write(STDERR_FILENO, line, line.count)
 }
 
+/// Writes what comes of a report to both.
+func show(_ output: CommandOutput) {
+    for line in output.remarks { printError("\(line)") }
+    if !output.text.isEmpty { show(VisibleText(lines: output.text)) }
+}
+
+/// Does so, and leaves with the status that it has.
+func end(with output: CommandOutput) throws {
+    show(output)
+    if let status = ExitStatus(rawValue: output.exitStatus) { throw status.exitCode }
+}
+
 /// Writes a file's bytes to standard output: as they are for a program, and visibly where a person looks.
 func showDocument(_ bytes: [UInt8]) {
     let text = String(decoding: bytes, as: UTF8.self)

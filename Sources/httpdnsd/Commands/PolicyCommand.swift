@@ -17,12 +17,13 @@ struct PolicyCommand: ParsableCommand {
             """,
         subcommands: [Keygen.self, Sign.self, Verify.self, Show.self])
 
-    /// Reads a file; prints why not, and leaves with status 1.
-    fileprivate static func read(_ path: String) throws -> [UInt8] {
+    fileprivate static func read(
+        _ path: String, limit: Int = PolicyEnvelope.maximumSize + 1
+    ) throws(CommandFailure) -> [UInt8] {
         do throws(SystemError) {
-            return try readFile(path, limit: PolicyEnvelope.maximumSize + 1)
+            return try readFile(path, limit: limit)
         } catch {
-            throw ExitStatus.no.exit("\(path): cannot be read: \(error.reason)")
+            throw CommandFailure("\(path): cannot be read: \(error.reason)")
         }
     }
 
@@ -194,12 +195,7 @@ struct PolicySecretKey {
     ///
     /// - Throws: one line for people.
     static func read(_ path: String) throws(CommandFailure) -> PolicySecretKey {
-        let content: [UInt8]
-        do throws(SystemError) {
-            content = try readFile(path, limit: longest)
-        } catch {
-            throw CommandFailure("\(path): cannot be read: \(error.reason)")
-        }
+        let content = try PolicyCommand.read(path, limit: longest)
         guard let bytes = TextDecoding.base64(String(decoding: content, as: UTF8.self)),
             let key = PolicySecretKey(bytes: bytes)
         else { throw CommandFailure("\(path): holds no key; `httpdnsd policy keygen` makes one") }

@@ -113,7 +113,7 @@ extension QueryCommand {
                 writer.member("name", subject)
                 writer.member("type", type.description)
             }
-            control.show(reply)
+            show(reply)
             if reply.exitStatus == 0 { hasAnswer = true }
         }
         if !hasAnswer { throw ExitStatus.no.exitCode }

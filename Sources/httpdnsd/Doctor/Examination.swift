@@ -17,12 +17,8 @@ struct Examination: Sendable {
     let file: String
     private let loaded: LoadedConfiguration
     let files: MachineFiles
-    /// The listen addresses on which no server of ours answers, of those that this machine has.
-    var unanswered: [AddressAndPort] = []
-    /// Those of them on which another DNS server answers.
-    var foreign: [AddressAndPort] = []
-    /// The listen addresses on which what this machine asks is refused, and the address from which it was asked.
-    var refusing: [AddressAndPort: IPAddress] = [:]
+    /// What answers on the listen addresses that were asked.
+    var answers: [AddressAndPort: LivenessProbe.Outcome] = [:]
     /// What the running server says; nil when it is configured to have no control socket.
     var status: Result<Testimony, ControlError>?
 
@@ -70,6 +66,9 @@ struct Examination: Sendable {
         listenAddresses.filter { $0.port != 0 && SocketAddress($0)?.isOnThisMachine == true }
     }
 
+    /// Those of them on which no server of ours answers.
+    var unanswered: [AddressAndPort] { served.filter { [.silent, .foreign].contains(answers[$0]) } }
+
     /// A command with the option that names this configuration, for a remedy.
     func command(_ words: String) -> String { Self.command(words, of: file) }
 
@@ -90,20 +89,10 @@ struct Examination: Sendable {
         let reading = try BoundedWork { [file, socket = settings.control.socket] in
             RunningReader(of: file, at: socket, within: Self.patience / 2)
         }
-        let outcome = try SourceVisit.outcome(
+        (shared, questions) = try SourceVisit.outcome(
             of: settings, asking: offline ? [] : providersToAsk, asksShared: true, within: Self.patience)
-        (shared, questions) = (outcome.shared, outcome.questions)
         reader = reading.value(by: deadline) ?? nil
-        for (address, work) in probes {
-            switch work.value(by: deadline) {
-            case .serves?: break
-            case .refuses(let client)?: refusing[address] = client
-            case .foreign?:
-                foreign.append(address)
-                unanswered.append(address)
-            case .silent?, nil: unanswered.append(address)
-            }
-        }
+        for (address, work) in probes { answers[address] = work.value(by: deadline) ?? .silent }
     }
 
     /// Nil when the server is configured to have no control socket.
@@ -120,7 +109,7 @@ struct Examination: Sendable {
     private var providersToAsk: [Configuration.ProviderEntry] {
         let isOff = report?.found(by: Check.httpdnsSwitch.subject).isEmpty == false
         guard settings.route.mode != .localDNSOnly, !isOff else { return [] }
-        let unasked = (report?.found(by: Check.providers.subject) ?? []).filter(\.finding.isOfAccount).map(\.provider)
+        let unasked = (report?.found(by: Check.providers.subject) ?? []).filter(\.isOfAccount).map(\.provider)
         return settings.providers.filter { !unasked.contains($0.name) }
     }
 }
@@ -138,8 +127,8 @@ struct Check: Sendable {
     let well: String
     /// What is wrong; nil where it cannot be known, as from a server that does not run.
     let findings: @Sendable (Examination) -> [Finding]?
-    /// The part of it that the running server's own report shows, for its page.
-    var reported: @Sendable (StatusReport) -> [Finding] = { _ in [] }
+    /// The part of it that the running server's own report shows, where that reaches an address by a route of its machine.
+    var reported: @Sendable (StatusReport, (SocketAddress) -> Bool) -> [Finding] = { _, _ in [] }
 
     /// All, in the order in which they are shown: what explains the most comes first.
     static let all = [
@@ -154,8 +143,8 @@ struct Check: Sendable {
         _ subject: String, well: String, _ findings: @escaping @Sendable (StatusReport) -> [Finding]
     ) -> Check {
         Check(
-            subject: subject, well: well, findings: { $0.report?.found(by: subject).map(\.finding) },
-            reported: findings)
+            subject: subject, well: well, findings: { $0.report?.found(by: subject) },
+            reported: { status, _ in findings(status) })
     }
 }
 

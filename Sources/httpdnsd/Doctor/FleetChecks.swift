@@ -16,17 +16,13 @@ extension Check {
         subject: "shared", well: "the shared cache answers and takes answers, or none is configured",
         findings: { examined in
             let asked = examined.shared.map { findings(on: $0, examined.settings.cache.shared.timeout) }
-            let said = examined.report?.found(by: "shared").map(\.finding)
+            let said = examined.report?.found(by: "shared")
             guard asked != nil || said != nil else { return nil }
             // What is seen from here goes before what the server says of the same, and before a pause that is over.
             var keys = (asked ?? []).map(\.key)
             if asked != nil, examined.report?.isSharedDue == true { keys.append("shared.unreachable") }
             return (asked ?? []) + (said ?? []).filter { !keys.contains($0.key) }
-        }, reported: reportedOfShared)
-
-    private static func reportedOfShared(_ status: StatusReport) -> [Finding] {
-        findings(on: status.shared) + uncounted(status.providers)
-    }
+        }, reported: { status, _ in findings(on: status.shared) + uncounted(status.providers) })
 
     private static func findings(on asked: SharedExamination, _ timeout: Duration) -> [Finding] {
         switch asked.outcome {
@@ -65,11 +61,10 @@ extension Check {
                 ))
         }
         if let age = shared.damagedAge, age < wellAfter {
-            findings.append(
-                Finding(
-                    "shared.damaged", .warning,
-                    "\(shared.address) has had \(counted(shared.damaged, "value")), the last \(age) s ago, sealed under another key, or changed",
-                    mend: "the same cache.shared.key on all machines; or find the program that writes there"))
+            findings += .warning(
+                "shared.damaged",
+                "\(shared.address) has had \(counted(shared.damaged, "value")), the last \(age) s ago, sealed under another key, or changed",
+                mend: "the same cache.shared.key on all machines; or find the program that writes there")
         }
         return findings
     }

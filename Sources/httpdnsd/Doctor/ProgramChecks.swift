@@ -27,17 +27,11 @@ extension Check {
         guard !others.isEmpty else { return [] }
         let since = resolver.state == .rewritten ? "; another program has written it since `resolver on`" : ""
         let list = others.joined(separator: ", ")
-        let isElsewhere = others.count == named.count
-        return [
-            isElsewhere
-                ? Finding(
-                    "resolver.elsewhere", .error, "\(resolver.file) names \(list) and not this server\(since)",
-                    mend: examined.switchOnRemedy)
-                : Finding(
-                    "resolver.beside", .error,
-                    "\(resolver.file) names \(list) beside this server: programs ask there too, and may get forged answers\(since)",
-                    mend: examined.switchOnRemedy)
-        ]
+        let (key, what) =
+            others.count == named.count
+            ? ("resolver.elsewhere", "and not this server")
+            : ("resolver.beside", "beside this server: programs ask there too, and may get forged answers")
+        return .error(key, "\(resolver.file) names \(list) \(what)\(since)", mend: examined.switchOnRemedy)
     }
 
     static let lookups = Check(subject: "options", well: "resolv.conf has no option that surprises") { examined in
@@ -46,18 +40,16 @@ extension Check {
         let options = ResolverOptions(text)
         var findings: [Finding] = []
         if let dots = options.number("ndots").map({ min($0, mostOption) }), dots > 1, !domains.isEmpty {
-            findings.append(
-                Finding(
-                    "resolver.ndots", .warning,
-                    "ndots:\(dots) makes programs ask for NAME.\(domains[0]) before NAME where it has fewer than \(dots) dots: \(domains.count + 1) queries for one",
-                    mend: "remove ndots from the options of resolv.conf, or write names with a dot at the end"))
+            findings += .warning(
+                "resolver.ndots",
+                "ndots:\(dots) makes programs ask for NAME.\(domains[0]) before NAME where it has fewer than \(dots) dots: \(domains.count + 1) queries for one",
+                mend: "remove ndots from the options of resolv.conf, or write names with a dot at the end")
         }
         if let seconds = options.number("timeout"), seconds < leastTimeout {
-            findings.append(
-                Finding(
-                    "resolver.timeout", .warning,
-                    "timeout:\(seconds) makes programs give a query up before an answer of a slow network, which may take 2.5 s",
-                    mend: "remove timeout from the options of resolv.conf: it is 5 s then"))
+            findings += .warning(
+                "resolver.timeout",
+                "timeout:\(seconds) makes programs give a query up before an answer of a slow network, which may take 2.5 s",
+                mend: "remove timeout from the options of resolv.conf: it is 5 s then")
         }
         return findings
     }

@@ -48,7 +48,7 @@ extension Check {
     private static func findings(
         on address: AddressAndPort, _ holders: PortHolders, _ examined: Examination
     ) -> [Finding] {
-        let (sockets, isSilent) = (holders.sockets(on: address), examined.unanswered.contains(address))
+        let (sockets, answer) = (holders.sockets(on: address), examined.answers[address])
         if let intruder = intruder(among: sockets, on: address) { return [intruder] }
         let programs = sockets.compactMap(\.program)
         let ours = programs.first(where: \.isServer)
@@ -58,16 +58,14 @@ extension Check {
                 "\(address) is held by another httpdnsd (process \(ours.pid)) than the one of this configuration (process \(pid))",
                 mend: "stop it: `kill \(ours.pid)`, or its unit; then `systemctl restart httpdnsd`")
         }
-        if let client = examined.refusing[address] {
+        if case .refuses(let client)? = answer {
             return .error(
                 "server.refuses",
                 "the server on \(address) refuses what this machine asks: \(client) is not in listen.allow",
-                mend:
-                    "listen.allow with \(client), or with the network that has it; then `systemctl reload httpdnsd`"
-            )
+                mend: "listen.allow with \(client), or with the network that has it; then `systemctl reload httpdnsd`")
         }
-        guard isSilent, !examined.isElsewhere(than: address) else { return [] }
-        if examined.foreign.contains(address) {
+        guard [.silent, .foreign].contains(answer), !examined.isElsewhere(than: address) else { return [] }
+        if answer == .foreign {
             return .error(
                 "port.foreign", "another DNS server than httpdnsd answers on \(address)",
                 mend:

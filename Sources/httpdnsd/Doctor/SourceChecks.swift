@@ -39,20 +39,19 @@ extension Check {
         findings: { examined in
             guard !examined.isCutOff, examined.report != nil || !examined.questions.isEmpty else { return nil }
             let hasRoute = { (address: SocketAddress) in examined.usesProxy || examined.hasRoute(address) }
-            let seen =
-                examined.report?.found(by: providersSubject).map { (name: $0.provider, finding: $0.finding) } ?? []
-            let asked = examined.settings.providers.compactMap { entry -> (name: String, finding: Finding)? in
+            let seen = examined.report?.found(by: providersSubject) ?? []
+            let asked = examined.settings.providers.compactMap { entry -> Finding? in
                 guard let reason = examined.questions[entry.name] ?? nil,
-                    !seen.contains(where: { $0.name == entry.name })
+                    !seen.contains(where: { $0.provider == entry.name })
                 else { return nil }
                 let addresses =
                     examined.report?.addresses(of: entry.name) ?? entry.addresses.map(\.description)
-                return (entry.name, failure(of: entry.name, at: addresses, "\(entry.url)", reason, hasRoute))
+                return failure(of: entry.name, at: addresses, "\(entry.url)", reason, hasRoute)
             }
             // A finding of its own, which explains that no certificate can be verified.
             let unverified = examined.settings.unreadableAuthorities.map(\.provider)
-            return (seen + asked).filter { !unverified.contains($0.name) }.map(\.finding)
-        }, reported: { status in status.providers.compactMap { finding(on: $0) { _ in true } } })
+            return (seen + asked).filter { !unverified.contains($0.provider) }
+        }, reported: { status, hasRoute in status.providers.compactMap { finding(on: $0, hasRoute) } })
 
     /// - Parameter hasRoute: whether the address is reached by a route of this machine, or needs none.
     private static func finding(
@@ -64,16 +63,17 @@ extension Check {
             return Finding(
                 "provider.refused", .error,
                 "\(name) refuses the account or the signature\(provider.lastError.map { ": \($0)" } ?? "")",
-                mend: "compare account and secret with the vendor's console, and the clock with `timedatectl`")
+                mend: "compare account and secret with the vendor's console, and the clock with `timedatectl`",
+                of: provider.name)
         case .exhausted:
             return Finding(
                 "provider.exhausted", .error,
                 "\(name): its limit of calls is reached, and it is not asked until \(provider.exhaustedUntil)",
-                mend: "a higher daily_limit or monthly_limit, or fewer names in its `names`")
+                mend: "a higher daily_limit or monthly_limit, or fewer names in its `names`", of: provider.name)
         case .disabled:
             return Finding(
                 "provider.disabled", .error, "\(name): the vendor has disabled the service for this account",
-                mend: "the vendor's console, mostly the bill")
+                mend: "the vendor's console, mostly the bill", of: provider.name)
         case .used, .inBackoff, .probeDue, .loop:
             guard !provider.addresses.isEmpty, !provider.addresses.contains(where: { $0.state == .used }) else {
                 return nil
@@ -96,16 +96,16 @@ extension Check {
             return Finding(
                 "provider.untrusted", .error, "provider \(name) shows no valid certificate at \(list)\(because)",
                 mend:
-                    "`openssl s_client -connect \(addresses.first ?? url) </dev/null` shows whose it is: that of a network that intercepts TLS, or of an authority that ca_file should name"
-            )
+                    "`openssl s_client -connect \(addresses.first ?? url) </dev/null` shows whose it is: that of a network that intercepts TLS, or of an authority that ca_file should name",
+                of: name)
         }
         if reason.contains("HTTP ") {
             return Finding(
                 "provider.failing", .error,
                 "provider \(name) is reached at \(list) and answers with an error\(because)",
                 mend:
-                    "the vendor's console and its page on the state of the service; account and url; a second [[provider]] answers meanwhile"
-            )
+                    "the vendor's console and its page on the state of the service; account and url; a second [[provider]] answers meanwhile",
+                of: name)
         }
         let targets = addresses.compactMap { AddressAndPort($0).flatMap { SocketAddress($0) } }
         if !targets.isEmpty, !targets.contains(where: hasRoute) {
@@ -114,11 +114,13 @@ extension Check {
             return Finding(
                 "provider.unrouted", .error,
                 "provider \(name) cannot be reached at \(list): this machine has no route to it over \(families.joined(separator: " or "))",
-                mend: "an \(other) address of the service in its `addresses`; or \(families[0]) on this machine")
+                mend: "an \(other) address of the service in its `addresses`; or \(families[0]) on this machine",
+                of: name)
         }
         return Finding(
             "provider.unreachable", .error, "provider \(name) cannot be reached at \(list)\(because)",
-            mend: "`curl -v \(url)` from this machine; a firewall must let it out, or http.proxy names a proxy")
+            mend: "`curl -v \(url)` from this machine; a firewall must let it out, or http.proxy names a proxy",
+            of: name)
     }
 
     static let transport = Check(subject: "transport", well: "no answer of a provider can be forged on the path") {
@@ -138,8 +140,8 @@ extension Check {
                 return .error(
                     "localdns.none", missing, mend: "localdns.servers with the network's own resolver")
             }
-            return examined.isCutOff ? nil : examined.report?.found(by: "localdns").map(\.finding)
-        }, reported: silentLocalDNS)
+            return examined.isCutOff ? nil : examined.report?.found(by: "localdns")
+        }, reported: { status, _ in silentLocalDNS(status) })
 
     private static func silentLocalDNS(_ status: StatusReport) -> [Finding] {
         // A loop is a finding of its own.
@@ -172,20 +174,19 @@ extension Check {
     }
 
     static let network = ofStatus("network", well: "no sign of a login page or of intercepted connections") { status in
+        let remedy = "log in with a browser; without a login page do not trust this network"
         var findings: [Finding] = []
         if !status.portal.isEmpty {
-            findings.append(
-                Finding(
-                    "network.portal", .error,
-                    "LocalDNS gives \(status.portal) for unrelated names, and no provider can be reached: a login page, or a hijacked network",
-                    mend: "log in with a browser; without a login page do not trust this network"))
+            findings += .error(
+                "network.portal",
+                "LocalDNS gives \(status.portal) for unrelated names, and no provider can be reached: a login page, or a hijacked network",
+                mend: remedy)
         }
         if !status.interception.isEmpty {
-            findings.append(
-                Finding(
-                    "network.intercepted", .error,
-                    "unrelated names show one certificate (SHA-256 \(status.interception)), and no provider can be reached: TLS is intercepted",
-                    mend: "log in with a browser; without a login page do not trust this network"))
+            findings += .error(
+                "network.intercepted",
+                "unrelated names show one certificate (SHA-256 \(status.interception)), and no provider can be reached: TLS is intercepted",
+                mend: remedy)
         }
         return findings
     }
@@ -212,37 +213,19 @@ extension Check {
     }
 
     private static func diskRemedy(for reason: String) -> String {
-        let contains = { (signs: [String]) in signs.contains { reason.contains($0) } }
-        if contains(["another process uses"]) { return "cache.disk.path with a path of its own for each server" }
-        if contains(["is not a cache of this program", "Is a directory"]) {
-            return "cache.disk.path with a path where nothing else is"
-        }
-        if contains(["No space left", "disk is full"]) {
-            return "make room on its file system, or set cache.disk.path"
-        }
-        if contains(["Read-only file system"]) {
-            return
+        let remedies = [
+            ("another process uses", "cache.disk.path with a path of its own for each server"),
+            ("is not a cache of this program", "cache.disk.path with a path where nothing else is"),
+            ("Is a directory", "cache.disk.path with a path where nothing else is"),
+            ("No space left", "make room on its file system, or set cache.disk.path"),
+            ("disk is full", "make room on its file system, or set cache.disk.path"),
+            (
+                "Read-only file system",
                 "ReadWritePaths= with its folder in the unit (`systemctl edit httpdnsd`), or cache.disk.path below /var/lib/httpdnsd"
-        }
-        return "make its folder writable for the server's user, or set cache.disk.path"
-    }
-}
-
-extension Check {
-    /// What is wrong by the server's own report.
-    ///
-    /// - Parameter hasRoute: whether the address of a provider is reached by a route of this machine, or needs none.
-    static func found(in status: StatusReport, _ hasRoute: (SocketAddress) -> Bool) -> [Testimony.Found] {
-        all.flatMap { check in
-            guard check.subject == providersSubject else {
-                return check.reported(status).map { Testimony.Found(check: check.subject, finding: $0) }
-            }
-            return status.providers.compactMap { provider in
-                finding(on: provider, hasRoute).map {
-                    Testimony.Found(check: check.subject, provider: provider.name, finding: $0)
-                }
-            }
-        }
+            ),
+        ]
+        return remedies.first { reason.contains($0.0) }?.1
+            ?? "make its folder writable for the server's user, or set cache.disk.path"
     }
 }
 

@@ -17,15 +17,11 @@ final class SourceVisit {
     /// How much longer than the shared cache a provider may take, which may have to look its own host up.
     private static let extraTime = Duration.seconds(2)
 
-    /// What came of it.
-    struct Outcome: Sendable {
-        /// Nil where there is no shared cache, or it was not to be asked.
-        var shared: SharedExamination?
-        /// Why a provider has not answered, by its name; nil where it has.
-        var questions: [String: String?] = [:]
-    }
+    /// What came of it: nil where there is no shared cache, or it was not to be asked; and why a provider has not answered, by its
+    /// name, nil where it has.
+    typealias Outcome = (shared: SharedExamination?, questions: [String: String?])
 
-    private var outcome = Outcome()
+    private var outcome: Outcome = (nil, [:])
     /// How many questions are not answered yet.
     private var left = 0
     private var waiter: CheckedContinuation<Void, Never>?
@@ -47,7 +43,7 @@ final class SourceVisit {
         within patience: Duration
     ) throws(SystemError) -> Outcome {
         let asksShared = asksShared && settings.cache.shared.url != nil
-        guard asksShared || !providers.isEmpty else { return Outcome() }
+        guard asksShared || !providers.isEmpty else { return (nil, [:]) }
         let loop = try EventLoop()
         let visit = SourceVisit(settings, loop)
         Loop.spawn {

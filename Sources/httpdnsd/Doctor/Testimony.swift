@@ -1,26 +1,18 @@
 import Admin
 import Configuration
+import Platform
 
 /// What a running server says of itself to `doctor` and `check`: what it is, what it asks, and what is wrong by its own report.
 ///
 /// It travels as rows, each of which begins with a word. Rows of unknown words are passed over, and what is missing is empty.
 struct Testimony: Sendable {
-    /// What is wrong, as a check says it.
-    struct Found: Sendable {
-        /// The check's subject.
-        let check: String
-        /// The provider that it is about; empty: none.
-        var provider = ""
-        let finding: Finding
-    }
-
     let rows: [[String]]
 
     /// As the server says it.
     init(rows: [[String]]) { self.rows = rows }
 
-    /// - Parameter found: what is wrong by this status.
-    init(_ status: StatusReport, _ found: [Found]) {
+    /// - Parameter hasRoute: whether the address of a provider is reached by a route of this machine, or needs none.
+    init(_ status: StatusReport, _ hasRoute: (SocketAddress) -> Bool) {
         var rows = [
             ["version", status.version], ["config", status.configuration], ["pid", "\(status.pid)"],
             ["shared", status.shared.state.rawValue],
@@ -31,12 +23,10 @@ struct Testimony: Sendable {
         rows += status.providers.map { ["provider", $0.name] + $0.addresses.map(\.address) }
         let failures = [status.cache.fileError] + status.providers.flatMap(\.addresses).compactMap(\.lastError)
         rows += failures.filter { !$0.isEmpty }.map { ["failure", $0] }
-        rows += found.map { found in
-            let finding = found.finding
-            return [
-                "finding", found.check, found.provider, finding.key, finding.severity.rawValue, finding.sentence,
-                finding.remedy,
-            ]
+        for check in Check.all {
+            rows += check.reported(status, hasRoute).map {
+                ["finding", check.subject, $0.provider, $0.key, $0.severity.rawValue, $0.sentence, $0.remedy]
+            }
         }
         self.rows = rows
     }
@@ -69,13 +59,13 @@ struct Testimony: Sendable {
         said("provider").first { $0.first == provider }.map { Array($0.dropFirst()) }
     }
 
-    func found(by check: String) -> [Found] {
+    /// What is wrong, as a check says it.
+    func found(by check: String) -> [Finding] {
         said("finding").compactMap { cells in
             guard cells.count == 6, cells[0] == check, let severity = Finding.Severity(rawValue: cells[3]) else {
                 return nil
             }
-            return Found(
-                check: check, provider: cells[1], finding: Finding(cells[2], severity, cells[4], mend: cells[5]))
+            return Finding(cells[2], severity, cells[4], mend: cells[5], of: cells[1])
         }
     }
 }

@@ -13,10 +13,10 @@ import Upstreams
 /// What tells of the service, and takes commands: for the control API and for monitors.
 @Loop
 final class Administration {
-    private let service: DNSService
-    private let changes: ServiceChanges
-    private let queries: QueryLog
-    private let startedAt: Instant
+    let service: DNSService
+    let changes: ServiceChanges
+    let queries: QueryLog
+    let startedAt: Instant
     /// The same in seconds since 1970, by the clock of that time: metrics of one process must have one start.
     private let startedTime = Int(time(nil))
     /// Whether the server takes no more queries.
@@ -24,18 +24,14 @@ final class Administration {
     /// Passes everything to another process; returns the number of its sockets.
     var onHandover: (@Loop () async -> Int?)?
 
-    private var composition: Composition { service.composition }
-    private var resolver: Resolver { service.resolver }
+    var composition: Composition { service.composition }
+    var resolver: Resolver { service.resolver }
 
     init(of service: DNSService, _ changes: ServiceChanges, _ queries: QueryLog) {
         self.service = service
         self.changes = changes
         self.queries = queries
         startedAt = service.loop.now
-    }
-
-    var status: StatusReport {
-        ServiceStatus(service: service, changes: changes, queries: queries, startedAt: startedAt).report
     }
 }
 
@@ -56,7 +52,7 @@ extension Administration: ControlTarget {
 
     func testimony(of status: StatusReport) -> [[String]] {
         let usesProxy = composition.settings.http.proxy != nil
-        return Testimony(status, Check.found(in: status) { usesProxy || $0.isRouted }).rows
+        return Testimony(status) { usesProxy || $0.isRouted }.rows
     }
 
     // MARK: The cache
@@ -183,7 +179,7 @@ extension Administration: MonitorTarget {
         return ServiceMetrics.all.map { $0.text(of: source, in: format) }.joined()
     }
 
-    func findings(in status: StatusReport) -> [Finding] { Check.all.flatMap { $0.reported(status) } }
+    func findings(in status: StatusReport) -> [Finding] { Check.all.flatMap { $0.reported(status) { _ in true } } }
 
     var hottestNames: [NameCount]? { queries.hottestNames }
 

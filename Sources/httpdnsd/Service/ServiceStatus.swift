@@ -10,19 +10,12 @@ import Platform
 import Scheduling
 import Upstreams
 
-/// What `status` says, put together from what serves and what changes it.
-@Loop
-struct ServiceStatus {
-    let service: DNSService
-    let changes: ServiceChanges
-    let queries: QueryLog
-    let startedAt: Instant
+// What `status` says, put together from what serves and what changes it.
 
-    private var composition: Composition { service.composition }
-    private var resolver: Resolver { service.resolver }
+extension Administration {
     private var server: Server { service.server }
 
-    var report: StatusReport {
+    var status: StatusReport {
         var status = StatusReport()
         status.version = Release.version
         status.pid = Int(getpid())
