@@ -79,9 +79,9 @@ struct PortCheckTests {
         let holders = PortHolders(patient.examination.files)
         for address in ["127.0.0.1:53", "[::1]:53"] {
             let address = try #require(AddressAndPort(address))
-            #expect(holders.sockets(on: address).map { $0.program?.name } == ["named"])
+            #expect(holders.holders(of: address).map { $0?.name } == ["named"])
         }
-        #expect(try holders.sockets(on: #require(AddressAndPort("127.0.0.1:5353"))).isEmpty)
+        #expect(try holders.holders(of: #require(AddressAndPort("127.0.0.1:5353"))).isEmpty)
     }
 
     @Test func `a control socket that is silent is found while the server answers, and not while it does not`() throws {

@@ -47,61 +47,52 @@ struct CheckReport {
     /// What is printed on standard error.
     var warningLines: [String] { warnings.map { "warning: \($0)" } }
 
-    /// A line for each thing, its name in a column of ten.
+    /// A line for each thing.
     var text: String {
-        let listen = settings.listen.addresses.map { "\($0)\(Self.isHere($0) ? "" : " (not on this machine yet)")" }
-        var lines = [("listen", Self.list(listen)), ("allow", Self.list(settings.listen.allow))]
-        for (name, addresses) in [("tls", settings.listen.tls), ("https", settings.listen.https)]
-        where !addresses.isEmpty {
-            lines.append((name, "\(Self.list(addresses)) with \(settings.listen.certificate)"))
+        var rows: [[String]] = []
+        func row(_ key: String, _ text: String, if isSo: Bool = true) {
+            if isSo { rows.append([key, text]) }
         }
-        if !settings.listen.httpdns.isEmpty {
-            lines.append(("httpdns", "\(Self.list(settings.listen.httpdns)) in plain http"))
+        let (listen, route, cache) = (settings.listen, settings.route, settings.cache)
+        row(
+            "listen",
+            Self.list(listen.addresses.map { "\($0)\(Self.isHere($0) ? "" : " (not on this machine yet)")" }))
+        row("allow", Self.list(listen.allow))
+        for (key, addresses) in [("tls", listen.tls), ("https", listen.https)] {
+            row(key, "\(Self.list(addresses)) with \(listen.certificate)", if: !addresses.isEmpty)
         }
+        row("httpdns", "\(Self.list(listen.httpdns)) in plain http", if: !listen.httpdns.isEmpty)
         for account in settings.accounts {
             let names = account.names.isEmpty ? "" : ", for \(Self.brief(account.names))"
             let limit = account.dailyLimit > 0 ? ", \(account.dailyLimit) names a day" : ""
             let signs = account.secret == nil ? "requests need no signature" : "requests are signed"
-            lines.append(("account", "\(account.id): \(signs)\(names)\(limit)"))
+            row("account", "\(account.id): \(signs)\(names)\(limit)")
         }
-        if let monitor = settings.control.http { lines.append(("monitor", "\(monitor): metrics, health and a page")) }
+        if let monitor = settings.control.http { row("monitor", "\(monitor): metrics, health and a page") }
         for provider in settings.providers {
             let mark = provider.isAuthenticated ? "" : "  (not authenticated: can be forged or replayed on the path)"
             let names = provider.names.isEmpty ? "" : ", for \(Self.brief(provider.names))"
-            lines.append(
-                ("provider", "\(provider.name): \(provider.type.rawValue) at \(provider.url.shown)\(names)\(mark)"))
+            row("provider", "\(provider.name): \(provider.type.rawValue) at \(provider.url.shown)\(names)\(mark)")
         }
-        lines.append(("mode", settings.route.mode.rawValue))
-        for (list, names) in [("protect", settings.route.protect), ("bypass", settings.route.bypass)]
-        where !names.isEmpty {
-            lines.append((list, Self.brief(names)))
-        }
+        row("mode", route.mode.rawValue)
+        row("protect", Self.brief(route.protect), if: !route.protect.isEmpty)
+        row("bypass", Self.brief(route.bypass), if: !route.bypass.isEmpty)
         for forward in settings.forwards {
-            lines.append(("forward", "\(Self.list(forward.suffixes)) to \(Self.list(forward.servers))"))
+            row("forward", "\(Self.list(forward.suffixes)) to \(Self.list(forward.servers))")
         }
-        lines.append(
-            ("localdns", localDNS.isEmpty ? "none found" : localDNS.map(Self.list).joined(separator: ", then ")))
-        if !search.isEmpty {
-            lines.append(("search", "\(Self.list(search)): names below that the providers deny are asked of localdns"))
-        }
-        let disk = settings.cache.disk.path
-        lines.append(
-            ("cache", "\(settings.cache.memory >> 20) MiB of memory, \(disk.isEmpty ? "no file" : "and \(disk)")"))
-        if let shared = settings.cache.shared.url {
-            lines.append(("shared", "with other servers in \(shared.placeText)"))
-        }
-        if let policy { lines.append(("policy", policy)) }
+        row("localdns", localDNS.isEmpty ? "none found" : localDNS.map(Self.list).joined(separator: ", then "))
+        row(
+            "search", "\(Self.list(search)): names below that the providers deny are asked of localdns",
+            if: !search.isEmpty)
+        let disk = cache.disk.path
+        row("cache", "\(cache.memory >> 20) MiB of memory, \(disk.isEmpty ? "no file" : "and \(disk)")")
+        if let shared = cache.shared.url { row("shared", "with other servers in \(shared.placeText)") }
+        if let policy { row("policy", policy) }
         let presets = presets.filter { $0.count > 0 }
-        if !presets.isEmpty {
-            lines.append(("preset", "names: " + presets.map { "\($0.count) \($0.text)" }.joined(separator: ", ")))
-        }
-        if settings.answers.prefer != .both { lines.append(("prefer", settings.answers.prefer.rawValue)) }
-        for example in examples {
-            lines.append(("example", "\(example.name): \(example.sources.joined(separator: ", then "))"))
-        }
-        let column = 10
-        return lines.map { $0 + String(repeating: " ", count: column - $0.utf8.count) + $1 }.joined(separator: "\n")
-            + "\n\(file) is good"
+        row("preset", "names: \(Self.list(presets.map { "\($0.count) \($0.text)" }))", if: !presets.isEmpty)
+        row("prefer", settings.answers.prefer.rawValue, if: settings.answers.prefer != .both)
+        for example in examples { row("example", "\(example.name): \(example.sources.joined(separator: ", then "))") }
+        return PlainText.lines(rows) + "\n\(file) is good"
     }
 
     /// The same with all names of all lists, and the warnings. Documented in Documentation/Control.md.

@@ -16,12 +16,6 @@ struct PortHolders {
         var isServiceManager: Bool { pid == 1 || name == "systemd" }
     }
 
-    /// A socket, with a program that holds it where that can be seen; ourselves first, the service manager last.
-    struct Socket: Equatable {
-        let address: AddressAndPort
-        let program: Program?
-    }
-
     private static let serverName = "httpdnsd"
     /// The most bytes of a list of sockets that are read: some 30,000 sockets.
     private static let maximumSize = 4 << 20
@@ -38,17 +32,18 @@ struct PortHolders {
         }
     }
 
-    /// The sockets that receive what is sent to `address`, or keep a server from being bound to it.
+    /// The sockets that receive what is sent to `address`, or keep a server from being bound to it: of each a program that holds
+    /// it, ourselves before others and the service manager last; nil where that cannot be seen.
     ///
     /// - Parameter isTCPOnly: whether sockets for UDP are of no interest. Default: no.
-    func sockets(on address: AddressAndPort, isTCPOnly: Bool = false) -> [Socket] {
+    func holders(of address: AddressAndPort, isTCPOnly: Bool = false) -> [Program?] {
         let open = isTCPOnly ? open.filter(\.isTCP) : open
         var found = open.filter { $0.address.excludes(address) }
         // It may hold IPv4 too, unless another socket has that.
         if found.isEmpty { found = open.filter { $0.address == AddressAndPort(.v6(0), port: address.port) } }
         guard !found.isEmpty else { return [] }
         let programs = programs(of: Set(found.map(\.inode)))
-        return found.map { Socket(address: $0.address, program: programs[$0.inode]) }
+        return found.map { programs[$0.inode] }
     }
 
     /// Whether a process is one of us.

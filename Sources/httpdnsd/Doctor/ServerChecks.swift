@@ -24,7 +24,7 @@ extension Check {
         let listen = examined.settings.listen
         return examined.served.flatMap { findings(on: $0, holders, examined) }
             + (listen.tls + listen.https + listen.httpdns).flatMap { address in
-                intruder(among: holders.sockets(on: address, isTCPOnly: true), on: address).map { [$0] } ?? []
+                intruder(among: holders.holders(of: address, isTCPOnly: true), on: address).map { [$0] } ?? []
             }
             + absent.map { address in
                 Finding(
@@ -34,8 +34,8 @@ extension Check {
     }
 
     /// The program that keeps the server from an address.
-    private static func intruder(among sockets: [PortHolders.Socket], on address: AddressAndPort) -> Finding? {
-        let programs = sockets.compactMap(\.program)
+    private static func intruder(among sockets: [PortHolders.Program?], on address: AddressAndPort) -> Finding? {
+        let programs = sockets.compactMap(\.self)
         guard let other = programs.first(where: { !$0.isServer && !$0.isServiceManager }),
             !programs.contains(where: \.isServer)
         else { return nil }
@@ -48,9 +48,9 @@ extension Check {
     private static func findings(
         on address: AddressAndPort, _ holders: PortHolders, _ examined: Examination
     ) -> [Finding] {
-        let (sockets, answer) = (holders.sockets(on: address), examined.answers[address])
+        let (sockets, answer) = (holders.holders(of: address), examined.answers[address])
         if let intruder = intruder(among: sockets, on: address) { return [intruder] }
-        let programs = sockets.compactMap(\.program)
+        let programs = sockets.compactMap(\.self)
         let ours = programs.first(where: \.isServer)
         if let ours, let pid = examined.report?.pid, ours.pid != pid, holders.isServer(pid) {
             return .error(
@@ -121,7 +121,7 @@ extension Check {
         guard case .failure(let error) = status else { return [] }
         let socket = examined.settings.control.socket
         let holders = PortHolders(examined.files)
-        let programs = examined.served.flatMap { holders.sockets(on: $0).compactMap(\.program) }
+        let programs = examined.served.flatMap { holders.holders(of: $0).compactMap(\.self) }
         if !examined.files.exists(socket), let other = programs.first(where: \.isServer), !examined.isUnit(other.pid) {
             return .error(
                 "port.second",

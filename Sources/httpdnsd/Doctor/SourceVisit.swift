@@ -22,9 +22,8 @@ final class SourceVisit {
     typealias Outcome = (shared: SharedExamination?, questions: [String: String?])
 
     private var outcome: Outcome = (nil, [:])
-    /// How many questions are not answered yet.
+    /// How many of them have not answered yet.
     private var left = 0
-    private var waiter: CheckedContinuation<Void, Never>?
     private let settings: Configuration
     private let loop: EventLoop
 
@@ -47,42 +46,39 @@ final class SourceVisit {
         let loop = try EventLoop()
         let visit = SourceVisit(settings, loop)
         Loop.spawn {
-            visit.ask(providers)
-            if asksShared { await visit.askShared(within: patience) }
-            await visit.wait(within: patience + extraTime)
-            loop.stop()
+            for provider in providers { visit.ask(provider) }
+            if asksShared { visit.askShared(within: patience) }
+            _ = loop.schedule(after: patience + extraTime) { loop.stop() }
         }
         loop.run()
         return Loop.assumeIsolated { visit.outcome }
     }
 
-    private func askShared(within patience: Duration) async {
-        let composition = Composition(settings, loop: loop, events: .silent(on: loop))
-        outcome.shared = await composition.shared?.store.examine(until: loop.now + patience)
-    }
-
-    /// Sends the questions.
-    private func ask(_ providers: [Configuration.ProviderEntry]) {
-        for provider in providers {
-            outcome.questions[provider.name] = .some("no answer in time")
-            let question = Question(name: provider.names.first ?? Self.neutralName, type: .a)
-            let lookup = SingleLookup([question], via: provider.name, loop: loop)
-            Loop.spawn { [self] in
-                await lookup.run(settings)
-                let results = if case .answered(let results)? = lookup.outcome { results } else { [QueryResult]() }
-                outcome.questions[provider.name] = .some(results.compactMap(\.silence).first)
-                left -= 1
-                if left == 0 { waiter.take()?.resume() }
-            }
-            left += 1
+    private func askShared(within patience: Duration) {
+        perform { [self] in
+            let composition = Composition(settings, loop: loop, events: .silent(on: loop))
+            outcome.shared = await composition.shared?.store.examine(until: loop.now + patience)
         }
     }
 
-    /// Waits for all answers.
-    private func wait(within patience: Duration) async {
-        guard left > 0 else { return }
-        let timer = loop.schedule(after: patience) { [self] in waiter.take()?.resume() }
-        await withCheckedContinuation { waiter = $0 }
-        timer.cancel()
+    private func ask(_ provider: Configuration.ProviderEntry) {
+        outcome.questions[provider.name] = .some("no answer in time")
+        perform { [self] in
+            let question = Question(name: provider.names.first ?? Self.neutralName, type: .a)
+            let lookup = SingleLookup([question], via: provider.name, loop: loop)
+            await lookup.run(settings)
+            let results = if case .answered(let results)? = lookup.outcome { results } else { [QueryResult]() }
+            outcome.questions[provider.name] = .some(results.compactMap(\.silence).first)
+        }
+    }
+
+    /// Does one thing of the visit; the last ends it.
+    private func perform(_ work: @escaping @Loop () async -> Void) {
+        left += 1
+        Loop.spawn { [self] in
+            await work()
+            left -= 1
+            if left == 0 { loop.stop() }
+        }
     }
 }

@@ -29,13 +29,10 @@ final class LearnedState {
     /// Stores everything that is learned from now on. After each change of the composition.
     func follow() {
         for provider in composition.providers {
-            provider.upstream.onLearned = { [disk, entry = provider.entry, account = provider.entry.accountText] in
-                disk.keep($0.record(entry, account: account))
-            }
+            provider.upstream.onLearned = { [disk, entry = provider.entry] in disk.keep($0.record(entry)) }
         }
         service.vendors?.onCall = { [disk] account, calls in
-            disk.keep(
-                StateRecord(.accountCalls, account, value: calls.storedText, storedAt: Int64(time(nil))))
+            disk.keep(.accountCalls, account, calls.storedText)
         }
         let isAuto = composition.settings.localDNS.servers == .auto
         composition.localDNS.onWorking = { [disk] servers in
@@ -162,46 +159,35 @@ extension [LocalDNSServer] {
 }
 
 extension HTTPDNSProvider.Learned {
-    /// Calls belong to an account, time to a service, addresses to a host.
-    fileprivate func record(_ entry: Configuration.ProviderEntry, account: String) -> StateRecord {
-        let present = Int64(time(nil))
-        return switch self {
-        case .calls(let record):
+    fileprivate func record(_ entry: Configuration.ProviderEntry) -> StateRecord {
+        let (kind, value): (StateRecord.Kind, String) =
+            switch self {
             // Counted for every call, and written once in a while.
-            StateRecord(.calls, account, value: record.storedText, storedAt: present)
-        case .fleet(let record):
-            StateRecord(.fleetCalls, account, value: record.storedText, storedAt: present)
-        case .clockOffset(let seconds):
-            StateRecord(.clockOffset, "\(entry.url)", value: "\(seconds)", storedAt: present)
-        case .addresses(let addresses):
-            StateRecord(
-                .serviceAddresses, entry.addressesText,
-                value: addresses.map(\.description).joined(separator: " "), storedAt: present)
-        }
+            case .calls(let record): (.calls, record.storedText)
+            case .fleet(let record): (.fleetCalls, record.storedText)
+            case .clockOffset(let seconds): (.clockOffset, "\(seconds)")
+            case .addresses(let addresses):
+                (.serviceAddresses, addresses.map(\.description).joined(separator: " "))
+            }
+        return StateRecord(kind, entry.storedName(of: kind) ?? "", value: value, storedAt: Int64(time(nil)))
     }
 
     /// Nil for what is not of this provider, or makes no sense.
     fileprivate init?(_ record: StateRecord, of entry: Configuration.ProviderEntry) {
+        guard record.name == entry.storedName(of: record.kind) else { return nil }
         switch record.kind {
         case .calls:
-            guard record.name == entry.accountText, let calls = CallQuota.Record(storedText: record.value) else {
-                return nil
-            }
+            guard let calls = CallQuota.Record(storedText: record.value) else { return nil }
             self = .calls(calls)
         case .fleetCalls:
-            guard record.name == entry.accountText, let calls = FleetRecord(storedText: record.value) else {
-                return nil
-            }
+            guard let calls = FleetRecord(storedText: record.value) else { return nil }
             self = .fleet(calls)
         case .clockOffset:
-            guard record.name == "\(entry.url)", let seconds = Int64(record.value) else { return nil }
+            guard let seconds = Int64(record.value) else { return nil }
             self = .clockOffset(seconds)
-        case .serviceAddresses:
-            guard record.name == entry.addressesText else { return nil }
+        default:
             let texts = record.value.split(separator: " ").map(String.init)
             self = .addresses(texts.compactMap { SocketAddress($0, defaultPort: entry.url.port) })
-        case .accountCalls, .localDNSServers, .badAddress, .checkVerdict, .journal, .switchedOff, .clock, .source:
-            return nil
         }
     }
 }
@@ -210,9 +196,16 @@ extension Configuration.ProviderEntry {
     /// Whose calls are counted.
     var accountText: String { "\(type.rawValue) \(name) \(account)" }
 
-    /// Whose addresses they are: of a host those that a look-up found, of an account those that its service returned.
-    fileprivate var addressesText: String {
-        startupAddresses.isEmpty ? "\(url.host)" : "\(url) \(region.rawValue) \(account)"
+    /// Calls belong to an account, time to a service, addresses to a host, or those that a service returned to an account; nil
+    /// for what is not learned of a provider.
+    fileprivate func storedName(of kind: StateRecord.Kind) -> String? {
+        switch kind {
+        case .calls, .fleetCalls: accountText
+        case .clockOffset: "\(url)"
+        case .serviceAddresses:
+            startupAddresses.isEmpty ? "\(url.host)" : "\(url) \(region.rawValue) \(account)"
+        case .accountCalls, .localDNSServers, .badAddress, .checkVerdict, .journal, .switchedOff, .clock, .source: nil
+        }
     }
 }
 
@@ -252,11 +245,12 @@ extension CallQuota.Record {
 
     /// Nil for what makes no sense.
     init?(storedText: String) {
-        let numbers = storedText.split(separator: " ").map { Int64($0) }
-        guard numbers.count == 7, numbers.allSatisfy({ $0 != nil }) else { return nil }
-        let known = numbers.compactMap(\.self)
-        guard let day = CallCount(stored: known[0..<3]), let month = CallCount(stored: known[3..<6]) else { return nil }
-        self.init(day: day, month: month, since: known[6])
+        let words = storedText.split(separator: " ")
+        let numbers = words.compactMap { Int64($0) }
+        guard words.count == 7, numbers.count == 7, let day = CallCount(stored: numbers[0..<3]),
+            let month = CallCount(stored: numbers[3..<6])
+        else { return nil }
+        self.init(day: day, month: month, since: numbers[6])
     }
 }
 
