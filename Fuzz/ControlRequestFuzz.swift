@@ -65,89 +65,38 @@ extension HTTPServerRequest {
 private final class Target: ControlTarget {
     private(set) var reads = 0
     private(set) var changes = 0
+    let querySources = ["cache", "aliyun", "-"]
 
     nonisolated init() {}
 
-    var status: StatusReport {
-        reads += 1
-        return StatusReport()
+    func perform(_ command: ControlCommand) async throws(ControlFault) -> CommandReport {
+        switch command {
+        case .status, .policy, .badAddresses, .tryReload: reads += 1
+        case .list(let suffix, let limit, let cursor, _):
+            reads += 1
+            precondition((1...ControlCommand.pageLimit).contains(limit), "a page of \(limit) answers")
+            precondition(suffix == suffix?.lowercased, "a name with capital letters")
+            if cursor?.isEmpty == true { throw .wrong("cursor") }
+        case .show(let name, _, _), .why(let name):
+            reads += 1
+            precondition(name == name.lowercased, "a name with capital letters")
+        case .trace(let question):
+            changes += 1
+            precondition(
+                question.name == question.name.lowercased && !question.type.isMeta, "a question of \(question)")
+        case .reportBad(_, let lifetime, _):
+            changes += 1
+            precondition(BadAddresses.lifetimes.contains(lifetime), "a report for \(lifetime)")
+        case .flush, .turn, .forgetBad, .reload, .handOver: changes += 1
+        }
+        return CommandReport("{}", CommandOutput(""))
     }
-
-    func testimony(of status: StatusReport) -> [[String]] { [] }
-
-    func cached(below suffix: Name?, limit: Int, cursor: String?, withRecords: Bool) async -> CacheReport? {
-        reads += 1
-        precondition((1...ControlAPI.pageLimit).contains(limit), "a page of \(limit) answers")
-        precondition(suffix == suffix?.lowercased, "a name with capital letters")
-        return cursor?.isEmpty == true ? nil : CacheReport()
-    }
-
-    func cached(_ name: Name) async -> CacheReport {
-        reads += 1
-        precondition(name == name.lowercased, "a name with capital letters")
-        return CacheReport()
-    }
-
-    func why(_ name: Name) -> WhyReport {
-        reads += 1
-        precondition(name == name.lowercased, "a name with capital letters")
-        return WhyReport(lines: [])
-    }
-
-    func trace(_ question: Question) async -> TraceReport {
-        changes += 1
-        precondition(question.name == question.name.lowercased && !question.type.isMeta, "a question of \(question)")
-        return TraceReport()
-    }
-
-    var querySources: [String] { ["cache", "aliyun", "-"] }
 
     func listen(for filter: QueryFilter) -> QueryListener? {
         reads += 1
         precondition(filter.suffix == filter.suffix?.lowercased, "a name with capital letters")
         precondition(filter.slower.map { (.zero ... .seconds(60)).contains($0) } ?? true, "slower than \(filter)")
         return QueryListener(filter, clock: StillClock())
-    }
-
-    func flush(_ what: AnswerRemoval) async -> Int {
-        changes += 1
-        return 0
-    }
-
-    func turn(on isOn: Bool) -> SwitchReport {
-        changes += 1
-        return SwitchReport(isOn: true, isOffByPolicy: false, isStored: true, generation: 0)
-    }
-
-    var badAddresses: BadAddressReport {
-        reads += 1
-        return BadAddressReport(addresses: [], removed: 0)
-    }
-
-    func reportBad(_ address: IPAddress, lifetime: Duration) async -> BadAddressReport {
-        changes += 1
-        precondition(BadAddresses.lifetimes.contains(lifetime), "a report for \(lifetime)")
-        return BadAddressReport(addresses: [], removed: 0)
-    }
-
-    func forgetBad(_ address: IPAddress) -> BadAddressReport? {
-        changes += 1
-        return BadAddressReport(addresses: [], removed: 0)
-    }
-
-    func handOver() async -> Int? {
-        changes += 1
-        return 0
-    }
-
-    func tryReload() async -> ReloadReport {
-        reads += 1
-        return ReloadReport()
-    }
-
-    func reload() async -> ReloadReport {
-        changes += 1
-        return ReloadReport()
     }
 }
 

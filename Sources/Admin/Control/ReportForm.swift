@@ -55,28 +55,48 @@ package struct CommandOutput {
     package var rows: [[String]] { lines.map(ReportForm.cells) }
 }
 
+/// What the server says to a command, in each form that a client may take; what is not asked for is not made.
+package struct CommandReport {
+    fileprivate let json: () -> String
+    fileprivate let output: () -> CommandOutput
+    fileprivate let rows: (() -> [[String]])?
+    fileprivate let objects: (() -> [String])?
+    fileprivate let next: String?
+    fileprivate let status: HTTPServerResponse.Status
+
+    /// - Parameters:
+    ///   - json: one object.
+    ///   - output: the same for people.
+    ///   - rows: the same for commands that decide by it or put it together; nil: there is none, and they get JSON.
+    ///   - objects: a list, an object a line; nil: it is none.
+    ///   - next: from where a list continues; nil at its end.
+    ///   - isRefused: whether nothing was changed, as the report says.
+    package init(
+        _ json: @autoclosure @escaping () -> String, _ output: @autoclosure @escaping () -> CommandOutput,
+        rows: (() -> [[String]])? = nil, objects: (() -> [String])? = nil, next: String? = nil, isRefused: Bool = false
+    ) {
+        (self.json, self.output, self.rows, self.objects, self.next) = (json, output, rows, objects, next)
+        status = isRefused ? .unprocessable : .ok
+    }
+}
+
 extension HTTPServerResponse {
     /// A report in the form that the client takes.
-    ///
-    /// - Parameters:
-    ///   - object: the report in JSON.
-    ///   - output: the same for people.
-    ///   - rows: the same for commands that decide by it; nil: there is none, and they get JSON.
-    init(
-        _ object: @autoclosure () -> String, _ output: CommandOutput, rows: @autoclosure () -> [[String]]? = nil,
-        to request: HTTPServerRequest, status: Status = .ok
-    ) {
-        let form = ReportForm(request)
-        switch (form, form == .rows ? rows() : nil) {
-        case (.text, _):
-            let remarks = output.remarks.map { VisibleText($0).description }
+    init(_ report: CommandReport, to request: HTTPServerRequest) {
+        switch ReportForm(request) {
+        case .rows where report.rows != nil:
+            self.init(report.status, .rows, (report.rows?() ?? []).map(ReportForm.row))
+        case .objects where report.objects != nil: self.init(report.status, .objects, report.objects?() ?? [])
+        case let form:
+            let output = report.output()
+            let remarks = form == .text ? output.remarks.map { VisibleText($0).description } : []
             let text = output.text.isEmpty ? [] : [VisibleText(lines: output.text).description]
-            self.init(status, .text, remarks + text)
+            self.init(
+                report.status, form == .text ? .text : .json, form == .text ? remarks + text : [report.json()])
             if !remarks.isEmpty { fields.append(("remarks", "\(remarks.count)")) }
-        case (.rows, let rows?): self.init(status, .rows, rows.map(ReportForm.row))
-        default: self.init(status, .json, [object()])
+            if output.exitStatus != 0 { fields.append(("exit-status", "\(output.exitStatus)")) }
         }
-        if output.exitStatus != 0 { fields.append(("exit-status", "\(output.exitStatus)")) }
+        if let next = report.next { fields.append(("next", next)) }
     }
 
     /// Why a request fails: a line where the client takes text, else an object.

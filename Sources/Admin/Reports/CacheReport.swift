@@ -158,7 +158,7 @@ extension CacheReport.Entry {
     package func line(_ form: ReportForm) -> String { form == .rows ? ReportForm.row(row) : json }
 
     /// The words of its line for people.
-    var row: [String] {
+    package var row: [String] {
         [
             name, type + (isSigned ? "+" : ""), leftText, "\(age)", sourceText,
             addresses.isEmpty ? isAnswer ? "-" : status : addresses.joined(separator: " "),

@@ -15,7 +15,7 @@ package struct ReloadReport: JSONRecord {
     package init() {}
 
     /// What `reload` prints.
-    var output: CommandOutput {
+    package var output: CommandOutput {
         CommandOutput(
             errors.isEmpty ? "the configuration is taken" : "",
             remarks: errors + warnings.map { "warning: \($0)" }
@@ -45,7 +45,7 @@ package struct SwitchReport: JSONRecord {
     }
 
     /// What `switch` prints.
-    var text: String {
+    package var text: String {
         if isOffByPolicy {
             return "HTTPDNS is off by the signed policy, whatever this machine's own switch is (httpdnsd policy show)"
         }
@@ -78,7 +78,7 @@ package struct BadAddressReport: JSONRecord {
     }
 
     /// A line for each address.
-    var text: String {
+    package var text: String {
         guard !addresses.isEmpty else { return "" }
         return PlainText.lines(
             [["ADDRESS", "WEIGHT", "FADES IN"]]

@@ -84,18 +84,15 @@ package struct TraceReport: JSONRecord {
     package init() {}
 
     /// Whether the client got an answer.
-    var isAnswer: Bool { source != "none" }
+    package var isAnswer: Bool { source != "none" }
 
     /// A line for the question, and one for each step.
-    var text: String {
-        let width = steps.map(\.kind.count).max() ?? 0
-        let lines = steps.map { step in
+    package var text: String {
+        let rows = steps.map { step in
             let time = "\(step.milliseconds) ms"
-            let padding = String(repeating: " ", count: max(0, 8 - time.count))
-            return padding + time + "  " + step.kind + String(repeating: " ", count: width - step.kind.count) + "  "
-                + step.text
+            return [String(repeating: " ", count: max(0, 8 - time.count)) + time, step.kind, step.text]
         }
-        return (["\(name) \(type)"] + lines).joined(separator: "\n")
+        return "\(name) \(type)" + (rows.isEmpty ? "" : "\n" + PlainText.lines(rows))
     }
 
     /// One thing that happened.

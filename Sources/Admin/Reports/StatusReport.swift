@@ -234,7 +234,7 @@ extension StatusReport {
         }
 
         /// Several lines, in aligned columns.
-        var text: String {
+        package var text: String {
             url.isEmpty ? "no policy is fetched: policy.url is empty" : PlainText.lines(rows)
         }
     }

@@ -6,6 +6,7 @@ import DNSServer
 import DNSWire
 import DiskCache
 import Glibc
+import HTTPDNS
 import Platform
 import Scheduling
 import Upstreams
@@ -44,60 +45,88 @@ extension Administration: ControlTarget {
 
     func listen(for filter: QueryFilter) -> QueryListener? { queries.listen(for: filter) }
 
-    func reload() async -> ReloadReport { await changes.reload() }
-
-    func tryReload() async -> ReloadReport { await changes.tryReload() }
-
-    func handOver() async -> Int? { await onHandover?() }
-
-    func testimony(of status: StatusReport) -> [[String]] {
-        let usesProxy = composition.settings.http.proxy != nil
-        return Testimony(status) { usesProxy || $0.isRouted }.rows
-    }
-
-    // MARK: The cache
-
-    func cached(below suffix: Name?, limit: Int, cursor: String?, withRecords: Bool) async -> CacheReport? {
-        guard let start = cursor.map({ CacheCursor($0) }) ?? .start else { return nil }
-        let (answers, next) = await service.store.walks.answers(from: start, limit: limit) { name in
-            suffix.map { name.isWithin($0) } ?? true
+    func perform(_ command: ControlCommand) async throws(ControlFault) -> CommandReport {
+        switch command {
+        case .status:
+            let (status, usesProxy) = (status, composition.settings.http.proxy != nil)
+            return CommandReport(
+                status.json, CommandOutput(status.text),
+                rows: { Testimony(status) { usesProxy || $0.isRouted }.rows })
+        case .policy:
+            let policy = changes.policy.report
+            return CommandReport(policy.json, CommandOutput(policy.text))
+        case .list(let suffix, let limit, let cursor, let withRecords):
+            guard let start = cursor.map({ CacheCursor($0) }) ?? .start else {
+                throw .wrong("cursor: not one that was given")
+            }
+            let (answers, next) = await service.store.walks.answers(from: start, limit: limit) { name in
+                suffix.map { name.isWithin($0) } ?? true
+            }
+            let report = CacheReport(
+                entries: answers.map { entry(of: $0, withRecords: withRecords) }, next: next?.description)
+            return CommandReport(
+                report.json, CommandOutput(CacheReport.listText(report.entries.map(\.row))),
+                rows: { report.entries.map(\.row) }, objects: { report.entries.map(\.json) }, next: report.next)
+        case .show(let name, let types, let written):
+            let (answers, _) = await service.store.walks.answers(from: .start, limit: .max) { $0 == name }
+            let forged = composition.checks.journal.entries(of: name).prefix(ForgedAddress.limit)
+            var report = CacheReport(
+                entries: answers.map { entry(of: $0, withRecords: true) }, next: nil,
+                forged: forged.map { ForgedAddress($0) })
+            if let types { report.entries.removeAll { !types.contains($0.type) || $0.isSigned } }
+            return CommandReport(report.json, report.output(for: written, types))
+        case .why(let name):
+            let client = ClientQuestion(
+                question: Question(name: name, type: .a), client: .v4(0x7f00_0001), arrived: service.loop.now)
+            let report = WhyReport(lines: resolver.explanation(of: name, for: client))
+            return CommandReport(report.json, CommandOutput(report.lines.joined(separator: "\n")))
+        case .trace(let question):
+            let report = await trace(question)
+            return CommandReport(report.json, CommandOutput(report.text, exitStatus: report.isAnswer ? 0 : 1))
+        case .flush(let what):
+            // Else the next question would bring the same answer back.
+            if case .name(let name) = what { composition.shared?.remove(name) }
+            let removed = await resolver.remove(what)
+            _ = await changes.settle()
+            return CommandReport(
+                JSONWriter.object { $0.member("removed", removed) },
+                CommandOutput(counted(removed, "answer") + " forgotten"))
+        case .turn(let isOn):
+            let isStored = await changes.turn(on: isOn)
+            let isOffByPolicy = changes.policy.switchesOff
+            let report = SwitchReport(
+                isOn: resolver.isOn && !isOffByPolicy, isOffByPolicy: isOffByPolicy, isStored: isStored,
+                generation: Int(service.generation.current))
+            return CommandReport(report.json, CommandOutput(report.text))
+        case .badAddresses:
+            let report = badAddresses()
+            return CommandReport(report.json, CommandOutput(report.text))
+        case .reportBad(let address, let lifetime, let written):
+            service.reported.report(address, lifetime: lifetime)
+            changes.learned?.keepBadAddress(address)
+            // Only now: what is stored meanwhile has the address at its end already.
+            let report = badAddresses(removed: await resolver.remove(.holding(address)))
+            _ = await changes.settle()
+            let forgotten = counted(report.removed, "cached answer") + " forgotten"
+            return CommandReport(report.json, CommandOutput("\(written) goes to the end of answers; \(forgotten)"))
+        case .forgetBad(let address, let written):
+            guard service.reported.remove(address) else { throw .notFound("\(address) is not reported") }
+            changes.learned?.keepBadAddress(address)
+            _ = await changes.settle()
+            let report = badAddresses()
+            return CommandReport(report.json, CommandOutput("\(written) is as good as any other"))
+        case .tryReload:
+            let report = await changes.tryReload()
+            return CommandReport(report.json, report.output, rows: { report.rows })
+        case .reload:
+            let report = await changes.reload()
+            return CommandReport(report.json, report.output, isRefused: !report.errors.isEmpty)
+        case .handOver:
+            guard let count = await onHandover?() else {
+                throw .unavailable("the server is stopping, or no process takes over its sockets")
+            }
+            return CommandReport(JSONWriter.object { $0.member("sockets", count) }, CommandOutput(""))
         }
-        return CacheReport(entries: answers.map { entry(of: $0, withRecords: withRecords) }, next: next?.description)
-    }
-
-    func cached(_ name: Name) async -> CacheReport {
-        let (answers, _) = await service.store.walks.answers(from: .start, limit: .max) { $0 == name }
-        let forged = composition.checks.journal.entries(of: name).prefix(ForgedAddress.limit)
-        return CacheReport(
-            entries: answers.map { entry(of: $0, withRecords: true) }, next: nil,
-            forged: forged.map { ForgedAddress($0) })
-    }
-
-    func why(_ name: Name) -> WhyReport {
-        let client = ClientQuestion(
-            question: Question(name: name, type: .a), client: .v4(0x7f00_0001), arrived: service.loop.now)
-        return WhyReport(lines: resolver.explanation(of: name, for: client))
-    }
-
-    func trace(_ question: Question) async -> TraceReport {
-        let (trace, response) = await resolver.trace(question)
-        var report = TraceReport()
-        report.name = question.name.description
-        report.type = question.type.description
-        report.status = response.responseCode.description
-        report.source = response.kind.word
-        report.steps = trace.steps.map {
-            .init(milliseconds: Int($0.after / .milliseconds(1)), kind: $0.kind.rawValue, text: $0.text)
-        }
-        return report
-    }
-
-    func flush(_ what: AnswerRemoval) async -> Int {
-        // Else the next question would bring the same answer back.
-        if case .name(let name) = what { composition.shared?.remove(name) }
-        let removed = await resolver.remove(what)
-        _ = await changes.settle()
-        return removed
     }
 
     private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {
@@ -115,37 +144,7 @@ extension Administration: ControlTarget {
         return report
     }
 
-    // MARK: The switch
-
-    func turn(on isOn: Bool) async -> SwitchReport {
-        let isStored = await changes.turn(on: isOn)
-        let isOffByPolicy = changes.policy.switchesOff
-        return SwitchReport(
-            isOn: resolver.isOn && !isOffByPolicy, isOffByPolicy: isOffByPolicy, isStored: isStored,
-            generation: Int(service.generation.current))
-    }
-
-    // MARK: Bad addresses
-
-    var badAddresses: BadAddressReport { report(removed: 0) }
-
-    func reportBad(_ address: IPAddress, lifetime: Duration) async -> BadAddressReport {
-        service.reported.report(address, lifetime: lifetime)
-        changes.learned?.keepBadAddress(address)
-        // Only now: what is stored meanwhile has the address at its end already.
-        let removed = await resolver.remove(.holding(address))
-        _ = await changes.settle()
-        return report(removed: removed)
-    }
-
-    func forgetBad(_ address: IPAddress) async -> BadAddressReport? {
-        guard service.reported.remove(address) else { return nil }
-        changes.learned?.keepBadAddress(address)
-        _ = await changes.settle()
-        return report(removed: 0)
-    }
-
-    private func report(removed: Int) -> BadAddressReport {
+    private func badAddresses(removed: Int = 0) -> BadAddressReport {
         let now = service.loop.now
         return BadAddressReport(
             addresses: service.reported.list.map { listed in
@@ -171,6 +170,19 @@ extension Administration: MonitorTarget {
             .reduce(0) { $0 &+ $1.health.counters.requests }
         let refused = service.server.refusedQueries
         report.unanswered = refused.overload + refused.dropped + refused.queue
+        return report
+    }
+
+    func trace(_ question: Question) async -> TraceReport {
+        let (trace, response) = await resolver.trace(question)
+        var report = TraceReport()
+        report.name = question.name.description
+        report.type = question.type.description
+        report.status = response.responseCode.description
+        report.source = response.kind.word
+        report.steps = trace.steps.map {
+            .init(milliseconds: Int($0.after / .milliseconds(1)), kind: $0.kind.rawValue, text: $0.text)
+        }
         return report
     }
 
