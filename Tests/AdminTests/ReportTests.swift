@@ -106,6 +106,14 @@ struct ReportTests {
         #expect(report.showText.hasSuffix("unusable"))
     }
 
+    @Test func `where nothing is cached, the name is said as it was written`() {
+        let (shown, asked) = (
+            CacheReport().output(for: "WWW.example"), CacheReport().output(for: "a.example", ["A", "MX"])
+        )
+        #expect(shown.remarks == ["nothing is cached under WWW.example"] && shown.exitStatus == 1)
+        #expect(asked.remarks == ["a.example A MX is not cached"] && asked.text.isEmpty && asked.exitStatus == 1)
+    }
+
     @Test func `the list of cached answers fits a terminal, with long names and addresses on their own lines`() {
         let long = String(repeating: "a", count: 60) + ".example.com"
         let entries = ["www.example.com", long].map { name in

@@ -6,6 +6,7 @@ import HTTPDNS
 
 /// What a request of the control API wants, read and checked: GET reads, POST changes. Documented in Documentation/Control.md.
 package enum ControlCommand: Equatable, Sendable {
+    /// What the server is and does, and the signed policy.
     case status, policy
     /// Answers of the names below `suffix`, or all: at least one, from where an earlier report ended, with all their records or
     /// with addresses alone.
@@ -16,8 +17,11 @@ package enum ControlCommand: Equatable, Sendable {
     case why(Name)
     /// Answers a question as that of a client of this machine, and tells how.
     case trace(Question)
+    /// Forgets cached answers.
     case flush(AnswerRemoval)
+    /// Switches HTTPDNS on or off.
     case turn(on: Bool)
+    /// The addresses that are reported as bad.
     case badAddresses
     /// Counts a report for `lifetime`, and removes the answers that contain the address.
     case reportBad(IPAddress, lifetime: Duration, written: String)
@@ -25,6 +29,7 @@ package enum ControlCommand: Equatable, Sendable {
     case forgetBad(IPAddress, written: String)
     /// What `reload` would say; nothing changes.
     case tryReload
+    /// Reads the configuration again.
     case reload
     /// Passes the sockets and all unfinished work to the process whose `NoticeSocket` is beside the control socket, and ends.
     case handOver

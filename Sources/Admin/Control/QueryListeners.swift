@@ -8,18 +8,19 @@ package final class QueryListeners {
     nonisolated static let limit = 4
 
     private let clock: any LoopClock
-    private var listeners: [Weak<QueryListener>] = []
+    /// References that keep nothing.
+    private var listeners: [@Loop () -> QueryListener?] = []
 
     package nonisolated init(clock: any LoopClock) { self.clock = clock }
 
-    package var isEmpty: Bool { listeners.allSatisfy { $0.object == nil } }
+    package var isEmpty: Bool { listeners.allSatisfy { $0() == nil } }
 
     /// Adds a listener; nil when there are as many as may be.
     package func add(_ filter: QueryFilter) -> QueryListener? {
         removeStalled()
         guard listeners.count < Self.limit else { return nil }
         let listener = QueryListener(filter, clock: clock)
-        listeners.append(Weak(object: listener))
+        listeners.append { [weak listener] in listener }
         return listener
     }
 
@@ -34,7 +35,7 @@ package final class QueryListeners {
     ) {
         removeStalled()
         var made: QueryReport?
-        for case let listener? in listeners.map(\.object) {
+        for case let listener? in listeners.map({ $0() }) {
             guard listener.filter.matches(name, from: client, source, provider, took: took) else { continue }
             listener.add {
                 let query = made ?? report()
@@ -47,13 +48,13 @@ package final class QueryListeners {
     /// Counts queries that never came here, so that it is not known which listeners want them.
     package func missed(_ count: Int) {
         removeStalled()
-        for listener in listeners { listener.object?.missed(count) }
+        for listener in listeners { listener()?.missed(count) }
     }
 
     /// Removes those that have gone, and takes their places away from those that read nothing.
     private func removeStalled() {
         listeners.removeAll { listener in
-            guard let listener = listener.object else { return true }
+            guard let listener = listener() else { return true }
             guard listener.hasStalled else { return false }
             listener.end()
             return true
@@ -152,9 +153,4 @@ package struct QueryFilter: Equatable, Sendable {
         guard let suffix else { return true }
         return name.map { $0.lowercased.isWithin(suffix) } ?? false
     }
-}
-
-/// A reference that keeps nothing.
-struct Weak<Object: AnyObject> {
-    weak var object: Object?
 }

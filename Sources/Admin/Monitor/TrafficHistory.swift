@@ -116,14 +116,7 @@ final class HistoryReader {
 /// name.
 package struct TrafficReport: Sendable {
     /// A label's value, and how long the things that have it took.
-    package struct Latencies: Equatable, Sendable {
-        package var label: String
-        package var histogram: HistogramReport
-
-        package init(_ label: String, _ histogram: HistogramReport) {
-            (self.label, self.histogram) = (label, histogram)
-        }
-    }
+    package typealias Latencies = (label: String, histogram: HistogramReport)
 
     /// From query to response, by the source of the answer; always the same sources.
     package var answers: [Latencies] = []

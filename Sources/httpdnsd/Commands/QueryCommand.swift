@@ -68,6 +68,10 @@ struct QueryCommand: ParsableCommand {
         if trace { return try traceAnswers() }
         let written = try control.file.load().configuration
         let settings = ExaminedPolicy(written).inForce?.applied(to: written) ?? written
+        let known = ["httpdns", "localdns", "cache"] + settings.providers.map(\.name)
+        if let via, !known.contains(via) {
+            throw ExitStatus.usage.exit("--via \(via): no such source; there are \(known.joined(separator: ", "))")
+        }
         guard let name = try? Name(subject) else { throw ExitStatus.usage.exitCode }
         let questions = recordTypes.map { Question(name: name, type: $0) }
         let loop = try EventLoop()
@@ -77,16 +81,9 @@ struct QueryCommand: ParsableCommand {
             loop.stop()
         }
         loop.run()
-        switch Loop.assumeIsolated({ lookup.outcome }) {
-        case .answered(let results)?:
-            for result in results { show(VisibleText(lines: control.json ? result.json : result.text)) }
-            if !results.contains(where: \.isAnswer) { throw ExitStatus.no.exitCode }
-        case .noSuchSource(let known)?:
-            throw ExitStatus.usage.exit(
-                "--via \(via ?? ""): no such source; there are \(known.joined(separator: ", "))")
-        case nil:
-            throw ExitStatus.no.exitCode
-        }
+        let results = Loop.assumeIsolated { lookup.found }
+        for result in results { show(VisibleText(lines: control.json ? result.json : result.text)) }
+        if !results.contains(where: \.isAnswer) { throw ExitStatus.no.exitCode }
     }
 }
 

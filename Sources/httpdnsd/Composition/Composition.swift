@@ -264,9 +264,6 @@ struct Composition {
             shared: onlyProvider == nil ? shared : nil,
             guardsServiceBindings: settings.answers.httpsRecords == .protect)
     }
-
-    /// The names of the providers, in the order in which they are asked.
-    var providerNames: [String] { providers.map(\.upstream.name) }
 }
 
 extension Configuration.LocalDNSSettings {

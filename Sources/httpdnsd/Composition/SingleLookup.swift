@@ -11,14 +11,8 @@ import Scheduling
 /// The questions for one name, put to the sources once.
 @Loop
 final class SingleLookup {
-    enum Outcome: Sendable {
-        /// In the order of the questions.
-        case answered([QueryResult])
-        case noSuchSource(known: [String])
-    }
-
-    private(set) var outcome: Outcome?
     private let questions: [Question]
+    /// The only source that is asked: `httpdns`, `localdns` or the name of a provider; nil: all.
     private let via: String?
     private let loop: EventLoop
     private var results: [RecordType: QueryResult] = [:]
@@ -28,6 +22,9 @@ final class SingleLookup {
         self.via = via
         self.loop = loop
     }
+
+    /// What was found, in the order of the questions.
+    var found: [QueryResult] { questions.compactMap { results[$0.type] } }
 
     func run(_ settings: Configuration) async {
         let composition = Composition(settings, loop: loop, events: .silent(on: loop))
@@ -42,16 +39,11 @@ final class SingleLookup {
         }
         // Both families in one flight, any other type in one of its own, as of clients.
         let flights = [asked.filter(\.type.isAddress)] + asked.filter { !$0.type.isAddress }.map { [$0] }
-        for questions in flights where !questions.isEmpty {
-            guard await ask(questions, composition, policy) else { return }
-        }
-        outcome = .answered(questions.compactMap { results[$0.type] })
+        for questions in flights where !questions.isEmpty { await ask(questions, composition, policy) }
     }
 
     /// Asks for all of them in one flight.
-    ///
-    /// - Returns: whether the source that is named exists.
-    private func ask(_ questions: [Question], _ composition: Composition, _ policy: RoutePolicy) async -> Bool {
+    private func ask(_ questions: [Question], _ composition: Composition, _ policy: RoutePolicy) async {
         let name = questions[0].name.lowercased
         var (mode, route) = (policy.mode, policy.route(for: name, questions[0].type))
         var provider: String?
@@ -59,11 +51,7 @@ final class SingleLookup {
         case nil: break
         case "localdns": route = .bypass
         case "httpdns": (mode, route) = (.httpdnsOnly, .protect(explicit: true))
-        case let name? where composition.providerNames.contains(name):
-            (mode, route, provider) = (.httpdnsOnly, .protect(explicit: true), name)
-        default:
-            outcome = .noSuchSource(known: ["httpdns", "localdns", "cache"] + composition.providerNames)
-            return false
+        case let name?: (mode, route, provider) = (.httpdnsOnly, .protect(explicit: true), name)
         }
         let sources = ResolverPolicy(
             localAnswers: composition.localAnswers(), routes: policy,
@@ -88,7 +76,6 @@ final class SingleLookup {
                 }
             }
         }
-        return true
     }
 }
 

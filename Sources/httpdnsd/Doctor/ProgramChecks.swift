@@ -37,15 +37,14 @@ extension Check {
     static let lookups = Check(subject: "options", well: "resolv.conf has no option that surprises") { examined in
         let text = examined.files.text(of: LocalDNSServers.resolvConf) ?? ""
         let domains = ResolvConf(text.utf8).searchDomains
-        let options = ResolverOptions(text)
         var findings: [Finding] = []
-        if let dots = options.number("ndots").map({ min($0, mostOption) }), dots > 1, !domains.isEmpty {
+        if let dots = number(of: "ndots", in: text).map({ min($0, mostOption) }), dots > 1, !domains.isEmpty {
             findings += .warning(
                 "resolver.ndots",
                 "ndots:\(dots) makes programs ask for NAME.\(domains[0]) before NAME where it has fewer than \(dots) dots: \(domains.count + 1) queries for one",
                 mend: "remove ndots from the options of resolv.conf, or write names with a dot at the end")
         }
-        if let seconds = options.number("timeout"), seconds < leastTimeout {
+        if let seconds = number(of: "timeout", in: text), seconds < leastTimeout {
             findings += .warning(
                 "resolver.timeout",
                 "timeout:\(seconds) makes programs give a query up before an answer of a slow network, which may take 2.5 s",
@@ -106,19 +105,11 @@ extension [AddressAndPort] {
     }
 }
 
-/// The `options` of a resolv.conf; a later one counts.
-private struct ResolverOptions {
-    private let words: [Substring]
-
-    init(_ text: String) {
-        words = text.split(separator: "\n").flatMap { line -> ArraySlice<Substring> in
-            let words = line.split(whereSeparator: \.isWhitespace)
-            return words.first == "options" ? words.dropFirst() : []
-        }
+/// The number behind the colon of one of the `options` of a resolv.conf; a later one counts.
+private func number(of option: String, in text: String) -> Int? {
+    let words = text.split(separator: "\n").flatMap { line -> ArraySlice<Substring> in
+        let words = line.split(whereSeparator: \.isWhitespace)
+        return words.first == "options" ? words.dropFirst() : []
     }
-
-    /// The number behind an option's colon.
-    func number(_ option: String) -> Int? {
-        words.last { $0.hasPrefix(option + ":") }.flatMap { Int($0.dropFirst(option.utf8.count + 1)) }
-    }
+    return words.last { $0.hasPrefix(option + ":") }.flatMap { Int($0.dropFirst(option.utf8.count + 1)) }
 }

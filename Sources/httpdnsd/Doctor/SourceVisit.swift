@@ -67,8 +67,7 @@ final class SourceVisit {
             let question = Question(name: provider.names.first ?? Self.neutralName, type: .a)
             let lookup = SingleLookup([question], via: provider.name, loop: loop)
             await lookup.run(settings)
-            let results = if case .answered(let results)? = lookup.outcome { results } else { [QueryResult]() }
-            outcome.questions[provider.name] = .some(results.compactMap(\.silence).first)
+            outcome.questions[provider.name] = .some(lookup.found.compactMap(\.silence).first)
         }
     }
 

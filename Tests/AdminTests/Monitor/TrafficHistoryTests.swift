@@ -16,7 +16,7 @@ struct TrafficHistoryTests {
 
         var all: TrafficReport {
             func latencies(_ label: String, _ fast: Int, _ slow: Int = 0) -> TrafficReport.Latencies {
-                .init(label, HistogramReport(bounds: [0.001], counts: [fast, slow], sum: 0))
+                (label, HistogramReport(bounds: [0.001], counts: [fast, slow], sum: 0))
             }
             var report = TrafficReport()
             report.answers = [latencies("cache", fast, slow), latencies("none", failed), latencies("stale", stale)]
