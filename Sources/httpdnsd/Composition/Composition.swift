@@ -212,7 +212,7 @@ struct Composition {
 
     /// What decides how questions are answered.
     func policy(_ translation: Translation) -> ResolverPolicy {
-        let routes = routes(translation)
+        let routes = Self.routes(settings, translation)
         hosts.routes = routes
         return ResolverPolicy(
             localAnswers: localAnswers(), routes: routes, lines: lines(mode: routes.mode), sources: sources,
@@ -237,8 +237,6 @@ struct Composition {
     }
 
     /// The names of the lists, and of addresses behind the network's translator.
-    func routes(_ translation: Translation) -> RoutePolicy { Self.routes(settings, translation) }
-
     nonisolated static func routes(_ settings: Configuration, _ translation: Translation) -> RoutePolicy {
         RoutePolicy(
             mode: settings.route.mode, protect: settings.route.protect,

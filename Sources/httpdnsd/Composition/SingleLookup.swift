@@ -28,7 +28,7 @@ final class SingleLookup {
 
     func run(_ settings: Configuration) async {
         let composition = Composition(settings, loop: loop, events: .silent(on: loop))
-        let policy = composition.routes(Translation(settings.answers.dns64, found: .none))
+        let policy = Composition.routes(settings, Translation(settings.answers.dns64, found: .none))
         var asked: [Question] = []
         for question in questions {
             if via == nil, let reply = composition.localAnswers().reply(to: question, policy: policy) {

@@ -193,7 +193,8 @@ final class Daemon {
             tls: try settings.listen.tls.map(Self.socketAddress),
             https: try settings.listen.https.map(Self.socketAddress),
             http: try settings.listen.httpdns.map(Self.socketAddress))
-        if !SocketAddress.isIPv6Supported, let rest = places.ofIPv4 {
+        let rest = places.filter({ $0.family == .ipv4 }, others: { $0.family == .ipv4 })
+        if !SocketAddress.isIPv6Supported, !rest.dns.isEmpty {
             let dropped = places.all.filter { !rest.all.contains($0) }.map(\.description).joined(separator: ", ")
             if !dropped.isEmpty {
                 log.logger.log(.startIPv4Only, "no IPv6 on this machine: serving IPv4 only, without \(dropped)")
@@ -227,7 +228,7 @@ final class Daemon {
                     usleep(Self.pause)
                     continue
                 }
-                let rest = places.served(by: adopted)
+                let rest = places.filter({ adopted.serves($0) }, others: { adopted.listens(at: $0) })
                 guard !rest.dns.isEmpty else { throw error }
                 for address in places.all where !rest.all.contains(address) {
                     log.logger.log(
@@ -257,19 +258,10 @@ struct ListenPlaces {
 
     var all: [SocketAddress] { dns + tls + https + http }
 
-    /// Those of IPv4; nil when there is none for DNS over UDP and TCP, without which nothing is served.
-    var ofIPv4: ListenPlaces? {
-        let rest = ListenPlaces(
-            dns: dns.filter { $0.family == .ipv4 }, tls: tls.filter { $0.family == .ipv4 },
-            https: https.filter { $0.family == .ipv4 }, http: http.filter { $0.family == .ipv4 })
-        return rest.dns.isEmpty ? nil : rest
-    }
-
-    /// Those at which another server has passed its sockets on.
-    func served(by passed: PassedSockets) -> ListenPlaces {
+    /// Those that pass a test: one for DNS over UDP and TCP, without which nothing is served, and one for all others.
+    func filter(_ isServed: (SocketAddress) -> Bool, others: (SocketAddress) -> Bool) -> ListenPlaces {
         ListenPlaces(
-            dns: dns.filter { passed.serves($0) }, tls: tls.filter { passed.listens(at: $0) },
-            https: https.filter { passed.listens(at: $0) }, http: http.filter { passed.listens(at: $0) })
+            dns: dns.filter(isServed), tls: tls.filter(others), https: https.filter(others), http: http.filter(others))
     }
 
     /// - Throws: the first error; nothing remains bound then.

@@ -144,11 +144,8 @@ struct Predecessor {
 /// The Unix sockets of a server: for commands, and for the process that replaces it.
 struct ControlSockets: Sendable {
     let commands: UnixListener
-    /// Nil where none could be made.
+    /// Where a process waits that has asked for all that this one has; nil where none could be made.
     let successor: UnixListener?
-
-    /// Where a process waits that has asked for all that this one has; nil when there is none.
-    func acceptSuccessor() -> ServiceManager? { successor?.acceptLast() }
 
     /// Removes their files, so that another process can make its own there. A second call does nothing.
     func removeFiles() {

@@ -185,9 +185,10 @@ extension HTTPDNSProvider.Learned {
         case .clockOffset:
             guard let seconds = Int64(record.value) else { return nil }
             self = .clockOffset(seconds)
-        default:
+        case .serviceAddresses:
             let texts = record.value.split(separator: " ").map(String.init)
             self = .addresses(texts.compactMap { SocketAddress($0, defaultPort: entry.url.port) })
+        default: return nil
         }
     }
 }

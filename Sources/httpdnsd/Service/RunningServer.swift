@@ -143,7 +143,7 @@ final class RunningServer {
     /// - Returns: the number of sockets; nil when no process takes them, or this one stops already.
     private func handOver(_ service: DNSService, _ control: ControlSockets?) async -> Int? {
         // Never a path that a request names: whatever has the sockets answers for this server.
-        guard let control, let next = control.acceptSuccessor() else { return nil }
+        guard let control, let next = control.successor?.acceptLast() else { return nil }
         let handover = Handover(manager: next, log: log)
         let sockets = service.server.descriptors
         guard !isStopping, handover.store(sockets, of: PassedDescriptor.limit) > 0 else { return nil }
