@@ -12,8 +12,8 @@ func fuzzLocalDNSReply(_ input: [UInt8]) {
     var numbers = Numbers(0)
     let question = Question(name: name, type: head & 1 == 0 ? .a : .cname)
     let query = LocalDNSQuery(
-        question, over: head & 2 == 0 ? .udp : .tcp, dnssecOK: head & 4 != 0, checkingDisabled: head & 8 != 0,
-        edns: head & 16 != 0, using: &numbers)
+        question, by: LocalDNSWay(transport: head & 2 == 0 ? .udp : .tcp, edns: head & 16 != 0),
+        dnssecOK: head & 4 != 0, checkingDisabled: head & 8 != 0, random: { numbers.next() })
     let questionEnd = 12 + name.wire.count + 4
     var reply = Array(input.dropFirst())
     if head & 32 != 0, reply.count >= 2 { reply.replaceSubrange(0..<2, with: query.bytes[0..<2]) }

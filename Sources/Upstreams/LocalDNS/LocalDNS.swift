@@ -3,19 +3,6 @@ package import DNSWire
 package import Platform
 package import Scheduling
 
-/// What the queries to the servers of one LocalDNS need and share.
-struct LocalDNSEnvironment: Sendable {
-    /// Its name, for events.
-    let name: String
-    let report: @Loop (ResolverEvent) -> Void
-    let limit: LocalDNSLimit
-    /// Says which servers are unreachable now, and are therefore not queried.
-    let paths: NetworkPaths
-    let loop: EventLoop
-    /// For deadlines; the loop except in tests.
-    let clock: any LoopClock
-}
-
 /// The network's own resolvers, or those of a `forward` entry.
 ///
 /// Each type of a question is a `LocalDNSLookup`, which moves from server to server; each query has its own ID, letter
@@ -146,11 +133,15 @@ package final class LocalDNS: Upstream {
         loops?.probeIfDue(servers)
         var question = question
         question.deadline = min(question.deadline, clock.now + timeout)
-        let lookups = Set(question.types).map {
-            LocalDNSLookup($0, of: question, environment, for: self, at: candidates)
+        let lookups = Set(question.types).map { type in
+            LocalDNSLookup(type, of: question, environment, at: candidates)
         }
         for lookup in lookups {
             self.lookups[ObjectIdentifier(lookup)] = lookup
+            lookup.onAnswer = { [self, asked = lookup.question, holder = question.holder] in
+                answered($0, asked, for: holder)
+            }
+            lookup.onDoubt = { [self] in doubted($0, since: $1) }
             lookup.start()
         }
         probes.beginDue(at: servers.filter { !isLooping($0) }, while: question)
@@ -193,7 +184,7 @@ package final class LocalDNS: Upstream {
     /// The servers in the order in which a lookup that begins now queries them.
     ///
     /// - Throws: why there is none.
-    func candidates() throws(UpstreamFailure) -> [LocalDNSTurns.Candidate] {
+    func candidates() throws(UpstreamFailure) -> [LocalDNSCandidate] {
         var reason = UpstreamFailure.noServer(
             servers.isEmpty ? "\(name) has no server" : "every server of \(name) forwards to us")
         func isAble(_ server: LocalDNSServer) -> Bool {
@@ -204,16 +195,13 @@ package final class LocalDNS: Upstream {
         }
         // One that is being probed stays with its group: those of another group may not know the name, or know another
         // address for it.
-        let choices = groups.enumerated().flatMap { group, servers in
-            servers.filter(isAble).map { ($0, group, probes.health(of: $0)) }
-                .puttingLast { $0.2.address.backoff.isProbing }
-        }.puttingLast { $0.2.isSilent }
-        guard !choices.isEmpty else { throw reason }
-        return choices.map { server, group, health in .init(server, group: group, health.way) }
+        let candidates = groups.enumerated().flatMap { group, servers in
+            servers.filter(isAble).map { LocalDNSCandidate($0, group: group, probes.health(of: $0)) }
+                .puttingLast { $0.health?.address.backoff.isProbing == true }
+        }.puttingLast(where: \.isAway)
+        guard !candidates.isEmpty else { throw reason }
+        return candidates
     }
-
-    /// Whether `server` is silent, and not just for a moment: a denial by the others is final without it.
-    func isAway(_ server: LocalDNSServer) -> Bool { probes.health(of: server).isSilent }
 
     /// Called when `server` has answered a question that counts against the share of `holder`.
     func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork) {
@@ -224,8 +212,7 @@ package final class LocalDNS: Upstream {
         probes.answered(server, question, for: holder)
     }
 
-    /// Called when something in a lookup that began at `began` is a reason to probe `server`: no response in its share of
-    /// the time, no connection, an invalid response, or one only without EDNS or only over TCP.
+    /// Called when something since `began` is a reason to probe `server`.
     func doubted(_ server: LocalDNSServer, since began: Instant) { probes.doubted(server, since: began) }
 
     /// The index of the group of `server`; nil for a server that is not used any more.
@@ -243,5 +230,12 @@ extension Array {
     /// In the same order, except that some come last.
     fileprivate func puttingLast(where isLast: (Element) -> Bool) -> [Element] {
         filter { !isLast($0) } + filter(isLast)
+    }
+}
+
+extension LocalDNSLookup {
+    /// Returns once it has ended; at most one caller may wait.
+    fileprivate func ended() async {
+        if outcome == nil { await withCheckedContinuation { waiter in onEnd = { waiter.resume() } } }
     }
 }

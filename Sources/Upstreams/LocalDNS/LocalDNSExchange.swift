@@ -17,12 +17,12 @@ final class LocalDNSExchange {
     private nonisolated static let readsPerTurn = 16
 
     private let query: LocalDNSQuery
-    private let isStream: Bool
-    private let onReply: @Loop (Result<LocalDNSQuery.Reply, UpstreamFailure>) -> Void
+    private let onReply: @Loop (LocalDNSQuery.Reply) -> Void
     /// Nil once it has ended.
     private var socket: Descriptor?
     private var watch: Watch?
     private var isSent = false
+    private var isStream: Bool { query.transport == .tcp }
     /// What a stream has brought: the length of a message, and its beginning.
     private var received: [UInt8] = []
 
@@ -32,13 +32,12 @@ final class LocalDNSExchange {
     ///   another letter case. Never before this returns, nor after `close()`.
     /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.network` without a route.
     init(
-        _ query: LocalDNSQuery, to server: LocalDNSServer, over transport: Transport, on loop: EventLoop,
-        onReply: @escaping @Loop (Result<LocalDNSQuery.Reply, UpstreamFailure>) -> Void
+        _ query: LocalDNSQuery, to server: LocalDNSServer, on loop: EventLoop,
+        onReply: @escaping @Loop (LocalDNSQuery.Reply) -> Void
     ) throws(UpstreamFailure) {
         self.query = query
         self.onReply = onReply
-        isStream = transport == .tcp
-        let opened = try Self.open(server, isStream: isStream)
+        let opened = try Self.open(server, query.transport)
         let number = opened.number
         socket = consume opened
         if !isStream { try send(query.bytes) }
@@ -49,10 +48,10 @@ final class LocalDNSExchange {
         }
     }
 
-    private static func open(_ server: LocalDNSServer, isStream: Bool) throws(UpstreamFailure) -> Descriptor {
+    private static func open(_ server: LocalDNSServer, _ transport: Transport) throws(UpstreamFailure) -> Descriptor {
         let scope = server.interface.map { unsafe if_nametoindex($0) } ?? 0
         let address = SocketAddress(server.address, port: server.port, scope: scope)
-        let number = address.openSocket(isStream ? .tcp : .udp)
+        let number = address.openSocket(transport)
         guard number >= 0 else { throw failure("socket") }
         let opened = Descriptor(owning: number)
         if let interface = server.interface {
@@ -87,7 +86,7 @@ final class LocalDNSExchange {
                 try send([UInt8(truncatingIfNeeded: count >> 8), UInt8(truncatingIfNeeded: count)] + query.bytes)
                 watch?.update(.readable)
             } catch {
-                end(.failure(error))
+                end(.lost(error))
             }
             return
         }
@@ -101,29 +100,29 @@ final class LocalDNSExchange {
             }
             if count < 0 {
                 if errno == EAGAIN { return }
-                if errno != EINTR { return end(.failure(Self.failure("receive"))) }
+                if errno != EINTR { return end(.lost(Self.failure("receive"))) }
             } else if !isStream {
                 switch query.reply(in: bytes) {
                 case nil: break
-                case .otherLetterCase?: onReply(.success(.otherLetterCase))
-                case let reply?: return end(.success(reply))
+                case .otherLetterCase?: onReply(.otherLetterCase)
+                case let reply?: return end(reply)
                 }
             } else if count == 0 {
-                return end(.failure(.network("the connection was closed")))
+                return end(.lost(.network("the connection was closed")))
             } else {
                 received += bytes
                 let length = received.count < 2 ? .max : 2 + Int(received[0]) << 8 + Int(received[1])
                 if received.count >= length {
                     let reply = query.reply(in: Array(received[2..<length]))
-                    return end(.success(reply ?? .unusable(.unusable("not a response to the query"))))
+                    return end(reply ?? .unusable(.unusable("not a response to the query")))
                 }
             }
         }
     }
 
-    private func end(_ outcome: Result<LocalDNSQuery.Reply, UpstreamFailure>) {
+    private func end(_ reply: LocalDNSQuery.Reply) {
         close()
-        onReply(outcome)
+        onReply(reply)
     }
 
     /// Ends the exchange, and closes the socket; nothing is reported any more.
@@ -132,6 +131,19 @@ final class LocalDNSExchange {
         watch = nil
         socket = nil
     }
+}
+
+/// What the queries to the servers of one LocalDNS need and share.
+struct LocalDNSEnvironment: Sendable {
+    /// Its name, for events.
+    let name: String
+    let report: @Loop (ResolverEvent) -> Void
+    let limit: LocalDNSLimit
+    /// Says which servers are unreachable now, and are therefore not queried.
+    let paths: NetworkPaths
+    let loop: EventLoop
+    /// For deadlines; the loop except in tests.
+    let clock: any LoopClock
 }
 
 /// Limits the number of outstanding queries, of one `LocalDNS` or of several that share the limit.
@@ -160,11 +172,6 @@ package final class LocalDNSLimit: Sendable {
 
     /// Why a query is not sent.
     nonisolated var failure: UpstreamFailure { .overloaded("\(maximum) queries to LocalDNS are under way") }
-
-    /// Whether `enter` would add a query now.
-    func hasRoom(for network: ClientNetwork, isOnly: Bool, at now: Instant) -> Bool {
-        !shares.isFull || leaving(for: network, isOnly: isOnly, at: now) != nil
-    }
 
     /// Adds a query; nil when the limit is reached and none can be displaced.
     ///

@@ -10,7 +10,7 @@ import Scheduling
 /// again, since datagrams get lost; the last query to a server has no EDNS, which some drop. The response decides:
 /// - NOERROR ends the lookup.
 /// - NXDOMAIN ends it when every other group has denied the name, or each of its servers has refused to answer or is away
-///   (`LocalDNS.isAway`); until then only the other groups are queried. If one of them fails, so does the lookup: it
+///   (`LocalDNSCandidate.isAway`); until then only the other groups are queried. If one of them fails, so does the lookup: it
 ///   may be the one that knows the name.
 /// - FORMERR, NOTIMP or BADVERS to a query with EDNS: the server is queried without EDNS, at once.
 /// - A response in another letter case is forged, or the server does not preserve it. It is not accepted, and the
@@ -26,35 +26,45 @@ import Scheduling
 @Loop
 final class LocalDNSLookup: Sendable {
     let question: Question
-    /// The server that gave the result's answer.
-    private(set) var answeredBy: LocalDNSServer?
-    /// What the servers have said since the network or the servers changed last.
-    private(set) var turns = LocalDNSTurns([], turns: 0)
     private let asked: UpstreamQuestion
     private let environment: LocalDNSEnvironment
-    private let localDNS: LocalDNS?
-    private let servers: @Loop () throws(UpstreamFailure) -> [LocalDNSTurns.Candidate]
+    private let servers: @Loop () throws(UpstreamFailure) -> [LocalDNSCandidate]
+    /// What the servers have said since the network or the servers changed last; they are meant by their index.
+    private var candidates: [LocalDNSCandidate] = []
+    /// The most informative failure.
+    private var failure: UpstreamFailure?
+    /// The last NXDOMAIN.
+    private var denial: (answer: Answer, server: LocalDNSServer)?
+    /// Whether a server to which EDNS was offered has responded with it; nil also when it has not responded to a query
+    /// with it.
+    private(set) var takesEDNS: Bool?
+    /// Over what a server has answered; TCP only when it had not responded over UDP.
+    private(set) var answeredOver: Transport?
     private var began: Instant
     private var share = Duration.zero
-    /// The outstanding queries by their tickets in the limit, each with the index of its server in `turns`.
+    /// The outstanding queries by their tickets in the limit, each with the index of its server.
     private var sent: [FairShare.Ticket: (index: Int, way: LocalDNSWay, exchange: LocalDNSExchange)] = [:]
     private var shareTimer: LoopTimer?
     private var deadlineTimer: LoopTimer?
     /// The result; nil until it has ended.
     private(set) var outcome: UpstreamResult?
+    /// The server that gave the result's answer.
+    private(set) var answeredBy: LocalDNSServer?
     var onEnd: (@Loop () -> Void)?
+    /// Called when a server has answered.
+    var onAnswer: (@Loop (LocalDNSServer) -> Void)?
+    /// Called when something since an instant is a reason to probe a server: no response in its share of the time, no
+    /// connection, an invalid response, or one only without EDNS or only over TCP.
+    var onDoubt: (@Loop (LocalDNSServer, Instant) -> Void)?
 
-    /// - Parameters:
-    ///   - localDNS: hears of what happens; nil: none does, and a server's last turn is over TCP as well.
-    ///   - servers: those that are queried.
+    /// - Parameter servers: those that are queried.
     init(
-        _ type: RecordType, of asked: UpstreamQuestion, _ environment: LocalDNSEnvironment, for localDNS: LocalDNS?,
-        at servers: @escaping @Loop () throws(UpstreamFailure) -> [LocalDNSTurns.Candidate]
+        _ type: RecordType, of asked: UpstreamQuestion, _ environment: LocalDNSEnvironment,
+        at servers: @escaping @Loop () throws(UpstreamFailure) -> [LocalDNSCandidate]
     ) {
         question = Question(name: asked.name.lowercased, type: type)
         self.asked = asked
         self.environment = environment
-        self.localDNS = localDNS
         self.servers = servers
         began = environment.clock.now
     }
@@ -75,19 +85,16 @@ final class LocalDNSLookup: Sendable {
 
     private func begin() {
         began = environment.clock.now
+        (failure, denial, takesEDNS, answeredOver) = (nil, nil, nil, nil)
         do throws(UpstreamFailure) {
-            // Each datagram has its own ID, letter case and port.
-            turns = LocalDNSTurns(try servers(), turns: asked.dnssecOK ? 3 : 2)
+            candidates = try servers()
         } catch {
             return finish(.failure(error))
         }
-        share = min(LocalDNSLimit.patience, (asked.deadline - began) / (turns.candidates.count + 1))
+        // Each datagram has its own ID, letter case and port.
+        for index in candidates.indices { candidates[index].turns = asked.dnssecOK ? 3 : 2 }
+        share = min(LocalDNSLimit.patience, (asked.deadline - began) / (candidates.count + 1))
         askNext()
-    }
-
-    /// Returns once it has ended; at most one caller may wait.
-    func ended() async {
-        if outcome == nil { await withCheckedContinuation { waiter in onEnd = { waiter.resume() } } }
     }
 
     /// Ends the lookup at once.
@@ -97,24 +104,26 @@ final class LocalDNSLookup: Sendable {
 
     private func askNext() {
         guard outcome == nil else { return }
-        guard let next = turns.next else {
+        // The first of those that have had the fewest turns.
+        let most = candidates.map(\.turns).max() ?? 0
+        guard most > 0, let next = candidates.firstIndex(where: { $0.turns == most }) else {
             if sent.isEmpty { settle() }
             return
         }
-        guard environment.limit.hasRoom(for: asked.holder, isOnly: sent.isEmpty, at: environment.clock.now) else {
-            turns.note(environment.limit.failure)
+        candidates[next].turns -= 1
+        let (first, isLast) = (candidates[next].first, most == 1)
+        guard ask(next, isLast ? first.withoutEDNS : first) else {
+            candidates[next].turns += 1
             return sent.isEmpty ? settle() : waitForShare()
         }
-        let (way, isLast) = turns.take(next)
-        ask(next, way)
-        if isLast, localDNS == nil { askOverTCPAsWell(turns.candidates[next].server) }
+        if isLast, candidates[next].health == nil { askOverTCPAsWell(candidates[next].server) }
     }
 
     /// Queries a server over TCP, once, if there is a query over UDP to which it has not responded.
     func askOverTCPAsWell(_ server: LocalDNSServer) {
-        guard let index = turns.candidates.firstIndex(where: { $0.server == server }), isAwaited(index, over: [.udp])
+        guard let index = candidates.firstIndex(where: { $0.server == server }), isAwaited(index, over: [.udp])
         else { return }
-        askBeside(index, turns.candidates[index].first)
+        askBeside(index, candidates[index].first)
     }
 
     private func isAwaited(_ index: Int, over transports: [Transport]) -> Bool {
@@ -126,26 +135,30 @@ final class LocalDNSLookup: Sendable {
     /// - Returns: false when it was before.
     @discardableResult
     private func askBeside(_ index: Int, _ way: LocalDNSWay) -> Bool {
-        guard turns.askBeside(index) else { return false }
+        guard !candidates[index].isAskedBeside else { return false }
+        candidates[index].isAskedBeside = true
         ask(index, way.overTCP)
         return true
     }
 
-    private func ask(_ index: Int, _ way: LocalDNSWay) {
-        let (server, now) = (turns.candidates[index].server, environment.clock.now)
+    /// - Returns: false when there was no room for another query.
+    @discardableResult
+    private func ask(_ index: Int, _ way: LocalDNSWay) -> Bool {
+        let (server, now) = (candidates[index].server, environment.clock.now)
         let place = environment.limit.enter(for: asked.holder, isOnly: sent.isEmpty, at: now) { [self] place in
             sent.removeValue(forKey: place)?.exchange.close()
-            turns.note(environment.limit.failure)
+            note(environment.limit.failure)
             if sent.isEmpty { settle() }
         }
-        guard let place else { return turns.note(environment.limit.failure) }
-        var generator = SystemNumbers()
+        guard let place else {
+            note(environment.limit.failure)
+            return false
+        }
         let query = LocalDNSQuery(
-            question, over: way.transport, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled,
-            edns: way.edns, using: &generator)
+            question, by: way, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled)
         do throws(UpstreamFailure) {
-            let exchange = try LocalDNSExchange(query, to: server, over: way.transport, on: environment.loop) {
-                [self] result in received(result, place)
+            let exchange = try LocalDNSExchange(query, to: server, on: environment.loop) { [self] reply in
+                received(reply, place)
             }
             sent[place] = (index, way, exchange)
             waitForShare(of: place)
@@ -153,6 +166,7 @@ final class LocalDNSLookup: Sendable {
             environment.limit.leave(place)
             failed(index, way, error)
         }
+        return true
     }
 
     /// Queries the next server when a query has had no response for its server's share of the time.
@@ -166,43 +180,49 @@ final class LocalDNSLookup: Sendable {
 
     // MARK: Responses
 
-    private func received(_ result: Result<LocalDNSQuery.Reply, UpstreamFailure>, _ place: FairShare.Ticket) {
+    private func received(_ reply: LocalDNSQuery.Reply, _ place: FairShare.Ticket) {
         guard let (index, way, _) = sent[place] else { return }
-        if case .success = result { turns.heard(index, over: way.transport) }
-        if case .success(.otherLetterCase) = result {
-            turns.note(.unusable("a response in another letter case"))
+        if reply != .otherLetterCase { forget(place) }
+        if case .lost(let failure) = reply { return failed(index, way, failure) }
+        if way.transport == .udp { candidates[index].isHeardOverUDP = true }
+        switch reply {
+        case .otherLetterCase:
+            note(.unusable("a response in another letter case"))
             askBeside(index, way)
-            return
-        }
-        sent[place] = nil
-        environment.limit.leave(place)
-        switch result {
-        case .success(.answer(let answer)):
-            let server = turns.candidates[index].server
-            localDNS?.answered(server, question, for: asked.holder)
+        case .answer(let answer):
+            let server = candidates[index].server
+            onAnswer?(server)
             learn(index, way)
             guard answer.responseCode != .nameError else { return deny(answer, by: index) }
             answeredBy = server
             finish(.answer(answer))
-        case .success(.refusal(.responseCode(let code))) where code.mayRefuseEDNS && way.edns:
+        case .refusal(.responseCode(let code)) where code.mayRefuseEDNS && way.edns:
             ask(index, way.withoutEDNS)
-        case .success(.refusal(let failure)):
+        case .refusal(let failure):
             if case .responseCode(let code) = failure, !way.edns, !code.mayRefuseEDNS { learn(index, way) }
             giveUp(index, failure)
-        case .success(.unusable(let failure)):
-            turns.note(failure)
-            if way.edns, failure != LocalDNSQuery.truncated { return ask(index, way.withoutEDNS) }
-            if way.transport == .udp { return ask(index, way.overTCP) }
-            doubt(index, since: began)
-            giveUp(index, failure)
-        case .failure(let failure): failed(index, way, failure)
-        case .success(.otherLetterCase): break
+        case .unusable(let failure):
+            note(failure)
+            if way.edns, failure != LocalDNSQuery.truncated {
+                ask(index, way.withoutEDNS)
+            } else if way.transport == .udp {
+                ask(index, way.overTCP)
+            } else {
+                doubt(index, since: began)
+                giveUp(index, failure)
+            }
+        case .lost: break
         }
+    }
+
+    private func forget(_ place: FairShare.Ticket) {
+        sent[place] = nil
+        environment.limit.leave(place)
     }
 
     /// Called when no query could be sent, or no response can come any more.
     private func failed(_ index: Int, _ way: LocalDNSWay, _ failure: UpstreamFailure) {
-        turns.note(failure)
+        note(failure)
         // One over UDP still listens, also beside one over TCP.
         guard !isAwaited(index, over: way.transport == .udp ? [.udp, .tcp] : [.udp]) else { return }
         if !failure.isOurs {
@@ -215,49 +235,68 @@ final class LocalDNSLookup: Sendable {
 
     /// Learns how a server responds, which is probed if that is not how it was queried first.
     private func learn(_ index: Int, _ way: LocalDNSWay) {
-        if turns.learn(index, way) { doubt(index, since: environment.clock.now) }
+        let (first, isHeardOverUDP) = (candidates[index].first, candidates[index].isHeardOverUDP)
+        if first.edns { takesEDNS = way.edns }
+        if first.transport == .udp { answeredOver = isHeardOverUDP ? .udp : .tcp }
+        if first.edns && !way.edns || first.transport == .udp && !isHeardOverUDP {
+            doubt(index, since: environment.clock.now)
+        }
     }
 
-    /// Has a server probed.
-    private func doubt(_ index: Int, since began: Instant) {
-        localDNS?.doubted(turns.candidates[index].server, since: began)
+    private func doubt(_ index: Int, since began: Instant) { onDoubt?(candidates[index].server, began) }
+
+    private func note(_ failure: UpstreamFailure) {
+        func weight(_ failure: UpstreamFailure?) -> Int {
+            switch failure {
+            case .responseCode, .rejected: 4
+            case .unusable: 3
+            case .network: 2
+            case .overloaded: 1
+            default: 0
+            }
+        }
+        if weight(failure) > weight(self.failure) { self.failure = failure }
     }
 
     // MARK: The end
 
-    /// Removes a server's group from this lookup.
+    /// Removes a server's group, which has denied the name, from this lookup: the others may know it.
     private func deny(_ answer: Answer, by index: Int) {
-        turns.deny(answer, by: index)
-        let group = turns.candidates[index].group
-        close { turns.candidates[$0].group == group }
+        let group = candidates[index].group
+        denial = (answer, candidates[index].server)
+        for member in candidates.indices where candidates[member].group == group {
+            (candidates[member].turns, candidates[member].hasNothingMore) = (0, true)
+        }
+        close { candidates[$0].group == group }
         guard sent.isEmpty else { return }
-        if turns.isOver(isAway: isAway) { settle() } else { askNext() }
+        if candidates.allSatisfy({ $0.turns == 0 || $0.isAway }) { settle() } else { askNext() }
     }
 
     /// Removes a server from this lookup, and queries the next one.
     private func giveUp(_ index: Int, _ failure: UpstreamFailure) {
-        turns.giveUp(index, failure)
+        note(failure)
+        candidates[index].turns = 0
+        if failure == .responseCode(.refused) { candidates[index].hasNothingMore = true }
         close { $0 == index }
         askNext()
     }
 
     private func close(where isMeant: (Int) -> Bool) {
         for (place, query) in sent where isMeant(query.index) {
-            sent[place] = nil
             query.exchange.close()
-            environment.limit.leave(place)
+            forget(place)
         }
     }
 
-    /// Ends the lookup without an answer.
+    /// Ends the lookup without an answer: with a denial that no group can contradict, or the most informative failure.
     private func settle() {
         guard outcome == nil else { return }
-        let (result, server) = turns.result(isAway: isAway)
-        answeredBy = server
-        finish(result)
+        guard let denial, candidates.allSatisfy({ $0.hasNothingMore || $0.isAway }) else {
+            return finish(.failure(failure ?? .timeout))
+        }
+        answeredBy = denial.server
+        finish(.answer(denial.answer))
     }
-
-    private func isAway(_ server: LocalDNSServer) -> Bool { localDNS?.isAway(server) == true }
 
     private func finish(_ result: UpstreamResult) {
         guard outcome == nil else { return }
@@ -267,9 +306,4 @@ final class LocalDNSLookup: Sendable {
         close { _ in true }
         onEnd.take()?()
     }
-}
-
-extension ResponseCode {
-    /// Whether a server may mean by it that it does not support EDNS (RFC 6891 sections 6.1.3 and 7).
-    fileprivate var mayRefuseEDNS: Bool { self == .formatError || self == .notImplemented || self == .badVersion }
 }

@@ -17,6 +17,8 @@ final class LocalDNSProbes {
     private let environment: LocalDNSEnvironment
     private let onTCPAlone: @Loop (LocalDNSServer) -> Void
     private var states: [LocalDNSServer: LocalDNSHealth] = [:]
+    /// A server has one at a time.
+    private var underWay: [LocalDNSServer: Probe] = [:]
     private var lastProbe = 0
     private var now: Instant { environment.clock.now }
 
@@ -29,8 +31,11 @@ final class LocalDNSProbes {
         self.onTCPAlone = onTCPAlone
     }
 
-    /// Discards all state: the network or the servers have changed. Probes under way concern a state that nothing reads.
-    func forget() { states = [:] }
+    /// Discards all state, and ends the probes under way: the network or the servers have changed.
+    func forget() {
+        for probe in underWay.values { probe.end() }
+        (states, underWay) = ([:], [:])
+    }
 
     /// The state of a server.
     func health(of server: LocalDNSServer) -> LocalDNSHealth {
@@ -72,66 +77,68 @@ final class LocalDNSProbes {
     // MARK: A probe
 
     /// One probe: the lookups of the zone and of other questions.
+    @Loop
     private final class Probe {
         let number: Int
-        let server: LocalDNSServer
-        let health: LocalDNSHealth
         let began: Instant
         let others: Set<Question>
         /// The first is the zone's.
         var lookups: [LocalDNSLookup] = []
         var timer: LoopTimer?
-        var isOver = false
+        private(set) var isOver = false
 
-        init(_ number: Int, of server: LocalDNSServer, _ health: LocalDNSHealth, began: Instant, others: Set<Question>)
-        {
-            (self.number, self.server, self.health, self.began) = (number, server, health, began)
-            self.others = others
+        init(_ number: Int, began: Instant, others: Set<Question>) {
+            (self.number, self.began, self.others) = (number, began, others)
+        }
+
+        func end() {
+            isOver = true
+            timer?.cancel()
+            for lookup in lookups { lookup.cancel() }
         }
     }
 
     private func begin(_ server: LocalDNSServer, with more: [Question] = []) {
         lastProbe += 1
         let health = health(of: server)
-        let others = Set(health.questions.all + more).subtracting([zone])
-        let probe = Probe(lastProbe, of: server, health, began: now, others: others)
+        let probe = Probe(lastProbe, began: now, others: Set(health.questions.all + more).subtracting([zone]))
+        underWay[server] = probe
         health.address.backoff.probeBegan(probe.number)
-        if !others.isEmpty {
+        if !probe.others.isEmpty {
             probe.timer = environment.clock.schedule(at: now + LocalDNSLookup.loneTimeout / 2) { [self] in
-                for question in others { ask(question, in: probe) }
+                for question in probe.others { ask(question, of: server, in: probe) }
             }
         }
-        ask(zone, in: probe)
+        ask(zone, of: server, in: probe)
     }
 
-    private func ask(_ question: Question, in probe: Probe) {
+    private func ask(_ question: Question, of server: LocalDNSServer, in probe: Probe) {
         let lookup = LocalDNSLookup(
-            question, only: probe.server, until: probe.began + LocalDNSLookup.loneTimeout, environment)
+            question, only: server, until: probe.began + LocalDNSLookup.loneTimeout, environment)
         probe.lookups.append(lookup)
-        lookup.onEnd = { [self, unowned lookup] in ended(lookup, in: probe) }
+        lookup.onEnd = { [self, unowned lookup] in ended(lookup, of: server, in: probe) }
         lookup.start()
     }
 
-    private func ended(_ lookup: LocalDNSLookup, in probe: Probe) {
-        guard !probe.isOver, states[probe.server] === probe.health else { return }
+    private func ended(_ lookup: LocalDNSLookup, of server: LocalDNSServer, in probe: Probe) {
+        guard !probe.isOver else { return }
         // An answer counts as soon as it comes.
-        if lookup.isHeard { answered(probe.server) }
+        if lookup.isHeard { answered(server) }
         let ended = probe.lookups.filter { $0.outcome != nil }
         guard probe.lookups[0].isHeard || ended.count > probe.others.count else { return }
-        probe.isOver = true
-        probe.health.address.backoff.probeEnded(probe.number)
-        probe.timer?.cancel()
-        for other in probe.lookups { other.cancel() }
-        judge(probe, ended)
+        underWay[server] = nil
+        health(of: server).address.backoff.probeEnded(probe.number)
+        probe.end()
+        judge(probe, of: server, ended)
     }
 
     /// The zone alone decides on EDNS and UDP; the lookups of other questions can only show that the server responds.
     ///
     /// - Parameter ended: the lookups that had ended by themselves.
-    private func judge(_ probe: Probe, _ ended: [LocalDNSLookup]) {
-        let (server, health, ofZone) = (probe.server, probe.health, probe.lookups[0])
-        health.learn(edns: ofZone.turns.takesEDNS, over: ofZone.turns.answeredOver, at: now)
-        if ofZone.turns.answeredOver == .tcp { onTCPAlone(server) }
+    private func judge(_ probe: Probe, of server: LocalDNSServer, _ ended: [LocalDNSLookup]) {
+        let (health, ofZone) = (health(of: server), probe.lookups[0])
+        health.learn(edns: ofZone.takesEDNS, over: ofZone.answeredOver, at: now)
+        if ofZone.answeredOver == .tcp { onTCPAlone(server) }
         let silent = ended.filter { !$0.isHeard }
         let hasResponded = silent.count < ended.count
         if hasResponded { for lookup in silent { health.questions.remove(lookup.question) } }
@@ -146,85 +153,6 @@ final class LocalDNSProbes {
         guard !wasSilent else { return }
         environment.report(
             .serverSilent(upstream: environment.name, server: server.description, reason: failure.description))
-    }
-}
-
-/// The state of one server: whether it is silent, and whether it supports EDNS and UDP.
-@Loop
-final class LocalDNSHealth {
-    /// How long a server that does not support EDNS is queried without it before a probe tries EDNS again, and one that
-    /// responds over TCP alone over TCP before a probe tries UDP again.
-    nonisolated static let plainTime = Duration.seconds(600)
-
-    /// Whether it answers.
-    let address = AddressHealth()
-    /// How it is queried instead of with EDNS over UDP, and when a probe tries these again.
-    private var makeshift: (way: LocalDNSWay, until: Instant)?
-    /// What it is probed with beside the zone.
-    var questions = ProbeQuestions()
-
-    init() { address.backoff = Backoff(.seconds(1)...(.seconds(5))) }
-
-    /// Whether its last probe failed, and it has answered nothing since.
-    var isSilent: Bool { !address.isUsable }
-
-    /// How it is queried.
-    var way: LocalDNSWay { makeshift?.way ?? LocalDNSWay() }
-
-    /// Whether a probe is due: of a silent server, or with EDNS or over UDP of one that did not support it.
-    func isDue(at now: Instant) -> Bool {
-        if isSilent { return address.backoff.isDue(at: now, isUrgent: false) }
-        return !address.backoff.isProbing && makeshift.map { now >= $0.until } ?? false
-    }
-
-    /// Called when a probe has ended.
-    ///
-    /// - Parameters:
-    ///   - edns: whether it has shown that the server supports EDNS; nil: neither.
-    ///   - transport: over which it has shown that the server responds; nil: none.
-    func learn(edns: Bool?, over transport: Transport?, at now: Instant) {
-        guard edns != nil || transport != nil else {
-            makeshift?.until = now + AddressHealth.trust
-            return
-        }
-        let way = LocalDNSWay(transport: transport ?? self.way.transport, edns: edns ?? self.way.edns)
-        makeshift = way == LocalDNSWay() ? nil : (way, now + Self.plainTime)
-    }
-}
-
-/// A few questions that a server has answered, with which it is probed: some servers, such as those of a VPN, drop what
-/// is outside of their zones, and so also a query for the root.
-///
-/// Clients have chosen the names: they share the places (`FairShare`), and a server is silent only when it answers none of
-/// them.
-struct ProbeQuestions {
-    /// The most questions.
-    static let limit = 4
-
-    private var shares = FairShare(capacity: limit)
-    private var answered: [FairShare.Ticket: Question] = [:]
-
-    /// The questions, each for another name, in no order.
-    var all: [Question] { Array(answered.values) }
-
-    /// Called when the server has answered a question of a client network.
-    mutating func add(_ question: Question, for holder: ClientNetwork) {
-        guard !answered.values.contains(where: { $0.name == question.name }) else { return }
-        if shares.isFull {
-            guard let displaced = shares.yielding(to: holder) else { return }
-            remove(displaced)
-        }
-        answered[shares.add(for: holder)] = question
-    }
-
-    /// Called when the server has answered another question at the same time, but not this one.
-    mutating func remove(_ question: Question) {
-        if let ticket = answered.first(where: { $0.value == question })?.key { remove(ticket) }
-    }
-
-    private mutating func remove(_ ticket: FairShare.Ticket) {
-        shares.remove(ticket)
-        answered[ticket] = nil
     }
 }
 
@@ -243,7 +171,7 @@ extension LocalDNSLookup {
         let question = UpstreamQuestion(
             name: asked.name, types: [asked.type], dnssecOK: true,
             deadline: deadline ?? environment.clock.now + Self.loneTimeout)
-        self.init(asked.type, of: question, environment, for: nil) { [.init(server)] }
+        self.init(asked.type, of: question, environment) { [.init(server)] }
     }
 
     /// Why it has ended without an answer.

@@ -9,12 +9,14 @@ import Platform
 /// any.
 struct LocalDNSQuery {
     /// What a response says.
-    enum Reply: Hashable {
+    enum Reply: Equatable {
         case answer(Answer)
         /// The server does not answer the question.
         case refusal(UpstreamFailure)
         /// It cannot be used.
         case unusable(UpstreamFailure)
+        /// There is none, and none can come any more.
+        case lost(UpstreamFailure)
         /// It would be a response but for the letter case of its question: forged, or from a server that does not preserve
         /// it.
         case otherLetterCase
@@ -22,46 +24,43 @@ struct LocalDNSQuery {
 
     /// The question as received from the client.
     let question: Question
+    let transport: Transport
     private let dnssecOK: Bool
-    /// Whether a response has to be in the letter case that was sent.
-    private let hasRandomCase: Bool
     /// Header, question and OPT record.
     let bytes: [UInt8]
     /// The offset in `bytes` of the question's end.
     private let questionEnd: Int
 
     /// - Parameters:
-    ///   - transport: over TCP the letter case is not random.
-    ///   - edns: whether EDNS is offered; the DO bit is not sent without it.
+    ///   - way: over TCP the letter case is not random, and without EDNS the DO bit is not sent.
+    ///   - random: by default each number costs a system call.
     init(
-        _ question: Question, over transport: Transport, dnssecOK: Bool, checkingDisabled: Bool, edns: Bool,
-        using generator: inout some RandomNumberGenerator
+        _ question: Question, by way: LocalDNSWay, dnssecOK: Bool, checkingDisabled: Bool,
+        random: () -> UInt64 = { .random(in: .min ... .max) }
     ) {
         self.question = question
         self.dnssecOK = dnssecOK
-        hasRandomCase = transport == .udp
+        transport = way.transport
         var flags: HeaderFlags = .recursionDesired
         if checkingDisabled { flags.insert(.checkingDisabled) }
-        var builder = MessageBuilder(id: .random(in: .min ... .max, using: &generator), flags: flags)
-        let name =
-            hasRandomCase ? Self.disguise(question.name, using: &generator) : question.name.lowercased
+        var builder = MessageBuilder(id: UInt16(truncatingIfNeeded: random()), flags: flags)
+        let name = transport == .udp ? Self.disguise(question.name, random) : question.name.lowercased
         builder.append(Question(name: name, type: question.type, class: question.class))
         questionEnd = builder.bytes.count
-        if edns { builder.append(EDNS(dnssecOK: dnssecOK)) }
+        if way.edns { builder.append(EDNS(dnssecOK: dnssecOK)) }
         bytes = builder.bytes
     }
 
     /// The name with each letter in random case.
-    private static func disguise(_ name: Name, using generator: inout some RandomNumberGenerator) -> Name {
-        var (bits, left) = (UInt64(0), 0)
+    private static func disguise(_ name: Name, _ random: () -> UInt64) -> Name {
+        // One bit for each byte.
+        let bits = (0...name.wire.count / UInt64.bitWidth).map { _ in random() }
         // Lengths of labels are at most 63 and never equal a letter's code.
-        let wire = name.wire.map { byte in
+        let wire = name.wire.enumerated().map { index, byte in
             let lower = asciiLowercased(byte)
             guard (0x61...0x7a).contains(lower) else { return lower }
-            // One bit per letter: each random number costs a system call.
-            if left == 0 { (bits, left) = (generator.next(), UInt64.bitWidth) }
-            defer { (bits, left) = (bits >> 1, left - 1) }
-            return bits & 1 == 0 ? lower : lower & ~0x20
+            let bit = bits[index / UInt64.bitWidth] >> UInt64(index % UInt64.bitWidth) & 1
+            return bit == 0 ? lower : lower & ~0x20
         }
         return (try? Name(wire: wire)) ?? name
     }
@@ -77,7 +76,7 @@ struct LocalDNSQuery {
         if !isBareFailure(bytes) {
             guard hasQuestion(bytes) else { return nil }
             let question = Header.length..<questionEnd
-            guard !hasRandomCase || bytes[question] == self.bytes[question] else { return .otherLetterCase }
+            guard transport == .tcp || bytes[question] == self.bytes[question] else { return .otherLetterCase }
             guard !Self.flags(bytes).contains(.truncated) else { return .unusable(Self.truncated) }
             plain.replaceSubrange(question.prefix(self.question.name.wire.count), with: self.question.name.wire)
         }
@@ -134,15 +133,7 @@ struct LocalDNSQuery {
     }
 }
 
-/// Random numbers of the system's generator, each from one system call.
-///
-/// Unlike `SystemRandomNumberGenerator` it has storage: the address of a value without storage is undefined, and the
-/// thread sanitizer reads it.
-struct SystemNumbers: RandomNumberGenerator {
-    private var last: UInt64 = 0
-
-    mutating func next() -> UInt64 {
-        last = UInt64.random(in: .min ... .max)
-        return last
-    }
+extension ResponseCode {
+    /// Whether a server may mean by it that it does not support EDNS (RFC 6891 sections 6.1.3 and 7).
+    var mayRefuseEDNS: Bool { self == .formatError || self == .notImplemented || self == .badVersion }
 }

@@ -1,7 +1,7 @@
 package import DNSWire
 import Glibc
 import HTTPDNS
-import Platform
+package import Platform
 
 /// Finds the network's resolvers for `localdns.servers = "auto"`, except ourselves.
 ///
@@ -16,33 +16,22 @@ import Platform
 ///
 /// Our own entries are left out of a list that has others.
 package struct LocalDNSServers: Sendable {
-    /// A local socket that answers DNS for us: address and port. A wildcard stands for all addresses of its family.
-    package struct Listener: Hashable, Sendable {
-        package let address: IPAddress
-        package let port: UInt16
-
-        package init(_ address: IPAddress, port: UInt16) {
-            self.address = address
-            self.port = port
-        }
-    }
-
     package static let resolvConf = "/etc/resolv.conf"
     /// What systemd-resolved listens on, by itself or as a plain proxy (systemd-resolved.service(8)).
     private static let stubs: [IPAddress] = [.v4(0x7f00_0035), .v4(0x7f00_0036)]
 
-    private let listeners: [Listener]
+    private let listeners: [SocketAddress]
     private let files: [String]
     private let readFile: @Sendable (String) -> [UInt8]?
     private let localAddresses: @Sendable () -> Set<IPAddress>
 
     /// - Parameters:
-    ///   - listeners: the addresses that we answer on. Fewer after a reload may make a server usable.
+    ///   - listeners: the addresses that we answer on, a wildcard for all of its family. Fewer after a reload may make a server usable.
     ///   - files: the lists, of which the first is systemd-resolved's and the last one may be absent.
     ///   - readFile: at most `ResolvConf.maximumSize` bytes of a file, or nil when it cannot be read.
     ///   - localAddresses: the addresses of this host's interfaces.
     package init(
-        listeners: [Listener], files: [String], readFile: @escaping @Sendable (String) -> [UInt8]? = readListFile,
+        listeners: [SocketAddress], files: [String], readFile: @escaping @Sendable (String) -> [UInt8]? = readListFile,
         localAddresses: @escaping @Sendable () -> Set<IPAddress> = interfaceAddresses
     ) {
         self.listeners = listeners
@@ -65,7 +54,7 @@ package struct LocalDNSServers: Sendable {
     ///
     /// - Returns: at least one server.
     package func find() throws(LocalDNSServersError) -> [LocalDNSServer] {
-        let own = listeners.contains { $0.address.isWildcard } ? localAddresses() : []
+        let own = listeners.contains(where: \.isWildcard) ? localAddresses() : []
         var findings: [String] = []
         var hasSystemdList = false
         for (index, path) in files.enumerated() where !files[..<index].contains(path) {
@@ -90,8 +79,8 @@ package struct LocalDNSServers: Sendable {
         return listeners.contains { listener in
             guard listener.port == server.port else { return false }
             // Our IPv6 sockets accept no IPv4 (IPV6_V6ONLY).
-            guard listener.address.isWildcard else { return listener.address.effective == address }
-            return listener.address.recordType == address.recordType && (address.isLoopback || own.contains(address))
+            guard listener.isWildcard else { return listener.ip.effective == address }
+            return listener.ip.recordType == address.recordType && (address.isLoopback || own.contains(address))
         }
     }
 }

@@ -193,7 +193,7 @@ extension Configuration {
             return groups.map { $0.map { LocalDNSServer($0) } }
         case .auto:
             let servers = LocalDNSServers(
-                listeners: listen.addresses.map { .init($0.address, port: $0.port) },
+                listeners: listen.addresses.map { SocketAddress($0.address, port: $0.port) },
                 files: LocalDNSServers.files(resolvConf: localDNS.resolvConf))
             return [try servers.find()]
         }

@@ -55,6 +55,20 @@ struct NetworkChangeTests {
         #expect(localDNS.backoffEnd(localDNS.servers[0]) != nil)
     }
 
+    @Test @Loop func `a probe that began in the old network asks nothing more there`() async throws {
+        let clock = ManualClock()
+        let server = try LocalDNSRawServer { $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        let localDNS = makeLocalDNS([server], clock: clock)
+        _ = await localDNS.ask(try question("a.example"))
+        localDNS.doubted(localDNS.servers[0], since: clock.now)
+        await server.received(2)
+        localDNS.networkChanged()
+        // Neither the zone again, nor, from half of its time on, the name that it answered.
+        await clock.advance(by: .seconds(2))
+        await repliesArrive(on: clock)
+        #expect(server.queries.count == 2)
+    }
+
     @Test func `the next request goes over a new connection, and those under way are sent once more`() async throws {
         let server = try FakeHTTPDNS(HTTPFixture.zone)
         let transfers = await HTTPFixture.plain(server.address)

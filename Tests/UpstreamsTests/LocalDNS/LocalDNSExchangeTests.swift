@@ -9,23 +9,22 @@ import Testing
 
 @Suite(.onLoop)
 struct LocalDNSExchangeTests {
-    typealias Outcome = Result<LocalDNSQuery.Reply, UpstreamFailure>
+    typealias Outcome = LocalDNSQuery.Reply
 
     @Loop
     private func begin(
         at server: LocalDNSRawServer, over transport: Transport, onReply: @escaping @Loop (Outcome) -> Void
     ) throws -> LocalDNSExchange {
-        var numbers = SystemNumbers()
         let query = LocalDNSQuery(
-            Question(name: try Name("a"), type: .a), over: transport, dnssecOK: false, checkingDisabled: false,
-            edns: false, using: &numbers)
+            Question(name: try Name("a"), type: .a), by: LocalDNSWay(transport: transport, edns: false),
+            dnssecOK: false, checkingDisabled: false)
         return try LocalDNSExchange(
-            query, to: LocalDNSServer(.v4(0x7f00_0001), port: server.port), over: transport,
-            on: LoopRunner.shared.loop, onReply: onReply)
+            query, to: LocalDNSServer(.v4(0x7f00_0001), port: server.port), on: LoopRunner.shared.loop,
+            onReply: onReply)
     }
 
     private func count(_ outcome: Outcome?) -> Int? {
-        guard case .success(.answer(let answer))? = outcome else { return nil }
+        guard case .answer(let answer)? = outcome else { return nil }
         return answer.addresses.count
     }
 
@@ -86,7 +85,7 @@ struct LocalDNSExchangeTests {
         server.sendRaw([0, 200, 7, 7], to: server.queries[0])
         server.hangUp(on: server.queries[0])
         await awaited { !outcomes.isEmpty }
-        #expect(outcomes == [.failure(.network("the connection was closed"))])
+        #expect(outcomes == [.lost(.network("the connection was closed"))])
         exchange.close()
     }
 

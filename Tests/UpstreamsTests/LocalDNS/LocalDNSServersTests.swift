@@ -1,17 +1,16 @@
 import DNSWire
+import Platform
 import Testing
 
 @testable import Upstreams
 
 @Suite struct LocalDNSServersTests {
-    private typealias Listener = LocalDNSServers.Listener
-
-    private static let loopback = [Listener(.v4(0x7f00_0001), port: 53), Listener(.v6(1), port: 53)]
+    private static let loopback = [SocketAddress(.v4(0x7f00_0001), port: 53), SocketAddress(.v6(1), port: 53)]
 
     /// Lists of servers as files: of systemd-resolved, of NetworkManager, and resolv.conf.
     private func servers(
         systemd: String? = nil, networkManager: String? = nil, resolvConf: String? = nil, replaced: String? = nil,
-        listeners: [Listener] = loopback
+        listeners: [SocketAddress] = loopback
     ) -> LocalDNSServers {
         let files = [
             "systemd": systemd, "nm": networkManager, "resolv": resolvConf, "resolv.before-httpdnsd": replaced,
@@ -60,13 +59,13 @@ import Testing
 
     @Test(arguments: ["127.0.0.1", "127.0.0.53", "10.0.0.7"])
     func `a wildcard listener is every local address of its family`(address: String) throws {
-        let wildcard = [Listener(.v4(0), port: 53)]
+        let wildcard = [SocketAddress(.v4(0), port: 53)]
         let text = "nameserver \(address)\nnameserver fd00::7\nnameserver 192.0.2.1"
         #expect(try found(servers(resolvConf: text, listeners: wildcard)) == ["[fd00::7]:53", "192.0.2.1:53"])
     }
 
     @Test func `another port than 53 is not what resolv_conf means`() throws {
-        let listeners = [Listener(.v4(0x7f00_0001), port: 5_353)]
+        let listeners = [SocketAddress(.v4(0x7f00_0001), port: 5_353)]
         #expect(try found(servers(resolvConf: "nameserver 127.0.0.1", listeners: listeners)) == ["127.0.0.1:53"])
     }
 
