@@ -42,49 +42,89 @@ package struct OpenSSLCrypto: Crypto {
     }
 
     package func encrypt(_ plaintext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? {
-        transform(plaintext, cipher, isEncrypting: true, key, iv) ?? failed()
+        transform(plaintext, cipher, isEncrypting: true, key, iv)
     }
 
     package func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? {
-        transform(ciphertext, cipher, isEncrypting: false, key, iv) ?? failed()
+        transform(ciphertext, cipher, isEncrypting: false, key, iv)
+    }
+
+    private func transform(
+        _ text: [UInt8], _ cipher: PayloadCipher, isEncrypting: Bool, _ key: [UInt8], _ iv: [UInt8]
+    ) -> [UInt8]? {
+        guard key.count == cipher.keyLength, iv.count == cipher.ivLength else { return nil }
+        return switch cipher {
+        case .aes128CBC: unsafe run(EVP_aes_128_cbc(), text, isEncrypting: isEncrypting, key, iv)
+        case .aes128GCM: unsafe run(EVP_aes_128_gcm(), text, isEncrypting: isEncrypting, key, iv, hasTag: true)
+        // Single DES is in the legacy provider only. Triple DES with three equal keys is the same function.
+        case .desECB: unsafe run(EVP_des_ede3_ecb(), text, isEncrypting: isEncrypting, key + key + key, iv)
+        }
+    }
+
+    // MARK: Sealing
+
+    static let sealingKeyLength = 32
+    private static let nonceLength = 12
+    /// Bytes by which a sealed text is longer than the text.
+    static let sealingOverhead = nonceLength + tagLength
+    /// Looked up once: to name a cipher costs as much as to use it. Nil where the library does not have it.
+    private nonisolated(unsafe) static let sealing = unsafe EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
+
+    /// Seals a text by AES-256-GCM (NIST SP 800-38D): a random nonce, ciphertext and tag. Nil where the library fails.
+    ///
+    /// - Parameters:
+    ///   - key: `sealingKeyLength` bytes.
+    ///   - associated: what must be the same when it is opened.
+    func seal(_ text: [UInt8], key: [UInt8], associated: [UInt8]) -> [UInt8]? {
+        guard let nonce = randomBytes(Self.nonceLength),
+            let sealed = unsafe run(
+                Self.sealing, text, isEncrypting: true, key, nonce, hasTag: true, associated: associated)
+        else { return nil }
+        return nonce + sealed
+    }
+
+    /// Nil unless `sealed` was sealed by this key, with these associated data.
+    func open(_ sealed: [UInt8], key: [UInt8], associated: [UInt8]) -> [UInt8]? {
+        unsafe run(
+            Self.sealing, Array(sealed.dropFirst(Self.nonceLength)), isEncrypting: false, key,
+            Array(sealed.prefix(Self.nonceLength)), hasTag: true, associated: associated)
     }
 
     /// Encrypts or decrypts a whole text. Nil when the library does not have the cipher or no memory, when the key or IV has
     /// the wrong length or the padding or tag is wrong, and for a text above the limit.
-    private func transform(
-        _ text: [UInt8], _ cipher: PayloadCipher, isEncrypting: Bool, _ key: [UInt8], _ iv: [UInt8]
+    ///
+    /// - Parameters:
+    ///   - hasTag: whether GCM's tag follows the ciphertext.
+    ///   - associated: what GCM's tag is also of.
+    private func run(
+        _ algorithm: OpaquePointer?, _ text: [UInt8], isEncrypting: Bool, _ key: [UInt8], _ iv: [UInt8],
+        hasTag: Bool = false, associated: [UInt8] = []
     ) -> [UInt8]? {
-        guard text.count <= Self.maximumLength, key.count == cipher.keyLength, iv.count == cipher.ivLength,
+        guard let algorithm = unsafe algorithm, text.count <= Self.maximumLength,
+            unsafe key.count == Int(EVP_CIPHER_get_key_length(algorithm)),
+            unsafe iv.count == Int(EVP_CIPHER_get_iv_length(algorithm)),
+            !hasTag || isEncrypting || text.count >= Self.tagLength,
             let context = unsafe EVP_CIPHER_CTX_new()
-        else { return nil }
+        else { return failed() }
         defer { unsafe EVP_CIPHER_CTX_free(context) }
-        let (algorithm, key) =
-            switch cipher {
-            case .aes128CBC: unsafe (EVP_aes_128_cbc(), key)
-            case .aes128GCM: unsafe (EVP_aes_128_gcm(), key)
-            // Single DES is in the legacy provider only. Triple DES with three equal keys is the same function.
-            case .desECB: unsafe (EVP_des_ede3_ecb(), key + key + key)
-            }
-        let hasTag = cipher == .aes128GCM
-        var (input, tag) = (text, [UInt8](repeating: 0, count: Self.tagLength))
-        guard unsafe EVP_CipherInit_ex2(context, algorithm, key, iv, isEncrypting ? 1 : 0, nil) == 1 else { return nil }
-        if hasTag, !isEncrypting {
-            guard text.count >= Self.tagLength else { return nil }
-            tag = Array(text.suffix(Self.tagLength))
-            input.removeLast(Self.tagLength)
-            guard unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), &tag) == 1 else {
-                return nil
-            }
-        }
+        let isOpening = hasTag && !isEncrypting
+        let input = isOpening ? Array(text.dropLast(Self.tagLength)) : text
+        var tag = isOpening ? Array(text.suffix(Self.tagLength)) : [UInt8](repeating: 0, count: Self.tagLength)
+        let tagLength = Int32(Self.tagLength)
         var (length, lastLength): (Int32, Int32) = (0, 0)
         var output = [UInt8](repeating: 0, count: input.count + Self.blockLength)
         var last = [UInt8](repeating: 0, count: Self.blockLength)
-        guard unsafe EVP_CipherUpdate(context, &output, &length, input, Int32(input.count)) == 1,
+        guard unsafe EVP_CipherInit_ex2(context, algorithm, key, iv, isEncrypting ? 1 : 0, nil) == 1,
+            unsafe !isOpening || EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, tagLength, &tag) == 1,
+            unsafe associated.isEmpty
+                || EVP_CipherUpdate(context, nil, &length, associated, Int32(clamping: associated.count)) == 1,
+            unsafe EVP_CipherUpdate(context, &output, &length, input, Int32(input.count)) == 1,
             unsafe EVP_CipherFinal_ex(context, &last, &lastLength) == 1,
-            unsafe !hasTag || !isEncrypting
-                || EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagLength), &tag) == 1
-        else { return nil }
-        return Array(output.prefix(Int(length))) + last.prefix(Int(lastLength)) + (hasTag && isEncrypting ? tag : [])
+            unsafe !hasTag || isOpening
+                || EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, tagLength, &tag) == 1
+        else { return failed() }
+        output.removeLast(output.count - Int(length))
+        return output + last.prefix(Int(lastLength)) + (hasTag && isEncrypting ? tag : [])
     }
 
     /// Returns nil and clears OpenSSL's error queue; otherwise the next TLS call on this thread would find an error of

@@ -19,22 +19,19 @@ final class RedisConnection: RedisChannel {
 
     private let socket: ServiceSocket
     private var reader: RedisReader
-    /// For each command without a reply; those before `first` have theirs.
+    /// For each command without a reply, the oldest first.
     private var awaited: [Awaited] = []
-    private var first = 0
     /// Commands with a deadline that came before the connection was made.
     private var early: [(command: RedisCommand, awaited: Awaited)] = []
     /// Whether one of these was not sent in time: none is taken any more before the connection is made.
     private var isLate = false
     /// Until the connection is made.
     private var connecting: LoopTimer?
-    /// Fires when a reply is late: one for all that are awaited.
+    /// Fires when a reply may be late: one for all that are awaited, since later commands have later deadlines.
     private var watchdog: LoopTimer?
-    private var alarm: Instant?
     /// What is sent once the connection is made, and after that at the end of each turn: commands of many questions leave
     /// together.
     private var unsent: [UInt8] = []
-    private var isFlushDue = false
     private let loop: EventLoop
     /// For logs: what deadlines are made of.
     private let timeout: Duration
@@ -88,8 +85,10 @@ final class RedisConnection: RedisChannel {
         }
     }
 
+    // MARK: Commands
+
     func send(_ command: RedisCommand, until deadline: Instant?, _ done: @escaping Completion) -> Bool {
-        guard awaited.count - first < Self.mostAwaited else { return false }
+        guard awaited.count < Self.mostAwaited else { return false }
         if isReady || deadline == nil {
             guard sendWithoutReply(command) else { return false }
             awaited.append(Awaited(done: done, deadline: deadline))
@@ -103,23 +102,18 @@ final class RedisConnection: RedisChannel {
 
     func sendWithoutReply(_ command: RedisCommand) -> Bool {
         guard events != nil, unsent.count + socket.pendingCount < Self.mostUnsent else { return false }
+        if isReady, unsent.isEmpty { loop.atTurnEnd { [self] in flush() } }
         command.append(to: &unsent)
-        if isReady, !isFlushDue {
-            isFlushDue = true
-            loop.atTurnEnd { [self] in flush() }
-        }
         return true
     }
 
     private func setWatchdog(_ deadline: Instant) {
-        if let alarm, alarm <= deadline { return }
-        watchdog?.cancel()
-        alarm = deadline
+        guard watchdog == nil else { return }
         watchdog = loop.schedule(at: deadline) { [self] in
-            (watchdog, alarm) = (nil, nil)
+            watchdog = nil
             // A handshake may take longer than a reply: what waits ends without one, and it goes on.
             guard isReady else { return giveUpEarly() }
-            guard let next = awaited[first...].lazy.compactMap(\.deadline).min() else { return }
+            guard let next = awaited.lazy.compactMap(\.deadline).first else { return }
             if next > loop.now { return setWatchdog(next) }
             fail("no reply within \(Int(timeout / .milliseconds(1))) ms")
         }
@@ -127,24 +121,16 @@ final class RedisConnection: RedisChannel {
 
     /// Ends the commands that came too early for a connection that is not made yet.
     private func giveUpEarly() {
-        let left = early
-        (early, isLate) = ([], true)
-        for each in left { each.awaited.done(nil) }
+        isLate = true
+        for (_, awaited) in takeEarly() { awaited.done(nil) }
     }
 
-    /// The connection is made.
-    private func sendEarly() {
-        connecting?.cancel()
-        connecting = nil
-        for each in early {
-            each.command.append(to: &unsent)
-            awaited.append(each.awaited)
-        }
-        early = []
+    private func takeEarly() -> [(command: RedisCommand, awaited: Awaited)] {
+        defer { early = [] }
+        return early
     }
 
-    /// Whether a command has no reply yet.
-    private var isAwaiting: Bool { first < awaited.count }
+    // MARK: The socket
 
     private func serve(_ ready: Interest) {
         do {
@@ -155,7 +141,13 @@ final class RedisConnection: RedisChannel {
                 case .isEnded: break
                 }
             }
-            if isReady, connecting != nil { sendEarly() }
+            if isReady {
+                connecting.take()?.cancel()
+                for (command, awaited) in takeEarly() {
+                    command.append(to: &unsent)
+                    self.awaited.append(awaited)
+                }
+            }
             // Those whose handshake has just ended are sent outside of it.
             flush()
         } catch {
@@ -164,7 +156,6 @@ final class RedisConnection: RedisChannel {
     }
 
     private func flush() {
-        isFlushDue = false
         guard isReady, events != nil, !unsent.isEmpty else { return }
         do {
             try socket.write(unsent)
@@ -176,34 +167,19 @@ final class RedisConnection: RedisChannel {
 
     private func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTPEnd) {
         do {
-            unsafe try reader.receive(bytes) { take($0) }
-        } catch {
-            throw .failed(.unusable(error.reason))
-        }
-    }
-
-    private func take(_ reply: RedisReply) {
-        if case .list = reply {
-            events?.publish(reply)
-        } else if isAwaiting {
-            let done = awaited[first].done
-            first += 1
-            if !isAwaiting {
-                forgetAwaited()
-            } else if first == Self.mostAwaited {
-                awaited.removeFirst(first)
-                first = 0
+            unsafe try reader.receive(bytes) { reply in
+                if case .list = reply {
+                    events?.publish(reply)
+                } else if !awaited.isEmpty {
+                    awaited.removeFirst().done(reply)
+                }
             }
-            done(reply)
+        } catch {
+            throw .failed(error)
         }
     }
 
-    private func forgetAwaited() {
-        awaited.removeAll(keepingCapacity: true)
-        first = 0
-        watchdog?.cancel()
-        (watchdog, alarm) = (nil, nil)
-    }
+    // MARK: The end
 
     private static func reason(of end: HTTPEnd) -> String {
         switch end {
@@ -216,7 +192,7 @@ final class RedisConnection: RedisChannel {
     }
 
     private func fail(_ reason: String) {
-        let (events, hasFailed) = (events, !isReady || isAwaiting)
+        let (events, hasFailed) = (events, !isReady || !awaited.isEmpty)
         // Its owner first: what gets no reply below may send again, and shall find that this one has ended.
         self.events = nil
         events?.end(reason, hasFailed)
@@ -226,12 +202,11 @@ final class RedisConnection: RedisChannel {
     func close() {
         events = nil
         socket.close(saysGoodbye: true)
-        connecting?.cancel()
-        connecting = nil
-        let left = awaited[first...] + early.map { $0.awaited }
-        early = []
-        forgetAwaited()
-        for awaited in left { awaited.done(nil) }
+        connecting.take()?.cancel()
+        watchdog.take()?.cancel()
+        let left = awaited + takeEarly().map(\.awaited)
+        awaited = []
+        for each in left { each.done(nil) }
     }
 }
 
@@ -244,7 +219,7 @@ protocol RedisChannel: AnyObject {
     ///
     /// - Parameters:
     ///   - deadline: when the connection fails unless the reply has come, or, while it is being made, the command is given
-    ///     up; nil: never.
+    ///     up; not before that of an earlier command; nil: never.
     ///   - done: called once with its reply, or nil when the connection ends first; never before this returns.
     /// - Returns: false when it cannot be sent; `done` is then not called.
     func send(_ command: RedisCommand, until deadline: Instant?, _ done: @escaping Completion) -> Bool

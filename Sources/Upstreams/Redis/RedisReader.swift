@@ -1,4 +1,5 @@
 import CHiredis
+import DNSWire
 
 /// The replies in the bytes that Redis sends, taken apart by hiredis. What can write to the server, or stands between,
 /// chooses the bytes: what is held of them is bounded.
@@ -7,11 +8,6 @@ import CHiredis
     static let longestReply = 16_384
     /// The most bytes of the text of a status or an error.
     fileprivate static let longestText = 120
-
-    /// The bytes are no replies, or a reply is longer than the limit: what follows cannot be read either.
-    struct Damage: Error, Equatable {
-        let reason: String
-    }
 
     /// Owned.
     private let reader: UnsafeMutablePointer<chiredis_reader>
@@ -25,20 +21,21 @@ import CHiredis
     deinit { unsafe chiredis_free(reader) }
 
     /// Adds received bytes, and passes on each reply that they complete.
-    mutating func receive(_ bytes: UnsafeRawBufferPointer, _ take: (RedisReply) -> Void) throws(Damage) {
-        guard unsafe chiredis_feed(reader, bytes.baseAddress, bytes.count) != 0 else {
-            throw Damage(reason: "no memory")
-        }
+    ///
+    /// - Throws: `UpstreamFailure.unusable` where the bytes are no replies, or a reply is longer than the limit: what follows
+    ///   cannot be read either.
+    mutating func receive(_ bytes: UnsafeRawBufferPointer, _ take: (RedisReply) -> Void) throws(UpstreamFailure) {
+        guard unsafe chiredis_feed(reader, bytes.baseAddress, bytes.count) != 0 else { throw .unusable("no memory") }
         while let reply = try next() { take(reply) }
         guard unsafe chiredis_unread(reader) <= Self.longestReply else {
-            throw Damage(reason: "a reply is longer than \(Self.longestReply) bytes")
+            throw .unusable("a reply is longer than \(Self.longestReply) bytes")
         }
     }
 
-    private mutating func next() throws(Damage) -> RedisReply? {
+    private mutating func next() throws(UpstreamFailure) -> RedisReply? {
         var failed: Int32 = 0
         let reply = unsafe chiredis_next(reader, &failed)
-        guard failed == 0 else { throw Damage(reason: "what it sends is not Redis's protocol") }
+        guard failed == 0 else { throw .unusable("what it sends is not Redis's protocol") }
         guard let reply = unsafe reply else { return nil }
         defer { unsafe freeReplyObject(reply) }
         return unsafe RedisReply(reply.pointee)
@@ -101,33 +98,23 @@ struct RedisCommand: Equatable, Sendable {
 
     init(_ name: String, _ arguments: [UInt8]...) { self.init(name, arguments) }
 
-    /// Adds it in the protocol's form: an array of byte strings. Thousands may be sent in a second: nothing is allocated.
+    /// Adds it in the protocol's form: an array of byte strings.
     func append(to bytes: inout [UInt8]) {
-        Self.append(UInt8(ascii: "*"), arguments.count + 1, to: &bytes)
-        Self.append(UInt8(ascii: "$"), name.utf8.count, to: &bytes)
-        bytes += name.utf8
-        for argument in arguments {
-            Self.endLine(&bytes)
-            Self.append(UInt8(ascii: "$"), argument.count, to: &bytes)
-            bytes += argument
-        }
-        Self.endLine(&bytes)
+        Self.append(head: "*", arguments.count + 1, to: &bytes)
+        Self.append(name.utf8, to: &bytes)
+        for argument in arguments { Self.append(argument, to: &bytes) }
     }
 
-    /// The head of an array or a string: its kind and its count.
-    private static func append(_ kind: UInt8, _ count: Int, to bytes: inout [UInt8]) {
-        bytes.append(kind)
-        append(decimal: count, to: &bytes)
-        endLine(&bytes)
+    private static func append(_ word: some Collection<UInt8>, to bytes: inout [UInt8]) {
+        append(head: "$", word.count, to: &bytes)
+        bytes += word
+        bytes += "\r\n".utf8
     }
 
-    private static func endLine(_ bytes: inout [UInt8]) {
-        bytes.append(13)
-        bytes.append(10)
-    }
-
-    private static func append(decimal number: Int, to bytes: inout [UInt8]) {
-        if number > 9 { append(decimal: number / 10, to: &bytes) }
-        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
+    /// - Parameter head: of an array or a string.
+    private static func append(head: String, _ count: Int, to bytes: inout [UInt8]) {
+        bytes += head.utf8
+        bytes += String(count).utf8
+        bytes += "\r\n".utf8
     }
 }

@@ -52,17 +52,14 @@ extension SealedAnswer {
         let message = Message(
             questions: [Question(name: name, type: type)], answers: answer.answers, authorities: answer.authorities,
             additionals: answer.additionals)
-        let (server, records) = (server.utf8.prefix(Self.longestServer), message.encoded)
+        let server = server.utf8.prefix(Self.longestServer)
         var contents: [UInt8] = []
-        contents.reserveCapacity(Self.headLength + Self.longestServer + records.count)
-        Self.append(UInt64(bitPattern: received), 8, to: &contents)
-        Self.append(UInt64(lifetime), 4, to: &contents)
-        contents.append(provider)
-        contents.append(UInt8(truncatingIfNeeded: answer.responseCode.rawValue))
-        contents.append(UInt8(truncatingIfNeeded: server.count))
-        contents += server
-        contents += records
-        return contents
+        contents.append(UInt64(bitPattern: received), bytes: 8)
+        contents.append(UInt64(lifetime), bytes: 4)
+        contents += [
+            provider, UInt8(truncatingIfNeeded: answer.responseCode.rawValue), UInt8(truncatingIfNeeded: server.count),
+        ]
+        return contents + server + message.encoded
     }
 
     /// Nil for what `contents` did not make.
@@ -82,26 +79,15 @@ extension SealedAnswer {
             answer: Answer(
                 responseCode: code, answers: message.answers, authorities: message.authorities,
                 additionals: message.additionals),
-            received: Int64(bitPattern: Self.number(contents[0..<8])),
-            lifetime: UInt32(truncatingIfNeeded: Self.number(contents[8..<12])), provider: contents[12], server: server)
-    }
-
-    /// Big-endian.
-    private static func append(_ value: UInt64, _ count: Int, to bytes: inout [UInt8]) {
-        for shift in stride(from: 8 * (count - 1), through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: value >> UInt64(shift)))
-        }
-    }
-
-    private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
-        bytes.reduce(0) { $0 << 8 | UInt64($1) }
+            received: Int64(bitPattern: contents[0..<8].number),
+            lifetime: UInt32(truncatingIfNeeded: contents[8..<12].number), provider: contents[12], server: server)
     }
 }
 
 /// A value in Redis: the answers to a question, sealed for it, so that what can write there can remove a value, and neither
 /// change one nor put it under another name.
 ///
-/// It is the version, then a `SealBox` of the answers, each behind its length in two bytes.
+/// It is the version, then, sealed, the answers, each behind its length in two bytes.
 enum SealedValue {
     /// The most bytes of a value. Longer answers are not shared.
     static let longest = 8_192
@@ -111,7 +97,7 @@ enum SealedValue {
         _ answers: [SealedAnswer], for question: SharedQuestion, at place: SharedPlace
     ) -> [UInt8]? {
         let text = contents(answers, for: question.name)
-        guard text.count + SealBox.overhead < longest, let box = place.seal(text) else { return nil }
+        guard text.count + OpenSSLCrypto.sealingOverhead < longest, let box = place.seal(text) else { return nil }
         return [SharedQuestion.version] + box
     }
 
@@ -129,8 +115,7 @@ enum SealedValue {
         for answer in answers {
             let contents = answer.contents(for: name)
             guard let length = UInt16(exactly: contents.count) else { continue }
-            text.append(UInt8(length >> 8))
-            text.append(UInt8(truncatingIfNeeded: length))
+            text.append(UInt64(length), bytes: 2)
             text += contents
         }
         return text
@@ -140,9 +125,9 @@ enum SealedValue {
     static func answers(in text: [UInt8], for question: SharedQuestion) -> [SealedAnswer]? {
         var answers: [SealedAnswer] = []
         var rest = text[...]
-        while let high = rest.popFirst() {
-            guard let low = rest.popFirst() else { return nil }
-            let length = Int(high) << 8 | Int(low)
+        while !rest.isEmpty {
+            let length = Int(rest.prefix(2).number)
+            rest = rest.dropFirst(2)
             guard length <= rest.count,
                 let answer = SealedAnswer(contents: Array(rest.prefix(length)), for: question.name),
                 question.types.contains(answer.type), !answers.contains(where: { $0.type == answer.type })

@@ -1,3 +1,4 @@
+import COpenSSL
 import DNSResolver
 import DNSWire
 import HTTPDNS
@@ -18,18 +19,14 @@ final class SharedKeys {
 
     private let prefix: [UInt8]
     private let digest: KeyedDigest
-    private let box: SealBox
 
-    /// Nil unless the secret has `length` bytes, and where the library cannot seal.
+    /// Nil unless the secret has `length` bytes, and where the library has no such digest.
     ///
     /// - Parameter prefix: what every name in Redis begins with.
     init?(secret: [UInt8], prefix: [UInt8] = []) {
-        guard secret.count == Self.length, let digest = KeyedDigest(key: secret), let box = SealBox() else {
-            return nil
-        }
+        guard secret.count == Self.length, let digest = KeyedDigest(key: secret) else { return nil }
         self.prefix = prefix
         self.digest = digest
-        self.box = box
     }
 
     /// Where the answers to a question are; nil where the library fails.
@@ -48,7 +45,7 @@ final class SharedKeys {
         guard let digest = digest.digest(of: associated) else { return nil }
         return SharedPlace(
             name: prefix + TextEncoding.hexadecimalDigits(Array(digest.prefix(Self.nameLength))) + suffix,
-            key: Array(digest.suffix(SealBox.keyLength)), associated: associated, box: box)
+            key: Array(digest.suffix(OpenSSLCrypto.sealingKeyLength)), associated: associated)
     }
 }
 
@@ -59,13 +56,12 @@ struct SharedPlace {
     fileprivate let key: [UInt8]
     /// What the value is of: it opens nowhere else.
     fileprivate let associated: [UInt8]
-    fileprivate let box: SealBox
 
     /// Nil where the library fails.
-    func seal(_ text: [UInt8]) -> [UInt8]? { box.seal(text, key: key, associated: associated) }
+    func seal(_ text: [UInt8]) -> [UInt8]? { OpenSSLCrypto().seal(text, key: key, associated: associated) }
 
     /// Nil for what was not sealed for this place.
-    func open(_ sealed: [UInt8]) -> [UInt8]? { box.open(sealed, key: key, associated: associated) }
+    func open(_ sealed: [UInt8]) -> [UInt8]? { OpenSSLCrypto().open(sealed, key: key, associated: associated) }
 }
 
 /// What a shared value answers: a name with one type, or with both families of addresses where a provider answers them
@@ -91,19 +87,53 @@ struct SharedQuestion: Equatable {
         let scope = key.scope.map { Array(($0.network.map(Self.text) ?? "undisclosed").utf8) } ?? []
         let flags: UInt8 =
             (key.dnssecOK ? 1 : 0) | (key.checkingDisabled ? 2 : 0) | (types.count > 1 ? 4 : 0)
-        let type = types.first?.rawValue ?? 0
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(policy.count + scope.count + 262)
-        bytes.append(Self.version)
-        bytes += policy
-        bytes.append(UInt8(type >> 8))
-        bytes.append(UInt8(truncatingIfNeeded: type))
-        bytes.append(flags)
-        bytes.append(UInt8(truncatingIfNeeded: scope.count))
-        bytes += scope
-        bytes += key.name.wire
+        var bytes = [Self.version] + policy
+        bytes.append(UInt64(types.first?.rawValue ?? 0), bytes: 2)
+        bytes += [flags, UInt8(truncatingIfNeeded: scope.count)] + scope + key.name.wire
         self.bytes = bytes
     }
 
     private static func text(_ network: AddressPrefix) -> String { "\(network.address)/\(network.length)" }
+}
+
+/// HMAC-SHA512 (RFC 2104) under one key, by one context of libcrypto: to make one for each digest costs more than the digest.
+@safe final class KeyedDigest {
+    private static let length = 64
+
+    /// Owned.
+    private let context: OpaquePointer
+
+    /// Nil where the library cannot do it.
+    init?(key: [UInt8]) {
+        guard let context = unsafe copenssl_hmac_create(key, key.count) else {
+            ERR_clear_error()
+            return nil
+        }
+        unsafe self.context = unsafe context
+    }
+
+    deinit { unsafe EVP_MAC_CTX_free(context) }
+
+    /// 64 bytes; nil where the library fails.
+    func digest(of bytes: [UInt8]) -> [UInt8]? {
+        var code = [UInt8](repeating: 0, count: Self.length)
+        guard unsafe copenssl_hmac(context, bytes, bytes.count, &code) == 1 else {
+            // An error left in the queue would be taken for one of the next TLS call.
+            ERR_clear_error()
+            return nil
+        }
+        return code
+    }
+}
+
+extension [UInt8] {
+    /// Appends the last bytes of a number, big-endian.
+    mutating func append(_ number: UInt64, bytes count: Int) {
+        for index in (0..<count).reversed() { append(UInt8(truncatingIfNeeded: number >> UInt64(8 * index))) }
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// The number that these bytes are, at most 8, big-endian.
+    var number: UInt64 { reduce(0) { $0 << 8 | UInt64($1) } }
 }

@@ -271,9 +271,9 @@ struct FleetTotal: Equatable {
 
     /// As they are sealed: three numbers of 8 bytes.
     var bytes: [UInt8] {
-        [epoch, UInt64(clamping: calls), UInt64(clamping: servers)].flatMap { number in
-            (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * UInt64($0))) }
-        }
+        var bytes: [UInt8] = []
+        for number in [epoch, UInt64(clamping: calls), UInt64(clamping: servers)] { bytes.append(number, bytes: 8) }
+        return bytes
     }
 
     init(epoch: UInt64, calls: Int, servers: Int) {
@@ -283,12 +283,9 @@ struct FleetTotal: Equatable {
     /// Nil for what makes no sense.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.length else { return nil }
-        let numbers = (0..<3).map { index in
-            bytes[(index * 8)..<(index * 8 + 8)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        }
-        guard let calls = OutsideNumber(numbers[1]).within(0...Self.most),
-            let servers = OutsideNumber(numbers[2]).within(1...Self.most)
+        guard let calls = OutsideNumber(bytes[8..<16].number).within(0...Self.most),
+            let servers = OutsideNumber(bytes[16..<24].number).within(1...Self.most)
         else { return nil }
-        self.init(epoch: numbers[0], calls: calls, servers: servers)
+        self.init(epoch: bytes[0..<8].number, calls: calls, servers: servers)
     }
 }

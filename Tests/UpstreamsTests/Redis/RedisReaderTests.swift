@@ -1,3 +1,4 @@
+import DNSWire
 import TestSupport
 import Testing
 
@@ -40,24 +41,24 @@ struct RedisReaderTests {
 
     @Test(arguments: ["HTTP/1.1 200 OK\r\n", "\u{0}\u{0}\u{0}\u{0}\r\n", "$x\r\n", "*x\r\n", "%1\r\n+a\r\n+b\r\n"])
     func `bytes that are no reply are damage`(text: String) {
-        #expect(throws: RedisReader.Damage.self) { try replies(in: text) }
+        #expect(throws: UpstreamFailure.self) { try replies(in: text) }
     }
 
     @Test(arguments: ["*9\r\n", "*2147483647\r\n", "*4294967296\r\n", "*1\r\n*1000000\r\n"])
     func `an array of more elements than any reply has is refused before memory is taken for it`(text: String) {
-        #expect(throws: RedisReader.Damage.self) { try replies(in: text) }
+        #expect(throws: UpstreamFailure.self) { try replies(in: text) }
     }
 
     /// Its header alone moves the reader on: what has come of such a reply is never long, and its elements are many.
     @Test(arguments: ["*1\r\n*1\r\n", "*2\r\n:1\r\n*8\r\n", "*1\r\n*0\r\n"])
     func `an array within an array is refused at its header`(text: String) {
-        #expect(throws: RedisReader.Damage.self) { try replies(in: text) }
+        #expect(throws: UpstreamFailure.self) { try replies(in: text) }
     }
 
     @Test(arguments: [16_385, 1 << 31, Int.max])
     func `a value longer than the limit is refused once that much of it has come`(length: Int) {
         let bytes = Array("$\(length)\r\n".utf8) + [UInt8](repeating: 0x61, count: 20_000)
-        #expect(throws: RedisReader.Damage.self) { try replies(in: bytes, inPartsOf: 4_096) }
+        #expect(throws: UpstreamFailure.self) { try replies(in: bytes, inPartsOf: 4_096) }
     }
 
     @Test func `a value of the limit is read`() throws {
