@@ -3,7 +3,7 @@ import Scheduling
 /// The calls that were sent to a provider today and this month, their limits, and what the vendor bills for them. Days and
 /// months begin at 00:00 UTC.
 package struct CallQuota: Hashable, Sendable {
-    package enum Period: Hashable, Sendable {
+    package enum Period: CaseIterable, Hashable, Sendable {
         case day, month
 
         /// The key of its limit in the configuration.

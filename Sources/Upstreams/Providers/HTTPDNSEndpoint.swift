@@ -156,11 +156,26 @@ final class HTTPDNSEndpoint: Endpoint {
         return attempt
     }
 
+    /// A query of the daemon's own, on a new connection.
+    ///
+    /// A private service may refuse all names but its own. So if it refuses the neutral name, a name that was answered here
+    /// before is queried too; an answer to either shows that the address works. A client has chosen the second name: that
+    /// it has no answer shows nothing.
     func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
-        let probe = HTTPDNSProbe(
-            neutral: probeName, answered: answeredName, until: min(deadline, loop.now + silence),
-            ask: { [self] in begin($0, onNewConnection: true, done: $1) }, done: done)
-        probe.begin()
+        let (probe, end) = (CurrentWork(), min(deadline, loop.now + silence))
+        func ask(_ name: Name, _ done: @escaping @Loop (UpstreamReply) -> Void) {
+            let question = UpstreamQuestion(name: name, types: [.a], deadline: end)
+            probe.work = begin(question, onNewConnection: true) { reply in
+                probe.work = nil
+                done(reply)
+            }
+        }
+        ask(probeName) { [probeName, answeredName] reply in
+            guard let answeredName, answeredName != probeName, reply.failure?.isRefusal == true else {
+                return done(reply)
+            }
+            ask(answeredName) { second in done(second.failure == nil ? second : reply) }
+        }
         return probe
     }
 

@@ -11,16 +11,12 @@ package final class HTTPDNSProvider: Provider {
     package nonisolated let names: [Name]
     package nonisolated let answersBothFamilies: Bool
     package nonisolated let mayHedge: Bool
-    /// How long its answers to clients' questions took, from the request.
-    package var latencies: LatencyHistogram.Total { account.latencies.total }
     package var access = Backoff()
     private nonisolated let settings: HTTPDNSSettings
     private let loop: EventLoop
     private let paths: NetworkPaths
-    private let account: ProviderAccount
-    /// Where its calls are counted together with other servers; nil: nowhere.
-    private var fleetStore: SharedStore?
-    private let report: @Loop (ResolverEvent) -> Void
+    /// Its time, its calls and what they cost.
+    package let account: ProviderAccount
     /// Looks up the host; nil if addresses are configured.
     private let lookup: HostAddresses?
     /// Asks the service for its addresses; nil if it has no such call.
@@ -61,7 +57,6 @@ package final class HTTPDNSProvider: Provider {
         self.settings = settings
         self.loop = loop
         self.paths = paths
-        self.report = report
         let account = ProviderAccount(
             provider: settings.name, clock: ProviderClock(isAuthenticated: settings.scheme == .https, timeOfDay),
             calls: CallQuota(dailyLimit: settings.dailyLimit, monthlyLimit: settings.monthlyLimit),
@@ -102,6 +97,9 @@ package final class HTTPDNSProvider: Provider {
         }
         account.onCall = { [weak self] in self?.accountChanged() }
         account.onClockChange = account.onCall
+        account.onFleetChange = { [weak self] in
+            if let self, let record = self.account.fleet?.record { onLearned?(.fleet(record)) }
+        }
         unknown = lookup.map { lookup in
             BootstrapEndpoint(
                 host: settings.host, lookup: lookup, first: { [weak self] in self?.known.first })
@@ -113,9 +111,6 @@ package final class HTTPDNSProvider: Provider {
 
     /// Whether its own host needs no look-up.
     package nonisolated var isKnownByAddress: Bool { !settings.knownAddresses.isEmpty }
-
-    /// Whether it may be asked for a host of another service now.
-    func mayLookUp(_ host: Name) -> Bool { serves(host) && unavailability == nil && !access.isActive }
 
     package nonisolated var isAuthenticated: Bool { settings.scheme == .https }
 
@@ -131,25 +126,6 @@ package final class HTTPDNSProvider: Provider {
     /// When a service that its vendor has disabled is asked again; nil while it is enabled.
     package var disabledUntil: Instant? { schedule?.disabledUntil }
 
-    /// Until whose end no call may be made; nil while calls may be.
-    package var exhausted: CallQuota.Period? {
-        let now = account.clock.own
-        return account.calls.exhausted(at: now).flatMap { account.calls.isFinal($0, at: now) ? $0 : nil }
-    }
-
-    /// The calls of this day and month so far.
-    package var callsToday: CallCount { account.calls.today(at: account.clock.own) }
-    package var callsThisMonth: CallCount { account.calls.thisMonth(at: account.clock.own) }
-
-    /// What this month will have had at its end; nil while too little is known.
-    package var callForecast: CallCount? { account.calls.forecast(at: account.clock.own) }
-
-    /// The calls of this day and month, to be stored for the next start.
-    package var callRecord: CallQuota.Record { account.calls.record(at: account.clock.own) }
-
-    /// Continues counting from a stored record; what is of an earlier day or month is ignored.
-    package func restoreCalls(_ record: CallQuota.Record) { account.restore(record) }
-
     // MARK: The calls of a fleet
 
     /// Counts the calls together with other servers from now on, where there are limits.
@@ -159,33 +135,8 @@ package final class HTTPDNSProvider: Provider {
     ///   - account: whose calls they are: the same text on all servers.
     ///   - old: what counted them before; may be this one.
     package func countCalls(in store: SharedStore?, as account: String, replacing old: HTTPDNSProvider? = nil) {
-        guard store !== fleetStore else { return }
-        let record = self.account.fleet?.record ?? old?.account.fleet?.record
-        fleetStore = store
-        self.account.fleet = nil
-        self.account.onCall = { [weak self] in self?.accountChanged() }
-        for period in [CallQuota.Period.day, .month] { self.account.allow(nil, in: period) }
-        guard let store, settings.dailyLimit > 0 || settings.monthlyLimit > 0 else { return }
-        let fleet = FleetCalls(
-            of: name, as: account, for: self.account, by: store.meansOfCounting, report: report)
-        self.account.fleet = fleet
-        if let record { fleet.restore(record) }
-        fleet.onChange = { [weak self] in
-            guard let self, let record = self.account.fleet?.record else { return }
-            onLearned?(.fleet(record))
-        }
-        self.account.onCall = { [weak self] in
-            fleet.called()
-            self?.accountChanged()
-        }
+        self.account.countCalls(in: store, as: account, from: old?.account.fleet?.record)
     }
-
-    /// What the fleet has claimed of the limit of a period, as it was last seen; nil: unknown, or not counted together.
-    package func fleetCalls(_ period: CallQuota.Period) -> Int? { account.fleet?.total(period) }
-
-    /// How many servers count together, as far as is known, and why the count cannot be had, or empty; nil: calls are not
-    /// counted together.
-    package var fleet: (servers: Int, failure: String)? { account.fleet.map { ($0.servers, $0.failure) } }
 
     /// State to be stored for the next start.
     package enum Learned: Hashable, Sendable {
@@ -202,18 +153,12 @@ package final class HTTPDNSProvider: Provider {
     /// Called with new state to be stored.
     package var onLearned: (@Loop (Learned) -> Void)?
 
-    /// Called with what it shows over https of this machine's clock.
-    package var onSign: (@Loop (TimeOfDay.Sign) -> Void)? {
-        get { account.onSign }
-        set { account.onSign = newValue }
-    }
-
     /// Restores what an earlier process had learned, unless this process has learned newer values.
     ///
     /// - Parameter time: when it was learned, in seconds since 1970.
     package func restore(_ learned: Learned, at time: Int64) {
         switch learned {
-        case .calls(let record): restoreCalls(record)
+        case .calls(let record): account.restore(record)
         case .fleet(let record): account.fleet?.restore(record)
         case .clockOffset(let seconds): account.clock.restore(seconds, reportedAt: time)
         case .addresses(let addresses):
@@ -223,7 +168,7 @@ package final class HTTPDNSProvider: Provider {
     }
 
     private func accountChanged() {
-        onLearned?(.calls(callRecord))
+        onLearned?(.calls(account.record))
         guard clockOffset != reportedOffset else { return }
         reportedOffset = clockOffset
         onLearned?(.clockOffset(clockOffset))
@@ -239,21 +184,12 @@ package final class HTTPDNSProvider: Provider {
     package var endpoints: [any Endpoint] {
         lookup?.refreshIfDue()
         if let schedule {
-            if haveAllFailed { schedule.circleFailed() } else { schedule.refreshIfDue() }
+            if current.contains(where: \.health.isUsable) { schedule.refreshIfDue() } else { schedule.circleFailed() }
         }
         return knownEndpoints
     }
 
-    private var haveAllFailed: Bool {
-        for endpoint in current where endpoint.health.isUsable { return false }
-        return true
-    }
-
-    package var waitingRequests: Int {
-        var count = 0
-        for endpoint in known { count += endpoint.waitingRequests }
-        return count
-    }
+    package var waitingRequests: Int { known.reduce(0) { $0 + $1.waitingRequests } }
 
     /// The same without starting a look-up, for status reports.
     package private(set) var knownEndpoints: [any Endpoint] = []
@@ -328,5 +264,27 @@ package final class HTTPDNSProvider: Provider {
         let usable = orderedEndpoints.filter(\.health.isUsable)
         guard usable.count > 1, usable[0] === endpoint else { return }
         (usable[1] as? HTTPDNSEndpoint)?.keepReady()
+    }
+}
+
+/// Decides when a spare connection is useful: in the first minutes of traffic over one address.
+///
+/// That is when bad networks show: after a start, a pause, a change of network or of address. Later its handshakes
+/// would be wasted.
+struct SpareWindow {
+    /// How long the window stays open; also the pause after which traffic counts as new.
+    static let length: Duration = .seconds(300)
+
+    private var address: ObjectIdentifier?
+    private var lastAnswer: Instant?
+    private var end: Instant?
+
+    /// Whether there should be a spare now that `address` has answered.
+    mutating func isOpen(after address: ObjectIdentifier, at now: Instant) -> Bool {
+        let isNew = lastAnswer.map { now - $0 >= Self.length } ?? true
+        if isNew || address != self.address { end = now + Self.length }
+        self.address = address
+        lastAnswer = now
+        return end.map { now < $0 } ?? false
     }
 }

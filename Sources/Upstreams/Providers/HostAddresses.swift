@@ -39,7 +39,8 @@ final class HostAddresses {
     private var (hasAskedAll, wasDoubted) = (false, false)
     /// Whether the network has changed since the current look-up began.
     private var isOutdated = false
-    private var waiters: [LookupWaiter] = []
+    /// Those that wait for the look-up, each until its time is over.
+    private var waiters: [LoopTimer] = []
     /// Called with the new addresses whenever they have changed; never with an empty list.
     var onChange: (@Loop ([IPAddress]) -> Void)?
 
@@ -89,24 +90,18 @@ final class HostAddresses {
         refreshIfDue()
     }
 
-    /// Returns when no look-up is in progress, at `deadline`, or when the task is cancelled.
+    /// Returns when no look-up is in progress, or at `deadline`.
     func lookedUp(until deadline: Instant) async {
-        let waiter = LookupWaiter()
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                guard isLookingUp, !Task.isCancelled else { return continuation.resume() }
-                waiter.wait(continuation, until: deadline, on: clock)
-                waiters.append(waiter)
-            }
-        } onCancel: {
-            Loop.spawn { waiter.resume() }
+        guard isLookingUp else { return }
+        await withCheckedContinuation { waiter in
+            waiters.append(clock.schedule(at: deadline) { waiter.resume() })
         }
     }
 
     private func refresh() async {
         await lookUp()
         if isOutdated { lookAgain() }
-        for waiter in waiters { waiter.resume() }
+        for waiter in waiters { waiter.fire() }
         waiters = []
     }
 
@@ -148,25 +143,5 @@ final class HostAddresses {
 
     private static func answer(_ result: UpstreamResult?) -> Answer? {
         if case .answer(let answer) = result { answer } else { nil }
-    }
-}
-
-/// One wait for a look-up; resumed once.
-@Loop
-private final class LookupWaiter {
-    private var continuation: CheckedContinuation<Void, Never>?
-    private var timer: LoopTimer?
-
-    nonisolated init() {}
-
-    func wait(_ continuation: CheckedContinuation<Void, Never>, until deadline: Instant, on clock: any LoopClock) {
-        self.continuation = continuation
-        timer = clock.schedule(at: deadline) { [self] in resume() }
-    }
-
-    func resume() {
-        timer?.cancel()
-        timer = nil
-        continuation.take()?.resume()
     }
 }

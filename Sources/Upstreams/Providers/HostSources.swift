@@ -12,16 +12,13 @@ package final class HostSources {
     private static let mostEndpoints = 2
 
     private let localDNS: any Upstream
-    private var providers: [HTTPDNSProvider] = []
+    /// The providers that are asked: none whose own host is looked up, so that none waits for itself, nor two for each other.
+    package var providers: [any Provider] = []
     /// Decides which hosts providers may hear of; nil: of all.
     package var routes: RoutePolicy?
 
     /// - Parameter localDNS: must not forward to us.
     package nonisolated init(localDNS: any Upstream) { self.localDNS = localDNS }
-
-    /// Takes the providers of the configuration. Those whose own host is looked up are left out: none waits for itself, nor
-    /// two for each other.
-    package func use(_ providers: [HTTPDNSProvider]) { self.providers = providers.filter(\.isKnownByAddress) }
 
     /// Asks for the addresses of a host.
     ///
@@ -30,7 +27,9 @@ package final class HostSources {
     func replies(
         about host: Name, asksAll: Bool, until deadline: Instant, at now: Instant
     ) async -> (replies: [UpstreamReply], areAll: Bool) {
-        let able = routes?.mayTellProviders(of: host) == false ? [] : providers.filter { $0.mayLookUp(host) }
+        let able =
+            routes?.mayTellProviders(of: host) == false
+            ? [] : providers.filter { $0.serves(host) && $0.unavailability == nil && !$0.access.isActive }
         var question = UpstreamQuestion(name: host, types: [.a, .aaaa], deadline: deadline)
         if asksAll { return (await allReplies(of: able, to: question, at: now), true) }
         // Half of the time is LocalDNS's.
@@ -45,7 +44,7 @@ package final class HostSources {
     }
 
     private func allReplies(
-        of able: [HTTPDNSProvider], to question: UpstreamQuestion, at now: Instant
+        of able: [any Provider], to question: UpstreamQuestion, at now: Instant
     ) async -> [UpstreamReply] {
         await withTaskGroup(of: (Int, UpstreamReply).self) { group in
             for (number, provider) in able.enumerated() {
@@ -62,7 +61,7 @@ package final class HostSources {
 
     /// Asks at one address of a provider after the other, until one replies.
     private func reply(
-        of provider: HTTPDNSProvider, to question: UpstreamQuestion, within time: Duration
+        of provider: any Provider, to question: UpstreamQuestion, within time: Duration
     ) async -> UpstreamReply {
         let endpoints = provider.endpoints.filter(\.health.isUsable).prefix(Self.mostEndpoints)
         var last = UpstreamReply(failure: .timeout, types: question.types)
@@ -76,7 +75,7 @@ package final class HostSources {
     }
 
     private func reply(
-        at endpoint: any Endpoint, of provider: HTTPDNSProvider, to question: UpstreamQuestion
+        at endpoint: any Endpoint, of provider: any Provider, to question: UpstreamQuestion
     ) async -> UpstreamReply {
         guard !provider.answersBothFamilies else { return await endpoint.reply(to: question) }
         var (first, second) = (question, question)
@@ -106,26 +105,4 @@ extension UpstreamReply {
     fileprivate var hasAnswer: Bool { !answers.isEmpty }
 
     fileprivate var hasAddress: Bool { answers.contains { !$0.addresses.isEmpty } }
-}
-
-/// Decides when a spare connection is useful: in the first minutes of traffic over one address.
-///
-/// That is when bad networks show: after a start, a pause, a change of network or of address. Later its handshakes
-/// would be wasted.
-struct SpareWindow {
-    /// How long the window stays open; also the pause after which traffic counts as new.
-    static let length: Duration = .seconds(300)
-
-    private var address: ObjectIdentifier?
-    private var lastAnswer: Instant?
-    private var end: Instant?
-
-    /// Whether there should be a spare now that `address` has answered.
-    mutating func isOpen(after address: ObjectIdentifier, at now: Instant) -> Bool {
-        let isNew = lastAnswer.map { now - $0 >= Self.length } ?? true
-        if isNew || address != self.address { end = now + Self.length }
-        self.address = address
-        lastAnswer = now
-        return end.map { now < $0 } ?? false
-    }
 }

@@ -1,17 +1,21 @@
-import DNSResolver
+package import DNSResolver
 import DNSWire
 import HTTPDNS
-import Scheduling
+package import Scheduling
 
 /// State shared by all addresses of a provider: the service's time, the quota of calls, and how long its answers took.
 @Loop
-final class ProviderAccount {
+package final class ProviderAccount {
     let clock: ProviderClock
     private(set) var calls: CallQuota
     /// As how many an answer with addresses is billed; 0: the vendor bills none.
     let unitsOfAnswer: Int
+    /// Where its calls are counted together with other servers; nil: nowhere.
+    private var fleetStore: SharedStore?
+    /// The count that several servers share; nil: none is shared.
+    package private(set) var fleet: FleetCalls?
     /// Of the answers to clients' questions, from the request.
-    let latencies = LatencyHistogram()
+    package let latencies = LatencyHistogram()
     private let provider: String
     private let report: @Loop (ResolverEvent) -> Void
 
@@ -36,15 +40,45 @@ final class ProviderAccount {
     }
 
     /// The calls of a period so far.
-    func count(_ period: CallQuota.Period) -> CallCount {
+    package func count(_ period: CallQuota.Period) -> CallCount {
         period == .day ? calls.today(at: clock.own) : calls.thisMonth(at: clock.own)
     }
 
-    /// Sets what is left of a count that several servers share; nil: none is shared.
-    func allow(_ allowance: CallQuota.Allowance?, in period: CallQuota.Period) { calls.allow(allowance, in: period) }
+    /// What this month will have had at its end; nil while too little is known.
+    package var forecast: CallCount? { calls.forecast(at: clock.own) }
 
-    /// The count that several servers share; nil: none is shared.
-    var fleet: FleetCalls?
+    /// Until whose end no call may be made; nil while calls may be.
+    package var exhausted: CallQuota.Period? {
+        let now = clock.own
+        return calls.exhausted(at: now).flatMap { calls.isFinal($0, at: now) ? $0 : nil }
+    }
+
+    /// Counts the calls together with other servers from now on, where there are limits.
+    ///
+    /// - Parameters:
+    ///   - store: where; nil: this server counts by itself.
+    ///   - name: whose calls they are: the same text on all servers.
+    ///   - record: what is known of an earlier count.
+    func countCalls(in store: SharedStore?, as name: String, from record: FleetRecord?) {
+        guard store !== fleetStore else { return }
+        let record = fleet?.record ?? record
+        (fleetStore, fleet) = (store, nil)
+        for period in CallQuota.Period.allCases { calls.allow(nil, in: period) }
+        guard let store, CallQuota.Period.allCases.contains(where: { calls.limit($0) > 0 }) else { return }
+        countCalls(by: store.meansOfCounting, as: name)
+        if let record { fleet?.restore(record) }
+        fleet?.onChange = { [weak self] in self?.onFleetChange?() }
+    }
+
+    func countCalls(by means: FleetCalls.Means, as name: String) {
+        fleet = FleetCalls(
+            of: provider, as: name, by: means, count: { [unowned self] in count($0) },
+            limit: { [unowned self] in calls.limit($0) }, allow: { [unowned self] in calls.allow($0, in: $1) },
+            report: report)
+    }
+
+    /// Called when what is to be stored of the shared count has changed.
+    var onFleetChange: (@Loop () -> Void)?
 
     /// A question was not sent, since a quota does not allow it: what counts for a fleet may claim more.
     func refused() { fleet?.refused() }
@@ -57,6 +91,7 @@ final class ProviderAccount {
             return false
         }
         if let ended = calls.takeEndedDay() { report(.dayBilled(provider: provider, ended)) }
+        fleet?.called()
         onCall?()
         if let period = calls.exhausted(at: now) {
             // The end of a shared count is reported by what counts there.
@@ -82,8 +117,11 @@ final class ProviderAccount {
         if answers > 0 { calls.bill(answers * unitsOfAnswer, at: clock.own) }
     }
 
-    /// Continues from a stored record.
-    func restore(_ record: CallQuota.Record) { calls.restore(record, at: clock.own) }
+    /// The calls of this day and month, to be stored for the next start.
+    package var record: CallQuota.Record { calls.record(at: clock.own) }
+
+    /// Continues counting from a stored record; what is of an earlier day or month is ignored.
+    package func restore(_ record: CallQuota.Record) { calls.restore(record, at: clock.own) }
 
     /// Called when a call was counted.
     var onCall: (@Loop () -> Void)?
@@ -92,7 +130,7 @@ final class ProviderAccount {
     var onClockChange: (@Loop () -> Void)?
 
     /// Called with what the service shows over https of this machine's clock.
-    var onSign: (@Loop (TimeOfDay.Sign) -> Void)?
+    package var onSign: (@Loop (TimeOfDay.Sign) -> Void)?
 
     /// Passes a reply, and the time of day in it, to `onSign`. One from an HTTP cache has the time of its first use, and
     /// which reply is long in a cache can be chosen by a client.

@@ -4,26 +4,23 @@ import Scheduling
 /// while a question waits there, so that a server hears of no other's questions.
 @Loop
 final class LeaseWatch {
-    enum Event {
-        /// Whatever is published from now on is reported.
-        case isSubscribed
-        case isPublished
-    }
+    /// Called when whatever is published from now on is reported, and with each that is published.
+    typealias Act = @Loop (_ isPublished: Bool) -> Void
 
     /// One question that waits, until `cancel()`.
     @Loop
     final class Waiter: Cancellable {
         fileprivate let channel: [UInt8]
-        private var act: (@Loop (Event) -> Void)?
+        private var act: Act?
         private weak var watch: LeaseWatch?
 
-        fileprivate init(_ channel: [UInt8], on watch: LeaseWatch, _ act: @escaping @Loop (Event) -> Void) {
+        fileprivate init(_ channel: [UInt8], on watch: LeaseWatch, _ act: @escaping Act) {
             self.channel = channel
             self.watch = watch
             self.act = act
         }
 
-        fileprivate func report(_ event: Event) { act?(event) }
+        fileprivate func report(isPublished: Bool) { act?(isPublished) }
 
         func cancel() {
             guard act != nil else { return }
@@ -49,20 +46,19 @@ final class LeaseWatch {
 
     /// Waits for what is published on a channel.
     ///
-    /// - Parameter act: called with each event, mostly later; not after the waiter's `cancel()`.
+    /// - Parameter act: called mostly later; not after the waiter's `cancel()`.
     /// - Returns: nil when there is no connection.
-    func wait(on channel: [UInt8], _ act: @escaping @Loop (Event) -> Void) -> Waiter? {
+    func wait(on channel: [UInt8], _ act: @escaping Act) -> Waiter? {
         guard let connection = link.usable() else { return nil }
         let waiter = Waiter(channel, on: self, act)
         var entry = channels[channel] ?? Channel()
-        if entry.waiters.isEmpty {
-            // The replies are lists, and come as what is published does; only a refusal would come here.
-            let sent = connection.sendWithoutReply(RedisCommand("SUBSCRIBE", channel))
-            guard sent else { return nil }
+        // The replies are lists, and come as what is published does; only a refusal would come here.
+        guard !entry.waiters.isEmpty || connection.sendWithoutReply(RedisCommand("SUBSCRIBE", channel)) else {
+            return nil
         }
         entry.waiters.append(waiter)
         channels[channel] = entry
-        if entry.isSubscribed { act(.isSubscribed) }
+        if entry.isSubscribed { act(false) }
         return waiter
     }
 
@@ -81,14 +77,14 @@ final class LeaseWatch {
         switch String(decoding: kind, as: UTF8.self) {
         case "subscribe":
             channels[channel]?.isSubscribed = true
-            report(.isSubscribed, on: channel)
-        case "message": report(.isPublished, on: channel)
+            report(isPublished: false, on: channel)
+        case "message": report(isPublished: true, on: channel)
         default: break
         }
     }
 
-    private func report(_ event: Event, on channel: [UInt8]) {
-        for waiter in channels[channel]?.waiters ?? [] { waiter.report(event) }
+    private func report(isPublished: Bool, on channel: [UInt8]) {
+        for waiter in channels[channel]?.waiters ?? [] { waiter.report(isPublished: isPublished) }
     }
 
     func close() { link.shutDown() }

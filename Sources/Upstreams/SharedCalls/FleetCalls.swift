@@ -1,6 +1,6 @@
-import DNSResolver
+package import DNSResolver
 import DNSWire
-import Scheduling
+package import Scheduling
 
 /// The calls to one provider as a fleet counts them, in Redis: `daily_limit` and `monthly_limit` hold for all servers
 /// together.
@@ -13,7 +13,7 @@ import Scheduling
 /// No query waits for it: what may be sent is known before (`FleetPart`), and while Redis cannot be asked each server keeps
 /// to its own share.
 @Loop
-final class FleetCalls {
+package final class FleetCalls {
     /// Writes a value in place of the one expected, or returns what is there; an empty text: nothing, or what is no value.
     private nonisolated static let script = Array(
         """
@@ -43,42 +43,46 @@ final class FleetCalls {
     /// Whose calls they are: the same text on every server.
     private let name: String
     private let means: Means
-    private weak var account: ProviderAccount?
+    /// What this server has sent in a period.
+    private let count: @Loop (CallQuota.Period) -> CallCount
+    /// Sets what it may send.
+    private let allow: @Loop (CallQuota.Allowance, CallQuota.Period) -> Void
     private let report: @Loop (ResolverEvent) -> Void
     private var parts: [CallQuota.Period: FleetPart] = [:]
-    /// The values that were last seen in Redis.
-    private var seen: [CallQuota.Period: [UInt8]] = [:]
     /// The periods whose claims are under way.
     private var asking: Set<CallQuota.Period> = []
     private var backoff = Backoff(FleetCalls.pauses)
     /// Why the count cannot be had; empty: it can.
-    private(set) var failure = ""
+    package private(set) var failure = ""
     private var hasReportedFailure = false
     /// Called when what is to be stored has changed.
     var onChange: (@Loop () -> Void)?
 
+    /// - Parameter limit: of the whole fleet in a period; 0: none.
     init(
-        of provider: String, as name: String, for account: ProviderAccount, by means: Means,
+        of provider: String, as name: String, by means: Means, count: @escaping @Loop (CallQuota.Period) -> CallCount,
+        limit: @Loop (CallQuota.Period) -> Int, allow: @escaping @Loop (CallQuota.Allowance, CallQuota.Period) -> Void,
         report: @escaping @Loop (ResolverEvent) -> Void
     ) {
-        (self.provider, self.name, self.means, self.account, self.report) = (provider, name, means, account, report)
-        for period in [CallQuota.Period.day, .month] where account.calls.limit(period) > 0 {
-            parts[period] = FleetPart(limit: account.calls.limit(period))
+        (self.provider, self.name, self.means) = (provider, name, means)
+        (self.count, self.allow, self.report) = (count, allow, report)
+        for period in CallQuota.Period.allCases where limit(period) > 0 {
+            parts[period] = FleetPart(limit: limit(period))
         }
         renew(asks: false)
     }
 
     /// The fleet's count of a period as it was last seen; nil: it was not, or there is no limit.
-    func total(_ period: CallQuota.Period) -> Int? { parts[period]?.total?.calls }
+    package func total(_ period: CallQuota.Period) -> Int? { parts[period]?.total?.calls }
 
     /// The most servers that were seen to count together.
-    var servers: Int { parts.values.map(\.fleetSize).max() ?? 1 }
+    package var servers: Int { parts.values.map(\.fleetSize).max() ?? 1 }
 
     var record: FleetRecord { FleetRecord(parts: parts.mapValues(\.record)) }
 
     func restore(_ record: FleetRecord) {
         renew(asks: false)
-        for (period, part) in record.parts { parts[period]?.restore(part, ownCalls: ownCalls(period)) }
+        for (period, part) in record.parts { parts[period]?.restore(part, ownCalls: count(period).calls) }
         renew(asks: false)
     }
 
@@ -95,21 +99,14 @@ final class FleetCalls {
 
     // MARK: What may be sent
 
-    private func ownCalls(_ period: CallQuota.Period) -> Int { account?.count(period).calls ?? 0 }
-
     private func move() {
-        guard let account else { return }
-        for period in parts.keys {
-            let number = account.count(period).period
-            if parts[period]?.number != number { seen[period] = nil }
-            parts[period]?.move(to: number)
-        }
+        for period in parts.keys { parts[period]?.move(to: count(period).period) }
     }
 
     /// Says what may be sent, and claims what is due.
     private func renew(asks: Bool) {
         move()
-        for period in [CallQuota.Period.day, .month] {
+        for period in CallQuota.Period.allCases {
             if asks, parts[period]?.wantsMore == true { ask(period) }
             settle(period)
         }
@@ -117,7 +114,7 @@ final class FleetCalls {
 
     private func settle(_ period: CallQuota.Period) {
         guard var part = parts[period] else { return }
-        account?.allow(CallQuota.Allowance(number: part.number, left: part.left, isFinal: part.isFinal), in: period)
+        allow(CallQuota.Allowance(number: part.number, left: part.left, isFinal: part.isFinal), period)
         let limit = part.limit
         if part.isFinal, part.left <= 0, !part.hasReportedEnd {
             part.hasReportedEnd = true
@@ -146,7 +143,7 @@ final class FleetCalls {
 
     /// Sends a claim in place of the value that was last seen.
     private func claim(_ period: CallQuota.Period, _ number: Int64, at place: SharedPlace, tries: Int) {
-        let value = seen[period] ?? []
+        let value = parts[period]?.seen ?? []
         let old = place.open(value).flatMap { FleetTotal($0) }
         if old == nil, !value.isEmpty { means.foundDamage() }
         guard let new = parts[period]?.claim(in: old, orBegin: .random(in: 1...(.max))),
@@ -161,11 +158,11 @@ final class FleetCalls {
             guard parts[period]?.number == number else { return renew(asks: false) }
             switch reply {
             case .integer(1)?:
-                seen[period] = sealed
+                parts[period]?.seen = sealed
                 parts[period]?.take(new, for: old)
                 found()
             case .bytes(let other)?:
-                seen[period] = other
+                parts[period]?.seen = other
                 if tries > 1 {
                     claim(period, number, at: place, tries: tries - 1)
                 } else {
@@ -206,7 +203,7 @@ final class FleetCalls {
             report(.fleetCountMissing(provider: provider, reason: reason))
         }
         for period in parts.keys {
-            parts[period]?.lose(ownCalls: ownCalls(period))
+            parts[period]?.lose(ownCalls: count(period).calls)
             settle(period)
         }
     }
@@ -235,7 +232,7 @@ package struct FleetRecord: Hashable, Sendable {
 
     /// As it is stored on disk: five words for each period.
     package var storedText: String {
-        [CallQuota.Period.day, .month].compactMap { period in
+        CallQuota.Period.allCases.compactMap { period in
             parts[period].map { "\(period.key) \($0.number) \($0.epoch) \($0.reserve) \($0.servers)" }
         }.joined(separator: " ")
     }
@@ -246,7 +243,7 @@ package struct FleetRecord: Hashable, Sendable {
         guard words.count == 5 || words.count == 10 else { return nil }
         var parts: [CallQuota.Period: FleetPart.Record] = [:]
         for start in stride(from: 0, to: words.count, by: 5) {
-            guard let period = [CallQuota.Period.day, .month].first(where: { $0.key == words[start] }),
+            guard let period = CallQuota.Period.allCases.first(where: { $0.key == words[start] }),
                 let number = Int64(words[start + 1]), let epoch = UInt64(words[start + 2]),
                 let reserve = Int(words[start + 3]),
                 let servers = OutsideNumber(digits: words[start + 4])?.within(1...Self.mostServers)
@@ -254,38 +251,5 @@ package struct FleetRecord: Hashable, Sendable {
             parts[period] = FleetPart.Record(number: number, epoch: epoch, reserve: reserve, servers: servers)
         }
         self.parts = parts
-    }
-}
-
-/// The calls that a fleet has claimed for one provider in one day or month, as they are written in Redis.
-struct FleetTotal: Equatable {
-    /// More than any fleet has; a larger number is none.
-    private static let most = 1 << 48
-    private static let length = 24
-
-    /// Chosen at random by the server that found no count: another one says that the count began again.
-    let epoch: UInt64
-    let calls: Int
-    /// Servers that have claimed calls in this epoch.
-    let servers: Int
-
-    /// As they are sealed: three numbers of 8 bytes.
-    var bytes: [UInt8] {
-        var bytes: [UInt8] = []
-        for number in [epoch, UInt64(clamping: calls), UInt64(clamping: servers)] { bytes.append(number, bytes: 8) }
-        return bytes
-    }
-
-    init(epoch: UInt64, calls: Int, servers: Int) {
-        (self.epoch, self.calls, self.servers) = (epoch, calls, servers)
-    }
-
-    /// Nil for what makes no sense.
-    init?(_ bytes: [UInt8]) {
-        guard bytes.count == Self.length else { return nil }
-        guard let calls = OutsideNumber(bytes[8..<16].number).within(0...Self.most),
-            let servers = OutsideNumber(bytes[16..<24].number).within(1...Self.most)
-        else { return nil }
-        self.init(epoch: bytes[0..<8].number, calls: calls, servers: servers)
     }
 }

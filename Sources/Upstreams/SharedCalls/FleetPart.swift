@@ -1,4 +1,4 @@
-import DNSResolver
+import DNSWire
 
 /// This server's part of the calls that a fleet counts together, for one provider and one day or month.
 ///
@@ -42,6 +42,8 @@ struct FleetPart {
     private var spent = 0
     /// Of these calls, how many are claimed in the count of each epoch; the last is in force.
     private var claims: [(epoch: UInt64, calls: Int)] = []
+    /// The value that was last seen in Redis in this period; empty: none.
+    var seen: [UInt8] = []
     /// The fleet's count as it was last seen in this period.
     private(set) var total: FleetTotal?
     /// The most servers that were seen to count together, in this period and the one before.
@@ -166,5 +168,38 @@ struct FleetPart {
             mode = .awaited
             lose(ownCalls: ownCalls)
         }
+    }
+}
+
+/// The calls that a fleet has claimed for one provider in one day or month, as they are written in Redis.
+struct FleetTotal: Equatable {
+    /// More than any fleet has; a larger number is none.
+    private static let most = 1 << 48
+    private static let length = 24
+
+    /// Chosen at random by the server that found no count: another one says that the count began again.
+    let epoch: UInt64
+    let calls: Int
+    /// Servers that have claimed calls in this epoch.
+    let servers: Int
+
+    /// As they are sealed: three numbers of 8 bytes.
+    var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        for number in [epoch, UInt64(clamping: calls), UInt64(clamping: servers)] { bytes.append(number, bytes: 8) }
+        return bytes
+    }
+
+    init(epoch: UInt64, calls: Int, servers: Int) {
+        (self.epoch, self.calls, self.servers) = (epoch, calls, servers)
+    }
+
+    /// Nil for what makes no sense.
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count == Self.length else { return nil }
+        guard let calls = OutsideNumber(bytes[8..<16].number).within(0...Self.most),
+            let servers = OutsideNumber(bytes[16..<24].number).within(1...Self.most)
+        else { return nil }
+        self.init(epoch: bytes[0..<8].number, calls: calls, servers: servers)
     }
 }

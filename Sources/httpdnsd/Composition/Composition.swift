@@ -86,7 +86,9 @@ struct Composition {
         checks = Self.checks(
             settings, replacing: old?.checks, timeOfDay, paths: paths, loop: loop, report: report)
         forwarders = Self.forwarders(settings, replacing: old, limit: limit, paths: paths, loop: loop, report: report)
-        for provider in old?.providers ?? [] { calls.put(provider.upstream.callRecord, of: provider.entry.accountText) }
+        for provider in old?.providers ?? [] {
+            calls.put(provider.upstream.account.record, of: provider.entry.accountText)
+        }
         providers = settings.providers.map { [calls] entry in
             // Whatever else has changed, what the account was sent today counts.
             let record = calls.take(of: entry.accountText)
@@ -102,11 +104,11 @@ struct Composition {
                     mark: settings.listen.servesHTTP ? LoopMark.ofProcess : nil), loop: loop,
                 bootstrap: hosts, paths: paths,
                 timeOfDay: { Int64(time(nil)) }, report: report)
-            upstream.onSign = { timeOfDay.learn($0, from: entry.name) }
-            if let record { upstream.restoreCalls(record) }
+            upstream.account.onSign = { timeOfDay.learn($0, from: entry.name) }
+            if let record { upstream.account.restore(record) }
             return ConfiguredProvider(entry, upstream)
         }
-        hosts.use(providers.map(\.upstream))
+        hosts.providers = providers.map(\.upstream).filter(\.isKnownByAddress)
         (sources, numbers) = Self.number(settings, providers, replacing: old)
         shared = Self.shared(
             settings, providers, replacing: old, timeOfDay, bootstrap: hosts, paths: paths, loop: loop,

@@ -163,7 +163,9 @@ extension Administration: MonitorTarget {
     var traffic: TrafficReport {
         var report = TrafficReport()
         report.answers = AnswerKind.allCases.map { ($0.word, HistogramReport(service.server.latencies($0))) }
-        report.providers = composition.providers.map { ($0.entry.name, HistogramReport($0.upstream.latencies)) }
+        report.providers = composition.providers.map {
+            ($0.entry.name, HistogramReport($0.upstream.account.latencies.total))
+        }
         report.calls = composition.providers.flatMap(\.upstream.knownEndpoints)
             .reduce(0) { $0 &+ $1.health.counters.requests }
         let refused = service.server.refusedQueries

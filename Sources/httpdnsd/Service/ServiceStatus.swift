@@ -139,18 +139,19 @@ extension Administration {
             (provider.state, provider.retry) = (.refused, (until - service.loop.now).wholeSeconds)
         }
         (provider.dailyLimit, provider.monthlyLimit) = (configured.entry.dailyLimit, configured.entry.monthlyLimit)
-        let (today, month) = (configured.upstream.callsToday, configured.upstream.callsThisMonth)
+        let account = configured.upstream.account
+        let (today, month) = (account.count(.day), account.count(.month))
         (provider.callsToday, provider.billedToday) = (today.calls, today.billed)
         (provider.callsThisMonth, provider.billedThisMonth) = (month.calls, month.billed)
-        if let forecast = configured.upstream.callForecast {
+        if let forecast = account.forecast {
             (provider.callsForecast, provider.billedForecast) = (forecast.calls, forecast.billed)
         }
-        if let fleet = configured.upstream.fleet {
+        if let fleet = account.fleet {
             (provider.fleetServers, provider.fleetError) = (fleet.servers, fleet.failure)
-            provider.fleetToday = configured.upstream.fleetCalls(.day)
-            provider.fleetThisMonth = configured.upstream.fleetCalls(.month)
+            provider.fleetToday = fleet.total(.day)
+            provider.fleetThisMonth = fleet.total(.month)
         }
-        if let period = configured.upstream.exhausted {
+        if let period = account.exhausted {
             (provider.state, provider.exhaustedUntil) = (.exhausted, period.end)
         }
         if let until = configured.upstream.disabledUntil {

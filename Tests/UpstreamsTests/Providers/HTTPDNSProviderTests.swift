@@ -259,18 +259,18 @@ struct HTTPDNSProviderTests {
         #expect(server.requests.count == 3)
         #expect(await events.events == [.callLimitReached(provider: "plain", .day, limit: 3)])
         #expect(await provider.unavailability == "its daily_limit of 3 calls is reached")
-        #expect(await provider.callsToday.calls == 3)
+        #expect(await provider.account.count(.day).calls == 3)
     }
 
     @Test func `answers with addresses are billed, and neither empty ones nor failures are`() async throws {
         let provider = await provider(units: 5)
         _ = try await ask(provider)
-        let (today, month) = await (provider.callsToday, provider.callsThisMonth)
+        let (today, month) = await (provider.account.count(.day), provider.account.count(.month))
         // Of A and AAAA the second is empty.
         #expect(today.calls == 1 && today.billed == 5 && month.billed == 5)
         server.misbehave(.status(500))
         _ = try await ask(provider)
-        #expect(await provider.callsToday.billed == 5)
+        #expect(await provider.account.count(.day).billed == 5)
     }
 
     @Test func `four fifths of a limit are reported once`() async throws {
@@ -294,19 +294,19 @@ struct HTTPDNSProviderTests {
         server.misbehave(.closeBeforeReply, times: 1)
         _ = try await ask(provider)
         #expect(server.requests.count == 3)
-        #expect(await provider.callsToday.calls == 3)
+        #expect(await provider.account.count(.day).calls == 3)
     }
 
     @Test func `a restart on the same day goes on counting`() async throws {
         let first = await provider(limit: 2)
         _ = try await ask(first)
         let second = await provider(limit: 2)
-        await second.restoreCalls(first.callRecord)
+        await second.account.restore(first.account.record)
         for _ in 0..<3 { _ = try await ask(second) }
         #expect(server.requests.count == 2)
         let nextDay = await provider(limit: 2, time: { 1_700_000_000 + 86_400 })
-        await nextDay.restoreCalls(first.callRecord)
-        #expect(await nextDay.callsToday.calls == 0)
+        await nextDay.account.restore(first.account.record)
+        #expect(await nextDay.account.count(.day).calls == 0)
     }
 
     @Test @Loop func `the service's time and addresses that an earlier process has stored are used`() async throws {
@@ -325,7 +325,7 @@ struct HTTPDNSProviderTests {
         provider.onLearned = { learned.append($0) }
         _ = try await ask(provider)
         #expect(learned.contains(.clockOffset(10_800)))
-        #expect(learned.last { if case .calls = $0 { true } else { false } } == .calls(provider.callRecord))
+        #expect(learned.last { if case .calls = $0 { true } else { false } } == .calls(provider.account.record))
     }
 
     @Test @Loop func `a client network has a share of the calls once half of a limit is spent`() async throws {
@@ -344,7 +344,7 @@ struct HTTPDNSProviderTests {
             let store = try SharedStore.test(at: "/nonexistent/\(isFirst)")
             provider.countCalls(in: store, as: "plain 1")
             if isFirst { provider.restore(.fleet(record), at: 1_700_000_000) }
-            #expect(provider.fleet?.servers == 4)
+            #expect(provider.account.fleet?.servers == 4)
         }
     }
 

@@ -44,7 +44,7 @@ struct HostSourcesTests {
         timeout: Duration = .patience
     ) async -> (HostAddresses, [[IPAddress]]) {
         let sources = HostSources(localDNS: localDNS)
-        sources.use(providers)
+        sources.providers = providers.filter(\.isKnownByAddress)
         sources.routes = routes
         let addresses = HostAddresses(
             host: host, sources: sources, clock: LoopRunner.shared.loop, timeout: timeout)
@@ -121,7 +121,7 @@ struct HostSourcesTests {
     @Test @Loop func `after an address that did not answer one look-up asks every source, and the next does not`() async
     {
         let sources = HostSources(localDNS: localDNS)
-        sources.use([provider()])
+        sources.providers = [provider()]
         let addresses = HostAddresses(host: host, sources: sources, clock: clock, timeout: .patience)
         let seen = SeenAddresses()
         addresses.onChange = { seen.all.append($0) }

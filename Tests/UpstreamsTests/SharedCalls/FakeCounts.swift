@@ -40,13 +40,12 @@ final class FakeCounts {
                 makeChannel: { [unowned counts] address, events in
                     FakeRedis.Channel(address, events) { counts.commands.append(($0, $1)) }
                 }, report: { _ in })
-            fleet = FleetCalls(
-                of: "vendor", as: "aliyun vendor 1", for: account,
+            account.countCalls(
                 by: FleetCalls.Means(
                     redis: link, keys: keys, clock: clock, hasTime: { counts.hasTime },
-                    foundDamage: { counts.damages += 1 }), report: report)
-            account.fleet = fleet
-            account.onCall = { [unowned fleet] in fleet.called() }
+                    foundDamage: { counts.damages += 1 }), as: "aliyun vendor 1")
+            guard let counting = account.fleet else { throw TestFailure("nothing counts") }
+            fleet = counting
         }
 
         /// Sends so many calls, as far as that is allowed, without waiting for Redis.
