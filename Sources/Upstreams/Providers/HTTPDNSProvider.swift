@@ -84,19 +84,11 @@ package final class HTTPDNSProvider: Provider {
             self?.update(addresses)
             self?.onLearned?(.addresses(addresses))
         }
-        schedule?.onEvent = { [weak self, name = settings.name] event in
-            switch event {
-            case .addresses(let addresses):
-                self?.update(addresses)
-                self?.onLearned?(.addresses(addresses))
-                report(.addressesAnnounced(provider: name, addresses: addresses.map(\.description)))
-            case .disabled: report(.serviceDisabled(provider: name))
-            case .enabled: report(.serviceEnabled(provider: name))
-            case .failed(let reason): report(.addressesMissing(provider: name, reason: reason))
-            }
+        schedule?.onChange = { [weak self] addresses in
+            self?.update(addresses)
+            self?.onLearned?(.addresses(addresses))
         }
-        account.onCall = { [weak self] in self?.accountChanged() }
-        account.onClockChange = account.onCall
+        account.onChange = { [weak self] in self?.accountChanged() }
         account.onFleetChange = { [weak self] in
             if let self, let record = self.account.fleet?.record { onLearned?(.fleet(record)) }
         }

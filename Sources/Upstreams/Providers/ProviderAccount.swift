@@ -16,8 +16,8 @@ package final class ProviderAccount {
     package private(set) var fleet: FleetCalls?
     /// Of the answers to clients' questions, from the request.
     package let latencies = LatencyHistogram()
-    private let provider: String
-    private let report: @Loop (ResolverEvent) -> Void
+    let provider: String
+    let report: @Loop (ResolverEvent) -> Void
 
     init(
         provider: String, clock: ProviderClock, calls: CallQuota, unitsOfAnswer: Int = 0,
@@ -92,7 +92,7 @@ package final class ProviderAccount {
         }
         if let ended = calls.takeEndedDay() { report(.dayBilled(provider: provider, ended)) }
         fleet?.called()
-        onCall?()
+        onChange?()
         if let period = calls.exhausted(at: now) {
             // The end of a shared count is reported by what counts there.
             guard calls.allowance(period) == nil else { return true }
@@ -123,11 +123,8 @@ package final class ProviderAccount {
     /// Continues counting from a stored record; what is of an earlier day or month is ignored.
     package func restore(_ record: CallQuota.Record) { calls.restore(record, at: clock.own) }
 
-    /// Called when a call was counted.
-    var onCall: (@Loop () -> Void)?
-
-    /// Called when the service's time was learned.
-    var onClockChange: (@Loop () -> Void)?
+    /// Called when a call was counted, and when the service's time was learned.
+    var onChange: (@Loop () -> Void)?
 
     /// Called with what the service shows over https of this machine's clock.
     package var onSign: (@Loop (TimeOfDay.Sign) -> Void)?
@@ -142,7 +139,7 @@ package final class ProviderAccount {
     /// Corrects the clock by the service's time.
     func learn(_ time: Int64) {
         guard clock.learn(time) else { return }
-        onClockChange?()
+        onChange?()
         report(.clockCorrected(provider: provider, seconds: clock.offset))
     }
 }

@@ -63,21 +63,12 @@ final class ScheduledAddresses {
     /// For the next round while the service is disabled, when its addresses are not requested.
     private var timer: LoopTimer?
 
-    /// The result of a round, if it differs from the previous state.
-    enum Event {
-        /// Never empty.
-        case addresses([SocketAddress])
-        case disabled
-        case enabled
-        /// All startup addresses have failed; the reason of the last one.
-        case failed(String)
-    }
-
-    var onEvent: (@Loop (Event) -> Void)?
+    /// Called with the addresses when they have changed; never with an empty list.
+    var onChange: (@Loop ([SocketAddress]) -> Void)?
 
     /// - Parameters:
     ///   - port: of returned addresses without one.
-    ///   - account: provides the time by which requests are signed.
+    ///   - account: provides the time by which requests are signed, and reports what a round has changed.
     init(
         _ settings: ScheduleSettings, port: UInt16, account: ProviderAccount, paths: NetworkPaths,
         clock: any LoopClock, call: @escaping Call
@@ -107,8 +98,7 @@ final class ScheduledAddresses {
         let earlier = Self.first(
             earlier.filter { $0.port > 0 && $0.ip.mayBeNamed(byPrivate: isPrivate, byLoopback: isLoopback) })
         guard addresses.isEmpty, !isDisabled, !earlier.isEmpty else { return }
-        addresses = earlier
-        onEvent?(.addresses(earlier))
+        use(earlier)
     }
 
     /// Starts a round if one is due and none is in progress. Returns at once.
@@ -201,11 +191,15 @@ final class ScheduledAddresses {
         due = clock.now + lifetime
         if isDisabled {
             isDisabled = false
-            onEvent?(.enabled)
+            account.report(.serviceEnabled(provider: account.provider))
         }
-        guard new != addresses else { return }
+        if new != addresses { use(new) }
+    }
+
+    private func use(_ new: [SocketAddress]) {
         addresses = new
-        onEvent?(.addresses(new))
+        onChange?(new)
+        account.report(.addressesAnnounced(provider: account.provider, addresses: new.map(\.description)))
     }
 
     private func disable() {
@@ -213,13 +207,13 @@ final class ScheduledAddresses {
         due = clock.now + Self.disabledInterval
         guard !isDisabled else { return }
         isDisabled = true
-        onEvent?(.disabled)
+        account.report(.serviceDisabled(provider: account.provider))
     }
 
     private func fail(_ reason: String) {
         let now = clock.now
         due = now + backoff.failed(at: now)
-        onEvent?(.failed(reason))
+        account.report(.addressesMissing(provider: account.provider, reason: reason))
     }
 
     // MARK: Bounds

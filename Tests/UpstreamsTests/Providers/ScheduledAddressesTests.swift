@@ -47,6 +47,7 @@ struct ScheduledAddressesTests {
     private let clock = ManualClock()
     private let format = StartupDouble()
 
+    @Loop
     private final class Seen {
         var addresses: [[String]] = []
         var states: [String] = []
@@ -57,10 +58,19 @@ struct ScheduledAddressesTests {
         _ startup: [String] = ["192.0.2.1", "192.0.2.2"],
         paths: NetworkPaths = NetworkPaths { _ in .init(interface: 1) }
     ) -> (ScheduledAddresses, Seen) {
-        let outcomes = OutcomeList()
+        let (outcomes, seen) = (OutcomeList(), Seen())
         let account = ProviderAccount(
             provider: "vendor", clock: ProviderClock(isAuthenticated: true) { 1_800_000_000 },
-            calls: CallQuota(dailyLimit: 0), report: { _ in })
+            calls: CallQuota(dailyLimit: 0),
+            report: { event in
+                switch event {
+                case .addressesAnnounced(_, let addresses): seen.addresses.append(addresses)
+                case .serviceDisabled: seen.states.append("disabled")
+                case .serviceEnabled: seen.states.append("enabled")
+                case .addressesMissing(_, let reason): seen.failures.append(reason)
+                default: break
+                }
+            })
         let addresses = ScheduledAddresses(
             ScheduleSettings(
                 format: NumberedFormat(outcomes: outcomes),
@@ -73,15 +83,6 @@ struct ScheduledAddressesTests {
                 return list.count - 1
             }
             return .success(HTTPResponse(status: number))
-        }
-        let seen = Seen()
-        addresses.onEvent = { (event: ScheduledAddresses.Event) in
-            switch event {
-            case .addresses(let addresses): seen.addresses.append(addresses.map(\.description))
-            case .disabled: seen.states.append("disabled")
-            case .enabled: seen.states.append("enabled")
-            case .failed(let reason): seen.failures.append(reason)
-            }
         }
         return (addresses, seen)
     }
