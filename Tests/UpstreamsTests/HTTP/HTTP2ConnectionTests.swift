@@ -197,24 +197,6 @@ struct HTTP2ConnectionTests {
         await HTTPFixture.secure(nginx.address.port, authority: certificates.authority)
     }
 
-    @Test(arguments: [65_537, 300_000, 5_000_000])
-    func `names whose replies are over the limit take no other name's reply away`(size: Int) async throws {
-        let backend = try FakeHTTPDNS(HTTPFixture.zone)
-        backend.misbehave(.oversizedBody(size))
-        let nginx = try nginx(backend)
-        let transfers = try await transfers(nginx)
-        for round in 0..<40 {
-            #expect(await transfers.get("slow\(round).example.com").failure == .tooLarge)
-            #expect(await transfers.get("fast\(round).example.com").isSuccess)
-        }
-        let crowd = await HTTPFixture.parallel(40, on: transfers, name: "slow")
-        #expect(crowd.allSatisfy { $0.failure == .tooLarge })
-        #expect(await transfers.get("fast.example.com").isSuccess)
-        #expect(await transfers.openConnections == 1)
-        backend.misbehave(.oversizedBody(HTTPLimits.body))
-        #expect(await transfers.get("slow.example.com").status == 200)
-    }
-
     @Test func `over HTTP/2 no reply is to be compressed, and one that is all the same is refused`() async throws {
         let backend = try FakeHTTPDNS(HTTPFixture.zone)
         let nginx = try nginx(backend)

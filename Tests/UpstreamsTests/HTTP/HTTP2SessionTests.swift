@@ -166,16 +166,6 @@ struct HTTP2SessionTests {
         #expect(try HTTP2Frame.parse(stage.frames()[...]).map(\.payload) == [[0, 0, 0, 2]])
     }
 
-    @Test(arguments: ["000", "051", "099"]) @Loop func `three digits that are no status are no reply`(
-        digits: String
-    ) throws {
-        let stage = try Stage()
-        let stream = try stage.open()
-        try stage.receive(.reply(stream.id, status: digits, ends: true))
-        #expect(stage.session.takeEnded().count == 1)
-        #expect(stream.failure == .unusable("the reply is not HTTP"))
-    }
-
     @Test(arguments: ["HTTP/1.1 400 Bad Request\r\n\r\n", String(repeating: "\u{0}", count: 64)])
     @Loop func `bytes that are no frames end the connection`(text: String) throws {
         let stage = try Stage()

@@ -95,16 +95,6 @@ struct HTTPSecureTests {
         #expect(nginx.requests.isEmpty && backend.requests.isEmpty)
     }
 
-    @Test(arguments: [[], ["127.0.0.1"]], [true, false])
-    func `a name in the certificate's subject counts for nothing`(addresses: [String], http2: Bool) async throws {
-        let leaf = try certificates.leaf(addresses: addresses, subject: "right.example")
-        let server = try Nginx(leaf, http2: http2)
-        let transfers = try await transfers(port: server.address.port)
-        let failure = await transfers.get("www.example.com").failure
-        #expect(failure == .certificate("the certificate is for another name"))
-        #expect(server.requests.isEmpty)
-    }
-
     @Test func `a service behind a translator is asked at the translated address, by its own name`() async throws {
         let transfers = await HTTPFixture.secure(
             nginx.address.port, authority: certificates.authority,
@@ -376,14 +366,6 @@ struct HTTPSecureTests {
         #expect(await HTTPFixture.parallel(10, on: transfers).allSucceeded)
         #expect(nginx.waitForRequests(11))
         #expect(nginx.connections == 1)
-    }
-
-    @Test func `a server without HTTP/2 is served over a few connections`() async throws {
-        let old = try Nginx(certificates.leaf(names: ["right.example"]), http2: false)
-        let transfers = try await transfers(port: old.address.port)
-        #expect(await HTTPFixture.parallel(100, on: transfers).allSucceeded)
-        #expect(old.waitForRequests(100))
-        #expect(old.connections <= HTTPLimits.unsharedRequests)
     }
 
     @Test(arguments: ["TLSv1.2", "TLSv1.3"])

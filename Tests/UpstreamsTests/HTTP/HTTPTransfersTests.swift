@@ -26,19 +26,6 @@ struct HTTPTransfersTests {
         #expect(String(decoding: response.body, as: UTF8.self).contains("192.0.2.7"))
     }
 
-    @Test func `a body is sent with POST, and the next request is a GET again`() async throws {
-        let transfers = await HTTPFixture.plain(server.address)
-        var request = HTTPFixture.request("www.example.com")
-        request.headers = [["Content-Type", "application/dns-message"]]
-        request.body = [0, 1, 2, 255]
-        _ = await transfers.perform(request, deadline: .bootTime + .patience)
-        _ = await transfers.get("www.example.com")
-        #expect(server.requests.map(\.method) == ["POST", "GET"])
-        #expect(server.requests.first?.body == [0, 1, 2, 255])
-        #expect(server.requests.first?.header("content-type") == "application/dns-message")
-        #expect(server.requests.last?.body.isEmpty == true)
-    }
-
     @Test func `the URL's host and path are the service's, whatever address is connected to`() async throws {
         let origin = HTTPOrigin(
             scheme: .http, address: HTTPFixture.loopback, port: server.address.port, hosts: ["service.example"],
@@ -140,14 +127,6 @@ struct HTTPTransfersTests {
         #expect(server.connections <= HTTPLimits.connections)
     }
 
-    @Test func `a body over 64 KiB is refused, announced or not`() async throws {
-        let transfers = await HTTPFixture.plain(server.address)
-        server.misbehave(.oversizedBody(65_536))
-        #expect(await transfers.get("www.example.com").isSuccess)
-        server.misbehave(.oversizedBody(65_537))
-        #expect(await transfers.get("www.example.com").failure == .unusable("the reply is larger than the limit"))
-    }
-
     @Test(arguments: [
         HTTPFault.endless("HTTP/1.1 200 OK\r\nX: ", "x"), .endless("HTTP/1.1 200 OK\r\n", "X: x\r\n"),
         .endless("", "HTTP/1.1 103 Early Hints\r\n\r\n"),
@@ -180,12 +159,6 @@ struct HTTPTransfersTests {
         server.misbehave(.status(429, body: "?", retryAfter: 7))
         #expect(await transfers.get("www.example.com").status == 429)
         #expect(server.callCount() == 1)
-    }
-
-    @Test func `bytes that are no HTTP are unusable`() async throws {
-        server.misbehave(.garbage)
-        let result = await HTTPFixture.plain(server.address).get("a.example")
-        #expect(result.failure == .unusable("the reply is not HTTP"))
     }
 
     @Test func `a service is asked also by a process without a standard input`() async throws {

@@ -95,23 +95,6 @@ struct LocalDNSTests {
         #expect(answer.answers.map(\.rdata) == [rdata])
     }
 
-    @Test @Loop func `addresses in the additional section are dropped`() async throws {
-        let server = try LocalDNSRawServer {
-            [$0.reply([rawRecord(15, [0, 1, 1, 109, 0xc0, 12])], additionals: [rawRecord(1, rawEvil), rawOPT()])]
-        }
-        guard
-            case .answer(let answer) = await makeLocalDNS([server], clock: ManualClock()).ask(
-                try question("x.example", types: [.mx])
-            )
-            .results[.mx]
-        else {
-            Issue.record("no answer")
-            return
-        }
-        #expect(answer.answers.count == 1)
-        #expect(answer.additionals.isEmpty)
-    }
-
     @Test(arguments: [UInt16(0x8180), 0x8183]) @Loop
     func `NODATA and NXDOMAIN are answers with their SOA record`(flags: UInt16) async throws {
         let soa = [UInt8](repeating: 0, count: 22)

@@ -39,6 +39,15 @@ struct PlainFormat: ProviderFormat {
     }
 }
 
+extension Endpoint {
+    /// Makes one attempt and waits for its result.
+    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        await withCheckedContinuation { continuation in
+            _ = begin(question, delayed: {}) { continuation.resume(returning: $0) }
+        }
+    }
+}
+
 /// Events that a provider has reported.
 @Loop
 private final class EventList {
@@ -192,10 +201,9 @@ struct HTTPDNSProviderTests {
         let asked = server.callCount("slow.example.com")
         let question = try UpstreamQuestion(
             name: Name("slow.example.com"), types: [.a], deadline: .bootTime + .patience)
-        let task = Task { await endpoint.ask(question) }
+        let attempt = endpoint.begin(question, delayed: {}) { _ in }
         #expect(await HTTPFixture.eventually { server.callCount("slow.example.com") > asked })
-        task.cancel()
-        _ = await task.value
+        attempt.cancel()
         #expect(endpoint.health.responseTime.average == nil)
         _ = try await ask(provider)
         #expect(endpoint.health.responseTime.average != nil)

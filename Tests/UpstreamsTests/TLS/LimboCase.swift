@@ -14,8 +14,6 @@ struct LimboCase: Decodable {
     let host: String
     /// Seconds since 1970; nil is now.
     let time: Int?
-    /// What x509-limbo says.
-    let isAccepted: Bool
 
     /// The cases, in the file's order.
     static func all() throws -> [LimboCase] {

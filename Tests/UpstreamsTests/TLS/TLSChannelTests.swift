@@ -28,17 +28,6 @@ struct TLSChannelTests {
         }
     }
 
-    @Test func `a server that asks for an exchange of keys which costs much has no handshake`() async throws {
-        _ = LoopRunner.shared
-        let certificates = try TestCertificates()
-        let authorities = try await TLSAuthorities.read(certificates.authority, at: .bootTime)
-        let leaf = try certificates.leaf(names: ["right.example"])
-        let channel = try TLSChannel(authorities, host: "right.example", session: nil)
-        #expect(throws: UpstreamFailure.self) { try shakeHands(channel, Server(leaf, group: "ffdhe2048")) }
-        let other = try TLSChannel(authorities, host: "right.example", session: nil)
-        try shakeHands(other, Server(leaf, group: "P-256"))
-    }
-
     @Test func `what the network takes in pieces goes out once and in its order`() async throws {
         _ = LoopRunner.shared
         let certificates = try TestCertificates()
@@ -84,18 +73,11 @@ private final class Server {
     private let connection: OpaquePointer
     private let network: (input: OpaquePointer, output: OpaquePointer)
 
-    /// - Parameter group: the one group that it knows, and TLS 1.3; nil: all, and TLS 1.2.
-    init(_ leaf: TestCertificates.Leaf, group: String? = nil) throws {
+    /// It knows nothing newer than TLS 1.2.
+    init(_ leaf: TestCertificates.Leaf) throws {
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw TestFailure("no memory") }
         defer { SSL_CTX_free(context) }
-        if let group {
-            let isKnown = group.withCString {
-                SSL_CTX_ctrl(context, SSL_CTRL_SET_GROUPS_LIST, 0, UnsafeMutableRawPointer(mutating: $0)) == 1
-            }
-            guard isKnown else { throw TestFailure("no group \(group)") }
-        } else {
-            SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
-        }
+        SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
         guard SSL_CTX_use_certificate_file(context, leaf.certificate, SSL_FILETYPE_PEM) == 1,
             SSL_CTX_use_PrivateKey_file(context, leaf.key, SSL_FILETYPE_PEM) == 1, let connection = SSL_new(context),
             let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem())
