@@ -124,10 +124,17 @@ package final class LocalDNS: Upstream {
         } onCancel: {
             Loop.spawn { for lookup in lookups { lookup.cancel() } }
         }
-        return reply(of: lookups)
+        var reply = UpstreamReply([:])
+        for lookup in lookups {
+            self.lookups[ObjectIdentifier(lookup)] = nil
+            var result = lookup.outcome ?? .failure(.timeout)
+            if case .answer(let answer) = result { result = .answer(answer.limited(to: maxTTL)) }
+            reply.results[lookup.question.type] = result
+            if let server = lookup.answeredBy { reply.server = server.description }
+        }
+        return reply
     }
 
-    // The two are functions of their own, since a task's memory holds what an `async` one has, for each question under way.
     private func begin(_ question: UpstreamQuestion) -> [LocalDNSLookup] {
         searchIfNeeded()
         loops?.probeIfDue(servers)
@@ -146,18 +153,6 @@ package final class LocalDNS: Upstream {
         }
         probes.beginDue(at: servers.filter { !isLooping($0) }, while: question)
         return lookups
-    }
-
-    private func reply(of lookups: [LocalDNSLookup]) -> UpstreamReply {
-        var reply = UpstreamReply([:])
-        for lookup in lookups {
-            self.lookups[ObjectIdentifier(lookup)] = nil
-            var result = lookup.outcome ?? .failure(.timeout)
-            if case .answer(let answer) = result { result = .answer(answer.limited(to: maxTTL)) }
-            reply.results[lookup.question.type] = result
-            if let server = lookup.answeredBy { reply.server = server.description }
-        }
-        return reply
     }
 
     /// Restores the servers that worked for an earlier process.

@@ -23,12 +23,11 @@ final class RedisLink {
     private let timeout: Duration
     private let clock: any LoopClock
     private let paths: NetworkPaths
-    /// Nil: a place without an address.
-    private let port: UInt16?
     private let makeChannel: Connect
     /// Looks up the host; nil for an address or a path.
     private let lookup: HostAddresses?
-    private var addresses: [SocketAddress] = []
+    /// Those of the host; nil: a place without an address.
+    private var addresses: [SocketAddress?] = []
     /// The index of the address that is tried next.
     private var next = 0
     private var connection: (any RedisChannel)?
@@ -64,19 +63,17 @@ final class RedisLink {
         self.makeChannel = makeChannel
         self.report = report
         guard case .host(let host, let port, _) = place else {
-            (lookup, self.port) = (nil, nil)
+            (lookup, addresses) = (nil, [nil])
             return
         }
-        self.port = port
-        if let address = IPAddress(host).map({ SocketAddress($0, port: port) }) {
-            lookup = nil
-            addresses = [address]
-        } else {
+        guard let address = IPAddress(host) else {
             lookup = (try? Name(host)).map {
                 HostAddresses(host: $0.lowercased, sources: bootstrap, clock: clock)
             }
             lookup?.onChange = { [weak self] found in self?.take(found.map { SocketAddress($0, port: port) }) }
+            return
         }
+        (lookup, addresses) = (nil, [SocketAddress(address, port: port)])
     }
 
     /// The host has other addresses: a connection to one that is not among them ends, since another server may be the
@@ -99,7 +96,7 @@ final class RedisLink {
     func reached(until deadline: Instant) async -> (any RedisChannel)? {
         start()
         await lookup?.lookedUp(until: deadline)
-        if port != nil, addresses.isEmpty { lastFailure = "no source has an address of its host" }
+        if addresses.isEmpty { lastFailure = "no source has an address of its host" }
         return usable()
     }
 
@@ -122,11 +119,8 @@ final class RedisLink {
     }
 
     private func connect() -> (any RedisChannel)? {
-        var address: SocketAddress?
-        if port != nil {
-            guard !addresses.isEmpty else { return nil }
-            address = addresses[next % addresses.count]
-        }
+        guard !addresses.isEmpty else { return nil }
+        let address = addresses[next % addresses.count]
         place = address
         do throws(UpstreamFailure) {
             let made = try makeChannel(
@@ -161,8 +155,7 @@ final class RedisLink {
     }
 
     private func endProbe() {
-        probeTimer?.cancel()
-        probeTimer = nil
+        probeTimer.take()?.cancel()
         backoff.probeEnded(probes)
     }
 
