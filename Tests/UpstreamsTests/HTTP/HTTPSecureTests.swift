@@ -271,16 +271,6 @@ struct HTTPSecureTests {
         #expect(await transfers.openConnections == 1)
     }
 
-    @Test func `a connection that fell silent with one request on it is not used again`() async throws {
-        let (relay, transfers) = try await relayed()
-        relay.silence()
-        #expect(await transfers.get("lost.example.com", timeout: .milliseconds(200)).failure == .timeout)
-        // On the silent one it would time out, and not be sent again: the peer's kernel still acknowledges what is
-        // sent.
-        #expect(await transfers.get("next.example.com").isSuccess)
-        #expect(relay.connections == 2)
-    }
-
     @Test func `requests that begin as a dead connection is detected share one new connection`() async throws {
         let (relay, transfers) = try await relayed()
         relay.silence()

@@ -15,17 +15,6 @@ struct HTTPTransfersTests {
 
     init() throws { server = try FakeHTTPDNS(HTTPFixture.zone) }
 
-    @Test func `a reply comes with its status, headers and body`() async throws {
-        server.addHeaders(["Age: 250", "Retry-After: 7", "Date: Tue, 14 Nov 2023 22:13:20 GMT"])
-        let response = try await HTTPFixture.plain(server.address).get("www.example.com").get()
-        #expect(response.status == 200)
-        #expect(response.contentType == "application/json")
-        #expect(response.age == 250)
-        #expect(response.retryAfter == 7)
-        #expect(response.date == 1_700_000_000)
-        #expect(String(decoding: response.body, as: UTF8.self).contains("192.0.2.7"))
-    }
-
     @Test func `the URL's host and path are the service's, whatever address is connected to`() async throws {
         let origin = HTTPOrigin(
             scheme: .http, address: HTTPFixture.loopback, port: server.address.port, hosts: ["service.example"],
@@ -34,12 +23,6 @@ struct HTTPTransfersTests {
         _ = await transfers.get("www.example.com")
         #expect(server.requests.first?.header("host") == "service.example:\(server.address.port)")
         #expect(server.requests.first?.target == "/base/139450/d?host=www.example.com")
-    }
-
-    @Test func `requests one after the other use one connection`() async throws {
-        let transfers = await HTTPFixture.plain(server.address)
-        for number in 0..<20 { #expect(await transfers.get("n\(number).example.com").isSuccess) }
-        #expect(server.connections == 1)
     }
 
     @Test(arguments: [(429, nil), (502, nil), (503, nil), (503, 1)] as [(Int, Int?)])
@@ -117,14 +100,6 @@ struct HTTPTransfersTests {
         }
         #expect(await HTTPFixture.eventually { server.openConnections <= HTTPLimits.connections })
         #expect(server.connections == before)
-    }
-
-    @Test func `a few plain requests at a time use the same few connections`() async throws {
-        let transfers = await HTTPFixture.plain(server.address)
-        for _ in 0..<20 {
-            #expect(await HTTPFixture.parallel(HTTPLimits.connections, on: transfers).allSucceeded)
-        }
-        #expect(server.connections <= HTTPLimits.connections)
     }
 
     @Test(arguments: [

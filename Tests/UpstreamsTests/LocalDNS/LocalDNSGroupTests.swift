@@ -35,55 +35,36 @@ struct LocalDNSGroupTests {
         if case .answer(let answer)? = reply.results[.a] { answer.responseCode == .nameError } else { false }
     }
 
-    @Test @Loop func `a name that one group denies is asked of the next, at once and of no other member`() async throws
-    {
-        let (first, member, second) = (try server(Self.denied), try goodServer(), try goodServer())
-        let localDNS = grouped([[first, member], [second]], clock: ManualClock())
-        let reply = await localDNS.ask(try question("a.example"))
-        #expect(addresses(reply) == ["192.0.2.1"])
-        #expect(reply.server == localDNS.groups[1][0].description)
-        #expect(member.queries.isEmpty)
-    }
-
-    @Test @Loop func `an answer of the first group is final, also one without such records`() async throws {
-        let (empty, second) = (try server(0x8180), try goodServer())
-        let reply = await grouped([[empty], [second]], clock: ManualClock()).ask(try question("a.example"))
-        guard case .answer(let answer)? = reply.results[.a] else {
-            Issue.record("no answer: \(reply)")
-            return
+    /// Servers of groups by letters: one denies the name, fails, refuses, knows it, or knows no such records.
+    @Test(arguments: [
+        // The first denial of a group is final for the group.
+        ("DG", "NXDOMAIN", [1, 0]), ("DG|G", "192.0.2.1", [1, 0, 1]), ("D|D|D", "NXDOMAIN", [1, 1, 1]),
+        ("E|G", "NODATA", [1, 0]),
+        // While one group fails a denial of the other is not believed; one that refuses has nothing against it.
+        ("F|D", "SERVFAIL", [1, 1]), ("D|F", "SERVFAIL", [1, 1]), ("FF|G", "192.0.2.1", [1, 1, 1]),
+        ("R|D", "NXDOMAIN", [1, 1]), ("D|R", "NXDOMAIN", [1, 1]),
+    ]) @Loop
+    func `what several groups say of a name`(groups: String, said: String, queries: [Int]) async throws {
+        let servers = try groups.split(separator: "|").map { group in
+            try group.map { letter in
+                switch letter {
+                case "D": try server(Self.denied)
+                case "F": try server(Self.failed)
+                case "R": try server(Self.refused)
+                case "E": try server(0x8180)
+                default: try goodServer()
+                }
+            }
         }
-        #expect(answer.responseCode == .noError && answer.answers.isEmpty)
-        #expect(second.queries.isEmpty)
-    }
-
-    @Test @Loop func `a name that all groups deny does not exist`() async throws {
-        let servers = try (0..<3).map { _ in try server(Self.denied) }
-        let reply = await grouped(servers.map { [$0] }, clock: ManualClock()).ask(try question("a.example"))
-        #expect(isDenial(reply))
-        #expect(servers.map(\.queries.count) == [1, 1, 1])
-    }
-
-    @Test(arguments: [false, true]) @Loop
-    func `while one group fails, a denial of the other is not believed`(isFirst: Bool) async throws {
-        let (bad, denying) = (try server(Self.failed), try server(Self.denied))
-        let groups = isFirst ? [[bad], [denying]] : [[denying], [bad]]
-        let reply = await grouped(groups, clock: ManualClock()).ask(try question("a.example"))
-        #expect(reply.results[.a] == .failure(.responseCode(.serverFailure)))
-        #expect((bad.queries.count, denying.queries.count) == (1, 1))
-    }
-
-    @Test @Loop func `after a group that fails the next one is asked, and its addresses are taken`() async throws {
-        let (bad, worse, good) = (try server(Self.failed), try server(Self.failed), try goodServer())
-        let localDNS = grouped([[bad, worse], [good]], clock: ManualClock())
-        #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
-        #expect((bad.queries.count, worse.queries.count) == (1, 1))
-    }
-
-    @Test(arguments: [false, true]) @Loop
-    func `a group that refuses the name has nothing against the denial of the other`(isFirst: Bool) async throws {
-        let (refusing, denying) = (try server(Self.refused), try server(Self.denied))
-        let groups = isFirst ? [[refusing], [denying]] : [[denying], [refusing]]
-        #expect(isDenial(await grouped(groups, clock: ManualClock()).ask(try question("a.example"))))
+        let localDNS = grouped(servers, clock: ManualClock())
+        let reply = await localDNS.ask(try question("a.example"))
+        switch reply.results[.a] {
+        case .answer(let answer) where answer.responseCode == .nameError: #expect(said == "NXDOMAIN")
+        case .answer where addresses(reply).isEmpty: #expect(said == "NODATA")
+        case .answer: #expect(addresses(reply) == [said] && reply.server == localDNS.groups.last?[0].description)
+        case let result: #expect(said == "SERVFAIL" && result == .failure(.responseCode(.serverFailure)))
+        }
+        #expect(servers.joined().map(\.queries.count) == queries)
     }
 
     @Test(arguments: [false, true]) @Loop

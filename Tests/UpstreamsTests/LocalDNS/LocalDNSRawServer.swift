@@ -136,21 +136,10 @@ final class LocalDNSRawServer {
     }
 
     private static func send(_ bytes: [UInt8], from descriptor: Int32, toPort port: UInt16) {
-        var address = loopback(port)
-        withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                _ = sendto(descriptor, bytes, bytes.count, 0, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
+        _ = loopback(port).withSockaddr { sendto(descriptor, bytes, bytes.count, 0, $0, $1) }
     }
 
-    private static func loopback(_ port: UInt16) -> sockaddr_in {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        return address
-    }
+    private static func loopback(_ port: UInt16) -> SocketAddress { SocketAddress(ipv4: 0x7f00_0001, port: port) }
 
     /// A UDP and a listening TCP socket with the same port, which no other socket gets once they are closed.
     private static func bindPair() throws -> (udp: Int32, tcp: Int32, port: UInt16) {
@@ -167,33 +156,23 @@ final class LocalDNSRawServer {
     }
 
     private static func bind(_ descriptor: Int32, _ port: UInt16) -> Bool {
-        var address = loopback(port)
-        return withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
-        }
+        loopback(port).withSockaddr { Glibc.bind(descriptor, $0, $1) == 0 }
     }
 
     /// The number of this process's descriptors that are connected to this server.
     var connectedDescriptors: Int { descriptors(connectedTo: port) }
 }
 
-/// The number of this process's descriptors that are connected to this port.
+/// The number of this process's descriptors that are connected to this port of 127.0.0.1.
 func descriptors(connectedTo port: UInt16) -> Int {
-    (0..<Int32(4_096)).count { socketPort($0, getpeername) == port }
-}
-
-private typealias NameCall = (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
-
-private func socketPort(_ descriptor: Int32, _ call: NameCall) -> UInt16? {
-    var address = sockaddr_in()
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let result = withUnsafeMutablePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { call(descriptor, $0, &length) }
+    (0..<Int32(4_096)).count { descriptor in
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) }
+        }
+        return result == 0 && address.sin_family == sa_family_t(AF_INET) && UInt16(bigEndian: address.sin_port) == port
     }
-    guard result == 0, address.sin_family == sa_family_t(AF_INET) else { return nil }
-    return UInt16(bigEndian: address.sin_port)
 }
 
 /// Lets queries and replies on loopback that are under way arrive, and what they cause: each turn of the loop reads

@@ -79,39 +79,6 @@ struct LocalDNSTests {
         #expect(answer.addresses == [.v4(0xc000_0201)])
     }
 
-    @Test @Loop func `a record of unknown type passes unchanged`() async throws {
-        let rdata: [UInt8] = [0xc0, 12, 0, 255] + Array(0...200)
-        let server = try LocalDNSRawServer { [$0.reply([rawRecord(65_400, rdata)])] }
-        let type = RecordType(rawValue: 65_400)
-        guard
-            case .answer(let answer) = await makeLocalDNS([server], clock: ManualClock()).ask(
-                try question("x.example", types: [type])
-            )
-            .results[type]
-        else {
-            Issue.record("no answer")
-            return
-        }
-        #expect(answer.answers.map(\.rdata) == [rdata])
-    }
-
-    @Test(arguments: [UInt16(0x8180), 0x8183]) @Loop
-    func `NODATA and NXDOMAIN are answers with their SOA record`(flags: UInt16) async throws {
-        let soa = [UInt8](repeating: 0, count: 22)
-        let server = try LocalDNSRawServer { [$0.reply(flags: flags, authorities: [rawRecord(6, soa)])] }
-        guard
-            case .answer(let answer) = await makeLocalDNS([server], clock: ManualClock()).ask(
-                try question("none.example")
-            ).results[.a]
-        else {
-            Issue.record("no answer")
-            return
-        }
-        #expect(answer.responseCode.rawValue == flags & 15)
-        #expect(answer.answers.isEmpty)
-        #expect(answer.authorities.map(\.type) == [.soa])
-    }
-
     @Test(arguments: [(UInt32(600), UInt32(30)), (30, 30), (29, 29), (0, 0)]) @Loop
     func `a TTL above the bound is cut to it, of addresses, aliases and denials`(ttl: UInt32, expected: UInt32)
         async throws
@@ -138,16 +105,6 @@ struct LocalDNSTests {
         }
         #expect(answer.answers.map(\.ttl) == [expected, expected])
         #expect(denial.authorities.map(\.ttl) == [expected])
-    }
-
-    @Test @Loop func `by default TTLs are as they come`() async throws {
-        let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, ttl: 0x7fff_ffff, rawGood)])] }
-        let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("www.example"))
-        guard case .answer(let answer) = reply.results[.a] else {
-            Issue.record("\(reply)")
-            return
-        }
-        #expect(answer.answers.map(\.ttl) == [0x7fff_ffff])
     }
 
     @Test @Loop func `a truncated reply is asked for again over TCP and comes whole`() async throws {
