@@ -21,39 +21,24 @@ final class HTTPDNSEndpoint: Endpoint {
         var isSecond = false
         /// Its request, while that is in progress.
         var transfer: (any Cancellable)?
-        /// Retained until the end.
-        private var endpoint: HTTPDNSEndpoint?
-        private var done: (@Loop (UpstreamReply) -> Void)?
+        /// Nil once called, and after `cancel()`.
+        var done: (@Loop (UpstreamReply) -> Void)?
 
         /// - Parameter question: with the client network that is sent to the service.
         init(
-            _ question: UpstreamQuestion, onNewConnection: Bool, at endpoint: HTTPDNSEndpoint, began: Instant,
-            delayed: (@Loop () -> Void)?, done: @escaping @Loop (UpstreamReply) -> Void
+            _ question: UpstreamQuestion, onNewConnection: Bool, began: Instant, delayed: (@Loop () -> Void)?,
+            done: @escaping @Loop (UpstreamReply) -> Void
         ) {
             self.question = question
             self.onNewConnection = onNewConnection
             self.began = began
-            self.endpoint = endpoint
             self.delayed = delayed
             self.done = done
-        }
-
-        /// Called with the result of its request.
-        func received(_ result: Result<HTTPResponse, UpstreamFailure>) {
-            transfer = nil
-            endpoint?.received(result, of: self)
-        }
-
-        /// Calls `done`, unless the attempt was cancelled.
-        func finish(_ reply: UpstreamReply) {
-            endpoint = nil
-            done.take()?(reply)
         }
 
         func cancel() {
             done = nil
             transfer.take()?.cancel()
-            endpoint = nil
         }
     }
 
@@ -151,7 +136,7 @@ final class HTTPDNSEndpoint: Endpoint {
         var question = question
         question.clientNetwork = clientSubnet.reported(for: question.clientNetwork)
         let attempt = SentQuestion(
-            question, onNewConnection: onNewConnection, at: self, began: loop.now, delayed: delayed, done: done)
+            question, onNewConnection: onNewConnection, began: loop.now, delayed: delayed, done: done)
         send(attempt)
         return attempt
     }
@@ -197,7 +182,7 @@ final class HTTPDNSEndpoint: Endpoint {
             attempt.transfer = readyTransfers().begin(
                 request, deadline: attempt.question.deadline, holder: attempt.question.holder,
                 renewing: attempt.onNewConnection, permit: permit, delayed: attempt.delayed
-            ) { attempt.received($0) }
+            ) { [self] in received($0, of: attempt) }
         } catch {
             end(attempt, error)
         }
@@ -205,11 +190,12 @@ final class HTTPDNSEndpoint: Endpoint {
 
     /// Ends an attempt at the end of the turn: its caller is not ready for the result before.
     private func end(_ attempt: SentQuestion, _ failure: UpstreamFailure) {
-        loop.atTurnEnd { attempt.finish(UpstreamReply(failure: failure, types: attempt.question.types)) }
+        loop.atTurnEnd { attempt.done.take()?(UpstreamReply(failure: failure, types: attempt.question.types)) }
     }
 
     /// Called with the result of an attempt's request.
     private func received(_ result: Result<HTTPResponse, UpstreamFailure>, of attempt: SentQuestion) {
+        attempt.transfer = nil
         switch result {
         case .success(let response):
             noteTime(of: response)
@@ -220,7 +206,7 @@ final class HTTPDNSEndpoint: Endpoint {
                 account.bill(results)
                 answered(attempt.question.name)
                 // Also for what the service has left out.
-                attempt.finish(
+                attempt.done.take()?(
                     UpstreamReply(attempt.question.types) { type in
                         results[type] ?? .failure(.unusable("the reply is silent on \(type)"))
                     })
@@ -229,7 +215,7 @@ final class HTTPDNSEndpoint: Endpoint {
                 attempt.isSecond = true
                 send(attempt)
             case .failure(let failure):
-                attempt.finish(UpstreamReply(failure: failure, types: attempt.question.types))
+                attempt.done.take()?(UpstreamReply(failure: failure, types: attempt.question.types))
             }
         case .failure(let failure):
             if attempt.onNewConnection { note(failure) }
@@ -237,7 +223,7 @@ final class HTTPDNSEndpoint: Endpoint {
             let reported =
                 failure == .cancelled
                 ? unpermitted(attempt, account.refusal ?? "its limit of calls is reached") : failure
-            attempt.finish(UpstreamReply(failure: reported, types: attempt.question.types))
+            attempt.done.take()?(UpstreamReply(failure: reported, types: attempt.question.types))
         }
     }
 

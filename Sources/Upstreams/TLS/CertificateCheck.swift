@@ -90,7 +90,9 @@ private final class CertificateHandshake {
             return failed(errno)
         }
         do throws(UpstreamFailure) {
-            let socket = try ServiceSocket(consume descriptor, to: origin, at: loop.now)
+            let authorities = try TLSAuthorities.read(origin.caFile, at: loop.now)
+            let tls = try TLSChannel(authorities, host: origin.hosts[0], session: nil)
+            let socket = ServiceSocket(consume descriptor, to: origin.addressText, by: tls)
             self.socket = socket
             try socket.watch(on: loop) { [self] in serve($0) }
         } catch {

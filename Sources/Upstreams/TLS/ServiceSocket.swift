@@ -83,21 +83,13 @@ final class ServiceSocket {
         descriptor = try Self.connect(to: origin)
     }
 
-    /// Takes over a socket that connects to `origin`, for TLS under its first name.
+    /// Takes over a socket that is connected, or about to be.
     ///
-    /// - Throws: `UpstreamFailure.unusable` without trust anchors, `UpstreamFailure.network` without memory.
-    init(_ socket: consuming Descriptor, to origin: HTTPOrigin, at now: Instant) throws(UpstreamFailure) {
-        tls = try TLSChannel(
-            TLSAuthorities.read(origin.caFile, at: now), host: origin.hosts[0], session: nil, offering: .http2)
-        place = origin.addressText
-        descriptor = consume socket
-    }
-
-    /// Takes over a socket that is connected, or about to be, without TLS.
-    ///
-    /// - Parameter place: what it leads to, for logs.
-    init(_ socket: consuming Descriptor, to place: String) {
-        tls = nil
+    /// - Parameters:
+    ///   - place: what it leads to, for logs.
+    ///   - tls: nil: it is used plainly.
+    init(_ socket: consuming Descriptor, to place: String, by tls: TLSChannel? = nil) {
+        self.tls = tls
         self.place = place
         descriptor = consume socket
     }

@@ -1,6 +1,7 @@
 import COpenSSL
 import DNSResolver
 import DNSWire
+import HTTPDNS
 import Scheduling
 
 /// The client side of a TLS connection without its socket: the caller moves encrypted bytes between it and the network.
@@ -221,9 +222,7 @@ import Scheduling
             return unsafe i2d_X509_PUBKEY(key, &end)
         }
         guard written == length, let digest = OpenSSLCrypto().sha256(bytes) else { return nil }
-        var text = [UInt8](repeating: 0, count: (digest.count + 2) / 3 * 4 + 1)
-        let count = unsafe EVP_EncodeBlock(&text, digest, Int32(digest.count))
-        return "sha256//" + String(decoding: text.prefix(max(0, Int(count))), as: UTF8.self)
+        return "sha256//" + TextEncoding.base64(digest)
     }
 
     /// What is recorded of the presented certificate, valid or not; nil: there was none.
