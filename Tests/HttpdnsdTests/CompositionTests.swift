@@ -58,17 +58,17 @@ struct CompositionTests {
     @Test @Loop func `the calls of a provider count on when it comes back, and once`() throws {
         let (with, other) = (Patient.configuration, Patient.configuration.replacing("139450", with: "139451"))
         let first = try composition(of: with, replacing: nil)
-        let day = first.providers[0].upstream.callsToday.period
-        let month = first.providers[0].upstream.callsThisMonth.period
-        first.providers[0].upstream.restoreCalls(
+        let day = first.providers[0].upstream.account.count(.day).period
+        let month = first.providers[0].upstream.account.count(.month).period
+        first.providers[0].upstream.account.restore(
             CallQuota.Record(
                 day: CallCount(period: day, calls: 7), month: CallCount(period: month, calls: 70), since: nil))
         let gone = try composition(of: other, replacing: first)
-        #expect(gone.providers[0].upstream.callsToday.calls == 0)
+        #expect(gone.providers[0].upstream.account.count(.day).calls == 0)
         var back = try composition(of: with, replacing: gone)
         for timeout in ["", "timeout = \"900ms\"", ""] {
             let provider = back.providers[0].upstream
-            #expect(provider.callsToday.calls == 7 && provider.callsThisMonth.calls == 70)
+            #expect(provider.account.count(.day).calls == 7 && provider.account.count(.month).calls == 70)
             let text = with.replacing("account =", with: "\(timeout)\naccount =")
             back = try composition(of: text, replacing: back)
         }

@@ -173,6 +173,11 @@ package final class LocalDNSLimit: Sendable {
     /// Why a query is not sent.
     nonisolated var failure: UpstreamFailure { .overloaded("\(maximum) queries to LocalDNS are under way") }
 
+    /// Whether `enter` would add a query now.
+    func hasRoom(for network: ClientNetwork, isOnly: Bool, at now: Instant) -> Bool {
+        !shares.isFull || leaving(for: network, isOnly: isOnly, at: now) != nil
+    }
+
     /// Adds a query; nil when the limit is reached and none can be displaced.
     ///
     /// - Parameters:

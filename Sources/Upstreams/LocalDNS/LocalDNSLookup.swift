@@ -110,12 +110,13 @@ final class LocalDNSLookup: Sendable {
             if sent.isEmpty { settle() }
             return
         }
-        candidates[next].turns -= 1
-        let (first, isLast) = (candidates[next].first, most == 1)
-        guard ask(next, isLast ? first.withoutEDNS : first) else {
-            candidates[next].turns += 1
+        guard environment.limit.hasRoom(for: asked.holder, isOnly: sent.isEmpty, at: environment.clock.now) else {
+            note(environment.limit.failure)
             return sent.isEmpty ? settle() : waitForShare()
         }
+        candidates[next].turns -= 1
+        let (first, isLast) = (candidates[next].first, most == 1)
+        ask(next, isLast ? first.withoutEDNS : first)
         if isLast, candidates[next].health == nil { askOverTCPAsWell(candidates[next].server) }
     }
 
@@ -141,19 +142,14 @@ final class LocalDNSLookup: Sendable {
         return true
     }
 
-    /// - Returns: false when there was no room for another query.
-    @discardableResult
-    private func ask(_ index: Int, _ way: LocalDNSWay) -> Bool {
+    private func ask(_ index: Int, _ way: LocalDNSWay) {
         let (server, now) = (candidates[index].server, environment.clock.now)
         let place = environment.limit.enter(for: asked.holder, isOnly: sent.isEmpty, at: now) { [self] place in
             sent.removeValue(forKey: place)?.exchange.close()
             note(environment.limit.failure)
             if sent.isEmpty { settle() }
         }
-        guard let place else {
-            note(environment.limit.failure)
-            return false
-        }
+        guard let place else { return note(environment.limit.failure) }
         let query = LocalDNSQuery(
             question, by: way, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled)
         do throws(UpstreamFailure) {
@@ -166,7 +162,6 @@ final class LocalDNSLookup: Sendable {
             environment.limit.leave(place)
             failed(index, way, error)
         }
-        return true
     }
 
     /// Queries the next server when a query has had no response for its server's share of the time.
@@ -194,8 +189,7 @@ final class LocalDNSLookup: Sendable {
             onAnswer?(server)
             learn(index, way)
             guard answer.responseCode != .nameError else { return deny(answer, by: index) }
-            answeredBy = server
-            finish(.answer(answer))
+            finish(.answer(answer), by: server)
         case .refusal(.responseCode(let code)) where code.mayRefuseEDNS && way.edns:
             ask(index, way.withoutEDNS)
         case .refusal(let failure):
@@ -203,14 +197,10 @@ final class LocalDNSLookup: Sendable {
             giveUp(index, failure)
         case .unusable(let failure):
             note(failure)
-            if way.edns, failure != LocalDNSQuery.truncated {
-                ask(index, way.withoutEDNS)
-            } else if way.transport == .udp {
-                ask(index, way.overTCP)
-            } else {
-                doubt(index, since: began)
-                giveUp(index, failure)
-            }
+            if way.edns, failure != LocalDNSQuery.truncated { return ask(index, way.withoutEDNS) }
+            if way.transport == .udp { return ask(index, way.overTCP) }
+            doubt(index, since: began)
+            giveUp(index, failure)
         case .lost: break
         }
     }
@@ -294,13 +284,12 @@ final class LocalDNSLookup: Sendable {
         guard let denial, candidates.allSatisfy({ $0.hasNothingMore || $0.isAway }) else {
             return finish(.failure(failure ?? .timeout))
         }
-        answeredBy = denial.server
-        finish(.answer(denial.answer))
+        finish(.answer(denial.answer), by: denial.server)
     }
 
-    private func finish(_ result: UpstreamResult) {
+    private func finish(_ result: UpstreamResult, by server: LocalDNSServer? = nil) {
         guard outcome == nil else { return }
-        outcome = result
+        (outcome, answeredBy) = (result, server)
         shareTimer?.cancel()
         deadlineTimer?.cancel()
         close { _ in true }

@@ -274,3 +274,15 @@ final class HTTPDNSEndpoint: Endpoint {
         return made
     }
 }
+
+extension UpstreamFailure {
+    /// Whether the service has replied, perhaps with an error because of the name.
+    fileprivate var isRefusal: Bool {
+        switch self {
+        case .unusable, .refused, .authentication, .clockSkew: true
+        case .timeout, .slow, .noServer, .network, .certificate, .forged, .busy, .responseCode, .rejected, .overloaded,
+            .cancelled:
+            false
+        }
+    }
+}

@@ -11,13 +11,6 @@ final class RedisLink {
     /// How long a probe may take: no question waits for it.
     private nonisolated static let probeTimeout: Duration = .seconds(2)
 
-    enum Event: Equatable {
-        /// A backoff begins.
-        case failed(String)
-        /// A probe was answered: it ends.
-        case recovered
-    }
-
     typealias Connect = @Loop (SocketAddress?, RedisChannelEvents) throws(UpstreamFailure) -> any RedisChannel
 
     private let timeout: Duration
@@ -43,7 +36,7 @@ final class RedisLink {
     private var isStarted = false
     /// Why it last failed; empty: it has not since it last worked.
     private(set) var lastFailure = ""
-    private let report: @Loop (Event) -> Void
+    private let report: @Loop (String?) -> Void
     /// Called with what is published on the connection.
     var onPublished: (@Loop (RedisReply) -> Void)?
     /// Called when a connection has ended, for whatever reason.
@@ -53,9 +46,10 @@ final class RedisLink {
     ///   - timeout: within which the reply to a command must come.
     ///   - bootstrap: looks up the host.
     ///   - makeChannel: connects to an address; nil for a place without one.
+    ///   - report: called with the reason when a backoff begins, and with nil when it ends.
     init(
         _ place: RedisSettings.Place, timeout: Duration, clock: any LoopClock, bootstrap: HostSources,
-        paths: NetworkPaths, makeChannel: @escaping Connect, report: @escaping @Loop (Event) -> Void
+        paths: NetworkPaths, makeChannel: @escaping Connect, report: @escaping @Loop (String?) -> Void
     ) {
         self.timeout = timeout
         self.clock = clock
@@ -150,7 +144,7 @@ final class RedisLink {
             endProbe()
             backoff.succeeded()
             lastFailure = ""
-            report(.recovered)
+            report(nil)
         }
     }
 
@@ -175,7 +169,7 @@ final class RedisLink {
         lookup?.addressFailed()
         backoff.failed(at: clock.now)
         lastFailure = reason
-        if isNew { report(.failed(reason)) }
+        if isNew { report(reason) }
     }
 
     /// Looks up the host again soon: the server at this address may not be the master any more.

@@ -99,7 +99,7 @@ package final class SharedStore {
         self.timeOfDay = timeOfDay
         self.report = report
         let clock = loop
-        func link(_ report: @escaping @Loop (RedisLink.Event) -> Void) -> RedisLink {
+        func link(_ report: @escaping @Loop (String?) -> Void) -> RedisLink {
             RedisLink(
                 settings.redis.place, timeout: settings.redis.timeout, clock: clock, bootstrap: bootstrap, paths: paths,
                 makeChannel: { address, events throws(UpstreamFailure) in
@@ -107,11 +107,8 @@ package final class SharedStore {
                 }, report: report)
         }
         let place = settings.redis.placeText
-        redis = link { event in
-            switch event {
-            case .failed(let reason): report(.unavailable(place: place, reason: reason))
-            case .recovered: report(.available(place: place))
-            }
+        redis = link { failure in
+            report(failure.map { .unavailable(place: place, reason: $0) } ?? .available(place: place))
         }
         // What fails here is reported by the other one, or costs no more than a lease.
         leases = LeaseWatch(link { _ in })

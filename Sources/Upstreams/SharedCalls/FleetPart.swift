@@ -17,14 +17,6 @@ struct FleetPart {
         var servers: Int
     }
 
-    private enum Mode {
-        /// The fleet's count is not known yet.
-        case awaited
-        case counted
-        /// It cannot be had: calls may be sent until `spent` is this.
-        case alone(until: Int)
-    }
-
     /// The most calls of a batch; and the part of a limit that it is.
     private static let longestBatch = 100
     private static let batches = 100
@@ -37,7 +29,8 @@ struct FleetPart {
     /// The most calls that are claimed at once, and that may be sent on credit.
     let batch: Int
     private(set) var number = Int64.min
-    private var mode = Mode.awaited
+    /// While the fleet's count cannot be had: calls may be sent until `spent` is this.
+    private var end: Int?
     /// Calls sent since the start of this process, or of the period.
     private var spent = 0
     /// Of these calls, how many are claimed in the count of each epoch; the last is in force.
@@ -61,7 +54,7 @@ struct FleetPart {
         batch = min(max(1, limit / Self.batches), Self.longestBatch)
     }
 
-    var isAlone: Bool { if case .alone = mode { true } else { false } }
+    var isAlone: Bool { end != nil }
     var fleetSize: Int { max(servers, formerServers) }
 
     private var claimed: Int { claims.last?.calls ?? 0 }
@@ -76,7 +69,7 @@ struct FleetPart {
     /// Calls that may be sent now.
     var left: Int {
         if isFull { return claimed - spent }
-        if case .alone(let end) = mode { return end - spent }
+        if let end { return end - spent }
         return claimed - spent + batch
     }
 
@@ -131,7 +124,7 @@ struct FleetPart {
         total = new
         servers = max(servers, new.servers)
         if isAlone { hasReportedEnd = false }
-        mode = .counted
+        end = nil
         isFull = new.calls >= limit
     }
 
@@ -140,11 +133,8 @@ struct FleetPart {
     /// - Parameter ownCalls: that it has sent in this period, before a restart too.
     mutating func lose(ownCalls: Int) {
         guard !isAlone, !isFull else { return }
-        if let total {
-            mode = .alone(until: spent + max(batch, (limit - total.calls) / fleetSize))
-        } else {
-            mode = .alone(until: spent + max(batch, limit / fleetSize - ownCalls))
-        }
+        let share = total.map { (limit - $0.calls) / fleetSize } ?? limit / fleetSize - ownCalls
+        end = spent + max(batch, share)
     }
 
     var record: Record {
@@ -165,7 +155,7 @@ struct FleetPart {
             }
         }
         if isAlone, total == nil {
-            mode = .awaited
+            end = nil
             lose(ownCalls: ownCalls)
         }
     }

@@ -8,28 +8,12 @@ import Scheduling
 /// connections that use it.
 @Loop
 @safe final class TLSAuthorities {
-    /// The identity of a file at the time when it was read.
-    private struct Version: Equatable {
-        let device: UInt
-        let inode: UInt
-        let size: Int
-        let seconds: Int
-        let nanoseconds: Int
-
-        /// Nil when the file does not exist.
-        init?(_ path: String) {
-            var status = stat()
-            guard unsafe stat(path, &status) == 0 else { return nil }
-            (device, inode, size) = (UInt(status.st_dev), UInt(status.st_ino), Int(status.st_size))
-            (seconds, nanoseconds) = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
-        }
-    }
-
     /// Reference-counted by OpenSSL.
     nonisolated(unsafe) let store: OpaquePointer
     /// The number of this reading of a file, unique in the process.
     nonisolated let reading: Int
-    private let version: Version?
+    /// What its file was when it was read.
+    private let version: [Int]
     private let readTime: Instant
 
     private static var readings = 0
@@ -41,14 +25,24 @@ import Scheduling
     /// - Throws: `UpstreamFailure.unusable` for a file that cannot be read or holds no certificate.
     static func read(_ path: String, at now: Instant) throws(UpstreamFailure) -> TLSAuthorities {
         known = known.filter { now - $0.value.readTime < .seconds(HTTPLimits.authorityCache) }
-        let version = Version(path)
+        let version = version(of: path)
         if let known = known[path], known.version == version { return known }
         let authorities = try TLSAuthorities(path, version, at: now)
         known[path] = authorities
         return authorities
     }
 
-    private init(_ path: String, _ version: Version?, at now: Instant) throws(UpstreamFailure) {
+    /// Device, inode, size and time of change of a file; empty when it does not exist.
+    private static func version(of path: String) -> [Int] {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return [] }
+        return [
+            Int(truncatingIfNeeded: status.st_dev), Int(truncatingIfNeeded: status.st_ino), Int(status.st_size),
+            status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
+        ]
+    }
+
+    private init(_ path: String, _ version: [Int], at now: Instant) throws(UpstreamFailure) {
         Self.readings += 1
         reading = Self.readings
         self.version = version

@@ -47,7 +47,7 @@ final class FakeRedis {
     nonisolated let clock = ManualClock()
     nonisolated let bootstrap: FakeUpstream
     private(set) var channels: [Channel] = []
-    private(set) var events: [RedisLink.Event] = []
+    private(set) var events: [String?] = []
 
     nonisolated init() { bootstrap = FakeUpstream("localdns", .addresses("192.0.2.1"), clock: clock) }
 
