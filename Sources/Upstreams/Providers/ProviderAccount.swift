@@ -72,9 +72,8 @@ package final class ProviderAccount {
 
     func countCalls(by means: FleetCalls.Means, as name: String) {
         fleet = FleetCalls(
-            of: provider, as: name, by: means, count: { [unowned self] in count($0) },
-            limit: { [unowned self] in calls.limit($0) }, allow: { [unowned self] in calls.allow($0, in: $1) },
-            report: report)
+            of: provider, as: name, by: means, count: { [weak self] in self?.count($0) ?? CallCount(period: .min) },
+            limit: { calls.limit($0) }, allow: { [weak self] in self?.calls.allow($0, in: $1) }, report: report)
     }
 
     /// Called when what is to be stored of the shared count has changed.
