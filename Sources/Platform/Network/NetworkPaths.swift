@@ -85,6 +85,12 @@ package final class NetworkPaths {
         return order.map { addresses[$0] }
     }
 
+    /// The ways to these addresses, and to the Internet; asks the kernel for each.
+    package func ways(to addresses: [IPAddress]) -> NetworkWays {
+        let all = Set(addresses + [Self.rootServer.ipv4, Self.rootServer.ipv6])
+        return NetworkWays(routes: Dictionary(uniqueKeysWithValues: all.map { ($0, route(to: $0)) }))
+    }
+
     /// What the kernel says.
     package static func kernelRoute(to address: IPAddress) -> Route? {
         let family: Int32 =
@@ -97,5 +103,32 @@ package final class NetworkPaths {
         guard result > 0 else { return nil }
         let isReported = source.contains { $0 != 0 }
         return Route(interface: UInt32(result), source: isReported ? IPAddress(bytes: source[...]) : nil)
+    }
+}
+
+/// The ways from here to what is asked. A machine changes its addresses, links and routes all the time, for containers and
+/// for the addresses of its services: it is on another network only when that concerns one of these.
+package struct NetworkWays: Sendable {
+    /// By destination; nil: no route leads there.
+    fileprivate let routes: [IPAddress: NetworkPaths.Route?]
+
+    /// Whether one of them may have been another one for a moment, whatever they are now: its link, its source address or a
+    /// route that may lead there has changed. A network that follows another one may give the same addresses.
+    package func areTouched(by sign: NetworkSign) -> Bool {
+        switch sign {
+        case .link(let index): routes.values.contains { $0?.interface == index }
+        case .newAddress: false
+        case .goneAddress(let address): routes.values.contains { $0?.source == address }
+        case .route(let route): routes.keys.contains(where: route.contains)
+        case .unknown: true
+        }
+    }
+
+    /// Whether a destination of both is reached by another link, or only now, or no longer. A source may change by itself
+    /// (RFC 8981).
+    package func differ(from earlier: NetworkWays) -> Bool {
+        routes.contains { address, route in
+            earlier.routes[address].map { $0?.interface != route?.interface } ?? false
+        }
     }
 }

@@ -1,4 +1,16 @@
+package import DNSWire
 import Glibc
+
+/// What about the host's network has changed. Whether that concerns the way to anything is for `NetworkWays` to say.
+package enum NetworkSign: Hashable, Sendable {
+    /// The link with this index has got or lost its carrier.
+    case link(UInt32)
+    case newAddress
+    case goneAddress(IPAddress)
+    case route(RouteMessage.Route)
+    /// Reports were lost: anything.
+    case unknown
+}
 
 /// The known state of the host's links, addresses and routes; separates changes of the network from noise.
 ///
@@ -24,33 +36,29 @@ package struct NetworkState: Sendable {
     /// Applies a message.
     ///
     /// - Parameter isDump: whether it reports an object that existed before.
-    /// - Returns: whether the network has changed.
-    package mutating func take(_ message: RouteMessage, isDump: Bool) -> Bool {
+    /// - Returns: what has changed; nil: nothing.
+    package mutating func take(_ message: RouteMessage, isDump: Bool) -> NetworkSign? {
         switch message {
-        case .link(let link): return take(link) && !isDump
+        case .link(let link): return take(link) && !isDump ? .link(link.index) : nil
         case .linkGone(let index):
             links[index] = nil
             addresses = addresses.filter { $0.index != index }
             loseRoutes(through: index)
-            return false
+            return nil
         case .address(let address, isGone: false):
-            guard address.isLasting, !isForeign(address.index), !addresses.contains(address) else { return false }
+            guard address.isLasting, !isForeign(address.index), !addresses.contains(address) else { return nil }
             if addresses.count < Self.limit { addresses.insert(address) }
-            return !isDump
+            return isDump ? nil : .newAddress
         case .address(var address, isGone: true):
             // A message about a removed address may have other flags than the one that added it.
             address.isLasting = true
-            return addresses.remove(address) != nil
+            return addresses.remove(address).map { .goneAddress($0.address) }
         case .route(let route, let isGone):
-            guard route.isChosen, !(route.interface.map(isForeign) ?? false) else { return false }
-            if isGone {
-                routes.remove(route)
-                return true
-            }
-            if routes.count < Self.limit { return routes.insert(route).inserted }
-            return !routes.contains(route)
-        case .dumpEnded:
-            return false
+            guard route.isChosen, !(route.interface.map(isForeign) ?? false) else { return nil }
+            guard isGone || !routes.contains(route) else { return nil }
+            if isGone { routes.remove(route) } else if routes.count < Self.limit { routes.insert(route) }
+            return .route(route)
+        case .dumpEnded: return nil
         }
     }
 

@@ -13,7 +13,7 @@ package final class NetworkWatch {
     private static let batch = 64
 
     private let descriptor: Descriptor
-    private let handler: @Loop () -> Void
+    private let handler: @Loop (NetworkSign) -> Void
     private let paths: NetworkPaths?
     private var watch: Watch?
     private var stock: NetworkStock
@@ -24,7 +24,7 @@ package final class NetworkWatch {
     ///   - handler: called for each change; several may follow one another within milliseconds.
     /// - Throws: where the process may not have such a socket.
     package init(
-        on loop: EventLoop, paths: NetworkPaths? = nil, _ handler: @escaping @Loop () -> Void
+        on loop: EventLoop, paths: NetworkPaths? = nil, _ handler: @escaping @Loop (NetworkSign) -> Void
     ) throws(SystemError) {
         self.handler = handler
         self.paths = paths
@@ -46,22 +46,21 @@ package final class NetworkWatch {
     }
 
     private func receive() {
-        var isChanged = false
+        var signs: [NetworkSign] = []
         for _ in 0..<Self.batch {
             let length = unsafe buffer.withUnsafeMutableBytes {
                 unsafe clinux_route_receive(descriptor.number, $0.baseAddress, $0.count)
             }
             if length == -ENOBUFS {
-                // Some messages were lost: anything may have changed.
-                isChanged = true
+                signs.append(.unknown)
                 stock.take()
                 continue
             }
             guard length >= 0 else { break }
-            if stock.take(Array(buffer.prefix(Int(length)))) { isChanged = true }
+            signs += stock.take(Array(buffer.prefix(Int(length))))
         }
         paths?.update(deadLinks: stock.state.deadLinks)
-        if isChanged { handler() }
+        for sign in signs { handler(sign) }
     }
 }
 
@@ -162,16 +161,16 @@ struct NetworkStock {
 
     /// Applies the messages of a datagram.
     ///
-    /// - Returns: whether the network has changed.
-    mutating func take(_ datagram: [UInt8]) -> Bool {
-        var isChanged = false
+    /// - Returns: what has changed.
+    mutating func take(_ datagram: [UInt8]) -> [NetworkSign] {
+        var signs: [NetworkSign] = []
         var messages = RouteMessages(datagram)
         while let (message, isDump) = messages.next() {
-            if state.take(message, isDump: isDump) { isChanged = true }
+            if let sign = state.take(message, isDump: isDump) { signs.append(sign) }
             if message == .dumpEnded { endDump() }
         }
         // A failed request has no end-of-dump message.
         if messages.isBroken { endDump() }
-        return isChanged
+        return signs
     }
 }

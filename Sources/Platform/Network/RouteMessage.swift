@@ -43,6 +43,15 @@ package enum RouteMessage: Hashable, Sendable {
         package var metric: UInt32 = 0
         /// Whether its protocol and kind make it count as a change of the network.
         package var isChosen = true
+
+        /// Whether it may lead to an address.
+        func contains(_ address: IPAddress) -> Bool {
+            switch (destination, address) {
+            case (.v4(let own), .v4(let other)): length == 0 || (own ^ other) >> (32 - UInt32(length)) == 0
+            case (.v6(let own), .v6(let other)): length == 0 || (own ^ other) >> (128 - UInt128(length)) == 0
+            default: false
+            }
+        }
     }
 }
 

@@ -181,6 +181,9 @@ package final class HTTPDNSProvider: Provider {
         return knownEndpoints
     }
 
+    /// Where requests to its known addresses go first: to the address, a proxy, or the network's translator.
+    package var nextHops: [IPAddress] { known.map(\.nextHop) }
+
     package var waitingRequests: Int { known.reduce(0) { $0 + $1.waitingRequests } }
 
     /// The same without starting a look-up, for status reports.

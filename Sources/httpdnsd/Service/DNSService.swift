@@ -192,6 +192,12 @@ final class DNSService {
         for provider in composition.providers { provider.upstream.networkChanged() }
     }
 
+    /// The ways to all that is asked: providers, LocalDNS and the servers of `forward` entries, and the Internet.
+    var ways: NetworkWays {
+        let servers = ([composition.localDNS] + composition.forwarders).flatMap(\.servers).map(\.address)
+        return paths.ways(to: servers + composition.providers.flatMap(\.upstream.nextHops))
+    }
+
     /// Starts again with everything that another network makes doubtful.
     ///
     /// - Parameter hasOtherServers: whether LocalDNS has done so already.

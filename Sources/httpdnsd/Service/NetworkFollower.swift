@@ -22,11 +22,13 @@ final class NetworkFollower {
     /// What gave a change away.
     private struct Signs: OptionSet {
         let rawValue: UInt8
-        /// Addresses, routes, links.
+        /// Addresses, routes, links: of the ways to what is asked.
         static let links = Signs(rawValue: 1)
         /// The files were written or replaced, perhaps with the same content.
         static let files = Signs(rawValue: 2)
         static let sleep = Signs(rawValue: 4)
+        /// Others, which may be of a new way.
+        static let otherLinks = Signs(rawValue: 8)
     }
 
     private let service: DNSService
@@ -34,6 +36,8 @@ final class NetworkFollower {
     /// Nil until the network is watched.
     private var debounce: Debounce?
     private var links: NetworkWatch?
+    /// The ways to what is asked, as found last.
+    private var ways: NetworkWays
     private var resume: ResumeWatch?
     private var files: FileWatch?
     /// Nil until the network is watched.
@@ -52,6 +56,7 @@ final class NetworkFollower {
     init(of service: DNSService, onChange: @escaping @Loop () -> Void) {
         self.service = service
         self.onChange = onChange
+        ways = service.ways
     }
 
     /// Takes notice of the network from now on, and looks whether LocalDNS forwards to us. Once, after the server listens.
@@ -65,7 +70,9 @@ final class NetworkFollower {
             if notice(seen) { onChange() }
         }
         links = watch { () throws(SystemError) in
-            try NetworkWatch(on: service.loop, paths: service.paths) { [unowned self] in saw(.links) }
+            try NetworkWatch(on: service.loop, paths: service.paths) { [unowned self] in
+                saw(ways.areTouched(by: $0) ? .links : .otherLinks)
+            }
         }
         resume = watch { () throws(SystemError) in
             try ResumeWatch(on: service.loop) { [unowned self] _ in saw(.sleep) }
@@ -109,14 +116,19 @@ final class NetworkFollower {
 
     /// Starts again with everything that another network makes doubtful.
     ///
-    /// Files that were written with the same content are no change.
+    /// Files that were written with the same content are no change, nor are links, addresses and routes that lead to nothing
+    /// which is asked: containers and services bring and take them.
     ///
     /// - Returns: whether it is another network.
-    private func notice(_ signs: Signs) -> Bool {
+    private func notice(_ seen: Signs) -> Bool {
         readMachineResolver()
         let hasOtherServers = composition.readLocalDNSAgain()
         let hasOtherRoutes = service.takeRoutes()
-        guard signs != .files || hasOtherServers || hasOtherRoutes else { return false }
+        var signs = seen
+        let earlier = ways
+        ways = service.ways
+        if signs.remove(.otherLinks) != nil, ways.differ(from: earlier) { signs.insert(.links) }
+        guard !signs.isDisjoint(with: [.links, .sleep]) || hasOtherServers || hasOtherRoutes else { return false }
         service.networkChanged(hasOtherServers: hasOtherServers)
         discoverPrefix()
         service.tellDiskOfPolicy()
@@ -144,6 +156,7 @@ final class NetworkFollower {
             discoverPrefix()
             service.reachServices()
         }
+        ways = service.ways
         if debounce != nil { watchFiles() }
     }
 

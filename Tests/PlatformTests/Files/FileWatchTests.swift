@@ -163,7 +163,7 @@ import Testing
     @Test @Loop func `the network and the clock can be watched here, and rest`() async throws {
         let inbox = Inbox<Int>()
         let loop = LoopRunner.shared.loop
-        let network = try NetworkWatch(on: loop) { inbox.add(1) }
+        let network = try NetworkWatch(on: loop) { _ in inbox.add(1) }
         let resume = try ResumeWatch(on: loop) { _ in inbox.add(2) }
         await loop.nextTurn()
         #expect(!inbox.elements.contains(2))

@@ -1,8 +1,9 @@
 import DNSWire
-import Platform
 import Scheduling
 import TestSupport
 import Testing
+
+@testable import Platform
 
 /// Which way leads to an address, by routes of the test's own.
 @Suite(.onLoop)
@@ -72,5 +73,47 @@ struct NetworkPathsTests {
     @Test @Loop func `with a route, or without a translator, an address is reached as it is`() throws {
         #expect(try paths(.a, .aaaa, by: "64:ff9b::/96").reached(address("192.0.2.1")) == address("192.0.2.1"))
         #expect(try paths(.aaaa).reached(address("192.0.2.1")) == address("192.0.2.1"))
+    }
+
+    // MARK: Ways
+
+    /// The ways of a machine on two networks: link 1 leads to the Internet, link 2 to 10.0.0.0/8, none to IPv6.
+    @Loop private func ways(_ link: UInt32 = 1) -> NetworkWays {
+        let paths = NetworkPaths { address in
+            guard case .v4(let number) = address else { return nil }
+            let isPrivate = number >> 24 == 10
+            return .init(
+                interface: isPrivate ? 2 : link, source: IPAddress(isPrivate ? "10.0.0.7" : "198.51.100.9"))
+        }
+        return paths.ways(to: [.v4(0x0a00_0001)])
+    }
+
+    private func route(_ text: String, _ length: UInt8) throws -> NetworkSign {
+        .route(RouteMessage.Route(destination: try address(text), length: length, interface: 9, table: 254))
+    }
+
+    @Test @Loop func `the link, the source and the routes of a way touch it`() throws {
+        let signs: [NetworkSign] = try [
+            .link(1), .link(2), .goneAddress(address("198.51.100.9")), .goneAddress(address("10.0.0.7")), .unknown,
+            route("0.0.0.0", 0), route("::", 0), route("10.0.0.0", 16), route("128.0.0.0", 1),
+        ]
+        for sign in signs { #expect(ways().areTouched(by: sign), "\(sign)") }
+    }
+
+    @Test @Loop func `what containers, services and other nodes bring and take touches no way`() throws {
+        let signs: [NetworkSign] = try [
+            .newAddress, .link(7), .goneAddress(address("198.51.100.77")), .goneAddress(address("10.96.1.2")),
+            route("10.244.3.0", 24), route("172.18.0.0", 16), route("fd00::", 8),
+        ]
+        for sign in signs { #expect(!ways().areTouched(by: sign), "\(sign)") }
+    }
+
+    @Test @Loop func `ways differ by another link, a new one or none; what is asked only now is no difference`() {
+        let none = NetworkPaths { _ in nil }
+        #expect(ways(3).differ(from: ways()))
+        #expect(none.ways(to: []).differ(from: ways()) && ways().differ(from: none.ways(to: [])))
+        #expect(!ways().differ(from: ways()))
+        let all = NetworkPaths { _ in .init(interface: 1) }
+        #expect(!all.ways(to: [.v4(1)]).differ(from: all.ways(to: [.v4(2)])))
     }
 }
