@@ -51,12 +51,36 @@ package struct AddressFilter: Sendable {
         return .answer(answer)
     }
 
-    private func isBogus(_ address: IPAddress) -> Bool { bogus.contains { $0.contains(address) } }
+    private func isBogus(_ address: IPAddress) -> Bool {
+        bogus.contains { $0.contains(address) } || address.ipv4Inside.map(isBogus) ?? false
+    }
 }
 
 extension IPAddress {
-    /// Whether the address is reachable only from this host or its network.
-    fileprivate var isLocal: Bool { isPrivate || isLoopback || isLinkLocal || isWildcard }
+    /// Whether the address is reachable only from this host or its network, as it is or by the IPv4 address in it.
+    fileprivate var isLocal: Bool {
+        isPrivate || isLoopback || isLinkLocal || isUnusual || ipv4Inside?.isLocal ?? false
+    }
+
+    /// Whether it is in 0.0.0.0/8, "this network" (RFC 6890), is ::, or in fec0::/10, which was for sites (RFC 3879).
+    private var isUnusual: Bool {
+        switch self {
+        case .v4(let value): value >> 24 == 0
+        case .v6(let value): value == 0 || value >> 118 == 0x3fb
+        }
+    }
+
+    /// The IPv4 address for which an IPv6 one stands, to which systems or their networks send instead: mapped and compatible
+    /// (RFC 4291 section 2.5.5), translated by the well-known prefix (RFC 6052), 6to4 (RFC 3056).
+    fileprivate var ipv4Inside: IPAddress? {
+        guard case .v6(let value) = self else { return nil }
+        let last = UInt32(truncatingIfNeeded: value)
+        switch value >> 32 {
+        case 0 where last > 1, 0xffff, 0x64_ff9b << 64: return .v4(last)
+        case _ where value >> 112 == 0x2002: return .v4(UInt32(truncatingIfNeeded: value >> 80))
+        default: return nil
+        }
+    }
 }
 
 extension Answer {

@@ -41,6 +41,8 @@ struct AddressFilterTests {
 
     @Test(arguments: [
         "10.1.2.3", "192.168.0.1", "127.0.0.1", "0.0.0.0", "169.254.1.1", "100.64.0.1", "fd00::1", "::1", "fe80::1",
+        "fec0::1", "0.1.2.3", "::ffff:127.0.0.1", "::ffff:192.168.1.1", "::192.168.1.1", "64:ff9b::10.1.2.3",
+        "2002:c0a8:101::1",
     ])
     func `an answer of local addresses alone becomes NODATA for a minute`(local: String) {
         let left = Self.noPrivate.admitted(answer(local), to: Self.name("www.example.com"))
@@ -57,6 +59,19 @@ struct AddressFilterTests {
             addresses(Self.noPrivate.admitted(answer("10.1.2.3"), to: Self.name("db.corp.example"))) == ["10.1.2.3"])
         let mixed = Self.noPrivate.admitted(answer("10.1.2.3", "192.0.2.1"), to: Self.name("www.example.com"))
         #expect(addresses(mixed) == ["192.0.2.1"])
+    }
+
+    @Test(arguments: ["::ffff:203.0.113.7", "::203.0.113.7", "64:ff9b::203.0.113.7", "2002:cb00:7107::1"])
+    func `an IPv6 address that stands for a bogus IPv4 address is bogus`(address: String) {
+        let left = Self.bogus.admitted(answer(address), to: Self.name("www.example.com"))
+        #expect(left == .failure(.forged("every address is one of answers.bogus")))
+    }
+
+    @Test(arguments: ["64:ff9b::192.0.2.1", "::ffff:192.0.2.1", "2002:c000:201::1", "2001:db8::c0a8:101"])
+    func `an IPv6 address that stands for a public one, or for none, passes`(address: String) {
+        let filter = AddressFilter(bogus: ["203.0.113.0/24"].compactMap { AddressPrefix($0) }, dropsPrivate: true)
+        let answer = answer(address)
+        #expect(filter.admitted(answer, to: Self.name("www.example.com")) == answer)
     }
 
     @Test func `without lists everything passes as it is`() {
