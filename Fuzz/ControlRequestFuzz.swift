@@ -38,15 +38,8 @@ private func check(_ response: HTTPServerResponse, to request: HTTPServerRequest
 
 /// Whether the only object of a body has a text for its error.
 private func hasError(_ body: [UInt8]) -> Bool {
-    var error = ""
-    do throws(JSONError) {
-        try JSONReader.read(body) { reader throws(JSONError) in
-            try reader.object { reader, key throws(JSONError) in if key == "error" { error = try reader.string() } }
-        }
-    } catch {
-        preconditionFailure("not one object")
-    }
-    return !error.isEmpty
+    guard let members = try? JSONNode(body).members() else { preconditionFailure("not one object") }
+    return (try? members.first { $0.key == "error" }?.value.text()).map { !$0.isEmpty } ?? false
 }
 
 extension HTTPServerRequest {

@@ -11,7 +11,7 @@ func fuzzDoHJSONReply(_ body: [UInt8]) {
         let outcome = format.outcome(of: HTTPResponse(status: 200, body: body), to: question)
         let aged = format.outcome(of: HTTPResponse(status: 200, age: 100, body: body), to: question)
         switch (outcome, aged) {
-        case (.results(let results), .results(let agedResults)):
+        case (.success(let results), .success(let agedResults)):
             precondition(
                 results.map(\.type) == [type] && agedResults.map(\.type) == [type], "another type than the one asked")
             guard case .answer(let answer) = results[type] else {

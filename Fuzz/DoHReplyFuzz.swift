@@ -13,7 +13,7 @@ func fuzzDoHReply(_ input: [UInt8]) {
     let question = UpstreamQuestion(name: name, types: [type])
     let format = DoHFormat(padsQueries: head & 16 != 0)
     let media = "application/dns-message"
-    if case .results(let results) = format.outcome(
+    if case .success(let results) = format.outcome(
         of: HTTPResponse(status: 200, contentType: media, age: age, body: body), to: question)
     {
         check(results, type)

@@ -16,15 +16,15 @@ private struct NoEncryption: Crypto {
 
 private let formats: [any ProviderFormat] = [
     AliyunFormat(account: "1", secret: nil, crypto: NoEncryption()),
-    AliyunV2Format(account: "1", secret: nil, encryption: .none, crypto: NoEncryption()),
-    AliyunV2Format(account: "1", secret: nil, encryption: .gcm(key: Secret("00")), crypto: NoEncryption()),
-    TencentFormat(.token(Secret("1"), id: ""), crypto: NoEncryption()),
-    TencentFormat(.aes(id: "1", key: Secret("1")), crypto: NoEncryption()),
+    AliyunV2Format(account: "1", secret: nil, box: nil, crypto: NoEncryption()),
+    AliyunV2Format(account: "1", secret: nil, box: .gcm(Secret("00"), NoEncryption()), crypto: NoEncryption()),
+    TencentFormat(.token(Secret("1"), id: "")),
+    TencentFormat(.encrypted(.aes(Secret("1"), NoEncryption()), id: "1")),
 ]
 
 private let schedules: [any ScheduleFormat] = [
     AliyunScheduleFormat(account: "1", region: "cn", secret: nil, crypto: NoEncryption()),
-    TencentScheduleFormat(.token(Secret("1"), id: ""), crypto: NoEncryption()),
+    TencentScheduleFormat(.token(Secret("1"), id: "")),
 ]
 
 func fuzzVendorReply(_ body: [UInt8]) {
@@ -38,7 +38,7 @@ func fuzzVendorReply(_ body: [UInt8]) {
     for format in formats {
         for types in [[RecordType.a], [.aaaa], [.a, .aaaa]] {
             let question = UpstreamQuestion(name: name, types: types)
-            if case .results(let results) = format.outcome(of: HTTPResponse(status: 200, body: body), to: question) {
+            if case .success(let results) = format.outcome(of: HTTPResponse(status: 200, body: body), to: question) {
                 check(results, name, types)
             }
             for status in [302, 400, 403, 500] {

@@ -14,14 +14,16 @@ private struct NoEncryption: Crypto {
     func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { ciphertext }
 }
 
+private let crypto = NoEncryption()
+
 private let service = VendorService(
     accounts: [
         ServiceAccount(id: "1", namesClients: true),
-        ServiceAccount(id: "2", secret: Secret("00"), encryption: .cbc(Secret("00")), namesClients: true),
-        ServiceAccount(id: "3", encryption: .gcm(Secret("00")), namesClients: true),
-        ServiceAccount(id: "4", encryption: .aes(Secret("0")), namesClients: true),
-        ServiceAccount(id: "5", encryption: .des(Secret("0")), names: [.root]),
-    ], addresses: [.v4(1)], crypto: NoEncryption(), dataText: { "\($0.rdata.count)" })
+        ServiceAccount(id: "2", secret: Secret("00"), box: .cbc(Secret("00"), crypto), namesClients: true),
+        ServiceAccount(id: "3", box: .gcm(Secret("00"), crypto), namesClients: true),
+        ServiceAccount(id: "4", box: .aes(Secret("0"), crypto), namesClients: true),
+        ServiceAccount(id: "5", box: .des(Secret("0"), crypto), names: [.root]),
+    ], addresses: [.v4(1)], crypto: crypto, dataText: { "\($0.rdata.count)" })
 
 /// Target and body are separated by a line feed.
 func fuzzVendorRequest(_ bytes: [UInt8]) {

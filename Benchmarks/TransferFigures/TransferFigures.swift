@@ -74,7 +74,7 @@ private final class Run {
     private func take(_ result: Result<HTTPResponse, UpstreamFailure>, _ question: UpstreamQuestion) {
         var isAnswer = false
         if case .success(let response) = result,
-            case .results(let results) = format.outcome(of: response, to: question),
+            case .success(let results) = format.outcome(of: response, to: question),
             case .answer? = results[.a]
         {
             isAnswer = true

@@ -4,10 +4,10 @@ package import DNSWire
 ///
 /// Both are pure functions: no socket, no clock, no state. `Upstreams.HTTPDNSProvider` transfers the bytes.
 package protocol ProviderFormat: Sendable {
-    /// Whether one request returns A and AAAA together.
+    /// Whether one request returns A and AAAA together; by default it does.
     var answersBothFamilies: Bool { get }
 
-    /// Whether the service can be queried for records of this type.
+    /// Whether the service can be queried for records of this type; by default for A and AAAA.
     func answers(_ type: RecordType) -> Bool
 
     /// The request for `question`.
@@ -16,14 +16,21 @@ package protocol ProviderFormat: Sendable {
     /// - Throws: when the name cannot be written in the service's format: the service cannot know it.
     func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest
 
-    /// The outcome for a complete response. Never traps on any bytes.
-    func outcome(of response: HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome
+    /// A complete response's result for each type queried. Never traps on any bytes.
+    func results(in response: HTTPResponse, to question: UpstreamQuestion) throws(UpstreamFailure) -> UpstreamResults
 }
 
-/// The outcome of a reply: a result for each type queried, or a failure.
-package enum ProviderOutcome: Equatable, Sendable {
-    case results(UpstreamResults)
-    case failure(UpstreamFailure)
+extension ProviderFormat {
+    package var answersBothFamilies: Bool { true }
+
+    package func answers(_ type: RecordType) -> Bool { type.isAddress }
+
+    /// The outcome for a complete response: its results, or the failure.
+    package func outcome(
+        of response: HTTPResponse, to question: UpstreamQuestion
+    ) -> Result<UpstreamResults, UpstreamFailure> {
+        Result { () throws(UpstreamFailure) in try results(in: response, to: question) }
+    }
 }
 
 extension UpstreamResults {
@@ -34,6 +41,20 @@ extension UpstreamResults {
 
     /// Whether one of them is an answer.
     var hasAnswer: Bool { count { if case .answer = $0 { true } else { false } } > 0 }
+}
+
+extension UpstreamQuestion {
+    /// The only question of the message.
+    ///
+    /// - Parameters:
+    ///   - isKnown: whether a type can be asked for.
+    ///   - reason: that of the failure for any other, and for several types.
+    func only(
+        where isKnown: (RecordType) -> Bool, else reason: String
+    ) throws(UpstreamFailure) -> Question {
+        guard let type = types.first, types.count == 1, isKnown(type) else { throw .rejected(reason) }
+        return Question(name: name, type: type)
+    }
 }
 
 /// The address families of a query: IPv4, IPv6, or both.
@@ -65,21 +86,26 @@ struct AddressList {
     /// Up to this number a linear search is faster than hashing.
     private static let few = 8
 
-    /// As received: any text.
-    var texts: [String] = []
-    /// In seconds; 0 if there is none.
-    var ttl: OutsideNumber = 0
+    /// Of one family, in the service's order, without duplicates.
+    private(set) var addresses: [IPAddress] = []
+    /// Whether the list holds text and no address of any family: it says nothing about the name.
+    private(set) var isUnreadable = false
+    /// In seconds, limited to 2^31 - 1; nil if the service gave none above 0.
+    private let ttl: UInt32?
 
-    /// The service's TTL, limited to 2^31 - 1; nil if it gave none above 0.
-    var statedTTL: UInt32? { ttl > 0 ? ttl.clamped(to: 1...UInt32(Int32.max)) : nil }
-
-    /// The addresses of one family, in the service's order, without duplicates; text that is no address, or one of the
-    /// other family, is ignored.
-    func addresses(of type: RecordType) -> [IPAddress] {
-        var addresses: [IPAddress] = []
+    /// - Parameters:
+    ///   - texts: as received. What is no address, or one of the other family, is ignored.
+    ///   - type: of the family.
+    ///   - ttl: in seconds; 0 if there is none.
+    init(_ texts: some Sequence<some StringProtocol>, of type: RecordType, ttl: OutsideNumber = 0) {
+        self.ttl = ttl > 0 ? ttl.clamped(to: 1...UInt32(Int32.max)) : nil
         var seen: Set<IPAddress> = []
+        var (hasText, hasAddress) = (false, false)
         for text in texts {
-            guard let address = IPAddress(text), address.recordType == type else { continue }
+            hasText = true
+            guard let address = IPAddress(text) else { continue }
+            hasAddress = true
+            guard address.recordType == type else { continue }
             if addresses.count < Self.few {
                 if addresses.contains(address) { continue }
             } else {
@@ -88,25 +114,24 @@ struct AddressList {
             }
             addresses.append(address)
         }
-        return addresses
+        isUnreadable = hasText && !hasAddress
     }
 
-    /// The result for one type of `name`; no addresses are an indeterminate empty response. A list in which nothing is an
-    /// address is none: it says nothing about the name.
-    func result(for type: RecordType, of name: Name) -> UpstreamResult {
-        let addresses = addresses(of: type)
-        guard !addresses.isEmpty else {
-            guard texts.isEmpty || texts.contains(where: { IPAddress($0) != nil }) else {
-                return .failure(.unusable("unreadable reply: nothing in its list is an address"))
-            }
-            return .indeterminateEmpty(ttl: statedTTL)
-        }
-        return .answer(Answer(name: name, addresses: addresses, ttl: statedTTL ?? Self.minimumTTL))
+    /// The list of a reply in JSON, in which what is no string is no address.
+    init(_ texts: JSONNode?, of type: RecordType, ttl: OutsideNumber) throws(JSONError) {
+        self.init(try (texts?.elements() ?? []).lazy.map { $0.string ?? "" }, of: type, ttl: ttl)
+    }
+
+    /// The result for one type of `name`; no addresses are an indeterminate empty response.
+    func result(of name: Name) -> UpstreamResult {
+        if isUnreadable { return .failure(.unreadable("nothing in its list is an address")) }
+        guard !addresses.isEmpty else { return .indeterminateEmpty(ttl: ttl) }
+        return .answer(Answer(name: name, addresses: addresses, ttl: ttl ?? Self.minimumTTL))
     }
 
     /// A negative answer with the service's TTL.
     func negative(_ responseCode: ResponseCode, _ name: Name) -> UpstreamResult {
-        .answer(.negative(responseCode, name: name, ttl: statedTTL ?? Self.minimumTTL))
+        .answer(.negative(responseCode, name: name, ttl: ttl ?? Self.minimumTTL))
     }
 }
 

@@ -26,7 +26,7 @@ struct FormatReplyTests {
             testDescription: "aliyun", format: AliyunRequestTests.signing,
             body: Array(#"{"host":"www.example.com","ips":["192.0.2.1"],"ipsv6":["2001:db8::1"],"ttl":60}"#.utf8)),
         Reply(
-            testDescription: "aliyun-v2, GCM", format: AliyunV2Tests.format(.gcm(key: AliyunV2Tests.key)),
+            testDescription: "aliyun-v2, GCM", format: AliyunV2Tests.format(.gcm(AliyunV2Tests.key)),
             body: Array(#"{"code":"success","mode":2,"data":"\#(AliyunV2Tests.inGCM)"}"#.utf8)),
         Reply(
             testDescription: "tencent, AES", format: TencentTests.aes, shortest: 1,
@@ -43,7 +43,7 @@ struct FormatReplyTests {
 
     @Test(arguments: replies)
     func `a reply is an answer, and cut at any byte it is none`(reply: Reply) {
-        guard case .results = reply.outcome(reply.body) else {
+        guard case .success = reply.outcome(reply.body) else {
             Issue.record("\(reply.outcome(reply.body))")
             return
         }
@@ -58,7 +58,7 @@ struct FormatReplyTests {
             for bit in 0..<8 {
                 var changed = reply.body
                 changed[index] ^= 1 << UInt8(bit)
-                guard case .results(let results) = reply.outcome(changed) else { continue }
+                guard case .success(let results) = reply.outcome(changed) else { continue }
                 for case (let type, .answer(let answer)) in results {
                     #expect(
                         answer.answers.allSatisfy {

@@ -36,18 +36,18 @@ struct FormatRequestTests {
             testDescription: "aliyun-v2", make: { AliyunV2Tests.format(crypto: $0) },
             secrets: [AliyunV2Tests.secret.value]),
         Form(
-            testDescription: "aliyun-v2, CBC", make: { AliyunV2Tests.format(.cbc(key: key), secret: nil, crypto: $0) },
+            testDescription: "aliyun-v2, CBC", make: { AliyunV2Tests.format(.cbc(key, $0), secret: nil) },
             secrets: [key.value]),
         Form(
-            testDescription: "aliyun-v2, GCM", make: { AliyunV2Tests.format(.gcm(key: key), secret: nil, crypto: $0) },
+            testDescription: "aliyun-v2, GCM", make: { AliyunV2Tests.format(.gcm(key, $0), secret: nil) },
             secrets: [key.value]),
         Form(
             testDescription: "tencent, DES",
-            make: { TencentFormat(.des(id: "1", key: TencentTests.desKey), crypto: $0) },
+            make: { TencentFormat(.encrypted(.des(TencentTests.desKey, $0), id: "1")) },
             secrets: [TencentTests.desKey.value]),
         Form(
             testDescription: "tencent, AES",
-            make: { TencentFormat(.aes(id: "1", key: TencentTests.aesKey), crypto: $0) },
+            make: { TencentFormat(.encrypted(.aes(TencentTests.aesKey, $0), id: "1")) },
             secrets: [TencentTests.aesKey.value]),
         Form(
             testDescription: "doh-json, with an account",
@@ -61,7 +61,7 @@ struct FormatRequestTests {
         Form(
             testDescription: "aliyun, unsigned", make: { AliyunFormat(account: "1", secret: nil, crypto: $0) }),
         Form(
-            testDescription: "tencent-https", make: { TencentFormat(.token(Secret("t0ken-123"), id: ""), crypto: $0) },
+            testDescription: "tencent-https", make: { _ in TencentFormat(.token(Secret("t0ken-123"), id: "")) },
             secrets: ["t0ken-123"]),
         Form(testDescription: "doh-json", make: { _ in DoHJSONFormat() }),
     ]

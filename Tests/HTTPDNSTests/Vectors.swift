@@ -37,9 +37,18 @@ struct CountingIVs: Crypto {
     }
 }
 
+typealias ProviderOutcome = Result<UpstreamResults, UpstreamFailure>
+
 extension ProviderOutcome {
     /// Whether the reply means nothing, whatever the reason.
     var isUnusable: Bool { if case .failure(.unusable) = self { true } else { false } }
+}
+
+extension PayloadBox {
+    static func cbc(_ key: Secret) -> PayloadBox { .cbc(key, CountingIVs()) }
+    static func gcm(_ key: Secret) -> PayloadBox { .gcm(key, CountingIVs()) }
+    static func des(_ key: Secret) -> PayloadBox { .des(key, CountingIVs()) }
+    static func aes(_ key: Secret) -> PayloadBox { .aes(key, CountingIVs()) }
 }
 
 /// A result with these addresses of `www.example.com`.

@@ -173,6 +173,11 @@ struct RequestValues {
     }
 }
 
+/// The kind of a member of a body.
+private enum MemberKind {
+    case string, number, boolean
+}
+
 extension HTTPServerRequest {
     /// The decoded parameters of the query, the last of equal ones; nil when one is not text.
     var parameters: [String: String]? {
@@ -193,19 +198,17 @@ extension HTTPServerRequest {
 
     /// The members of the body of a request that changes something, one object; an empty body counts as an empty object.
     /// Refuses unknown members.
-    fileprivate func members(_ known: [String: JSONReader.Kind]) throws(ControlFault) -> RequestValues {
+    fileprivate func members(_ known: [String: MemberKind]) throws(ControlFault) -> RequestValues {
         var members = try parameters([], .post)
         guard !body.isEmpty else { return members }
         var unknown: String?
         do throws(JSONError) {
-            try JSONReader.read(body) { reader throws(JSONError) in
-                try reader.object { reader, key throws(JSONError) in
-                    switch known[key] {
-                    case .string?: members.values[key] = .string(try reader.string())
-                    case .number?: members.values[key] = .integer(try reader.integer())
-                    case .boolean?: members.values[key] = .boolean(try reader.boolean())
-                    default: unknown = key
-                    }
+            for (key, value) in try JSONNode(body).members() where members.values[key] == nil {
+                switch known[key] {
+                case .string?: members.values[key] = .string(try value.text())
+                case .number?: members.values[key] = .integer(try value.number())
+                case .boolean?: members.values[key] = .boolean(try value.boolean())
+                case nil: unknown = key
                 }
             }
         } catch {

@@ -108,12 +108,6 @@ extension Configuration.ProviderEntry {
     }
 }
 
-/// How the payload of a request is encrypted.
-package enum PayloadEncryption: String, Hashable, Sendable, CaseIterable {
-    case plain = "none"
-    case cbc, gcm, des, aes
-}
-
 extension PayloadEncryption {
     /// Reports a key that does not fit this cipher, or is not used.
     func check(_ key: Secret, _ keys: TableKeys) {

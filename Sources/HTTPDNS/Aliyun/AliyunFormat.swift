@@ -22,10 +22,6 @@ package struct AliyunFormat: ProviderFormat {
         self.crypto = crypto
     }
 
-    package var answersBothFamilies: Bool { true }
-
-    package func answers(_ type: RecordType) -> Bool { type.isAddress }
-
     package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let host = try HostText.of(question.name)
         // Appended to one text: each interpolation would allocate.
@@ -40,28 +36,25 @@ package struct AliyunFormat: ProviderFormat {
         if let client = question.clientNetwork?.address.description { target += "&ip=\(TextEncoding.percent(client))" }
         guard let secret else { return HTTPRequest(target: target) }
         let expiry = SignatureExpiry.text(at: time)
-        guard let digest = crypto.md5(Array("\(host)-\(secret.value)-\(expiry)".utf8)) else {
-            throw .unusable("no MD5 in this system's libcrypto, and requests are signed with it")
-        }
-        return HTTPRequest(target: "\(target)&t=\(expiry)&s=\(TextEncoding.hexadecimal(digest))")
+        let signature = try crypto.md5Digits("\(host)-\(secret.value)-\(expiry)")
+        return HTTPRequest(target: "\(target)&t=\(expiry)&s=\(signature)")
     }
 
-    package func outcome(of response: HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
-        let reply: AliyunReply
-        do {
-            reply = try AliyunReply(response.body)
-        } catch {
-            return .failure(AliyunError.unreadable(response, error))
-        }
+    package func results(
+        in response: HTTPResponse, to question: UpstreamQuestion
+    ) throws(UpstreamFailure) -> UpstreamResults {
+        let reply = try response.json(or: response.failure()) { json throws(JSONError) in try AliyunReply(json) }
         guard response.isSuccess, reply.code == nil || reply.host != nil else {
-            return .failure(AliyunError(code: reply.code, response: response).failure)
+            throw response.aliyunFailure(code: reply.code)
         }
         guard let host = reply.host, HostText.matches(host, question.name) else {
-            return .failure(.unusable("the reply is for another name"))
+            throw .unusable("the reply is for another name")
         }
         var results = UpstreamResults()
-        for type in question.types { results.add(reply.list(type).result(for: type, of: question.name), for: type) }
-        return .results(results)
+        for type in question.types {
+            results.add((type == .a ? reply.ipv4 : reply.ipv6).result(of: question.name), for: type)
+        }
+        return results
     }
 }
 
@@ -93,84 +86,49 @@ package struct AliDNSAccount: Sendable {
     ///   - time: seconds since 1970.
     func parameters(for host: String, at time: Int64) throws(UpstreamFailure) -> String {
         let time = max(time, 0)
-        guard let digest = crypto.sha256(Array("\(id)\(secret.value)\(time)\(host)\(accessKeyID)".utf8)) else {
-            throw .unusable("no SHA-256 in this system's libcrypto, and requests are signed with it")
-        }
+        let key = try crypto.sha256Digits("\(id)\(secret.value)\(time)\(host)\(accessKeyID)")
         return "&uid=\(TextEncoding.percent(id))&ak=\(TextEncoding.percent(accessKeyID))&ts=\(time)"
-            + "&key=\(TextEncoding.hexadecimal(digest))"
+            + "&key=\(key)"
     }
 }
 
 /// The body of Aliyun's response for one name, or of an error.
-struct AliyunReply {
-    private(set) var host: String?
-    /// IPv4 addresses; `ipsv6` has the IPv6 addresses.
-    private var ips: [String] = []
-    private var ipsv6: [String] = []
-    /// In seconds, for both families; 0 if there is none.
-    private var ttl: OutsideNumber = 0
+private struct AliyunReply {
+    let host: String?
+    /// Both with the same TTL.
+    let ipv4: AddressList
+    let ipv6: AddressList
     /// The error code, if the body is an error.
-    private(set) var code: String?
+    let code: String?
 
-    init(_ body: [UInt8]) throws(JSONError) {
-        var reply = AliyunReply()
-        try JSONReader.read(body) { reader throws(JSONError) in
-            try reader.object { reader, key throws(JSONError) in try reply.read(&reader, key) }
-        }
-        self = reply
+    init(_ json: JSONNode) throws(JSONError) {
+        host = try json["host"]?.text()
+        let ttl = try json["ttl"]?.number() ?? 0
+        ipv4 = try AddressList(json["ips"], of: .a, ttl: ttl)
+        ipv6 = try AddressList(json["ipsv6"], of: .aaaa, ttl: ttl)
+        code = json["code"]?.string
     }
-
-    private init() {}
-
-    private mutating func read(_ reader: inout JSONReader, _ key: String) throws(JSONError) {
-        // A null member counts as missing.
-        guard try reader.kind() != .null else { return }
-        switch key {
-        case "host": host = try reader.string()
-        case "ips": ips = try reader.strings()
-        case "ipsv6": ipsv6 = try reader.strings()
-        case "ttl": ttl = try reader.integer()
-        case "code": code = try reader.stringIfAny()
-        default: break
-        }
-    }
-
-    /// The list of one family.
-    func list(_ type: RecordType) -> AddressList { AddressList(texts: type == .a ? ips : ipsv6, ttl: ttl) }
 }
 
-/// An error of Aliyun's: maps its code, or else the HTTP status, to a failure.
-///
-/// The code takes precedence, since the same one comes with 400 or 403 (help.aliyun.com/document_detail/56810.html
-/// section 3.3).
-struct AliyunError {
-    let code: String?
-    let response: HTTPResponse
-
-    var failure: UpstreamFailure {
-        switch code {
+extension HTTPResponse {
+    /// The failure that an error of Aliyun's means: by its code, or else by the HTTP status.
+    ///
+    /// The code takes precedence, since the same one comes with 400 or 403 (help.aliyun.com/document_detail/56810.html
+    /// section 3.3).
+    func aliyunFailure(code: String?) -> UpstreamFailure {
+        let text =
+            code == nil && isSuccess ? "the reply is neither an answer nor an error" : self.text(code: code)
+        return switch code {
         case "SignatureExpired", "InvalidDuration":
-            .clockSkew(text, serverTime: response.date)
+            .clockSkew(text, serverTime: date)
         case "InvalidSignature", "UnsignedInterfaceDisabled", "InvalidAccount", "AccountNotExists":
             .authentication(text)
         case "MissingArgument", "InvalidHost", "TooManyHosts", "SdnsNotSupported", "MethodNotAllowed":
             .refused(text)
         case "ServiceLevelDeny", "InternalError":
-            HTTPStatusFailure.unavailable(response, text)
+            unavailable(text)
         default:
-            HTTPStatusFailure.failure(of: response, text: text)
+            failure(text)
         }
-    }
-
-    /// The failure of a response whose body cannot be read. For an error status only the status is used: it may come
-    /// from a proxy on the path, or from a service in trouble.
-    static func unreadable(_ response: HTTPResponse, _ error: JSONError) -> UpstreamFailure {
-        response.isSuccess
-            ? .unusable("unreadable reply: \(error)") : AliyunError(code: nil, response: response).failure
-    }
-
-    private var text: String {
-        code == nil && response.isSuccess
-            ? "the reply is neither an answer nor an error" : HTTPStatusFailure.text(of: response, code: code)
     }
 }

@@ -28,79 +28,53 @@ package struct AliyunScheduleFormat: ScheduleFormat {
     package func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         guard let secret else { return HTTPRequest(target: path) }
         let text = SignatureExpiry.text(at: time, lifetime: Self.lead)
-        guard let nonce = crypto.randomBytes(Self.nonceLength).map(TextEncoding.hexadecimal),
-            let digest = crypto.md5(Array("\(nonce)-\(secret.value)-\(text)".utf8))
-        else { throw .unusable("no MD5 in this system's libcrypto, and requests are signed with it") }
-        return HTTPRequest(target: "\(path)&n=\(nonce)&t=\(text)&s=\(TextEncoding.hexadecimal(digest))")
+        guard let nonce = crypto.randomBytes(Self.nonceLength).map(TextEncoding.hexadecimal) else {
+            throw .unusable("no random bytes from this system's libcrypto, and requests are signed with some")
+        }
+        let signature = try crypto.md5Digits("\(nonce)-\(secret.value)-\(text)")
+        return HTTPRequest(target: "\(path)&n=\(nonce)&t=\(text)&s=\(signature)")
     }
 
     package func outcome(of response: HTTPResponse) -> ScheduleOutcome {
-        let reply: AliyunScheduleReply
-        do {
-            reply = try AliyunScheduleReply(response.body)
+        do throws(UpstreamFailure) {
+            let reply = try response.json(or: response.failure()) { json throws(JSONError) in
+                try AliyunScheduleReply(json)
+            }
+            guard response.isSuccess else { throw response.aliyunFailure(code: reply.code) }
+            if reply.isDisabled { return .disabled }
+            guard !reply.places.isEmpty else {
+                throw reply.code == nil
+                    ? .unusable("the reply names no address") : response.aliyunFailure(code: reply.code)
+            }
+            return .addresses(AddressSchedule(reply.places))
         } catch {
-            return .failure(AliyunError.unreadable(response, error))
+            return .failure(error)
         }
-        guard response.isSuccess else { return .failure(AliyunError(code: reply.code, response: response).failure) }
-        if reply.isDisabled { return .disabled }
-        let places = reply.places
-        guard !places.isEmpty else {
-            return .failure(
-                reply.code == nil
-                    ? .unusable("the reply names no address")
-                    : AliyunError(code: reply.code, response: response).failure)
-        }
-        return .addresses(AddressSchedule(places))
     }
 }
 
 /// The body of a response, or of an error.
 private struct AliyunScheduleReply {
-    private var ips: [String] = []
-    private var ipsv6: [String] = []
-    /// Parallel to `ips`; nil for anything but a number.
-    private var ports: [OutsideNumber?] = []
-    private var portsv6: [OutsideNumber?] = []
-    private(set) var isDisabled = false
-    private(set) var code: String?
-
-    init(_ body: [UInt8]) throws(JSONError) {
-        var reply = AliyunScheduleReply()
-        try JSONReader.read(body) { reader throws(JSONError) in
-            try reader.object { reader, key throws(JSONError) in try reply.read(&reader, key) }
-        }
-        self = reply
-    }
-
-    private init() {}
-
-    private mutating func read(_ reader: inout JSONReader, _ key: String) throws(JSONError) {
-        guard try reader.kind() != .null else { return }
-        switch key {
-        case "service_ip": ips = try reader.strings()
-        case "service_ipv6": ipsv6 = try reader.strings()
-        case "service_ip_port": ports = try reader.integers()
-        case "service_ipv6_port": portsv6 = try reader.integers()
-        case "service_status": isDisabled = try reader.stringIfAny() == "disable"
-        case "code": code = try reader.stringIfAny()
-        default: break
-        }
-    }
-
     /// The valid addresses with their ports, without duplicates.
-    var places: [AddressSchedule.Place] {
-        var places: [AddressSchedule.Place] = []
-        for (texts, ports, type) in [(ips, ports, RecordType.a), (ipsv6, portsv6, .aaaa)] {
-            for (index, text) in texts.enumerated() {
-                guard let address = IPAddress(text), address.recordType == type else { continue }
+    private(set) var places: [AddressSchedule.Place] = []
+    let isDisabled: Bool
+    let code: String?
+
+    init(_ json: JSONNode) throws(JSONError) {
+        isDisabled = json["service_status"]?.string == "disable"
+        code = json["code"]?.string
+        for (key, type) in [("service_ip", RecordType.a), ("service_ipv6", .aaaa)] {
+            // Parallel to the addresses.
+            let ports = try json[key + "_port"]?.elements() ?? []
+            for (index, text) in try (json[key]?.elements() ?? []).enumerated() {
+                guard let address = text.string.flatMap({ IPAddress($0) }), address.recordType == type else { continue }
                 var place = AddressSchedule.Place(address)
-                if index < ports.count, let stated = ports[index] {
+                if index < ports.count, case .number(let stated) = ports[index].content {
                     guard let port = stated.within(1...UInt16.max) else { continue }
                     place.port = port
                 }
                 if places.count < AddressSchedule.limit, !places.contains(place) { places.append(place) }
             }
         }
-        return places
     }
 }

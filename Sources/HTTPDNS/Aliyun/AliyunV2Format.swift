@@ -5,56 +5,36 @@ package import DNSWire
 /// A and AAAA come in one call, each with its own TTL, and an empty family may have a reason. Source:
 /// help.aliyun.com/document_detail/2978980.html and the vendor's SDKs.
 package struct AliyunV2Format: ProviderFormat {
-    /// The encryption of requests and responses. Keys are 32 hexadecimal digits.
-    package enum Encryption: Sendable {
-        case none
-        /// A response can be changed without the key.
-        case cbc(key: Secret)
-        /// A response cannot be made without the key, but it can be replayed at any time.
-        case gcm(key: Secret)
-
-        /// The parameter `m`, and the response's `mode`.
-        fileprivate var mode: Int64 {
-            switch self {
-            case .none: 0
-            case .cbc: 1
-            case .gcm: 2
-            }
-        }
-    }
-
     private let account: String
     private let secret: Secret?
-    private let encryption: Encryption
+    private let box: PayloadBox?
     private let crypto: any Crypto
 
     /// - Parameters:
     ///   - account: the account's number, as text.
     ///   - secret: the key that signs requests, in hexadecimal digits; nil: they are not signed.
-    package init(account: String, secret: Secret?, encryption: Encryption, crypto: any Crypto) {
+    ///   - box: encrypts requests and responses, with CBC or GCM; nil: they are plain.
+    package init(account: String, secret: Secret?, box: PayloadBox?, crypto: any Crypto) {
         self.account = account
         self.secret = secret
-        self.encryption = encryption
+        self.box = box
         self.crypto = crypto
     }
 
-    private var box: PayloadBox? {
-        switch encryption {
-        case .none: nil
-        case .cbc(let key): PayloadBox(cipher: .aes128CBC, key: key, keyForm: .hexadecimal, crypto: crypto)
-        case .gcm(let key): PayloadBox(cipher: .aes128GCM, key: key, keyForm: .hexadecimal, crypto: crypto)
+    /// The parameter `m`, and the response's `mode`.
+    private var mode: Int {
+        switch box?.encryption {
+        case .cbc?: 1
+        case .gcm?: 2
+        default: 0
         }
     }
-
-    package var answersBothFamilies: Bool { true }
-
-    package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
     package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let (host, families) = (try HostText.of(question.name), try AddressFamilies(question.types).aliyunText)
         // The service takes an address: the first one of the network is sent.
         let client = question.clientNetwork?.address.description
-        var parameters: [AliyunV2Signature.Parameter] = [("id", account), ("m", String(encryption.mode))]
+        var parameters: [AliyunV2Signature.Parameter] = [("id", account), ("m", String(mode))]
         if let box {
             let text = JSONWriter.object { writer in
                 writer.member("dn", host)
@@ -77,55 +57,43 @@ package struct AliyunV2Format: ProviderFormat {
         return HTTPRequest(target: "/v2/d?\(query.joined(separator: "&"))")
     }
 
-    package func outcome(of response: HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
-        let reply: AliyunV2Reply
-        do {
-            reply = try AliyunV2Reply(response.body)
-        } catch {
-            return .failure(AliyunError.unreadable(response, error))
+    package func results(
+        in response: HTTPResponse, to question: UpstreamQuestion
+    ) throws(UpstreamFailure) -> UpstreamResults {
+        let reply = try response.json(or: response.failure()) { json throws(JSONError) in try AliyunV2Reply(json) }
+        guard response.isSuccess, reply.code == "success" else { throw response.aliyunFailure(code: reply.code) }
+        let answers = try answers(in: reply)
+        guard answers.allSatisfy({ HostText.matches($0.host, question.name) }) else {
+            throw .unusable("the reply is for another name")
         }
-        guard response.isSuccess, reply.code == "success" else {
-            return .failure(AliyunError(code: reply.code, response: response).failure)
+        var results = UpstreamResults()
+        for answer in answers {
+            for type in question.types {
+                if let result = answer.families[type]?.result(of: question.name) { results.add(result, for: type) }
+            }
         }
-        do {
-            let answers = try answers(in: reply)
-            guard answers.allSatisfy({ HostText.matches($0.host, question.name) }) else {
-                return .failure(.unusable("the reply is for another name"))
-            }
-            var results = UpstreamResults()
-            for answer in answers {
-                for type in question.types {
-                    guard let family = answer.families[type] else { continue }
-                    results.add(family.result(for: type, of: question.name), for: type)
-                }
-            }
-            guard !results.isEmpty else {
-                return .failure(.unusable("the reply contains nothing of what was asked"))
-            }
-            return .results(results)
-        } catch {
-            return .failure(error)
-        }
+        guard !results.isEmpty else { throw .unusable("the reply contains nothing of what was asked") }
+        return results
     }
 
     /// The response's answers, decrypted. A response in another mode than the request's is refused: a plain one can be
     /// forged.
     private func answers(in reply: AliyunV2Reply) throws(UpstreamFailure) -> [AliyunV2Answer] {
-        guard reply.mode == nil || reply.mode == OutsideNumber(encryption.mode) else {
+        guard reply.mode == nil || reply.mode == OutsideNumber(mode) else {
             throw .unusable("the reply is not encrypted as it was asked for")
         }
-        let text: [UInt8]
-        switch (reply.data, box) {
-        case (.plain(let answers), nil): return answers
-        case (.text(let json), nil): text = Array(json.utf8)
-        case (.text(let encrypted), let box?): text = try box.open(TextDecoding.base64(encrypted))
-        case (.plain, _?): throw .unusable("the reply is not encrypted as it was asked for")
-        case (nil, _): throw .unusable("the reply holds no data")
+        var text: [UInt8]?
+        switch (reply.data?.content, box) {
+        case (.object?, nil): break
+        case (.string(let json)?, nil): text = Array(json.utf8)
+        case (.string(let encrypted)?, let box?): text = try box.open(TextDecoding.base64(encrypted))
+        case (.object?, _?): throw .unusable("the reply is not encrypted as it was asked for")
+        default: throw .unusable("the reply holds no data")
         }
-        do {
-            return try AliyunV2Answer.all(in: text)
+        do throws(JSONError) {
+            return try AliyunV2Answer.all(try text.map { text throws(JSONError) in try JSONNode(text) } ?? reply.data)
         } catch {
-            throw .unusable("unreadable reply: \(error)")
+            throw .unreadable(error)
         }
     }
 }
@@ -153,112 +121,69 @@ package enum AliyunV2Signature {
     ) throws(UpstreamFailure) -> String {
         guard let key = TextDecoding.hexadecimal(secret.value),
             let code = crypto.hmacSHA256(Array(text(of: parameters).utf8), key: key)
-        else { throw .unusable("no HMAC-SHA256 in this system's libcrypto, and requests are signed with it") }
+        else { throw type(of: crypto).missing("HMAC-SHA256") }
         return TextEncoding.hexadecimal(code)
     }
 }
 
 /// The body of a response of Aliyun's v2 interface, or of an error.
-struct AliyunV2Reply {
-    enum Data {
-        case plain([AliyunV2Answer])
-        /// Base64 of encrypted data, or JSON as text.
-        case text(String)
-    }
-
+private struct AliyunV2Reply {
     /// `success`, or an error code.
-    private(set) var code: String?
+    let code: String?
     /// Nil when it is missing.
-    private(set) var mode: OutsideNumber?
-    private(set) var data: Data?
+    let mode: OutsideNumber?
+    /// An object, or a text of it: Base64 of encrypted data, or JSON.
+    let data: JSONNode?
 
-    init(_ body: [UInt8]) throws(JSONError) {
-        var reply = AliyunV2Reply()
-        try JSONReader.read(body) { reader throws(JSONError) in
-            try reader.object { reader, key throws(JSONError) in try reply.read(&reader, key) }
-        }
-        self = reply
-    }
-
-    private init() {}
-
-    private mutating func read(_ reader: inout JSONReader, _ key: String) throws(JSONError) {
-        switch (key, try reader.kind()) {
-        case ("code", .string): code = try reader.string()
-        case ("mode", .number): mode = try reader.integer()
-        case ("mode", .string):
-            guard let number = OutsideNumber(digits: try reader.string()) else { throw reader.fault(.badValue) }
-            mode = number
-        case ("data", .string): data = .text(try reader.string())
-        case ("data", .object): data = .plain(try AliyunV2Answer.all(&reader))
-        default: break
-        }
+    init(_ json: JSONNode) throws(JSONError) {
+        code = json["code"]?.string
+        mode = json["mode"]?.integer
+        if mode == nil, let text = json["mode"], text.string != nil { throw text.fault(.badValue) }
+        data = json["data"]
     }
 }
 
 /// One name of such a response.
-struct AliyunV2Answer {
+private struct AliyunV2Answer {
     /// One family of its addresses.
     struct Family {
-        fileprivate(set) var list = AddressList()
-        /// Why there are no addresses, if the service gave a reason.
-        fileprivate(set) var emptyCode: String?
+        let list: AddressList
+        /// Why there are no addresses, if the service gave a reason and no list.
+        let emptyCode: String?
 
-        /// The result for `type`. Two codes are known; with any other, or none, an empty list is indeterminate.
-        func result(for type: RecordType, of name: Name) -> UpstreamResult {
-            guard list.texts.isEmpty else { return list.result(for: type, of: name) }
-            return switch emptyCode {
+        init(_ json: JSONNode, of type: RecordType) throws(JSONError) {
+            _ = try json.members()
+            list = try AddressList(json["ips"], of: type, ttl: try json["ttl"]?.number() ?? 0)
+            emptyCode = try json["ips"]?.elements().isEmpty == false ? nil : json["no_ip_code"]?.string
+        }
+
+        /// Two codes are known; with any other, or none, an empty list is indeterminate.
+        func result(of name: Name) -> UpstreamResult {
+            switch emptyCode {
             case "DomainNotExist": list.negative(.nameError, name)
             case "RRNotExist": list.negative(.noError, name)
-            default: list.result(for: type, of: name)
+            default: list.result(of: name)
             }
         }
     }
 
-    fileprivate(set) var host = ""
+    let host: String
     /// By type; a type that was not queried is missing.
-    fileprivate(set) var families: [RecordType: Family] = [:]
+    private(set) var families: [RecordType: Family] = [:]
 
-    /// Parses the text of `{"answers":[…]}`.
-    static func all(in text: [UInt8]) throws(JSONError) -> [AliyunV2Answer] {
-        try JSONReader.read(text) { reader throws(JSONError) in try all(&reader) }
-    }
-
-    /// Parses such an object.
-    static func all(_ reader: inout JSONReader) throws(JSONError) -> [AliyunV2Answer] {
+    /// Those of `{"answers":[…]}`.
+    static func all(_ json: JSONNode?) throws(JSONError) -> [AliyunV2Answer] {
+        _ = try json?.members()
         var answers: [AliyunV2Answer] = []
-        try reader.object { reader, key throws(JSONError) in
-            guard key == "answers", try reader.kind() != .null else { return }
-            try reader.array { reader throws(JSONError) in answers.append(try one(&reader)) }
-        }
+        for answer in try json?["answers"]?.elements() ?? [] { answers.append(try AliyunV2Answer(answer)) }
         return answers
     }
 
-    private static func one(_ reader: inout JSONReader) throws(JSONError) -> AliyunV2Answer {
-        var answer = AliyunV2Answer()
-        try reader.object { reader, key throws(JSONError) in
-            guard try reader.kind() != .null else { return }
-            switch key {
-            case "dn": answer.host = try reader.string()
-            case "v4": answer.families[.a] = try family(&reader)
-            case "v6": answer.families[.aaaa] = try family(&reader)
-            default: break
-            }
+    private init(_ json: JSONNode) throws(JSONError) {
+        _ = try json.members()
+        host = try json["dn"]?.text() ?? ""
+        for (key, type) in [("v4", RecordType.a), ("v6", .aaaa)] {
+            if let family = json[key] { families[type] = try Family(family, of: type) }
         }
-        return answer
-    }
-
-    private static func family(_ reader: inout JSONReader) throws(JSONError) -> Family {
-        var family = Family()
-        try reader.object { reader, key throws(JSONError) in
-            guard try reader.kind() != .null else { return }
-            switch key {
-            case "ips": family.list.texts = try reader.strings()
-            case "ttl": family.list.ttl = try reader.integer()
-            case "no_ip_code": family.emptyCode = try reader.stringIfAny()
-            default: break
-            }
-        }
-        return family
     }
 }

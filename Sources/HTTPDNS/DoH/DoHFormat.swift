@@ -38,12 +38,8 @@ package struct DoHFormat: ProviderFormat {
             target: path, headers: [["Accept", Self.mediaType], ["Content-Type", Self.mediaType]], body: query)
     }
 
-    /// The only question of the message.
     private static func question(_ question: UpstreamQuestion) throws(UpstreamFailure) -> Question {
-        guard let type = question.types.first, question.types.count == 1, !type.isMeta else {
-            throw .rejected("one type that exists in zones can be asked for, no other")
-        }
-        return Question(name: question.name, type: type)
+        try question.only(where: { !$0.isMeta }, else: "one type that exists in zones can be asked for, no other")
     }
 
     /// The DNS query, with ID 0 so that HTTP caches can answer it (RFC 8484 section 4.1).
@@ -52,7 +48,7 @@ package struct DoHFormat: ProviderFormat {
         if question.checkingDisabled { query.flags.insert(.checkingDisabled) }
         guard question.dnssecOK || padsQueries || question.clientNetwork != nil else { return query }
         query.edns = EDNS(udpPayloadSize: Self.payloadSize, dnssecOK: question.dnssecOK)
-        if let subnet = question.clientNetwork { query.edns?.options.append(ClientSubnetOption(subnet).option) }
+        if let subnet = question.clientNetwork { query.edns?.options.append(subnet.clientSubnet) }
         if padsQueries {
             let length = query.encoded.count + 4
             let padding = (Self.paddingBlock - length % Self.paddingBlock) % Self.paddingBlock
@@ -61,29 +57,27 @@ package struct DoHFormat: ProviderFormat {
         return query
     }
 
-    package func outcome(of response: HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
-        do {
-            let wireQuestion = try Self.question(question)
-            let message = try Self.message(in: response, subnet: question.clientNetwork)
-            return DoHOutcome.outcome(of: message, to: wireQuestion, dnssecOK: question.dnssecOK, age: response.age)
-        } catch {
-            return .failure(error)
-        }
+    package func results(
+        in response: HTTPResponse, to question: UpstreamQuestion
+    ) throws(UpstreamFailure) -> UpstreamResults {
+        let wireQuestion = try Self.question(question)
+        let message = try Self.message(in: response, subnet: question.clientNetwork)
+        return try message.results(to: wireQuestion, dnssecOK: question.dnssecOK, age: response.age)
     }
 
     private static func message(
         in response: HTTPResponse, subnet: AddressPrefix?
     ) throws(UpstreamFailure) -> Message {
-        guard response.isSuccess else { throw DoHOutcome.failure(of: response) }
+        guard response.isSuccess else { throw response.dohFailure() }
         guard isDNSMessage(response.contentType) else { throw .unusable("the reply is not \(mediaType)") }
         let message: Message
         do {
             message = try MessageParser.parse(response.body)
         } catch {
-            throw .unusable("unreadable reply: \(error)")
+            throw .unreadable(error)
         }
         guard message.id == 0 else { throw .unusable("the reply has another ID") }
-        guard ClientSubnetOption.isReply(message.edns, to: subnet) else {
+        guard subnet?.isAnswered(by: message.edns) != false else {
             throw .unusable("the reply is for another network of clients")
         }
         return message
@@ -96,40 +90,41 @@ package struct DoHFormat: ProviderFormat {
     }
 }
 
-/// Interprets the response of a DoH server, in wire format or in JSON.
-enum DoHOutcome {
-    /// The outcome for a message that came with a 2xx status.
+// The response of a DoH server, in wire format or in JSON.
+
+extension Message {
+    /// The results of a message that came with a 2xx status.
     ///
     /// - Parameters:
     ///   - dnssecOK: whether signatures were requested.
     ///   - age: seconds that the response has been in an HTTP cache.
-    static func outcome(
-        of message: Message, to question: Question, dnssecOK: Bool, age: UInt32?
-    ) -> ProviderOutcome {
-        switch ReceivedReply(message, to: question, dnssecOK: dnssecOK) {
+    func results(to question: Question, dnssecOK: Bool, age: UInt32?) throws(UpstreamFailure) -> UpstreamResults {
+        switch ReceivedReply(self, to: question, dnssecOK: dnssecOK) {
         case .answer(let answer):
             // Aliyun returns an empty response without an SOA for names that the account does not list. An alias is a record:
             // its name is known.
             let hasSOA = answer.authorities.contains { $0.type == .soa }
             if answer.responseCode == .noError, answer.answers.isEmpty, !hasSOA {
-                return .results([question.type: .indeterminateEmpty(ttl: nil)])
+                return [question.type: .indeterminateEmpty(ttl: nil)]
             }
-            return .results([question.type: .answer(answer.aged(by: age ?? 0))])
-        case .failure(let code): return .failure(.responseCode(code))
-        case .endlessAliases: return .failure(.rejected("the name's chain of aliases has no end"))
-        case .truncated: return .failure(.unusable("the reply is truncated"))
-        case .mismatch: return .failure(.unusable("no reply to this question"))
+            return [question.type: .answer(answer.aged(by: age ?? 0))]
+        case .failure(let code): throw .responseCode(code)
+        case .endlessAliases: throw .rejected("the name's chain of aliases has no end")
+        case .truncated: throw .unusable("the reply is truncated")
+        case .mismatch: throw .unusable("no reply to this question")
         }
     }
+}
 
-    /// The outcome for a status other than 2xx.
+extension HTTPResponse {
+    /// The failure of a status other than 2xx.
     ///
     /// - Parameter text: the failure's text; nil: the status.
-    static func failure(of response: HTTPResponse, text: String? = nil) -> UpstreamFailure {
-        switch response.status {
+    func dohFailure(_ text: String? = nil) -> UpstreamFailure {
+        switch status {
         // Bad request, content or URI too long: the same query would fail at another address too.
-        case 400, 413, 414: .refused(text ?? "HTTP \(response.status)")
-        default: HTTPStatusFailure.failure(of: response, text: text)
+        case 400, 413, 414: .refused(text ?? "HTTP \(status)")
+        default: failure(text)
         }
     }
 }
@@ -150,32 +145,22 @@ extension Record {
     fileprivate mutating func age(by age: UInt32) { ttl -= min(ttl, age) }
 }
 
-/// The client-subnet option of an OPT record (RFC 7871 section 6).
-struct ClientSubnetOption {
-    let network: AddressPrefix
+// The client-subnet option of an OPT record (RFC 7871 section 6).
 
-    init(_ network: AddressPrefix) { self.network = network }
-
+extension AddressPrefix {
     /// FAMILY, SOURCE PREFIX-LENGTH, SCOPE PREFIX-LENGTH 0, and the bytes of ADDRESS that the prefix covers.
-    var option: EDNSOption {
-        EDNSOption(code: .clientSubnet, data: head + [0] + addressBytes)
+    fileprivate var clientSubnet: EDNSOption {
+        // FAMILY has the numbers of IANA's address families.
+        let head = [0, address.recordType == .a ? 1 : 2, UInt8(truncatingIfNeeded: length), 0]
+        return EDNSOption(code: .clientSubnet, data: head + address.bytes.prefix((length + 7) / 8))
     }
-
-    /// FAMILY (IANA's address family numbers) and SOURCE PREFIX-LENGTH.
-    private var head: [UInt8] {
-        [0, network.address.recordType == .a ? 1 : 2, UInt8(truncatingIfNeeded: network.length)]
-    }
-
-    private var addressBytes: ArraySlice<UInt8> { network.address.bytes.prefix((network.length + 7) / 8) }
 
     /// Whether a response belongs to a query with this network: one with another network must not be used (RFC 7871
     /// section 7.3); one without the option is valid for all networks.
-    static func isReply(_ edns: EDNS?, to network: AddressPrefix?) -> Bool {
-        guard let network, let data = edns?.options.first(where: { $0.code == .clientSubnet })?.data else {
-            return true
-        }
-        let sent = ClientSubnetOption(network)
-        return data.count >= 4 && data.prefix(3).elementsEqual(sent.head)
-            && data.dropFirst(4).elementsEqual(sent.addressBytes)
+    fileprivate func isAnswered(by edns: EDNS?) -> Bool {
+        guard var data = edns?.options.first(where: { $0.code == .clientSubnet })?.data else { return true }
+        // The scope is the server's own.
+        if data.count > 3 { data[3] = 0 }
+        return data == clientSubnet.data
     }
 }

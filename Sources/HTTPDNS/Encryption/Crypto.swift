@@ -26,6 +26,25 @@ package protocol Crypto: Sendable {
     func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]?
 }
 
+extension Crypto {
+    /// The MD5 digest of a text in hexadecimal digits, as Aliyun's signatures have it.
+    func md5Digits(_ text: String) throws(UpstreamFailure) -> String {
+        guard let digest = md5(Array(text.utf8)) else { throw Self.missing("MD5") }
+        return TextEncoding.hexadecimal(digest)
+    }
+
+    /// The same with SHA-256, as AliDNS's signatures have it.
+    func sha256Digits(_ text: String) throws(UpstreamFailure) -> String {
+        guard let digest = sha256(Array(text.utf8)) else { throw Self.missing("SHA-256") }
+        return TextEncoding.hexadecimal(digest)
+    }
+
+    /// - Parameter algorithm: what the library has not.
+    static func missing(_ algorithm: String) -> UpstreamFailure {
+        .unusable("no \(algorithm) in this system's libcrypto, and requests are signed with it")
+    }
+}
+
 /// The ciphers of queries to services and of their responses.
 package enum PayloadCipher: String, Hashable, Sendable, CaseIterable {
     /// CBC mode (NIST SP 800-38A) with PKCS #7 padding (RFC 5652 section 6.3). Not authenticated: a changed ciphertext
@@ -54,28 +73,57 @@ package enum PayloadCipher: String, Hashable, Sendable, CaseIterable {
     }
 }
 
+/// How services encrypt the payload of requests and replies, as they and configurations name it.
+package enum PayloadEncryption: String, Hashable, Sendable, CaseIterable {
+    case plain = "none"
+    /// Aliyun's v2: AES-128-CBC, and AES-128-GCM. Keys are 32 hexadecimal digits.
+    case cbc, gcm
+    /// Tencent's: DES-ECB with the first 8 bytes of the key's text, and AES-128-CBC with its 16.
+    case des, aes
+}
+
 /// Encrypts queries to a service and decrypts its responses. The format of Aliyun and Tencent: IV, ciphertext, and the
 /// tag if the cipher has one.
-struct PayloadBox: Sendable {
-    /// The encoding of a key's text.
-    enum KeyForm {
-        /// Two digits per byte.
-        case hexadecimal
-        /// The bytes of the text itself, as many as the cipher needs.
-        case text
+package struct PayloadBox: Sendable {
+    let encryption: PayloadEncryption
+    private let cipher: PayloadCipher
+    private let key: Secret
+    private let crypto: any Crypto
+
+    private init(
+        _ encryption: PayloadEncryption, _ cipher: PayloadCipher, _ key: Secret, _ crypto: any Crypto
+    ) {
+        (self.encryption, self.cipher, self.key, self.crypto) = (encryption, cipher, key, crypto)
     }
 
-    let cipher: PayloadCipher
-    let key: Secret
-    let keyForm: KeyForm
-    let crypto: any Crypto
+    /// A response can be changed without the key.
+    package static func cbc(_ key: Secret, _ crypto: any Crypto) -> PayloadBox { .init(.cbc, .aes128CBC, key, crypto) }
+    /// A response cannot be made without the key, but it can be replayed at any time.
+    package static func gcm(_ key: Secret, _ crypto: any Crypto) -> PayloadBox { .init(.gcm, .aes128GCM, key, crypto) }
+    /// As with `cbc`.
+    package static func des(_ key: Secret, _ crypto: any Crypto) -> PayloadBox { .init(.des, .desECB, key, crypto) }
+    /// As with `cbc`.
+    package static func aes(_ key: Secret, _ crypto: any Crypto) -> PayloadBox { .init(.aes, .aes128CBC, key, crypto) }
+
+    /// Nil for `plain`, and without a cipher or a key.
+    package init?(_ encryption: PayloadEncryption?, key: Secret?, crypto: any Crypto) {
+        guard let key else { return nil }
+        switch encryption {
+        case .cbc?: self = .cbc(key, crypto)
+        case .gcm?: self = .gcm(key, crypto)
+        case .des?: self = .des(key, crypto)
+        case .aes?: self = .aes(key, crypto)
+        case .plain?, nil: return nil
+        }
+    }
+
+    /// The same key in Aliyun's GCM.
+    var withGCM: PayloadBox { .gcm(key, crypto) }
 
     /// The key's bytes; of wrong length for a text not in this form: then nothing is encrypted.
     private var keyBytes: [UInt8] {
-        switch keyForm {
-        case .hexadecimal: TextDecoding.hexadecimal(key.value) ?? []
-        case .text: Array(key.value.utf8.prefix(cipher.keyLength))
-        }
+        encryption == .cbc || encryption == .gcm
+            ? TextDecoding.hexadecimal(key.value) ?? [] : Array(key.value.utf8.prefix(cipher.keyLength))
     }
 
     func seal(_ plaintext: [UInt8]) throws(UpstreamFailure) -> [UInt8] {

@@ -55,36 +55,58 @@ package struct HTTPResponse: Hashable, Sendable {
     package var isSuccess: Bool { (200..<300).contains(status) }
 }
 
-/// Maps an HTTP status other than 2xx to a failure, where the service gives no more details.
-enum HTTPStatusFailure {
+// What a service's response means that is no answer.
+
+extension HTTPResponse {
     /// The most bytes of an error code that are shown; the longest known one has 25.
     private static let longestCode = 31
 
-    static func failure(of response: HTTPResponse, text: String? = nil) -> UpstreamFailure {
-        let text = text ?? "HTTP \(response.status)"
-        return switch response.status {
+    /// The failure of a status other than 2xx, where the service gives no more details.
+    ///
+    /// - Parameter text: the failure's text; nil: the status.
+    func failure(_ text: String? = nil) -> UpstreamFailure {
+        let text = text ?? "HTTP \(status)"
+        return switch status {
         case 401, 403: .authentication(text)
-        default: unavailable(response, text)
+        default: unavailable(text)
         }
     }
 
     /// The failure of a service that cannot answer now.
-    static func unavailable(_ response: HTTPResponse, _ text: String) -> UpstreamFailure {
-        response.retryAfter.map { .busy(text, retryAfter: .seconds(Int64($0))) } ?? .unusable(text)
+    func unavailable(_ text: String) -> UpstreamFailure {
+        retryAfter.map { .busy(text, retryAfter: .seconds(Int64($0))) } ?? .unusable(text)
     }
 
     /// The status, and the service's own error code if it is safe to show.
-    static func text(of response: HTTPResponse, code: String?) -> String {
-        guard let code, (1...longestCode).contains(code.utf8.count),
-            code.utf8.allSatisfy({ Character(Unicode.Scalar($0)).isASCIIWord })
-        else { return "HTTP \(response.status)" }
-        return "\(code) (HTTP \(response.status))"
+    func text(code: String?) -> String {
+        guard let code, (1...Self.longestCode).contains(code.utf8.count),
+            code.utf8.allSatisfy({ $0.isWordByte || $0 == UInt8(ascii: ".") })
+        else { return "HTTP \(status)" }
+        return "\(code) (HTTP \(status))"
+    }
+
+    /// Reads the body, an object of JSON.
+    ///
+    /// - Parameter failure: of an error status whose body cannot be read. Only the status is used: it may come from a proxy on
+    ///   the path, or from a service in trouble.
+    func json<Reply>(
+        or failure: @autoclosure () -> UpstreamFailure, _ read: (JSONNode) throws(JSONError) -> Reply
+    ) throws(UpstreamFailure) -> Reply {
+        do throws(JSONError) {
+            let json = try JSONNode(body)
+            _ = try json.members()
+            return try read(json)
+        } catch {
+            throw isSuccess ? .unreadable(error) : failure()
+        }
     }
 }
 
-extension Character {
-    /// Whether this is an ASCII letter, digit, hyphen, dot or underscore.
-    fileprivate var isASCIIWord: Bool { isASCII && (isLetter || isNumber || self == "-" || self == "." || self == "_") }
+extension UpstreamFailure {
+    /// Of a response that is not in the service's form.
+    static func unreadable(_ reason: some CustomStringConvertible) -> UpstreamFailure {
+        .unusable("unreadable reply: \(reason)")
+    }
 }
 
 /// A content coding that compresses (IANA's registry of HTTP content codings, RFC 9110 section 8.4.1).
@@ -111,7 +133,7 @@ enum HostText {
             if index == length {
                 length += 1 + Int(bytes[index])
                 bytes[index] = UInt8(ascii: ".")
-            } else if !isHostByte(bytes[index]) {
+            } else if !bytes[index].isWordByte {
                 throw .rejected("a name with other bytes than letters, digits, hyphens and underscores")
             }
         }
@@ -135,20 +157,11 @@ enum HostText {
                 guard byte == UInt8(ascii: ".") else { return false }
                 length += 1 + Int(wire[index])
             } else {
-                guard byte == wire[index], isHostByte(byte) else { return false }
+                guard byte == wire[index], byte.isWordByte else { return false }
             }
             index += 1
         }
         return true
-    }
-
-    private static func isHostByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
     }
 }
 
@@ -195,21 +208,9 @@ package struct RequestTarget {
     }
 
     private static func decoded(_ text: ArraySlice<UInt8>) -> String? {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count)
-        var rest = text
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%") {
-                guard rest.count >= 2,
-                    let decoded = TextDecoding.hexadecimal(String(decoding: rest.prefix(2), as: UTF8.self))?.first
-                else { return nil }
-                rest = rest.dropFirst(2)
-                bytes.append(decoded)
-            } else {
-                bytes.append(byte)
-            }
+        guard let bytes = TextDecoding.percent(text), !bytes.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
+            return nil
         }
-        guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { return nil }
         return String(validating: bytes, as: UTF8.self)
     }
 }

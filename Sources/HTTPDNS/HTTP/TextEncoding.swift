@@ -46,14 +46,8 @@ package enum TextEncoding {
     package static func percent(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         let encoded = text.utf8.flatMap { byte -> [UInt8] in
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                [byte]
-            default:
-                [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
+            byte.isWordByte || ".~".utf8.contains(byte)
+                ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
         }
         return String(decoding: encoded, as: UTF8.self)
     }
@@ -74,13 +68,23 @@ package enum TextDecoding {
         return bytes
     }
 
-    private static func nibble(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
+    /// Percent-encoding undone (RFC 3986 section 2.1); nil for a percent sign without its two digits.
+    package static func percent(_ text: some Sequence<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var rest = text.makeIterator()
+        while let byte = rest.next() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.next().flatMap(nibble), let low = rest.next().flatMap(nibble) else { return nil }
+            bytes.append(high << 4 | low)
         }
+        return bytes
+    }
+
+    private static func nibble(_ byte: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
     }
 
     /// Base64 with the standard alphabet and padding (RFC 4648 section 4); line ends are ignored, as in MIME. Nil for
@@ -120,21 +124,38 @@ package enum TextDecoding {
     }
 }
 
+extension UInt8 {
+    /// Whether this is an ASCII letter, a digit, a hyphen or an underscore, of which host names, keys and error codes consist.
+    package var isWordByte: Bool {
+        switch self {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}
+
 /// Parses HTTP's date format: `Tue, 14 Nov 2023 22:13:20 GMT` (RFC 9110 section 5.6.7).
 package enum HTTPDate {
     private static let length = 29
+    /// The three letters of each.
+    private static let months: [UInt32] = [
+        0x4a_616e, 0x46_6562, 0x4d_6172, 0x41_7072, 0x4d_6179, 0x4a_756e, 0x4a_756c, 0x41_7567, 0x53_6570, 0x4f_6374,
+        0x4e_6f76, 0x44_6563,
+    ]
 
     /// Seconds since 1970; nil for any other format. The day of the week is ignored.
     package static func seconds(_ text: Span<UInt8>) -> Int64? {
         guard text.count == length else { return nil }
         guard text[3] == UInt8(ascii: ","), text[19] == UInt8(ascii: ":"), text[22] == UInt8(ascii: ":"),
             text[26] == UInt8(ascii: "G"), text[27] == UInt8(ascii: "M"), text[28] == UInt8(ascii: "T"),
-            let month = month(text[8], text[9], text[10]),
+            let month = months.firstIndex(of: UInt32(text[8]) << 16 | UInt32(text[9]) << 8 | UInt32(text[10])),
             let day = number(text, 5, digits: 2), (1...31).contains(day), let year = number(text, 12, digits: 4),
             let hour = number(text, 17, digits: 2), hour < 24, let minute = number(text, 20, digits: 2), minute < 60,
             let second = number(text, 23, digits: 2), second <= 60
         else { return nil }
-        return daysBefore(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second
+        return daysBefore(year, Int64(month) + 1, day) * 86_400 + hour * 3_600 + minute * 60 + second
     }
 
     private static func number(_ text: Span<UInt8>, _ offset: Int, digits: Int) -> Int64? {
@@ -144,24 +165,6 @@ package enum HTTPDate {
             value = value * 10 + Int64(text[place] - 48)
         }
         return value
-    }
-
-    private static func month(_ first: UInt8, _ second: UInt8, _ third: UInt8) -> Int64? {
-        switch UInt32(first) << 16 | UInt32(second) << 8 | UInt32(third) {
-        case 0x4a_616e: 1
-        case 0x46_6562: 2
-        case 0x4d_6172: 3
-        case 0x41_7072: 4
-        case 0x4d_6179: 5
-        case 0x4a_756e: 6
-        case 0x4a_756c: 7
-        case 0x41_7567: 8
-        case 0x53_6570: 9
-        case 0x4f_6374: 10
-        case 0x4e_6f76: 11
-        case 0x44_6563: 12
-        default: nil
-        }
     }
 
     /// Days from 1970-01-01 to a date of the Gregorian calendar, computed with years that begin in March.

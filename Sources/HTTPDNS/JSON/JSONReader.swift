@@ -1,136 +1,91 @@
 import DNSWire
 
-/// Reads JSON text value by value, front to back (RFC 8259). Its input is hostile.
-///
-/// The reader builds no tree: the caller knows the response's format and reads each value in turn. Memory and time are
-/// proportional to the text's size, which the caller limits; the stack is limited by `maximumDepth`.
-package struct JSONReader {
-    /// The most nested objects and arrays, the outermost included; responses of services have up to 6.
-    package static let maximumDepth = 16
+/// Reads a JSON text front to back.
+struct JSONReader {
+    private static let quote = UInt8(ascii: "\"")
 
-    /// The kind of a value.
-    package enum Kind: Hashable, Sendable {
-        case object, array, string, number, boolean, null
-    }
-
-    let bytes: [UInt8]
-    var offset = 0
+    private let bytes: [UInt8]
+    private var offset = 0
     private var depth = 0
 
-    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Reads the only value of `bytes`: `body` reads it, or leaves it to be skipped, and only white space may follow.
-    package static func read<Value>(
-        _ bytes: [UInt8], _ body: (inout JSONReader) throws(JSONError) -> Value
-    ) throws(JSONError) -> Value {
-        var reader = JSONReader(bytes)
-        reader.skipBlanks()
-        let start = reader.offset
-        let value = try body(&reader)
-        if reader.offset == start { try reader.skipValue() }
-        reader.skipBlanks()
-        guard reader.offset == bytes.count else { throw reader.fault(.trailingBytes) }
+    /// The only value of the text.
+    mutating func document() throws(JSONError) -> JSONNode {
+        let value = try value()
+        guard offset == bytes.count else { throw fault(.trailingBytes) }
         return value
     }
 
-    /// The kind of the next value, by its first byte.
-    package func kind() throws(JSONError) -> Kind {
+    /// The next value, and the white space around it.
+    private mutating func value() throws(JSONError) -> JSONNode {
+        skipBlanks()
+        let start = offset
+        let content = try content()
+        skipBlanks()
+        return JSONNode(content, offset: start)
+    }
+
+    private mutating func content() throws(JSONError) -> JSONNode.Content {
         switch try peek() {
-        case UInt8(ascii: "{"): .object
-        case UInt8(ascii: "["): .array
-        case UInt8(ascii: "\""): .string
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): .number
-        case UInt8(ascii: "t"), UInt8(ascii: "f"): .boolean
-        case UInt8(ascii: "n"): .null
+        case UInt8(ascii: "{"):
+            var members: [(key: String, value: JSONNode)] = []
+            try container(closing: UInt8(ascii: "}")) { reader throws(JSONError) in
+                reader.skipBlanks()
+                guard try reader.peek() == Self.quote else { throw reader.fault(.unexpectedByte) }
+                let key = try reader.string()
+                reader.skipBlanks()
+                try reader.take(UInt8(ascii: ":"))
+                members.append((key, try reader.value()))
+            }
+            return .object(members)
+        case UInt8(ascii: "["):
+            var elements: [JSONNode] = []
+            try container(closing: UInt8(ascii: "]")) { reader throws(JSONError) in
+                elements.append(try reader.value())
+            }
+            return .array(elements)
+        case Self.quote: return .string(try string())
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try number())
+        case UInt8(ascii: "t"):
+            try take("true")
+            return .boolean(true)
+        case UInt8(ascii: "f"):
+            try take("false")
+            return .boolean(false)
+        case UInt8(ascii: "n"):
+            try take("null")
+            return .null
         default: throw fault(.unexpectedByte)
-        }
-    }
-
-    /// Reads an object; `member` is called with each key, and reads the value or leaves it to be skipped.
-    ///
-    /// Of equal keys only the first is used: the others are skipped.
-    package mutating func object(
-        _ member: (inout JSONReader, String) throws(JSONError) -> Void
-    ) throws(JSONError) {
-        var seen = SeenKeys()
-        try container(.object, closing: UInt8(ascii: "}")) { reader throws(JSONError) in
-            guard try reader.peek() == UInt8(ascii: "\"") else { throw reader.fault(.unexpectedByte) }
-            let key = try reader.string()
-            reader.skipBlanks()
-            try reader.take(UInt8(ascii: ":"))
-            reader.skipBlanks()
-            let start = reader.offset
-            if seen.insert(key) { try member(&reader, key) }
-            if reader.offset == start { try reader.skipValue() }
-        }
-    }
-
-    /// Reads an array; `element` is called for each element, and reads it or leaves it to be skipped.
-    package mutating func array(_ element: (inout JSONReader) throws(JSONError) -> Void) throws(JSONError) {
-        try container(.array, closing: UInt8(ascii: "]")) { reader throws(JSONError) in
-            let start = reader.offset
-            try element(&reader)
-            if reader.offset == start { try reader.skipValue() }
         }
     }
 
     /// Reads the items between brackets, separated by commas.
     private mutating func container(
-        _ kind: Kind, closing: UInt8, _ item: (inout JSONReader) throws(JSONError) -> Void
+        closing: UInt8, _ item: (inout JSONReader) throws(JSONError) -> Void
     ) throws(JSONError) {
-        try expect(kind)
-        guard depth < Self.maximumDepth else { throw fault(.tooDeep) }
+        guard depth < JSONNode.maximumDepth else { throw fault(.tooDeep) }
         depth += 1
         offset += 1
         skipBlanks()
         if try peek() != closing {
-            while true {
-                skipBlanks()
-                try item(&self)
-                skipBlanks()
-                guard try peek() == UInt8(ascii: ",") else { break }
+            try item(&self)
+            while try peek() == UInt8(ascii: ",") {
                 offset += 1
+                try item(&self)
             }
         }
         try take(closing)
         depth -= 1
     }
 
-    package mutating func boolean() throws(JSONError) -> Bool {
-        try expect(.boolean)
-        let value = try peek() == UInt8(ascii: "t")
-        try take(value ? "true" : "false")
-        return value
-    }
-
-    package mutating func null() throws(JSONError) {
-        try expect(.null)
-        try take("null")
-    }
-
-    /// Skips a value of any kind, which must be well-formed.
-    package mutating func skipValue() throws(JSONError) {
-        switch try kind() {
-        case .object: try object { _, _ in }
-        case .array: try array { _ in }
-        case .string: _ = try string()
-        case .number: _ = try integer()
-        case .boolean: _ = try boolean()
-        case .null: try null()
-        }
-    }
-
-    func expect(_ kind: Kind) throws(JSONError) {
-        guard try self.kind() == kind else { throw fault(.wrongKind) }
-    }
-
     /// The next byte, without consuming it.
-    func peek() throws(JSONError) -> UInt8 {
+    private func peek() throws(JSONError) -> UInt8 {
         guard offset < bytes.count else { throw fault(.unexpectedEnd) }
         return bytes[offset]
     }
 
-    mutating func take(_ byte: UInt8) throws(JSONError) {
+    private mutating func take(_ byte: UInt8) throws(JSONError) {
         guard try peek() == byte else { throw fault(.unexpectedByte) }
         offset += 1
     }
@@ -140,85 +95,134 @@ package struct JSONReader {
     }
 
     private mutating func skipBlanks() {
-        while offset < bytes.count {
-            switch bytes[offset] {
-            case 0x20, 0x09, 0x0a, 0x0d: offset += 1
-            default: return
-            }
+        while offset < bytes.count, Self.isBlank(bytes[offset]) { offset += 1 }
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x20, 0x09, 0x0a, 0x0d: true
+        default: false
         }
     }
 
-    /// The keys of an object: searched linearly while they are few, hashed when a hostile response has many.
-    private struct SeenKeys {
-        private static let few = 16
-        /// Most objects have no more keys.
-        private static let usual = 8
-
-        private var list: [String] = []
-        private var set: Set<String> = []
-
-        /// Returns whether the key is new.
-        mutating func insert(_ key: String) -> Bool {
-            guard list.count >= Self.few else {
-                guard !list.contains(key) else { return false }
-                if list.isEmpty { list.reserveCapacity(Self.usual) }
-                list.append(key)
-                return true
-            }
-            if set.isEmpty { set = Set(list) }
-            return set.insert(key).inserted
-        }
-    }
-
-    func fault(_ reason: JSONError.Reason) -> JSONError { JSONError(reason: reason, offset: offset) }
+    private func fault(_ reason: JSONError.Reason) -> JSONError { JSONError(reason: reason, offset: offset) }
 }
-
-// Lenient reading of services' replies: a value of an unexpected kind is skipped, not refused.
 
 extension JSONReader {
-    /// Reads the strings of an array; other elements are empty strings.
-    mutating func strings() throws(JSONError) -> [String] {
-        var strings: [String] = []
-        try array { reader throws(JSONError) in strings.append(try reader.stringIfAny() ?? "") }
-        return strings
-    }
-
-    /// Reads a string, or leaves a value of another kind to be skipped.
-    mutating func stringIfAny() throws(JSONError) -> String? { try kind() == .string ? string() : nil }
-
-    /// Reads the numbers of an array; nil for other elements.
-    mutating func integers() throws(JSONError) -> [OutsideNumber?] {
-        var numbers: [OutsideNumber?] = []
-        try array { reader throws(JSONError) in
-            numbers.append(try reader.kind() == .number ? try reader.integer() : nil)
+    /// Reads a string (RFC 8259 section 7) and decodes its escape sequences.
+    private mutating func string() throws(JSONError) -> String {
+        let start = offset
+        offset += 1
+        // What stands before the last run, with escape sequences decoded.
+        var text: [UInt8] = []
+        while true {
+            let run = plainRun()
+            switch try peek() {
+            case Self.quote:
+                offset += 1
+                let string =
+                    text.isEmpty
+                    ? String(validating: bytes[run], as: UTF8.self)
+                    : String(validating: text + bytes[run], as: UTF8.self)
+                guard let string else { throw JSONError(reason: .badUTF8, offset: start) }
+                return string
+            case UInt8(ascii: "\\"):
+                text += bytes[run]
+                text += String(try escape()).utf8
+            default:
+                throw fault(.unexpectedByte)
+            }
         }
-        return numbers
-    }
-}
-
-/// Why bytes are not the expected JSON text, and at which offset.
-package struct JSONError: Error, Hashable, Sendable {
-    package enum Reason: String, Hashable, Sendable {
-        case unexpectedEnd = "the text ends too early"
-        case unexpectedByte = "a byte that cannot stand here"
-        case tooDeep = "objects and arrays too deep inside one another"
-        case badEscape = "an escape sequence that means no character"
-        case badUTF8 = "a string that is not UTF-8"
-        case wrongKind = "a value of another kind than expected"
-        case trailingBytes = "bytes after the value"
-        case badValue = "a value that means nothing here"
     }
 
-    package var reason: Reason
-    /// In bytes from the start of the text.
-    package var offset: Int
-
-    package init(reason: Reason, offset: Int) {
-        self.reason = reason
-        self.offset = offset
+    /// Skips the bytes of a string up to its end or the next escape sequence.
+    private mutating func plainRun() -> Range<Int> {
+        let start = offset
+        while offset < bytes.count {
+            let byte = bytes[offset]
+            if byte == Self.quote || byte == UInt8(ascii: "\\") || byte < 0x20 { break }
+            offset += 1
+        }
+        return start..<offset
     }
-}
 
-extension JSONError: CustomStringConvertible {
-    package var description: String { "\(reason.rawValue), at byte \(offset)" }
+    /// Reads one escape sequence, or two that form a surrogate pair.
+    private mutating func escape() throws(JSONError) -> Unicode.Scalar {
+        let start = offset
+        offset += 1
+        let byte = try peek()
+        offset += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(byte)
+        case UInt8(ascii: "b"): return "\u{08}"
+        case UInt8(ascii: "f"): return "\u{0c}"
+        case UInt8(ascii: "n"): return "\n"
+        case UInt8(ascii: "r"): return "\r"
+        case UInt8(ascii: "t"): return "\t"
+        case UInt8(ascii: "u"): break
+        default: throw JSONError(reason: .badEscape, offset: start)
+        }
+        var value = UInt32(try codeUnit())
+        if 0xd800..<0xdc00 ~= value {
+            try take(UInt8(ascii: "\\"))
+            try take(UInt8(ascii: "u"))
+            let low = UInt32(try codeUnit())
+            guard 0xdc00..<0xe000 ~= low else { throw JSONError(reason: .badEscape, offset: start) }
+            value = 0x1_0000 + (value - 0xd800) << 10 + (low - 0xdc00)
+        }
+        // A low surrogate alone is no scalar.
+        guard let scalar = Unicode.Scalar(value) else { throw JSONError(reason: .badEscape, offset: start) }
+        return scalar
+    }
+
+    /// Reads the four hexadecimal digits of a `\u` escape.
+    private mutating func codeUnit() throws(JSONError) -> UInt16 {
+        var value: UInt16 = 0
+        for _ in 0..<4 {
+            guard let digit = Character(Unicode.Scalar(try peek())).hexDigitValue else { throw fault(.badEscape) }
+            value = value << 4 | UInt16(digit)
+            offset += 1
+        }
+        return value
+    }
+
+    /// Reads a number (RFC 8259 section 6), rounded towards zero.
+    ///
+    /// Fractions and exponents are accepted, since some services' libraries write every number as floating point.
+    private mutating func number() throws(JSONError) -> OutsideNumber {
+        let start = offset
+        let isNegative = try peek() == UInt8(ascii: "-")
+        if isNegative { offset += 1 }
+        let isZero = try peek() == UInt8(ascii: "0")
+        let whole = try digits()
+        guard !isZero || whole.count == 1 else { throw JSONError(reason: .unexpectedByte, offset: start) }
+        var isWhole = true
+        if offset < bytes.count, bytes[offset] == UInt8(ascii: ".") {
+            isWhole = false
+            offset += 1
+            _ = try digits()
+        }
+        if offset < bytes.count, bytes[offset] | 0x20 == UInt8(ascii: "e") {
+            isWhole = false
+            offset += 1
+            let sign = try peek()
+            if sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") { offset += 1 }
+            _ = try digits()
+        }
+        if isWhole, !isNegative, let number = OutsideNumber(digits: whole) { return number }
+        let text = String(decoding: bytes[start..<offset], as: UTF8.self)
+        let value = isWhole ? Int64(text) : Double(text).flatMap { Int64(exactly: $0.rounded(.towardZero)) }
+        return OutsideNumber(value ?? (isNegative ? .min : .max))
+    }
+
+    /// Reads one or more decimal digits.
+    private mutating func digits() throws(JSONError) -> ArraySlice<UInt8> {
+        let start = offset
+        while offset < bytes.count, UInt8(ascii: "0")...UInt8(ascii: "9") ~= bytes[offset] { offset += 1 }
+        guard offset > start else {
+            _ = try peek()
+            throw fault(.unexpectedByte)
+        }
+        return bytes[start..<offset]
+    }
 }

@@ -1,56 +1,50 @@
 import DNSWire
 
-/// Aliyun's first interface, served: `/{account}/d`, `/sign_d`, `/resolve`, `/sign_resolve` and `/ss`.
-///
-/// Source: help.aliyun.com/document_detail/52679.html, /52680.html, /56810.html, /111585.html.
-struct AliyunService {
+// Aliyun's first interface, served: `/{account}/d`, `/sign_d`, `/resolve`, `/sign_resolve` and `/ss`.
+//
+// Source: help.aliyun.com/document_detail/52679.html, /52680.html, /56810.html, /111585.html.
+
+extension VendorService {
     /// Seconds by which the time of a signed `/ss` may be off: one page has 150 about the service's time, another an
     /// expiry up to 300 ahead.
     private static let scheduleSkew: ClosedRange<Int64> = -150...300
-
     /// The most clients that one request names.
     private static let mostClients = 5
 
-    let accounts: ServiceAccounts
-    let crypto: any Crypto
-    /// The addresses of this server, for `/ss`.
-    let addresses: [IPAddress]
-
     /// - Parameter interface: the last part of the path, such as `sign_d`.
-    func read(_ target: RequestTarget, _ interface: String, _ request: ServiceRequest, at time: Int64)
-        throws(AliyunServiceError) -> ServiceReading
-    {
-        guard request.method == .get else { throw .methodNotAllowed }
-        guard let account = accounts[target.path[0]] else { throw .noAccount }
-        if interface == "ss" { return .reply(try schedule(target, account, at: time, port: request.port)) }
+    func aliyunCall(
+        _ target: RequestTarget, _ interface: String, _ request: ServiceRequest, at time: Int64
+    ) throws(ServiceError) -> ServiceCall {
+        let account = try aliyunAccount(target.path[0], request)
         guard !target.parameters.contains(where: { $0.name.hasPrefix("sdns-") }) else { throw .customParameters }
         guard let text = target["host"] else { throw .missingArgument }
         let isSigned = interface.hasPrefix("sign_")
         if isSigned {
             guard let expiry = target["t"], let signature = target["s"] else { throw .missingArgument }
-            try AliyunExpiry.check(expiry, at: time)
+            try checkExpiry(expiry, at: time)
             guard let secret = account.secret else { throw .invalidSignature }
             try verify("\(text)-\(secret.value)-\(expiry)", signature)
         } else if account.secret != nil {
             throw .unsigned
         }
         let isBatch = interface.hasSuffix("resolve")
-        let hosts = try AliyunParameters.hosts(text, isBatch: isBatch)
-        let types = try AliyunParameters.types(target["query"])
+        let hosts = try aliyunHosts(text, isBatch: isBatch)
+        let types = try aliyunTypes(target["query"])
         let form = AliyunServiceForm(hosts: hosts, types: types, isBatch: isBatch)
         let clients = target["ip"]?.split(separator: ",").map(String.init) ?? []
         // Several clients are for one name, and in a batch only; otherwise the first one counts.
         let isForSeveral = isBatch && clients.count > 1
         guard !isForSeveral || hosts.count == 1 && clients.count <= Self.mostClients else { throw .tooManyHosts }
-        return .call(
-            ServiceCall(
-                hosts.questions(types), on: account, proof: isSigned ? .valid : .none,
-                clients: isForSeveral ? clients : Array(clients.prefix(1)), form: form))
+        return ServiceCall(
+            hosts.questions(types), on: account, proof: isSigned ? .valid : .none,
+            clients: isForSeveral ? clients : Array(clients.prefix(1)), form: form)
     }
 
-    private func schedule(
-        _ target: RequestTarget, _ account: ServiceAccount, at time: Int64, port: UInt16?
-    ) throws(AliyunServiceError) -> ServiceReply {
+    /// The addresses of the service.
+    func aliyunSchedule(
+        _ target: RequestTarget, _ request: ServiceRequest, at time: Int64
+    ) throws(ServiceError) -> ServiceReply {
+        let account = try aliyunAccount(target.path[0], request)
         // Most SDKs sign it never, also with a secret; it gives away nothing but where this server is.
         if let secret = account.secret, let signature = target["s"] {
             guard let nonce = target["n"], let stated = target["t"] else { throw .missingArgument }
@@ -67,16 +61,16 @@ struct AliyunService {
                 let addresses = addresses.filter { $0.recordType == type }
                 writer.member(key, strings: addresses.map(\.description))
                 // The port by which this call came, which is open on the way to here.
-                guard let port, !addresses.isEmpty else { continue }
+                guard let port = request.port, !addresses.isEmpty else { continue }
                 writer.member(key + "_port", array: { ports in for _ in addresses { ports.integer(Int(port)) } })
             }
         }
         return ServiceReply(200, json: body)
     }
 
-    private func verify(_ text: String, _ signature: String) throws(AliyunServiceError) {
-        guard let digest = crypto.md5(Array(text.utf8)) else { throw .internalError }
-        guard areEqual(TextEncoding.hexadecimal(digest), signature) else { throw .invalidSignature }
+    private func verify(_ text: String, _ signature: String) throws(ServiceError) {
+        guard let expected = try? crypto.md5Digits(text) else { throw .internalError }
+        guard areEqual(expected, signature) else { throw .invalidSignature }
     }
 }
 
@@ -90,12 +84,12 @@ private struct AliyunServiceForm: ServiceForm {
     let types: [RecordType]
     let isBatch: Bool
 
-    func reply(_ refusal: ServiceRefusal) -> ServiceReply { AliyunServiceError.reply(refusal) }
+    func reply(_ refusal: ServiceRefusal) -> ServiceReply { ServiceError.aliyun(refusal).reply }
 
     func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply {
         let body =
             isBatch
-            ? batch([ServicePart(client: client, answers: answers)])
+            ? batch([(client, answers)])
             : hosts.first.flatMap { single($0, answers, client) }
         return body.map { ServiceReply(200, json: $0) } ?? reply(.unavailable)
     }
@@ -117,12 +111,12 @@ private struct AliyunServiceForm: ServiceForm {
         }
     }
 
-    func reply(_ parts: [ServicePart]) -> ServiceReply {
+    func reply(_ parts: [(client: IPAddress, answers: ServiceAnswers)]) -> ServiceReply {
         batch(parts).map { ServiceReply(200, json: $0) } ?? reply(.unavailable)
     }
 
     /// Nil when nothing could be resolved. What could not is left out, and so not known to be empty.
-    private func batch(_ parts: [ServicePart]) -> String? {
+    private func batch(_ parts: [(client: IPAddress, answers: ServiceAnswers)]) -> String? {
         let all = parts.flatMap { part in
             hosts.flatMap { host in types.map { (host, $0, part.answers.addresses(of: host, $0), part.client) } }
         }
@@ -151,82 +145,71 @@ private struct AliyunServiceForm: ServiceForm {
     }
 }
 
-/// An error of Aliyun's, as our service returns it: a code, and the HTTP status that the vendor gives it.
-///
-/// Source: help.aliyun.com/document_detail/56810.html section 3.3 and /2978980.html section 6.2.
-enum AliyunServiceError: String, Error {
-    case missingArgument = "MissingArgument"
-    case invalidHost = "InvalidHost"
-    case tooManyHosts = "TooManyHosts"
-    case customParameters = "SdnsNotSupported"
-    case methodNotAllowed = "MethodNotAllowed"
-    case signatureExpired = "SignatureExpired"
-    case invalidSignature = "InvalidSignature"
-    case invalidDuration = "InvalidDuration"
-    case unsigned = "UnsignedInterfaceDisabled"
-    case noAccount = "AccountNotExists"
-    case denied = "ServiceLevelDeny"
-    case internalError = "InternalError"
+// Errors of Aliyun's: a code, and the HTTP status that the vendor gives it.
+//
+// Source: help.aliyun.com/document_detail/56810.html section 3.3 and /2978980.html section 6.2.
 
-    private var status: Int {
-        switch self {
-        case .missingArgument, .invalidHost, .tooManyHosts, .customParameters: 400
-        case .methodNotAllowed: 405
-        case .internalError: 500
-        default: 403
-        }
-    }
+extension ServiceError {
+    static let missingArgument = aliyun("MissingArgument", 400)
+    static let invalidHost = aliyun("InvalidHost", 400)
+    static let tooManyHosts = aliyun("TooManyHosts", 400)
+    static let customParameters = aliyun("SdnsNotSupported", 400)
+    static let methodNotAllowed = aliyun("MethodNotAllowed", 405)
+    static let signatureExpired = aliyun("SignatureExpired", 403)
+    static let invalidSignature = aliyun("InvalidSignature", 403, isGuess: true)
+    static let invalidDuration = aliyun("InvalidDuration", 403)
+    static let unsigned = aliyun("UnsignedInterfaceDisabled", 403)
+    static let noAccount = aliyun("AccountNotExists", 403, isGuess: true)
+    static let internalError = aliyun("InternalError", 500)
 
-    /// - Parameter status: instead of the usual one.
-    func reply(_ status: Int? = nil) -> ServiceReply {
-        ServiceReply(status ?? self.status, json: JSONWriter.object { $0.member("code", rawValue) })
-    }
-
-    /// Whether a credential was wrong.
-    private var isGuess: Bool { self == .invalidSignature || self == .noAccount }
-
-    var reading: ServiceReading { isGuess ? .denied(reply(), nil) : .reply(reply()) }
-
-    /// The error for a call without an answer. The vendor's code for a quota is not public: the one that its SDKs answer
-    /// with another server comes with the status that all of them take for "later".
-    static func reply(_ refusal: ServiceRefusal) -> ServiceReply {
+    /// That of a call without an answer. The vendor's code for a quota is not public: the one that its SDKs answer with
+    /// another server comes with the status that all of them take for "later".
+    static func aliyun(_ refusal: ServiceRefusal) -> ServiceError {
         switch refusal {
-        case .notAllowed, .doubtful: denied.reply()
-        case .overQuota: denied.reply(429)
-        case .unavailable: internalError.reply()
+        case .notAllowed, .doubtful: aliyun("ServiceLevelDeny", 403)
+        case .overQuota: aliyun("ServiceLevelDeny", 429)
+        case .unavailable: internalError
         }
     }
-}
 
-/// The expiry time of a request's signature.
-enum AliyunExpiry {
-    /// Seconds that a signature may be valid.
-    private static let longest: Int64 = 86_400
-    private static let digits = 10
-
-    /// - Throws: unless the time is in the coming day.
-    static func check(_ text: String, at time: Int64) throws(AliyunServiceError) {
-        guard text.utf8.count == digits, let expiry = OutsideNumber(digits: text)?.within(SignatureExpiry.times)
-        else { throw .invalidSignature }
-        if expiry < time { throw .signatureExpired }
-        if expiry - time > longest { throw .invalidDuration }
+    private static func aliyun(_ code: String, _ status: Int, isGuess: Bool = false) -> ServiceError {
+        ServiceError(reply: ServiceReply(status, json: JSONWriter.object { $0.member("code", code) }), isGuess: isGuess)
     }
 }
 
-/// Aliyun's parameters in both of its interfaces.
-enum AliyunParameters {
+// What requests have in both of Aliyun's interfaces.
+
+extension VendorService {
+    /// Seconds that a signature may be valid, and the digits of its expiry time.
+    private static let (longestExpiry, expiryDigits): (Int64, Int) = (86_400, 10)
     /// The most names of one request.
     private static let mostHosts = 5
 
-    static func hosts(_ text: String, isBatch: Bool) throws(AliyunServiceError) -> [ServiceHost] {
+    func aliyunAccount(_ id: String?, _ request: ServiceRequest) throws(ServiceError) -> ServiceAccount {
+        guard request.method == .get else { throw .methodNotAllowed }
+        guard let id else { throw .missingArgument }
+        guard let account = account(id) else { throw .noAccount }
+        return account
+    }
+
+    /// Throws unless the expiry time of a signature is in the coming day.
+    func checkExpiry(_ text: String, at time: Int64) throws(ServiceError) {
+        guard text.utf8.count == Self.expiryDigits,
+            let expiry = OutsideNumber(digits: text)?.within(SignatureExpiry.times)
+        else { throw .invalidSignature }
+        if expiry < time { throw .signatureExpired }
+        if expiry - time > Self.longestExpiry { throw .invalidDuration }
+    }
+
+    func aliyunHosts(_ text: String, isBatch: Bool) throws(ServiceError) -> [ServiceHost] {
         let texts = isBatch ? text.split(separator: ",", omittingEmptySubsequences: false) : [text[...]]
-        guard texts.count <= mostHosts else { throw .tooManyHosts }
+        guard texts.count <= Self.mostHosts else { throw .tooManyHosts }
         let hosts = texts.compactMap { ServiceHost($0) }
         guard hosts.count == texts.count else { throw .invalidHost }
         return hosts
     }
 
-    static func types(_ text: String?) throws(AliyunServiceError) -> [RecordType] {
+    func aliyunTypes(_ text: String?) throws(ServiceError) -> [RecordType] {
         switch text {
         case nil, "4": [.a]
         case "6": [.aaaa]

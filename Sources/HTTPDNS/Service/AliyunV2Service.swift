@@ -1,48 +1,45 @@
 import DNSWire
 
-/// Aliyun's interface of version 2, served: `/v2/d`, plain or encrypted.
-///
-/// Source: help.aliyun.com/document_detail/2978980.html and the vendor's SDKs.
-struct AliyunV2Service {
-    let accounts: ServiceAccounts
-    let crypto: any Crypto
+// Aliyun's interface of version 2, served: `/v2/d`, plain or encrypted.
+//
+// Source: help.aliyun.com/document_detail/2978980.html and the vendor's SDKs.
 
-    func read(_ target: RequestTarget, _ request: ServiceRequest, at time: Int64)
-        throws(AliyunServiceError) -> ServiceReading
-    {
-        guard request.method == .get else { throw .methodNotAllowed }
-        guard let id = target["id"] else { throw .missingArgument }
-        guard let account = accounts[id] else { throw .noAccount }
+extension VendorService {
+    func aliyunV2Call(
+        _ target: RequestTarget, _ request: ServiceRequest, at time: Int64
+    ) throws(ServiceError) -> ServiceCall {
+        let account = try aliyunAccount(target["id"], request)
         let mode = target["m"] ?? "0"
         if let secret = account.secret { try verify(target, secret, isEncrypted: mode != "0", at: time) }
         guard mode != "0" else {
+            let isCustom = target.parameters.contains { $0.name.hasPrefix("sdns-") }
             return try call(
-                AliyunV2Query(target), on: account, box: nil, mode: 0, proof: account.secret == nil ? .none : .valid)
+                { target[$0] }, isCustom: isCustom, on: account, box: nil, proof: account.secret == nil ? .none : .valid
+            )
         }
-        guard let box = Self.box(account, mode, crypto), let encrypted = target["enc"] else { throw .missingArgument }
+        guard let box = Self.box(account, mode), let encrypted = target["enc"] else { throw .missingArgument }
         // One error for all that may be wrong with it: it is no oracle.
-        guard let text = try? box.open(TextDecoding.hexadecimal(encrypted)), let query = AliyunV2Query(json: text)
-        else {
-            throw .invalidSignature
-        }
-        let proof: ServiceCall.Proof = account.secret != nil || box.cipher == .aes128GCM ? .valid : .none
-        return try call(query, on: account, box: box, mode: box.cipher == .aes128CBC ? 1 : 2, proof: proof)
+        guard let text = try? box.open(TextDecoding.hexadecimal(encrypted)), let query = try? JSONNode(text),
+            let members = try? query.members()
+        else { throw .invalidSignature }
+        return try call(
+            { query[$0]?.string }, isCustom: members.contains { $0.key.hasPrefix("sdns-") }, on: account, box: box,
+            proof: account.secret != nil || box.encryption == .gcm ? .valid : .none)
     }
 
-    private static func box(_ account: ServiceAccount, _ mode: String, _ crypto: any Crypto) -> PayloadBox? {
-        switch (mode, account.encryption) {
-        case ("1", .cbc(let key)): PayloadBox(cipher: .aes128CBC, key: key, keyForm: .hexadecimal, crypto: crypto)
-        case ("2", .cbc(let key)), ("2", .gcm(let key)):
-            PayloadBox(cipher: .aes128GCM, key: key, keyForm: .hexadecimal, crypto: crypto)
+    private static func box(_ account: ServiceAccount, _ mode: String) -> PayloadBox? {
+        switch (mode, account.box?.encryption) {
+        case ("1", .cbc?): account.box
+        case ("2", .cbc?), ("2", .gcm?): account.box?.withGCM
         default: nil
         }
     }
 
     private func verify(
         _ target: RequestTarget, _ secret: Secret, isEncrypted: Bool, at time: Int64
-    ) throws(AliyunServiceError) {
+    ) throws(ServiceError) {
         guard let signature = target["s"], let expiry = target["exp"] else { throw .unsigned }
-        try AliyunExpiry.check(expiry, at: time)
+        try checkExpiry(expiry, at: time)
         let signed: Set<String> =
             isEncrypted ? ["enc", "exp", "id", "m", "v"] : ["cip", "dn", "exp", "id", "m", "q", "tags", "v"]
         var seen: Set<String> = []
@@ -55,66 +52,30 @@ struct AliyunV2Service {
         guard areEqual(expected, signature) else { throw .invalidSignature }
     }
 
+    /// - Parameters:
+    ///   - query: the value of a parameter, also of one that was encrypted.
+    ///   - isCustom: whether there are parameters of the customer's own.
     private func call(
-        _ query: AliyunV2Query, on account: ServiceAccount, box: PayloadBox?, mode: Int, proof: ServiceCall.Proof
-    ) throws(AliyunServiceError) -> ServiceReading {
-        guard !query.isCustom else { throw .customParameters }
-        guard let names = query.names else { throw .missingArgument }
-        let hosts = try AliyunParameters.hosts(names, isBatch: true)
-        let types = try AliyunParameters.types(query.families)
-        let form = AliyunV2ServiceForm(hosts: hosts, types: types, mode: mode, box: box)
-        return .call(
-            ServiceCall(
-                hosts.questions(types), on: account, proof: proof, client: query.client, form: form)
-        )
+        _ query: (String) -> String?, isCustom: Bool, on account: ServiceAccount, box: PayloadBox?,
+        proof: ServiceCall.Proof
+    ) throws(ServiceError) -> ServiceCall {
+        guard !isCustom else { throw .customParameters }
+        guard let names = query("dn") else { throw .missingArgument }
+        let hosts = try aliyunHosts(names, isBatch: true)
+        let types = try aliyunTypes(query("q"))
+        return ServiceCall(
+            hosts.questions(types), on: account, proof: proof, clients: [query("cip")],
+            form: AliyunV2ServiceForm(hosts: hosts, types: types, box: box))
     }
-}
-
-/// What is asked, from the parameters or from their encrypted form.
-private struct AliyunV2Query {
-    private(set) var names: String?
-    private(set) var families: String?
-    private(set) var client: String?
-    /// Whether there are parameters of the customer's own.
-    private(set) var isCustom = false
-
-    init(_ target: RequestTarget) {
-        (names, families, client) = (target["dn"], target["q"], target["cip"])
-        isCustom = target.parameters.contains { $0.name.hasPrefix("sdns-") }
-    }
-
-    /// Nil for what is no JSON object.
-    init?(json: [UInt8]) {
-        var query = AliyunV2Query()
-        do throws(JSONError) {
-            try JSONReader.read(json) { reader throws(JSONError) in
-                try reader.object { reader, key throws(JSONError) in
-                    switch key {
-                    case "dn": query.names = try reader.stringIfAny()
-                    case "q": query.families = try reader.stringIfAny()
-                    case "cip": query.client = try reader.stringIfAny()
-                    default: if key.hasPrefix("sdns-") { query.isCustom = true }
-                    }
-                }
-            }
-        } catch {
-            return nil
-        }
-        self = query
-    }
-
-    private init() {}
 }
 
 private struct AliyunV2ServiceForm: ServiceForm {
     let hosts: [ServiceHost]
     let types: [RecordType]
-    /// As the request has it.
-    let mode: Int
     /// Nil: the reply is not encrypted.
     let box: PayloadBox?
 
-    func reply(_ refusal: ServiceRefusal) -> ServiceReply { AliyunServiceError.reply(refusal) }
+    func reply(_ refusal: ServiceRefusal) -> ServiceReply { ServiceError.aliyun(refusal).reply }
 
     func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply {
         let found = hosts.map { host in (host, types.map { (type: $0, found: answers.addresses(of: host, $0)) }) }
@@ -135,7 +96,8 @@ private struct AliyunV2ServiceForm: ServiceForm {
         }
         let body = JSONWriter.object { writer in
             writer.member("code", "success")
-            writer.member("mode", mode)
+            // As the request has it.
+            writer.member("mode", box.map { $0.encryption == .cbc ? 1 : 2 } ?? 0)
             if let data { writer.member("data", data) } else { writer.member("data", object: write) }
         }
         return ServiceReply(200, json: body)

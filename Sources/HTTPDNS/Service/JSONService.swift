@@ -1,30 +1,28 @@
 import DNSWire
 
-/// The JSON interface of Google and of AliDNS, served: `/resolve?name=`.
-///
-/// Source: developers.google.com/speed/public-dns/docs/doh/json; the account's parameters are those of
-/// `AliDNSAccount`.
-struct JSONService {
+// The JSON interface of Google and of AliDNS, served: `/resolve?name=`.
+//
+// Source: developers.google.com/speed/public-dns/docs/doh/json; the account's parameters are those of
+// `AliDNSAccount`.
+
+extension VendorService {
     /// Seconds by which the time of a signed request may be off.
     private static let longestSkew: Int64 = 600
 
-    let accounts: ServiceAccounts
-    let crypto: any Crypto
-    /// The rdata of a record in presentation form.
-    let dataText: @Sendable (Record) -> String
-
-    func read(_ target: RequestTarget, _ request: ServiceRequest, at time: Int64) -> ServiceReading {
-        guard request.method == .get else { return .reply(Self.error(501, "only GET is known")) }
+    func jsonCall(
+        _ target: RequestTarget, _ request: ServiceRequest, at time: Int64
+    ) throws(ServiceError) -> ServiceCall {
+        guard request.method == .get else { throw .json(501, "only GET is known") }
         guard let text = target["name"], let name = try? Name(text) else {
-            return .reply(Self.error(400, "name is missing, or is no name"))
+            throw .json(400, "name is missing, or is no name")
         }
         guard let type = target["type"].map({ RecordType($0) }) ?? .a, !type.isMeta else {
-            return .reply(Self.error(400, "type is no type of records"))
+            throw .json(400, "type is no type of records")
         }
         var account: ServiceAccount?
         if let id = target["uid"] {
-            guard let found = accounts[id], isSigned(target, text, found, at: time) else {
-                return .denied(Self.error(403, "InvalidSignature"), nil)
+            guard let found = self.account(id), isSigned(target, text, found, at: time) else {
+                throw .json(403, "InvalidSignature", isGuess: true)
             }
             account = found
         }
@@ -34,25 +32,27 @@ struct JSONService {
             dataText: dataText)
         var call = ServiceCall(
             [question], on: account, proof: account == nil ? .none : .valid,
-            client: target["edns_client_subnet"], form: form)
+            clients: [target["edns_client_subnet"]], form: form)
         call.dnssecOK = Self.isOn(target["do"])
         call.checkingDisabled = form.isCheckingDisabled
-        return .call(call)
+        return call
     }
 
     private func isSigned(_ target: RequestTarget, _ name: String, _ account: ServiceAccount, at time: Int64) -> Bool {
         guard let secret = account.secret?.value, let key = target["key"], let stated = target["ts"],
             let seconds = OutsideNumber(digits: stated)?.within(SignatureExpiry.times),
             abs(seconds - time) <= Self.longestSkew, target["ak"] ?? "" == account.accessKeyID,
-            let digest = crypto.sha256(Array("\(account.id)\(secret)\(stated)\(name)\(account.accessKeyID)".utf8))
+            let expected = try? crypto.sha256Digits("\(account.id)\(secret)\(stated)\(name)\(account.accessKeyID)")
         else { return false }
-        return areEqual(TextEncoding.hexadecimal(digest), key)
+        return areEqual(expected, key)
     }
 
     private static func isOn(_ text: String?) -> Bool { text == "1" || text == "true" }
+}
 
-    fileprivate static func error(_ status: Int, _ code: String) -> ServiceReply {
-        ServiceReply(status, json: JSONWriter.object { $0.member("code", code) })
+extension ServiceError {
+    fileprivate static func json(_ status: Int, _ code: String, isGuess: Bool = false) -> ServiceError {
+        ServiceError(reply: ServiceReply(status, json: JSONWriter.object { $0.member("code", code) }), isGuess: isGuess)
     }
 }
 
@@ -65,8 +65,8 @@ private struct JSONServiceForm: ServiceForm {
 
     func reply(_ refusal: ServiceRefusal) -> ServiceReply {
         switch refusal {
-        case .notAllowed, .doubtful: JSONService.error(403, "ServiceLevelDeny")
-        case .overQuota: JSONService.error(429, "ServiceLevelDeny")
+        case .notAllowed, .doubtful: ServiceError.json(403, "ServiceLevelDeny").reply
+        case .overQuota: ServiceError.json(429, "ServiceLevelDeny").reply
         case .unavailable: reply(Message(flags: HeaderFlags(rawValue: ResponseCode.serverFailure.rawValue)))
         }
     }

@@ -2,25 +2,13 @@ package import DNSWire
 
 /// An account of this server's own HTTPDNS service.
 package struct ServiceAccount: Sendable {
-    /// The encryption of requests and replies, with its key.
-    package enum Encryption: Sendable {
-        case none
-        /// Aliyun's v2: AES-128-CBC, and GCM, with a key of 32 hexadecimal digits.
-        case cbc(Secret)
-        /// The same with GCM alone.
-        case gcm(Secret)
-        /// Tencent's, with the first 8 bytes of the key's text.
-        case des(Secret)
-        /// Tencent's, with the 16 bytes of the key's text.
-        case aes(Secret)
-    }
-
     package let id: String
     /// The key that signs requests, and the token of Tencent's https form; nil: requests need no signature.
     package let secret: Secret?
     /// The AccessKey ID of AliDNS's form; empty: none.
     package let accessKeyID: String
-    package let encryption: Encryption
+    /// Encrypts requests and replies, Aliyun's with GCM where it is for CBC; nil: they are plain.
+    package let box: PayloadBox?
     /// Suffixes of the names that may be asked for; empty: all.
     package let names: [Name]
     /// Whether a request with valid credentials may name the client for which it is made.
@@ -29,13 +17,13 @@ package struct ServiceAccount: Sendable {
     package let isReplayable: Bool
 
     package init(
-        id: String, secret: Secret? = nil, accessKeyID: String = "", encryption: Encryption = .none,
+        id: String, secret: Secret? = nil, accessKeyID: String = "", box: PayloadBox? = nil,
         names: [Name] = [], namesClients: Bool = false, isReplayable: Bool = false
     ) {
         self.id = id
         self.secret = secret
         self.accessKeyID = accessKeyID
-        self.encryption = encryption
+        self.box = box
         self.names = names
         self.namesClients = namesClients
         self.isReplayable = isReplayable
@@ -49,23 +37,6 @@ package struct ServiceAccount: Sendable {
             suffix = current.parent
         }
         return false
-    }
-}
-
-/// The accounts, by ID and by token.
-struct ServiceAccounts: Sendable {
-    private let byID: [String: ServiceAccount]
-
-    init(_ accounts: [ServiceAccount]) { byID = Dictionary(accounts.map { ($0.id, $0) }) { first, _ in first } }
-
-    subscript(id: String) -> ServiceAccount? { byID[id] }
-
-    /// The account with this token. All are compared: the time taken does not depend on which one it is.
-    func account(withToken token: String) -> ServiceAccount? {
-        byID.values.reduce(nil) { found, account in
-            guard let secret = account.secret?.value else { return found }
-            return areEqual(secret, token) ? account : found
-        }
     }
 }
 

@@ -36,9 +36,9 @@ package struct ServiceCall: Sendable {
 
     /// - Parameters:
     ///   - questions: for each client.
-    ///   - clients: what the request names, address or network.
+    ///   - clients: what the request names, address or network; nil: nothing.
     init(
-        _ questions: [Question], on account: ServiceAccount?, proof: Proof, clients: [String],
+        _ questions: [Question], on account: ServiceAccount?, proof: Proof, clients: [String?],
         form: any ServiceForm
     ) {
         self.account = account?.id
@@ -48,19 +48,11 @@ package struct ServiceCall: Sendable {
         let mayName = proof == .valid && account?.namesClients == true
         // A network counts as its first address. That of all addresses is no client, but the wish to send none, which needs
         // no credentials.
-        let networks = clients.compactMap { AddressPrefix($0) }
+        let networks = clients.compactMap { $0.flatMap { AddressPrefix($0) } }
         hidesNetwork = networks.contains { $0.length == 0 }
         self.clients = mayName ? networks.filter { $0.length > 0 }.map(\.address) : []
         let allowed = questions.filter { account?.allows($0.name) ?? true }
         self.questions = (0..<max(1, self.clients.count)).flatMap { _ in allowed }
-    }
-
-    init(
-        _ questions: [Question], on account: ServiceAccount?, proof: Proof, client: String?,
-        form: any ServiceForm
-    ) {
-        self.init(
-            questions, on: account, proof: proof, clients: client.map { [$0] } ?? [], form: form)
     }
 
     /// Whether credentials of the account were valid.
@@ -96,8 +88,7 @@ package struct ServiceCall: Sendable {
         return form.reply(
             clients.enumerated().map { number, client in
                 let part = number * each..<(number + 1) * each
-                return ServicePart(
-                    client: client, answers: ServiceAnswers(Array(questions[part]), Array(answers[part])))
+                return (client, ServiceAnswers(Array(questions[part]), Array(answers[part])))
             })
     }
 
@@ -105,23 +96,17 @@ package struct ServiceCall: Sendable {
     package func reply(_ refusal: ServiceRefusal) -> ServiceReply { form.reply(refusal) }
 }
 
-/// What was found for one client of a call.
-struct ServicePart {
-    let client: IPAddress
-    let answers: ServiceAnswers
-}
-
 /// How the reply to one call is written.
 protocol ServiceForm: Sendable {
     func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply
-    /// The reply to a call for several clients.
-    func reply(_ parts: [ServicePart]) -> ServiceReply
+    /// The reply to a call for several clients, with what was found for each.
+    func reply(_ parts: [(client: IPAddress, answers: ServiceAnswers)]) -> ServiceReply
     func reply(_ refusal: ServiceRefusal) -> ServiceReply
 }
 
 extension ServiceForm {
     // Most forms know one client.
-    func reply(_ parts: [ServicePart]) -> ServiceReply {
+    func reply(_ parts: [(client: IPAddress, answers: ServiceAnswers)]) -> ServiceReply {
         parts.first.map { reply($0.answers, for: $0.client) } ?? reply(.unavailable)
     }
 }

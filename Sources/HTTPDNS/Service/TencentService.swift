@@ -1,26 +1,22 @@
 import DNSWire
 
-/// Tencent's interface, served: `/d`, plain, encrypted or with a token, and `/conf`.
-///
-/// Source: cloud.tencent.com/document/product/379/54976, tencentcloud.com/document/product/1130/44469,
-/// cloud.tencent.com/document/product/379/3530, and the vendor's SDKs.
-struct TencentService {
+// Tencent's interface, served: `/d`, plain, encrypted or with a token, and `/conf`.
+//
+// Source: cloud.tencent.com/document/product/379/54976, tencentcloud.com/document/product/1130/44469,
+// cloud.tencent.com/document/product/379/3530, and the vendor's SDKs.
+
+extension VendorService {
     /// Minutes after which a client asks again for the addresses.
     private static let scheduleMinutes = 60
 
-    let accounts: ServiceAccounts
-    let crypto: any Crypto
-    /// The addresses of this server, for `/conf`.
-    let addresses: [IPAddress]
-
-    func read(
+    func tencentCall(
         _ target: RequestTarget, _ request: ServiceRequest, at time: Int64
-    ) throws(TencentServiceError) -> ServiceReading {
+    ) throws(ServiceError) -> ServiceCall {
         let access = try access(target)
         guard let sent = target["dn"] else { throw .malformed }
         let types = try Self.types(target["type"])
         let hosts: [ServiceHost]
-        do throws(TencentServiceError) {
+        do throws(ServiceError) {
             hosts = try Self.hosts(try text(sent, access.box), at: time)
         } catch {
             // One error for all that may be wrong with what was encrypted: it is no oracle.
@@ -29,13 +25,12 @@ struct TencentService {
         let form = TencentServiceForm(
             hosts: hosts, types: types, hasTTL: target["ttl"] == "1", hasClient: target["clientip"] == "1",
             hasNames: target["query"] == "1" || hosts.count > 1, box: access.box)
-        return .call(
-            ServiceCall(
-                hosts.questions(types), on: access.account, proof: Self.proof(access.account, request),
-                client: client(target["ip"], access.box), form: form))
+        return ServiceCall(
+            hosts.questions(types), on: access.account, proof: Self.proof(access.account, request),
+            clients: [client(target["ip"], access.box)], form: form)
     }
 
-    private static func hosts(_ text: String, at time: Int64) throws(TencentServiceError) -> [ServiceHost] {
+    private static func hosts(_ text: String, at time: Int64) throws(ServiceError) -> [ServiceHost] {
         var names = text[...]
         // Newer SDKs of iOS send an expiry with the names.
         if let mark = names.firstIndex(of: ";") {
@@ -57,14 +52,14 @@ struct TencentService {
     }
 
     /// The addresses of the service, encrypted if calls are.
-    func schedule(_ target: RequestTarget) throws(TencentServiceError) -> ServiceReading {
+    func tencentSchedule(_ target: RequestTarget) throws(ServiceError) -> ServiceReply {
         let access = try access(target)
         guard !addresses.isEmpty else { throw .unavailable }
         let list = addresses.map(\.description).joined(separator: ";")
-        return .reply(try access.box.reply("log:0|domain:0|ip:\(list)|ttl:\(Self.scheduleMinutes)"))
+        return try access.box.reply("log:0|domain:0|ip:\(list)|ttl:\(Self.scheduleMinutes)")
     }
 
-    private static func types(_ text: String?) throws(TencentServiceError) -> [RecordType] {
+    private static func types(_ text: String?) throws(ServiceError) -> [RecordType] {
         switch text?.lowercased() {
         case nil, "a": [.a]
         case "aaaa": [.aaaa]
@@ -76,23 +71,19 @@ struct TencentService {
     /// The account and the encryption of a call; neither for one without credentials.
     private func access(
         _ target: RequestTarget
-    ) throws(TencentServiceError) -> (account: ServiceAccount?, box: PayloadBox?) {
+    ) throws(ServiceError) -> (account: ServiceAccount?, box: PayloadBox?) {
         if let token = target["token"] {
-            guard let account = accounts.account(withToken: token) else { throw .denied }
+            guard let account = account(withToken: token) else { throw .denied }
             return (account, nil)
         }
         guard let id = target["id"] else { return (nil, nil) }
-        guard let account = accounts[id] else { throw .denied }
-        switch (target["alg"] ?? "des", account.encryption) {
-        case ("des", .des(let key)):
-            return (account, PayloadBox(cipher: .desECB, key: key, keyForm: .text, crypto: crypto))
-        case ("aes", .aes(let key)):
-            return (account, PayloadBox(cipher: .aes128CBC, key: key, keyForm: .text, crypto: crypto))
-        default: throw .denied
-        }
+        guard let account = account(id), let box = account.box, [.des, .aes].contains(box.encryption),
+            target["alg"] ?? "des" == box.encryption.rawValue
+        else { throw .denied }
+        return (account, box)
     }
 
-    private func text(_ sent: String, _ box: PayloadBox?) throws(TencentServiceError) -> String {
+    private func text(_ sent: String, _ box: PayloadBox?) throws(ServiceError) -> String {
         guard let box else { return sent }
         guard let bytes = try? box.open(TextDecoding.hexadecimal(sent)),
             let text = String(validating: bytes, as: UTF8.self)
@@ -107,21 +98,18 @@ struct TencentService {
     }
 }
 
-/// An error of Tencent's. Its own service has only statuses, and hides a wrong key behind an empty reply; the SDKs take
-/// 401 for it.
-enum TencentServiceError: Int, Error {
-    case malformed = 404
-    case denied = 401
-    case unavailable = 500
+// Errors of Tencent's. Its own service has only statuses, and hides a wrong key behind an empty reply; the SDKs take 401
+// for it.
 
-    var reading: ServiceReading {
-        self == .denied ? .denied(ServiceReply(rawValue), nil) : .reply(ServiceReply(rawValue))
-    }
+extension ServiceError {
+    fileprivate static let malformed = ServiceError(reply: ServiceReply(404))
+    fileprivate static let denied = ServiceError(reply: ServiceReply(401), isGuess: true)
+    fileprivate static let unavailable = ServiceError(reply: ServiceReply(500))
 }
 
 extension PayloadBox? {
     /// A text as it is sent, encrypted where there is a box.
-    fileprivate func reply(_ text: String) throws(TencentServiceError) -> ServiceReply {
+    fileprivate func reply(_ text: String) throws(ServiceError) -> ServiceReply {
         guard let box = self, !text.isEmpty else { return ServiceReply(200, text: text) }
         guard let sealed = try? box.seal(Array(text.utf8)) else { throw .unavailable }
         return ServiceReply(200, text: TextEncoding.hexadecimal(sealed))
@@ -140,7 +128,7 @@ private struct TencentServiceForm: ServiceForm {
     func reply(_ refusal: ServiceRefusal) -> ServiceReply {
         switch refusal {
         case .notAllowed: ServiceReply(403)
-        case .doubtful: ServiceReply(TencentServiceError.denied.rawValue)
+        case .doubtful: ServiceError.denied.reply
         case .overQuota: ServiceReply(429)
         case .unavailable: ServiceReply(500)
         }
@@ -151,7 +139,7 @@ private struct TencentServiceForm: ServiceForm {
         guard found.contains(where: { Self.isAnswer($0.families) }) else { return reply(.unavailable) }
         guard hasNames || found.contains(where: { Self.hasAddresses($0.families) }) else { return ServiceReply(200) }
         let text = found.map { line($0.host, $0.families, client) }.joined(separator: "\n")
-        do throws(TencentServiceError) {
+        do throws(ServiceError) {
             return try box.reply(text)
         } catch {
             return reply(.unavailable)

@@ -3,10 +3,12 @@ package import DNSWire
 /// HTTPDNS served by this server, in the vendors' own forms: reads requests, and writes replies. Pure: what it asks for
 /// is resolved by its caller.
 package struct VendorService: Sendable {
-    private let accounts: ServiceAccounts
-    private let addresses: [IPAddress]
-    private let crypto: any Crypto
-    private let dataText: @Sendable (Record) -> String
+    let crypto: any Crypto
+    /// Of this server, for clients that ask for a list.
+    let addresses: [IPAddress]
+    let dataText: @Sendable (Record) -> String
+    /// By ID.
+    private let accounts: [String: ServiceAccount]
 
     /// - Parameters:
     ///   - addresses: at which clients reach this server, for those that ask for a list; empty: no list is given.
@@ -15,10 +17,20 @@ package struct VendorService: Sendable {
         accounts: [ServiceAccount], addresses: [IPAddress], crypto: any Crypto,
         dataText: @escaping @Sendable (Record) -> String
     ) {
-        self.accounts = ServiceAccounts(accounts)
+        self.accounts = Dictionary(accounts.map { ($0.id, $0) }) { first, _ in first }
         self.addresses = addresses
         self.crypto = crypto
         self.dataText = dataText
+    }
+
+    func account(_ id: String) -> ServiceAccount? { accounts[id] }
+
+    /// The account with this token. All are compared: the time taken does not depend on which one it is.
+    func account(withToken token: String) -> ServiceAccount? {
+        accounts.values.reduce(nil) { found, account in
+            guard let secret = account.secret?.value else { return found }
+            return areEqual(secret, token) ? account : found
+        }
     }
 
     /// What a request comes to. Never traps on any bytes.
@@ -28,43 +40,37 @@ package struct VendorService: Sendable {
         guard let target = RequestTarget(request.target, form: request.method == .post ? request.body : []) else {
             return .unknown
         }
-        switch read(target, request, at: time) {
-        case .denied(let reply, _): return .denied(reply, target.credential)
-        case .call(var call):
+        do throws(ServiceError) {
+            let reading = try read(target, request, at: time)
+            guard case .call(var call) = reading else { return reading }
             call.credential = target.credential
             return .call(call)
-        case let reading: return reading
+        } catch {
+            return error.isGuess ? .denied(error.reply, target.credential) : .reply(error.reply)
         }
     }
 
-    private func read(_ target: RequestTarget, _ request: ServiceRequest, at time: Int64) -> ServiceReading {
-        let aliyun = AliyunService(accounts: accounts, crypto: crypto, addresses: addresses)
-        let tencent = TencentService(accounts: accounts, crypto: crypto, addresses: addresses)
+    private func read(
+        _ target: RequestTarget, _ request: ServiceRequest, at time: Int64
+    ) throws(ServiceError) -> ServiceReading {
         switch (target.path.count, target.path.last) {
-        case (1, "resolve"):
-            return JSONService(accounts: accounts, crypto: crypto, dataText: dataText).read(target, request, at: time)
-        case (1, "d"):
-            return Self.reading { () throws(TencentServiceError) in try tencent.read(target, request, at: time) }
-        case (1, "conf"): return Self.reading { () throws(TencentServiceError) in try tencent.schedule(target) }
-        case (2, "d") where target.path[0] == "v2":
-            return Self.reading { () throws(AliyunServiceError) in
-                try AliyunV2Service(accounts: accounts, crypto: crypto).read(target, request, at: time)
-            }
-        case (2, let interface?) where ["d", "sign_d", "resolve", "sign_resolve", "ss"].contains(interface):
-            return Self.reading { () throws(AliyunServiceError) in
-                try aliyun.read(target, interface, request, at: time)
-            }
-        default: return .unknown
+        case (1, "resolve"): .call(try jsonCall(target, request, at: time))
+        case (1, "d"): .call(try tencentCall(target, request, at: time))
+        case (1, "conf"): .reply(try tencentSchedule(target))
+        case (2, "d") where target.path[0] == "v2": .call(try aliyunV2Call(target, request, at: time))
+        case (2, "ss"): .reply(try aliyunSchedule(target, request, at: time))
+        case (2, let interface?) where ["d", "sign_d", "resolve", "sign_resolve"].contains(interface):
+            .call(try aliyunCall(target, interface, request, at: time))
+        default: .unknown
         }
     }
+}
 
-    private static func reading(_ body: () throws(AliyunServiceError) -> ServiceReading) -> ServiceReading {
-        do { return try body() } catch { return error.reading }
-    }
-
-    private static func reading(_ body: () throws(TencentServiceError) -> ServiceReading) -> ServiceReading {
-        do { return try body() } catch { return error.reading }
-    }
+/// A request that gets an error in the vendor's form.
+struct ServiceError: Error {
+    let reply: ServiceReply
+    /// Whether a credential was wrong.
+    var isGuess = false
 }
 
 /// The mark by which a server that offers DNS over HTTPS or HTTPDNS finds that its own request has come back to it: a
@@ -118,7 +124,9 @@ package struct MarkedFormat: ProviderFormat {
         mark.added(to: try format.request(for: question, at: time))
     }
 
-    package func outcome(of response: HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
-        format.outcome(of: response, to: question)
+    package func results(
+        in response: HTTPResponse, to question: UpstreamQuestion
+    ) throws(UpstreamFailure) -> UpstreamResults {
+        try format.results(in: response, to: question)
     }
 }

@@ -8,49 +8,33 @@ package import DNSWire
 package struct TencentFormat: ProviderFormat {
     /// The account's credentials.
     package enum Access: Sendable {
-        /// The key is the first 8 bytes of the key's text.
-        case des(id: String, key: Secret)
-        /// The key is the 16 bytes of the key's text.
-        case aes(id: String, key: Secret)
+        /// With DES or AES.
+        case encrypted(PayloadBox, id: String)
         /// No encryption: for https.
         ///
         /// - Parameter id: empty: not sent.
         case token(Secret, id: String)
 
         /// The encryption of queries and responses; nil: none.
-        func box(_ crypto: any Crypto) -> PayloadBox? {
+        var box: PayloadBox? { if case .encrypted(let box, _) = self { box } else { nil } }
+
+        /// The parameters of every request.
+        var parameters: String {
             switch self {
-            case .des(_, let key): PayloadBox(cipher: .desECB, key: key, keyForm: .text, crypto: crypto)
-            case .aes(_, let key): PayloadBox(cipher: .aes128CBC, key: key, keyForm: .text, crypto: crypto)
-            case .token: nil
+            case .encrypted(let box, let id): "id=\(TextEncoding.percent(id))&alg=\(box.encryption.rawValue)"
+            case .token(let token, _): "token=\(TextEncoding.percent(token.value))"
             }
         }
     }
 
     private let access: Access
-    private let crypto: any Crypto
 
-    package init(_ access: Access, crypto: any Crypto) {
-        self.access = access
-        self.crypto = crypto
-    }
-
-    private var box: PayloadBox? { access.box(crypto) }
-
-    package var answersBothFamilies: Bool { true }
-
-    package func answers(_ type: RecordType) -> Bool { type.isAddress }
+    package init(_ access: Access) { self.access = access }
 
     package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let host = try HostText.of(question.name)
-        var target = "/d?dn=\(try sealed(host) ?? host)"
-        switch access {
-        case .des(let id, _): target += "&id=\(TextEncoding.percent(id))&alg=des"
-        case .aes(let id, _): target += "&id=\(TextEncoding.percent(id))&alg=aes"
-        case .token(let token, let id):
-            target += "&token=\(TextEncoding.percent(token.value))"
-            if !id.isEmpty { target += "&id=\(TextEncoding.percent(id))" }
-        }
+        var target = "/d?dn=\(try sealed(host) ?? host)&\(access.parameters)"
+        if case .token(_, let id) = access, !id.isEmpty { target += "&id=\(TextEncoding.percent(id))" }
         // The client's address at the end of the response shows that it is complete. Both SDKs request it too.
         target += "&ttl=1&clientip=1&query=1"
         if let client = question.clientNetwork?.address.description {
@@ -68,21 +52,26 @@ package struct TencentFormat: ProviderFormat {
 
     /// Encrypts a parameter, in hexadecimal digits; nil without encryption.
     private func sealed(_ text: String) throws(UpstreamFailure) -> String? {
-        guard let box else { return nil }
+        guard let box = access.box else { return nil }
         return TextEncoding.hexadecimal(try box.seal(Array(text.utf8)))
     }
 
-    package func outcome(of response: HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
-        guard response.isSuccess else { return .failure(HTTPStatusFailure.failure(of: response)) }
+    package func results(
+        in response: HTTPResponse, to question: UpstreamQuestion
+    ) throws(UpstreamFailure) -> UpstreamResults {
+        guard response.isSuccess else { throw response.failure() }
+        // An empty body is not encrypted: the service has nothing for the name.
         let body = TencentReply.trimmed(response.body[...])
-        do {
-            // An empty body is not encrypted: the service has nothing for the name.
-            guard let box, !body.isEmpty else { return .results(try TencentReply.results(body, question)) }
-            let text = try box.open(TextDecoding.hexadecimal(String(decoding: body, as: UTF8.self)))
-            return .results(try TencentReply.results(TencentReply.trimmed(text[...]), question))
-        } catch {
-            return .failure(error)
-        }
+        return try TencentReply.results(body.isEmpty ? body : try access.box.opened(body), question)
+    }
+}
+
+extension PayloadBox? {
+    /// The text of a response without white space at its ends, decrypted where there is a box.
+    fileprivate func opened(_ body: ArraySlice<UInt8>) throws(UpstreamFailure) -> ArraySlice<UInt8> {
+        guard let box = self else { return body }
+        let text = try box.open(TextDecoding.hexadecimal(String(decoding: body, as: UTF8.self)))
+        return TencentReply.trimmed(text[...])
     }
 }
 
@@ -107,7 +96,7 @@ enum TencentReply {
         let lists = text.isEmpty ? empty(question.types) : try lists(line, question)
         var results = UpstreamResults()
         for type in question.types {
-            if let list = lists[type] { results.add(list.result(for: type, of: question.name), for: type) }
+            if let list = lists[type] { results.add(list.result(of: question.name), for: type) }
         }
         guard bar != nil || !results.hasAnswer else {
             throw .unusable("the reply is cut short")
@@ -116,7 +105,7 @@ enum TencentReply {
     }
 
     private static func empty(_ types: [RecordType]) -> [RecordType: AddressList] {
-        Dictionary(types.map { ($0, AddressList()) }) { first, _ in first }
+        Dictionary(types.map { ($0, AddressList([String](), of: $0)) }) { first, _ in first }
     }
 
     /// The list for each type that the line covers.
@@ -141,35 +130,32 @@ enum TencentReply {
         _ result: ArraySlice<UInt8>, _ types: [RecordType]
     ) throws(UpstreamFailure) -> [RecordType: AddressList] {
         let parts = result.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-        let both: [RecordType] = [.a, .aaaa]
         switch (try AddressFamilies(types), parts.count) {
         case (.both, 2):
-            return [.a: try list(parts[0]), .aaaa: try list(parts[1])]
+            return [.a: try list(parts[0], .a), .aaaa: try list(parts[1], .aaaa)]
         case (.both, 1):
             // One part covers one family, unless it says that there is nothing at all.
-            let list = try list(parts[0])
-            let present = both.filter { !list.addresses(of: $0).isEmpty }
-            return Dictionary(uniqueKeysWithValues: (present.isEmpty ? both : present).map { ($0, list) })
-        case (.v4, 1): return [.a: try list(parts[0])]
-        case (.v6, 1): return [.aaaa: try list(parts[0])]
+            let both = [RecordType.a: try list(parts[0], .a), .aaaa: try list(parts[0], .aaaa)]
+            let present = both.filter { !$0.value.addresses.isEmpty }
+            return present.isEmpty ? both : present
+        case (.v4, 1): return [.a: try list(parts[0], .a)]
+        case (.v6, 1): return [.aaaa: try list(parts[0], .aaaa)]
         default: throw unreadable
         }
     }
 
-    /// Parses addresses, and the TTL if there is one.
-    private static func list(_ part: ArraySlice<UInt8>) throws(UpstreamFailure) -> AddressList {
+    /// Parses the addresses of a family, and the TTL if there is one.
+    private static func list(
+        _ part: ArraySlice<UInt8>, _ type: RecordType
+    ) throws(UpstreamFailure) -> AddressList {
         let fields = part.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
         guard fields.count <= 2 else { throw unreadable }
         let addresses = fields[0].elementsEqual("0".utf8) ? [] : fields[0].split(separator: UInt8(ascii: ";"))
-        var list = AddressList(texts: addresses.map(text))
-        if fields.count == 2 {
-            guard let ttl = OutsideNumber(digits: fields[1]) else { throw unreadable }
-            list.ttl = ttl
-        }
-        return list
+        guard let ttl = fields.count == 2 ? OutsideNumber(digits: fields[1]) : 0 else { throw unreadable }
+        return AddressList(addresses.map(text), of: type, ttl: ttl)
     }
 
-    private static var unreadable: UpstreamFailure { .unusable("unreadable reply: not in the service's form") }
+    private static var unreadable: UpstreamFailure { .unreadable("not in the service's form") }
 
     private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
@@ -191,41 +177,30 @@ package struct TencentScheduleFormat: ScheduleFormat {
     private static let minutes: (valid: ClosedRange<Int64>, usual: Int64) = (1...1_440, 60)
 
     private let access: TencentFormat.Access
-    private let crypto: any Crypto
 
-    package init(_ access: TencentFormat.Access, crypto: any Crypto) {
-        self.access = access
-        self.crypto = crypto
-    }
+    package init(_ access: TencentFormat.Access) { self.access = access }
 
     package func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
-        switch access {
-        case .des(let id, _): HTTPRequest(target: "/conf?id=\(TextEncoding.percent(id))&alg=des")
-        case .aes(let id, _): HTTPRequest(target: "/conf?id=\(TextEncoding.percent(id))&alg=aes")
-        case .token(let token, _): HTTPRequest(target: "/conf?token=\(TextEncoding.percent(token.value))")
-        }
+        HTTPRequest(target: "/conf?\(access.parameters)")
     }
 
     package func outcome(of response: HTTPResponse) -> ScheduleOutcome {
-        guard response.isSuccess else { return .failure(HTTPStatusFailure.failure(of: response)) }
-        let body = Array(TencentReply.trimmed(response.body[...]))
-        do {
-            guard let box = access.box(crypto) else { return .addresses(try Self.schedule(body)) }
-            let text = try box.open(TextDecoding.hexadecimal(String(decoding: body, as: UTF8.self)))
-            return .addresses(try Self.schedule(text))
+        do throws(UpstreamFailure) {
+            guard response.isSuccess else { throw response.failure() }
+            return .addresses(try Self.schedule(try access.box.opened(TencentReply.trimmed(response.body[...]))))
         } catch {
             return .failure(error)
         }
     }
 
-    private static func schedule(_ text: [UInt8]) throws(UpstreamFailure) -> AddressSchedule {
+    private static func schedule(_ text: ArraySlice<UInt8>) throws(UpstreamFailure) -> AddressSchedule {
         var fields: [String: String] = [:]
         for field in String(decoding: text, as: UTF8.self).split(separator: "|") {
             let parts = field.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             if parts.count == 2, fields[String(parts[0])] == nil { fields[String(parts[0])] = String(parts[1]) }
         }
-        let list = AddressList(texts: (fields["ip"] ?? "").split(separator: ";").map(String.init))
-        let addresses = list.addresses(of: .a) + list.addresses(of: .aaaa)
+        let texts = (fields["ip"] ?? "").split(separator: ";")
+        let addresses = [RecordType.a, .aaaa].flatMap { AddressList(texts, of: $0).addresses }
         guard !addresses.isEmpty else { throw .unusable("the reply names no address") }
         let stated = fields["ttl"].flatMap { OutsideNumber(digits: $0)?.within(minutes.valid) }
         return AddressSchedule(

@@ -201,7 +201,7 @@ final class HTTPDNSEndpoint: Endpoint {
             noteTime(of: response)
             account.noteTime(of: response)
             switch format.outcome(of: response, to: attempt.question) {
-            case .results(let results):
+            case .success(let results):
                 if !attempt.onNewConnection { account.latencies.add(from: attempt.began, to: loop.now) }
                 account.bill(results)
                 answered(attempt.question.name)

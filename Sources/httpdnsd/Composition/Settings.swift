@@ -76,9 +76,10 @@ extension Configuration.ProviderEntry {
         return switch type {
         case .aliyun: AliyunFormat(account: account, secret: secret, crypto: crypto)
         case .aliyunV2:
-            AliyunV2Format(account: account, secret: secret, encryption: aliyunEncryption, crypto: crypto)
-        case .tencent: TencentFormat(tencentAccess, crypto: crypto)
-        case .tencentHTTPS: TencentFormat(.token(secret ?? Self.noSecret, id: account), crypto: crypto)
+            AliyunV2Format(
+                account: account, secret: secret, box: PayloadBox(encryption, key: encryptionKey, crypto: crypto),
+                crypto: crypto)
+        case .tencent, .tencentHTTPS: TencentFormat(tencentAccess)
         case .doh: DoHFormat(path: url.path.isEmpty ? "/" : url.path, padsQueries: url.scheme == .https)
         case .dohJSON:
             DoHJSONFormat(
@@ -92,36 +93,25 @@ extension Configuration.ProviderEntry {
     /// How the service is asked for its addresses; nil: it is not.
     fileprivate var schedule: ScheduleSettings? {
         guard !startupAddresses.isEmpty else { return nil }
-        let crypto = OpenSSLCrypto()
         let format: any ScheduleFormat
         switch type {
         case .aliyun, .aliyunV2:
-            format = AliyunScheduleFormat(account: account, region: region.rawValue, secret: secret, crypto: crypto)
-        case .tencent: format = TencentScheduleFormat(tencentAccess, crypto: crypto)
-        case .tencentHTTPS:
-            format = TencentScheduleFormat(.token(secret ?? Self.noSecret, id: account), crypto: crypto)
+            format = AliyunScheduleFormat(
+                account: account, region: region.rawValue, secret: secret, crypto: OpenSSLCrypto())
+        case .tencent, .tencentHTTPS: format = TencentScheduleFormat(tencentAccess)
         case .doh, .dohJSON: return nil
         }
         return ScheduleSettings(
             format: format, startup: startupAddresses.map { SocketAddress($0.address, port: $0.port) })
     }
 
-    private var aliyunEncryption: AliyunV2Format.Encryption {
-        let key = encryptionKey ?? Self.noSecret
-        return switch encryption {
-        case .cbc: .cbc(key: key)
-        case .gcm: .gcm(key: key)
-        case .plain, .des, .aes, nil: .none
-        }
-    }
-
     private var tencentAccess: TencentFormat.Access {
-        let key = encryptionKey ?? Self.noSecret
-        return encryption == .des ? .des(id: account, key: key) : .aes(id: account, key: key)
+        // Where there is none, the configuration is checked to hold one.
+        let (token, key) = (secret ?? Secret(""), encryptionKey ?? Secret(""))
+        if type == .tencentHTTPS { return .token(token, id: account) }
+        let box = encryption == .des ? PayloadBox.des : PayloadBox.aes
+        return .encrypted(box(key, OpenSSLCrypto()), id: account)
     }
-
-    /// Stands for one that the configuration is checked to hold.
-    private static var noSecret: Secret { Secret("") }
 }
 
 extension Configuration {

@@ -145,25 +145,9 @@ extension DesignatedResolver {
 extension ServiceAccount {
     init(_ entry: Configuration.AccountEntry) {
         self.init(
-            id: entry.id, secret: entry.secret, accessKeyID: entry.accessKeyID, encryption: .init(entry),
+            id: entry.id, secret: entry.secret, accessKeyID: entry.accessKeyID,
+            box: PayloadBox(entry.encryption, key: entry.encryptionKey, crypto: OpenSSLCrypto()),
             names: entry.names, namesClients: entry.clientSubnet, isReplayable: entry.replayable)
-    }
-}
-
-extension ServiceAccount.Encryption {
-    fileprivate init(_ entry: Configuration.AccountEntry) {
-        guard let key = entry.encryptionKey else {
-            self = .none
-            return
-        }
-        self =
-            switch entry.encryption {
-            case .plain: .none
-            case .cbc: .cbc(key)
-            case .gcm: .gcm(key)
-            case .des: .des(key)
-            case .aes: .aes(key)
-            }
     }
 }
 

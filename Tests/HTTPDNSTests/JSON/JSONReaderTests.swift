@@ -9,20 +9,14 @@ struct JSONReaderTests {
     /// The reason why `bytes` are not one JSON value; nil when they are one.
     private func error(_ bytes: [UInt8]) -> JSONError? {
         do {
-            try JSONReader.read(bytes) { _ in }
+            _ = try JSONNode(bytes)
             return nil
         } catch {
             return error
         }
     }
 
-    private func string(_ text: String) throws(JSONError) -> String {
-        try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.string() }
-    }
-
-    private func integer(_ text: String) throws(JSONError) -> OutsideNumber {
-        try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.integer() }
-    }
+    private func value(_ text: String) throws(JSONError) -> JSONNode { try JSONNode(Array(text.utf8)) }
 
     @Test(arguments: [
         "{}", "[]", "null", "true", "false", "0", "-0", #""""#, " \t\r\n{ \"a\" : [ 1 , 2 ] , \"b\" : { } } \n",
@@ -82,7 +76,7 @@ struct JSONReaderTests {
         (#""\ufffd""#, "\u{fffd}"),
     ])
     func `strings are read with their escapes`(text: String, expected: String) throws {
-        #expect(try string(text) == expected)
+        #expect(try value(text).text() == expected)
     }
 
     @Test(arguments: [
@@ -117,73 +111,29 @@ struct JSONReaderTests {
             ("-1e400", .min), ("9223372036854775807.5", .max), (String(repeating: "9", count: 5_000), .max),
         ] as [(String, Int64)])
     func `numbers become the nearest integer in range`(text: String, expected: Int64) throws {
-        #expect(try integer(text) == OutsideNumber(expected))
+        #expect(try value(text).number() == OutsideNumber(expected))
     }
 
     @Test func `values of another kind are refused where they begin`() {
         let wrong = JSONError(reason: .wrongKind, offset: 1)
-        #expect(throws: wrong) { try string(" 1") }
-        #expect(throws: wrong) { try integer(" \"1\"") }
-        #expect(throws: wrong) {
-            try JSONReader.read(Array(" []".utf8)) { reader throws(JSONError) in try reader.object { _, _ in } }
-        }
-        #expect(throws: wrong) {
-            try JSONReader.read(Array(" {}".utf8)) { reader throws(JSONError) in try reader.array { _ in } }
-        }
-        #expect(throws: wrong) {
-            try JSONReader.read(Array(" 1".utf8)) { reader throws(JSONError) in _ = try reader.boolean() }
-        }
-        #expect(throws: wrong) {
-            try JSONReader.read(Array(" 1".utf8)) { reader throws(JSONError) in try reader.null() }
-        }
+        #expect(throws: wrong) { try value(" 1").text() }
+        #expect(throws: wrong) { try value(" \"1\"").number() }
+        #expect(throws: wrong) { try value(" []").members() }
+        #expect(throws: wrong) { try value(" {}").elements() }
+        #expect(throws: wrong) { try value(" null").boolean() }
     }
 
-    @Test func `of equal keys the first one counts`() throws {
-        var values: [OutsideNumber] = []
-        try JSONReader.read(Array(#"{"a":1,"b":2,"a":3,"\u0061":4}"#.utf8)) { reader throws(JSONError) in
-            try reader.object { reader, _ throws(JSONError) in values.append(try reader.integer()) }
+    @Test func `members, elements, true, false and null are read, of equal keys all and the first one first`() throws {
+        let members = try value(#"{"a":"1","b":[true,false,null,{}],"\u0061":2}"#).members()
+        #expect(members.map(\.key) == ["a", "b", "a"])
+        #expect(try members[0].value.text() == "1")
+        let elements = try members[1].value.elements()
+        #expect(try elements.prefix(2).map { element throws(JSONError) in try element.boolean() } == [true, false])
+        guard case .null = elements[2].content, case .object(let none) = elements[3].content else {
+            Issue.record("\(elements)")
+            return
         }
-        #expect(values == [1, 2])
-    }
-
-    @Test func `of many equal keys the first one counts too`() throws {
-        let keys = (0..<40).map { "k\($0)" }
-        let members = (keys + keys.reversed()).enumerated().map { "\"\($1)\":\($0)" }
-        var values: [OutsideNumber] = []
-        try JSONReader.read(Array("{\(members.joined(separator: ","))}".utf8)) { reader throws(JSONError) in
-            try reader.object { reader, _ throws(JSONError) in values.append(try reader.integer()) }
-        }
-        #expect(values == (0..<40).map { OutsideNumber($0) })
-    }
-
-    @Test func `members and elements that are not needed are skipped`() throws {
-        var read: [String] = []
-        let text = #"{"x":{"ttl":[1,{"y":"z"}]},"a":"1","n":null,"b":[true,"2",{}]}"#
-        try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in
-            try reader.object { reader, key throws(JSONError) in
-                if key == "a" { read.append(try reader.string()) }
-                guard key == "b" else { return }
-                try reader.array { reader throws(JSONError) in
-                    if try reader.kind() == .string { read.append(try reader.string()) }
-                }
-            }
-        }
-        #expect(read == ["1", "2"])
-    }
-
-    @Test func `true, false and null are read`() throws {
-        var values: [Bool?] = []
-        try JSONReader.read(Array("[true,false,null]".utf8)) { reader throws(JSONError) in
-            try reader.array { reader throws(JSONError) in
-                if try reader.kind() == .null {
-                    try reader.null()
-                    values.append(nil)
-                } else {
-                    values.append(try reader.boolean())
-                }
-            }
-        }
-        #expect(values == [true, false, nil])
+        #expect(elements.count == 4 && none.isEmpty)
     }
 
     @Test func `well-formed text cut at any byte is refused`() {

@@ -15,7 +15,7 @@ struct JSONSuiteTests {
 
     private func isRead(_ name: String) throws -> Bool {
         let bytes = try suite.bytes(of: name)
-        return (try? JSONReader.read(bytes) { _ in }) != nil
+        return (try? JSONNode(bytes)) != nil
     }
 
     @Test func `every text that is JSON is read`() throws {
@@ -31,7 +31,7 @@ struct JSONSuiteTests {
     }
 
     /// Numbers of any size become the nearest integer. The other texts are not Unicode (RFC 8259 section 8), begin with
-    /// a BOM, or are nested deeper than `JSONReader.maximumDepth`.
+    /// a BOM, or are nested deeper than `JSONNode.maximumDepth`.
     @Test func `of the texts that a reader may refuse the numbers are read, and no others`() throws {
         let names = try names("i_")
         #expect(names.count == 35)

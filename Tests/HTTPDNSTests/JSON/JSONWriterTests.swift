@@ -50,10 +50,6 @@ struct JSONWriterTests {
         let array = JSONWriter.array(strings: [text])
         #expect(array == "[\"\(written)\"]")
         #expect(JSONWriter.object { $0.member(text, 1) } == "{\"\(written)\":1}")
-        var read: [String] = []
-        try JSONReader.read(Array(array.utf8)) { reader throws(JSONError) in
-            try reader.array { reader throws(JSONError) in read.append(try reader.string()) }
-        }
-        #expect(read == [text])
+        #expect(try JSONNode(Array(array.utf8)).elements().first?.text() == text)
     }
 }

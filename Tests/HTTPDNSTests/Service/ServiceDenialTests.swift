@@ -63,35 +63,31 @@ struct ServiceDenialTests {
         #expect(reply.text == #"{"code":"\#(code)"}"#)
     }
 
-    @Test func `another method has Aliyun's code for it`() throws {
-        let reply = try TestService().reply(to: "/1/d?host=www.example.com", method: .post)
-        #expect(reply.status == 405 && reply.text == #"{"code":"MethodNotAllowed"}"#)
-    }
-
     @Test(
         arguments: [
             ("/d?dn=www.example.com&token=12345678", 401), ("/d?dn=www.example.com&id=9", 401),
             ("/d?dn=5d3bf9d247bddbd0e75393177aae4176&id=1001&alg=des", 401),
             ("/d?dn=5d3bf9d247bddbd0e75393177aae4175&id=1002&alg=des", 401), ("/d?ttl=1", 404),
+            // Another's cipher, which is none of Tencent's.
+            ("/d?dn=00&id=1005&alg=cbc", 401),
             ("/d?dn=a,b,c,d,e,f,g,h,i", 404), ("/d?dn=192.0.2.1", 404), ("/d?dn=a&type=mx", 404),
             ("/d?dn=www.example.com,", 404), ("/d?dn=www.example.com;", 404), ("/conf", 500),
-        ]) func `Tencent's form has a status`(target: String, status: Int) throws
+            ("/resolve?type=1", 400), ("/resolve?name=www.example.com&type=ANY", 400),
+            ("/resolve?name=www.example.com&uid=123456&ak=ak0001&ts=1699999400&key=00", 403),
+        ]) func `Tencent's and Google's forms have a status`(target: String, status: Int) throws
     {
         let reply = try TestService().reply(to: target)
-        #expect(reply.status == status && reply.body.isEmpty)
+        #expect(reply.status == status && reply.body.isEmpty == !target.hasPrefix("/resolve"))
     }
 
     @Test(
         arguments: [
-            ("/resolve?type=1", 400), ("/resolve?name=www.example.com&type=ANY", 400),
-            ("/resolve?name=www.example.com&uid=123456&ak=ak0001&ts=1699999400&key=00", 403),
-        ]) func `Google's form has a status`(target: String, status: Int) throws
+            ("/1/d?host=www.example.com", 405, #"{"code":"MethodNotAllowed"}"#),
+            ("/resolve?name=www.example.com", 501, #"{"code":"only GET is known"}"#),
+        ]) func `another method has the vendor's status for it`(target: String, status: Int, text: String) throws
     {
-        #expect(try TestService().reply(to: target).status == status)
-    }
-
-    @Test func `another method has Google's status for it`() throws {
-        #expect(try TestService().reply(to: "/resolve?name=www.example.com", method: .post).status == 501)
+        let reply = try TestService().reply(to: target, method: .post)
+        #expect(reply.status == status && reply.text == text)
     }
 
     @Test func `parameters of the customer's own are refused where they are encrypted, too`() throws {

@@ -20,12 +20,12 @@ struct ServiceRoundTripTests {
             testDescription: "aliyun, signed",
             format: AliyunFormat(account: "139450", secret: secret, crypto: CountingIVs())),
         Provider(testDescription: "aliyun-v2, plain", format: AliyunV2Tests.format()),
-        Provider(testDescription: "aliyun-v2, CBC", format: AliyunV2Tests.format(.cbc(key: key))),
-        Provider(testDescription: "aliyun-v2, GCM", format: AliyunV2Tests.format(.gcm(key: key))),
+        Provider(testDescription: "aliyun-v2, CBC", format: AliyunV2Tests.format(.cbc(key))),
+        Provider(testDescription: "aliyun-v2, GCM", format: AliyunV2Tests.format(.gcm(key))),
         Provider(testDescription: "tencent, DES", format: TencentTests.des),
         Provider(
             testDescription: "tencent, AES",
-            format: TencentFormat(.aes(id: "1002", key: TencentTests.aesKey), crypto: CountingIVs())),
+            format: TencentFormat(.encrypted(.aes(TencentTests.aesKey), id: "1002"))),
         Provider(testDescription: "tencent-https", format: TencentTests.token),
         Provider(testDescription: "doh-json", format: DoHJSONFormat()),
         Provider(
@@ -46,7 +46,7 @@ struct ServiceRoundTripTests {
             let outcome = provider.format.outcome(
                 of: HTTPResponse(status: reply.status, body: reply.body), to: question)
             switch outcome {
-            case .results(let found): for (type, result) in found { results[type] = result }
+            case .success(let found): for (type, result) in found { results[type] = result }
             case .failure(let failure): for type in types { results[type] = .failure(failure) }
             }
         }
@@ -104,8 +104,8 @@ struct ServiceRoundTripTests {
         let formats: [any ScheduleFormat] = [
             AliyunScheduleFormat(account: "139450", region: "cn", secret: Self.secret, crypto: CountingIVs()),
             AliyunScheduleFormat(account: "1", region: "cn", secret: nil, crypto: CountingIVs()),
-            TencentScheduleFormat(.des(id: "1001", key: TencentTests.desKey), crypto: CountingIVs()),
-            TencentScheduleFormat(.token(Secret("123456789"), id: ""), crypto: CountingIVs()),
+            TencentScheduleFormat(.encrypted(.des(TencentTests.desKey), id: "1001")),
+            TencentScheduleFormat(.token(Secret("123456789"), id: "")),
         ]
         for format in formats {
             let reply = try service.reply(to: format.request(at: TestService.time).target)

@@ -8,16 +8,16 @@ struct TestService: Sendable {
     static let time: Int64 = 1_699_999_400
 
     static let accounts = [
-        ServiceAccount(id: "139450", secret: AliyunV2Tests.secret, encryption: .cbc(AliyunV2Tests.key)),
-        ServiceAccount(id: "139451", secret: AliyunV2Tests.secret, encryption: .gcm(AliyunV2Tests.key)),
+        ServiceAccount(id: "139450", secret: AliyunV2Tests.secret, box: .cbc(AliyunV2Tests.key)),
+        ServiceAccount(id: "139451", secret: AliyunV2Tests.secret, box: .gcm(AliyunV2Tests.key)),
         ServiceAccount(id: "139452", secret: AliyunV2Tests.secret, namesClients: true),
         ServiceAccount(id: "1", names: [name("example.com")]),
-        ServiceAccount(id: "1001", encryption: .des(TencentTests.desKey), namesClients: true),
-        ServiceAccount(id: "1002", encryption: .aes(TencentTests.aesKey), names: [name("example.com")]),
+        ServiceAccount(id: "1001", box: .des(TencentTests.desKey), namesClients: true),
+        ServiceAccount(id: "1002", box: .aes(TencentTests.aesKey), names: [name("example.com")]),
         ServiceAccount(id: "1003", secret: Secret("123456789")),
-        ServiceAccount(id: "1006", encryption: .aes(TencentTests.aesKey), isReplayable: true),
-        ServiceAccount(id: "1004", encryption: .gcm(AliyunV2Tests.key)),
-        ServiceAccount(id: "1005", encryption: .cbc(AliyunV2Tests.key)),
+        ServiceAccount(id: "1006", box: .aes(TencentTests.aesKey), isReplayable: true),
+        ServiceAccount(id: "1004", box: .gcm(AliyunV2Tests.key)),
+        ServiceAccount(id: "1005", box: .cbc(AliyunV2Tests.key)),
         ServiceAccount(id: "123456", secret: Secret("s3cr3ts3cr3t"), accessKeyID: "ak0001", namesClients: true),
     ]
 

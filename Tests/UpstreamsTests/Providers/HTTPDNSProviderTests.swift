@@ -22,7 +22,9 @@ struct PlainFormat: ProviderFormat {
         return HTTPDNS.HTTPRequest(target: "/139450/d?host=\(question.name)&query=\(types)&t=\(time)")
     }
 
-    func outcome(of response: HTTPDNS.HTTPResponse, to question: UpstreamQuestion) -> ProviderOutcome {
+    func results(
+        in response: HTTPDNS.HTTPResponse, to question: UpstreamQuestion
+    ) throws(UpstreamFailure) -> UpstreamResults {
         switch response.status {
         case 200:
             var results = UpstreamResults()
@@ -30,11 +32,11 @@ struct PlainFormat: ProviderFormat {
                 let address = Answer(name: question.name, addresses: [.v4(0xc000_0207)], ttl: 60)
                 results.add(type == .a ? .answer(address) : .indeterminateEmpty(ttl: 7), for: type)
             }
-            return .results(results)
-        case 401: return .failure(.authentication("bad signature"))
-        case 403: return .failure(.clockSkew("expired", serverTime: nil))
-        case 400: return .failure(.refused("bad name"))
-        default: return .failure(.unusable("status \(response.status)"))
+            return results
+        case 401: throw .authentication("bad signature")
+        case 403: throw .clockSkew("expired", serverTime: nil)
+        case 400: throw .refused("bad name")
+        default: throw .unusable("status \(response.status)")
         }
     }
 }
@@ -112,7 +114,7 @@ struct HTTPDNSProviderTests {
     @Test func `only https authenticates responses, whatever the service encrypts`() async {
         let key = Secret("00112233445566778899aabbccddeeff")
         let encrypted = AliyunV2Format(
-            account: "139450", secret: nil, encryption: .gcm(key: key), crypto: OpenSSLCrypto())
+            account: "139450", secret: nil, box: .gcm(key, OpenSSLCrypto()), crypto: OpenSSLCrypto())
         for format in [encrypted, PlainFormat()] as [any ProviderFormat] {
             #expect(await !provider(format: format, scheme: .http).isAuthenticated)
             #expect(await provider(format: format, scheme: .https).isAuthenticated)
