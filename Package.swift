@@ -69,7 +69,10 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Configuration",
-            dependencies: ["DNSResolver", "DNSWire", "HTTPDNS", "Platform"], swiftSettings: cold),
+            dependencies: [
+                "DNSResolver", "DNSWire", "HTTPDNS", "Platform", .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: cold),
         .target(
             name: "Admin",
             dependencies: ["DNSCache", "DNSWire", "HTTPDNS", "DNSResolver", "DNSServer", "Platform", "Scheduling"],
@@ -134,7 +137,7 @@ let package = Package(
                     "TestServers", .product(name: "Logging", package: "swift-log"),
                 ]
             ),
-            ("Configuration", ["DNSResolver", "DNSWire", "HTTPDNS"]),
+            ("Configuration", ["DNSResolver", "DNSWire", "HTTPDNS", "Platform"]),
             ("Admin", ["DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform", "Scheduling"]),
         ].map { (name: String, extra: [Target.Dependency]) in
             .testTarget(

@@ -27,8 +27,8 @@ package struct Configuration: SettingsTable {
 
     package init() {}
 
-    /// Of all that decides which source answers a name, and how.
-    package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
+    /// The identity of all that decides which source answers a name, and how.
+    package var answerIdentity: String { identity }
 
     mutating func finish(_ keys: TableKeys) {
         let reading = keys.reading
@@ -177,18 +177,17 @@ extension Configuration {
         do throws(ValueProblem) {
             return try wholeFile(path, limit: maximumFileSize, ifMissing: replacement)
         } catch {
-            var diagnostic = Diagnostic(file: path, message: error.text)
-            diagnostic.isDenied = error.isDenied
+            var problem = error
             if error.isDenied, let copy = variables.credential(for: path),
                 let bytes = try? wholeFile(copy, limit: maximumFileSize)
             {
                 if takesCopy { return bytes }
-                diagnostic.isOfTheStart = true
-                diagnostic.message +=
+                problem.isOfTheStart = true
+                problem.text +=
                     "; the server has the copy that systemd made at its start, and "
                     + "`systemctl restart httpdnsd` takes the file as it is now"
             }
-            throw ConfigurationError(diagnostics: [diagnostic])
+            throw ConfigurationError(path, problem)
         }
     }
 
@@ -213,18 +212,15 @@ extension Configuration {
     package static func parse(
         bytes: [UInt8], file: String, environment: [String: String]
     ) throws(ConfigurationError) -> LoadedConfiguration {
-        guard bytes.count <= maximumFileSize else {
-            let message = "is larger than \(SizeText.write(maximumFileSize))"
-            throw ConfigurationError(diagnostics: [Diagnostic(file: file, message: message)])
-        }
+        if let problem = ValueProblem(of: bytes, limit: maximumFileSize) { throw ConfigurationError(file, problem) }
         let document = try document(bytes, file: file)
-        let read = UnreadVariables.read(by: document)
+        let read = EnvironmentKeys.read(by: document)
         let keys = read.isEmpty ? nil : EnvironmentKeys(of: environment, into: document, read: read)
         let reading = Reading(file: file, document: document, environment: environment)
         for problem in keys?.problems ?? [] { reading.fail(.root, problem) }
         let configuration = Configuration.read(document, .root, reading)
-        let all = read.union(UnreadVariables.read(by: document))
-        for message in UnreadVariables(read: all, environment: environment).messages { reading.fail(.root, message) }
+        let all = read.union(EnvironmentKeys.read(by: document))
+        for message in EnvironmentKeys.unread(environment, read: all) { reading.fail(.root, message) }
         guard var configuration, reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
         }

@@ -46,7 +46,7 @@ extension Configuration {
     /// Limits that hold for a fleet need limits.
     func checkSharedLimits(_ reading: Reading) {
         guard cache.shared.limits, cache.shared.url != nil,
-            !providers.contains(where: { $0.dailyLimit > 0 || $0.monthlyLimit > 0 })
+            !providers.contains(where: \.isLimited)
         else { return }
         let path = SettingPath("cache", "shared", "limits")
         reading.warn(path, "has no effect: no [[provider]] has daily_limit or monthly_limit")
@@ -62,7 +62,7 @@ extension Configuration {
     /// A server that forwards to itself never answers.
     func checkLoops(_ reading: Reading) {
         var places: [(SettingPath, [AddressAndPort])] = []
-        if case .groups(let groups) = localDNS.servers {
+        if let groups = localDNS.groups {
             let path = SettingPath("localdns", "servers")
             for (index, servers) in groups.enumerated() {
                 places.append((groups.count == 1 ? path : path.appending(entry: index + 1), servers))
@@ -139,7 +139,7 @@ extension Configuration {
 
     /// What happens to listed names at a limit of calls, which any client can help to reach.
     func checkLimits(_ reading: Reading) {
-        let limited = providers.enumerated().filter { $0.element.dailyLimit > 0 || $0.element.monthlyLimit > 0 }
+        let limited = providers.enumerated().filter(\.element.isLimited)
         guard let first = limited.first, limited.count == providers.count, route.mode == .httpdnsFirst,
             localDNS.certificateCheck == .auto || localDNS.certificateCheck == .strict,
             !route.protect.isEmpty || providers.contains(where: { !$0.names.isEmpty })

@@ -31,7 +31,6 @@ struct AccountTests {
                 "id = \"1\"\nencryption = \"cbc\"\nencryption_key = \"00112233445566778899aabbccddeeff\"",
                 "secret: is missing"
             ),
-            ("id = \"1\"\nsecret = \"a\"\nsecret_file = \"/s\"", "must not be written together with secret"),
         ]) func `what cannot work is refused`(lines: String, message: String)
     {
         let found = errors("[listen]\nhttpdns = [\"127.0.0.1:8080\"]\n[[account]]\n\(lines)\n" + minimal)

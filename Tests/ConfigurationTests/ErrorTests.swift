@@ -14,44 +14,8 @@ import Testing
         #expect(try warnings("30s").isEmpty)
     }
 
-    @Test func `an unknown key is reported with file, line, path and the nearest key`() {
-        let text = "[listen]\n\n[[provider]]\ntyp = \"doh\"\n"
-        #expect(errors(text) == ["t.toml:4: provider[1].typ: unknown key; did you mean \"type\"?"])
-    }
-
-    @Test func `an unknown key that resembles nothing is reported with the keys known there`() {
-        let text = minimal + "[log]\nzzzzzz = 1\n"
-        #expect(errors(text) == ["t.toml:5: log.zzzzzz: unknown key; known here: level, format, queries, dnstap"])
-    }
-
-    @Test func `an unknown table is reported`() {
-        #expect(errors(minimal + "[cahce]\n") == ["t.toml:4: cahce: unknown key; did you mean \"cache\"?"])
-    }
-
     @Test func `a misspelt list of providers is not called missing as well`() {
         #expect(errors("[[providers]]\n") == ["t.toml:1: providers: unknown key; did you mean \"provider\"?"])
-    }
-
-    @Test(arguments: [
-        ("64:ff9b::", "is no prefix of a NAT64: it has 32, 40, 48, 56, 64 or 96 bits"),
-        ("64:ff9b::/95", "is no prefix of a NAT64"), ("192.0.2.0/24", "is no prefix of a NAT64"),
-        ("::ffff:0:0/96", "is no prefix of a NAT64"), ("on", "is not \"auto\", \"off\" or a prefix such as"),
-    ])
-    func `a bad prefix of a NAT64 says what one is`(text: String, message: String) throws {
-        let all = errors(minimal + "[answers]\ndns64 = \"\(text)\"\n")
-        #expect(all.count == 1)
-        let first = try #require(all.first)
-        #expect(first.hasPrefix("t.toml:5: answers.dns64: \"\(text)\" \(message)"), "\(first)")
-    }
-
-    @Test(arguments: [
-        ("https://192.0.2.8:3128", "must begin with http://: to the proxy itself TLS is not spoken"),
-        ("http://proxy.example:3128", "must have an IP address: a name would have to be looked up first"),
-        ("http://192.0.2.8:3128/pac", "must end after the port"),
-        ("http://me:secret@192.0.2.8", "must not hold a user name or password: leave out everything up to the @"),
-    ])
-    func `a proxy that requests cannot go through is refused`(url: String, problem: String) {
-        #expect(errors(minimal + "[http]\nproxy = \"\(url)\"\n") == ["t.toml:5: http.proxy: \(problem)"])
     }
 
     @Test func `all errors of a file are reported together, sorted by line`() {
@@ -186,6 +150,18 @@ import Testing
             "control.mode: \"0600\" keeps the group out; write \"0660\", or leave the key out"
         ),
         ("[control]\nmode = \"0660\"", "control.mode: \"0660\" lets a group in: name it in control.group"),
+        ("[answers]\ndns64 = \"64:ff9b::\"", "answers.dns64: \"64:ff9b::\" is no prefix of a NAT64: it has 32, 40"),
+        ("[answers]\ndns64 = \"64:ff9b::/95\"", "is no prefix of a NAT64"),
+        ("[answers]\ndns64 = \"192.0.2.0/24\"", "is no prefix of a NAT64"),
+        ("[answers]\ndns64 = \"::ffff:0:0/96\"", "is no prefix of a NAT64"),
+        ("[answers]\ndns64 = \"on\"", "\"on\" is not \"auto\", \"off\" or a prefix such as"),
+        ("[http]\nproxy = \"https://192.0.2.8:3128\"", "http.proxy: must begin with http://: to the proxy itself"),
+        ("[http]\nproxy = \"http://proxy.example:3128\"", "http.proxy: must have an IP address: a name would have"),
+        ("[http]\nproxy = \"http://192.0.2.8:3128/pac\"", "http.proxy: must end after the port"),
+        ("[http]\nproxy = \"http://me:secret@192.0.2.8\"", "http.proxy: must not hold a user name or password: leave"),
+        ("[listen]\nuser = \"\"\nusr = \"a\"", "t.toml:6: listen.usr: unknown key; did you mean \"user\"?"),
+        ("[cahce]", "t.toml:4: cahce: unknown key; did you mean \"cache\"?"),
+        ("[log]\nzzzzzz = 1", "log.zzzzzz: unknown key; known here: level, format, queries, dnstap"),
         ("cache = 5", "cache: must be a table, not an integer; write its keys below [cache]"),
     ])
     func `a bad value elsewhere says what would be right`(lines: String, message: String) throws {

@@ -1,4 +1,4 @@
-@testable import Configuration
+import Configuration
 import TestSupport
 import Testing
 
@@ -63,7 +63,7 @@ import Testing
     }
 
     /// Damages the file with every key in many ways. The seed is fixed: a failure can be repeated.
-    @Test func `damaged files are read or refused, and what is read has its lines`() {
+    @Test func `damaged files are read or refused`() {
         let source = Array(everyKey.utf8)
         let pieces = [
             "\"", "'", "\"\"\"", "'''", "[", "]", "[[", "]]", "{", "}", "=", ".", ",", "\n", "\\", "#", "\r", "\t", "é",
@@ -82,18 +82,6 @@ import Testing
                 if text.isEmpty { text = source }
             }
             _ = message(text)
-            if let document = try? TOMLReader.read(text) { checkLines(of: document, in: text) }
-        }
-    }
-
-    private func checkLines(of node: TOMLNode, in text: [UInt8]) {
-        #expect((1...text.count + 1).contains(node.line))
-        switch node.value {
-        case .table(let table):
-            for pair in table.pairs { checkLines(of: pair.node, in: text) }
-        case .array(let nodes):
-            for entry in nodes { checkLines(of: entry, in: text) }
-        default: break
         }
     }
 }

@@ -27,7 +27,7 @@ import Testing
         """
 
     private static var text: String {
-        Schema.keys.reduce(into: page) { text, key in
+        SchemaKey.all.reduce(into: page) { text, key in
             guard let name = EnvironmentKeys.name(key) else { return }
             let anchor = key.path.filter { !".[]".contains($0) }
             let range = key.range.map { ", \($0)" } ?? ""
@@ -73,6 +73,6 @@ import Testing
                 tried += 1
             }
         }
-        #expect(tried == Schema.keys.count(where: { EnvironmentKeys.name($0) != nil }))
+        #expect(tried == SchemaKey.all.count(where: { EnvironmentKeys.name($0) != nil }))
     }
 }

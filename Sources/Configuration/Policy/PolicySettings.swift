@@ -87,7 +87,7 @@ extension Kind where Value == PolicyLocation {
                     throw ValueProblem("must begin with https:// or file:///, or be an absolute path")
                 }
                 return .https(try ProviderURL(text))
-            }, write: { written($0.description) })
+            })
     }
 }
 
@@ -113,9 +113,7 @@ package struct PolicyEnvelope: Equatable, Sendable {
     ///
     /// - Throws: the end of a sentence about the file.
     package init(_ bytes: [UInt8]) throws(ValueProblem) {
-        guard bytes.count <= Self.maximumSize else {
-            throw ValueProblem("is larger than \(SizeText.write(Self.maximumSize))")
-        }
+        if let problem = ValueProblem(of: bytes, limit: Self.maximumSize) { throw problem }
         guard bytes.starts(with: Self.mark) else {
             throw ValueProblem(
                 "is not signed: its first line is not #httpdnsd-policy ... (`httpdnsd policy sign` makes it)")
@@ -189,6 +187,6 @@ extension Kind where Value == PolicyKey {
                 throw ValueProblem(
                     "has \(bytes.count) bytes, and an Ed25519 public key has \(PolicyKey.length); write the line that"
                         + " `httpdnsd policy keygen` printed")
-            }, write: { written($0.description) })
+            })
     }
 }

@@ -37,7 +37,7 @@ package final class SignedPolicy: Sendable {
         do throws(ValueProblem) {
             envelope = try PolicyEnvelope(bytes)
         } catch {
-            throw ConfigurationError(diagnostics: [Diagnostic(file: file, line: 1, message: error.text)])
+            throw ConfigurationError(file, error, line: 1)
         }
         // Each trusted key is tried: the identifier is not signed, and only names the key to people.
         guard let key = keys.first(where: { check(envelope.text, envelope.signature, $0) }) else {
@@ -46,7 +46,7 @@ package final class SignedPolicy: Sendable {
                 keys.contains { $0.id == envelope.keyID }
                 ? "was changed after it was signed with the key \(quoted(envelope.keyID))"
                 : "is signed with the key \(quoted(envelope.keyID)), and policy.public_key trusts \(trusted)"
-            throw ConfigurationError(diagnostics: [Diagnostic(file: file, line: 1, message: why)])
+            throw ConfigurationError(file, ValueProblem(why), line: 1)
         }
         // With its first line, a comment, so that lines are those of the file.
         return try parse(bytes, file: file, by: key)
@@ -60,9 +60,8 @@ package final class SignedPolicy: Sendable {
     private static func parse(
         _ bytes: [UInt8], file: String, by key: PolicyKey?
     ) throws(ConfigurationError) -> SignedPolicy {
-        guard bytes.count <= PolicyEnvelope.maximumSize else {
-            let message = "is larger than \(SizeText.write(PolicyEnvelope.maximumSize))"
-            throw ConfigurationError(diagnostics: [Diagnostic(file: file, message: message)])
+        if let problem = ValueProblem(of: bytes, limit: PolicyEnvelope.maximumSize) {
+            throw ConfigurationError(file, problem)
         }
         let tree = try Configuration.document(bytes, file: file)
         // Without variables: it means the same on all machines.
@@ -110,7 +109,7 @@ package final class SignedPolicy: Sendable {
     private static func refuse(_ path: SettingPath, _ key: String, known: [String], _ reading: Reading) {
         let place = path.schemaPath
         guard
-            Schema.keys.contains(where: {
+            SchemaKey.all.contains(where: {
                 $0.path == place || $0.path.hasPrefix(place + ".") || $0.path.hasPrefix(place + "[]")
             })
         else { return reading.failUnknown(path, key, known: known) }

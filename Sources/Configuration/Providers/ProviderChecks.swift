@@ -82,9 +82,9 @@ extension Configuration.ProviderEntry {
             return startupAddresses = []
         }
         if !keys.isWritten("startup_addresses"), keys.isUsable("startup_addresses"), !keys.isWritten("addresses"),
-            isBuiltIn
+            isBuiltIn, type.descriptor.startsAtAddresses
         {
-            startupAddresses = type.descriptor.startupAddresses(region).map { AddressAndPort($0, port: url.port) }
+            startupAddresses = builtInAddresses
         }
         complete(\.startupAddresses, "startup_addresses", keys)
     }
@@ -92,6 +92,11 @@ extension Configuration.ProviderEntry {
     /// Whether the URL is that of the region's built-in service.
     private var isBuiltIn: Bool {
         url.host == type.descriptor.builtInURL(in: region)?.host && url.port == url.scheme.defaultPort
+    }
+
+    /// With the port of the URL.
+    private var builtInAddresses: [AddressAndPort] {
+        (type.descriptor.addresses[region] ?? []).map { AddressAndPort($0, port: url.port) }
     }
 
     /// Checks the addresses of a list, and gives those without a port the URL's.
@@ -111,8 +116,7 @@ extension Configuration.ProviderEntry {
         guard keys.isSound("addresses") else { return }
         if addresses.isEmpty {
             switch url.host {
-            case _ where isBuiltIn:
-                addresses = type.descriptor.addresses(region).map { AddressAndPort($0, port: url.port) }
+            case _ where isBuiltIn: addresses = builtInAddresses
             case .address(let address):
                 addresses = [AddressAndPort(address, port: url.port)]
             case .name where url.scheme == .http:

@@ -3,7 +3,7 @@ import HTTPDNS
 
 /// What is particular to one type of HTTPDNS service: what is built in, and what its keys must be.
 ///
-/// The types are in the folder `Types`; CONTRIBUTING.md says what a new one takes.
+/// CONTRIBUTING.md says what a new one takes.
 struct ProviderDescriptor: Sendable {
     /// Looks at a provider, and reports what is wrong with some of its keys.
     typealias Check = @Sendable (Configuration.ProviderEntry, TableKeys) -> Void
@@ -19,15 +19,13 @@ struct ProviderDescriptor: Sendable {
     var usualPath: String?
     /// The scheme of the built-in service.
     var builtInScheme = ProviderURL.Scheme.https
-    /// Where the vendor has services of this type; empty: the type has no regions.
-    var regions: [ProviderRegion] = []
-    /// The addresses of the built-in service in a region, none where a URL must be written: IPv6 last, for vendors ask to
-    /// use it only where there is no IPv4.
-    var addresses: @Sendable (ProviderRegion) -> [IPAddress] = { _ in [] }
+    /// The addresses of the built-in services, by region; empty: the type has no regions, and a URL must be written. IPv6 is
+    /// last, for vendors ask to use it only where there is no IPv4.
+    var addresses: [ProviderRegion: [IPAddress]] = [:]
     /// Whether the service has a call that names the addresses to connect to.
     var namesAddresses = false
-    /// The addresses at which the built-in service is asked for its addresses; none where it answers customers alone.
-    var startupAddresses: @Sendable (ProviderRegion) -> [IPAddress] = { _ in [] }
+    /// Whether the addresses of the built-in service are asked for others; not where it answers customers alone.
+    var startsAtAddresses = false
     /// The hosts that a certificate may be for when the service is at this host and the file does not say.
     var certificateHosts: @Sendable (ProviderHost) -> [ProviderHost] = { [$0] }
     /// The ciphers of the service in a region; nil: it has none.
@@ -39,9 +37,12 @@ struct ProviderDescriptor: Sendable {
     /// Checks what depends on the URL, once that is known.
     var checkURL: Check = { _, _ in }
 
+    /// Where the vendor has services of this type.
+    var regions: [ProviderRegion] { ProviderRegion.allCases.filter { addresses[$0] != nil } }
+
     /// The service that is asked when the provider has no `url`; nil: a URL must be written.
     func builtInURL(in region: ProviderRegion) -> ProviderURL? {
-        addresses(region).first.map { ProviderURL(builtInScheme, .address($0)) }
+        addresses[region]?.first.map { ProviderURL(builtInScheme, .address($0)) }
     }
 }
 
@@ -120,9 +121,10 @@ extension ProviderDescriptor {
     private static func aliyun(checkAccount: @escaping Check) -> ProviderDescriptor {
         ProviderDescriptor(
             accountExample: ("number", "139450"), isMetered: true, unitsOfAnswer: unitsOfAnswer,
-            regions: [.cn, .hk, .sg, .de, .us],
-            addresses: BuiltInAliyun.addresses, namesAddresses: true, startupAddresses: BuiltInAliyun.addresses,
-            certificateHosts: { BuiltInAliyun.isAt($0) ? BuiltInAliyun.certificateHosts : [$0] },
+            addresses: aliyunAddresses, namesAddresses: true, startsAtAddresses: true,
+            certificateHosts: {
+                $0.isOf(aliyunAddresses.values.joined(), "httpdns.aliyuncs.com") ? aliyunCertificateHosts : [$0]
+            },
             checkAccount: checkAccount)
     }
 
@@ -133,34 +135,44 @@ extension ProviderDescriptor {
     }
 }
 
-/// Alibaba Cloud's service, as help.aliyun.com/document_detail/111585.html and the vendor's SDKs have it.
-private enum BuiltInAliyun {
-    /// Startup addresses: they answer questions too, and name those that are nearer.
-    static func addresses(in region: ProviderRegion) -> [IPAddress] {
-        let texts: [String] =
-            switch region {
-            case .cn:
-                [
-                    "203.107.1.1", "203.107.1.97", "203.107.1.100", "203.119.238.240", "106.11.25.239", "59.82.99.47",
-                    "2401:b180:7001::31d", "2408:4003:1f40::30a", "2401:b180:2000:20::10", "2401:b180:2000:30::1c",
-                ]
-            case .hk: ["47.56.234.194", "47.56.119.115", "240b:4000:f10::178", "240b:4000:f10::188"]
-            case .sg: ["161.117.200.122", "47.74.222.190", "240b:4000:f10::178", "240b:4000:f10::188"]
-            case .de: ["47.89.80.182", "47.246.146.77", "2404:2280:3000::176", "2404:2280:3000::188"]
-            case .us: ["47.246.131.175", "47.246.131.141", "2404:2280:4000::2bb", "2404:2280:4000::23e"]
-            case .intl: []
-            }
-        return texts.compactMap { IPAddress($0) }
-    }
+extension ProviderDescriptor {
+    /// Startup addresses of Alibaba Cloud's service, as help.aliyun.com/document_detail/111585.html and the vendor's SDKs have
+    /// them: they answer questions too, and name those that are nearer.
+    private static let aliyunAddresses: [ProviderRegion: [IPAddress]] = [
+        .cn: [
+            "203.107.1.1", "203.107.1.97", "203.107.1.100", "203.119.238.240", "106.11.25.239", "59.82.99.47",
+            "2401:b180:7001::31d", "2408:4003:1f40::30a", "2401:b180:2000:20::10", "2401:b180:2000:30::1c",
+        ],
+        .hk: ["47.56.234.194", "47.56.119.115", "240b:4000:f10::178", "240b:4000:f10::188"],
+        .sg: ["161.117.200.122", "47.74.222.190", "240b:4000:f10::178", "240b:4000:f10::188"],
+        .de: ["47.89.80.182", "47.246.146.77", "2404:2280:3000::176", "2404:2280:3000::188"],
+        .us: ["47.246.131.175", "47.246.131.141", "2404:2280:4000::2bb", "2404:2280:4000::23e"],
+    ].mapValues { $0.compactMap { IPAddress($0) } }
 
     /// The documentation names the first, the mobile SDKs check the second whatever address they connect to.
-    static let certificateHosts = ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"].compactMap { ProviderHost($0) }
+    private static let aliyunCertificateHosts =
+        ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"].compactMap { ProviderHost($0) }
 
-    /// Whether `host` is this service: one of its addresses, or a name of the vendor's.
-    static func isAt(_ host: ProviderHost) -> Bool {
-        switch host {
-        case .address(let address): ProviderRegion.allCases.contains { addresses(in: $0).contains(address) }
-        case .name(let name): (try? Name("httpdns.aliyuncs.com")).map { name.isWithin($0) } ?? false
+    /// Alibaba Cloud's public resolver, as www.alibabacloud.com/help/en/dns/httpdns-doh-json-api has it.
+    private static let aliDNSAddresses =
+        ["223.5.5.5", "223.6.6.6", "2400:3200::1", "2400:3200:baba::1"].compactMap { IPAddress($0) }
+
+    /// Tencent Cloud's service for encrypted questions over http, as cloud.tencent.com/document/product/379/54976 has it;
+    /// outside China with DES alone.
+    private static let tencentAddresses: [ProviderRegion: [IPAddress]] = [
+        .cn: [.v4(0x771d_1d62), .v4(0x771c_1c62)], .intl: [.v4(0x2b84_3737)],
+    ]
+
+    /// The same for https. The vendor's SDKs check the certificate against the very address they connect to.
+    private static let tencentSecureAddresses: [IPAddress] = [.v4(0x771d_1d63), .v4(0x771c_1c63)]
+}
+
+extension ProviderHost {
+    /// Whether it is a vendor's service: one of its addresses, or a name of the vendor's.
+    fileprivate func isOf(_ addresses: some Sequence<IPAddress>, _ domain: String) -> Bool {
+        switch self {
+        case .address(let address): addresses.contains(address)
+        case .name(let name): (try? Name(domain)).map { name.isWithin($0) } ?? false
         }
     }
 }
@@ -192,7 +204,8 @@ extension ProviderDescriptor {
             }
         },
         checkURL: { entry, keys in
-            guard entry.account.isEmpty, BuiltInAliDNS.isAt(entry.url.host), keys.isSound("account") else { return }
+            guard entry.account.isEmpty, entry.url.host.isOf(aliDNSAddresses, "alidns.com"), keys.isSound("account")
+            else { return }
             keys.warn(
                 "url",
                 "AliDNS may refuse requests without an account: write account, access_key_id and secret, or use type doh"
@@ -200,24 +213,11 @@ extension ProviderDescriptor {
         })
 }
 
-/// Alibaba Cloud's public resolver, as www.alibabacloud.com/help/en/dns/httpdns-doh-json-api has it.
-private enum BuiltInAliDNS {
-    static let addresses = ["223.5.5.5", "223.6.6.6", "2400:3200::1", "2400:3200:baba::1"].compactMap { IPAddress($0) }
-
-    /// Whether `host` is this service: one of its addresses, or a name of the vendor's.
-    static func isAt(_ host: ProviderHost) -> Bool {
-        switch host {
-        case .address(let address): addresses.contains(address)
-        case .name(let name): (try? Name("alidns.com")).map { name.isWithin($0) } ?? false
-        }
-    }
-}
-
 extension ProviderDescriptor {
     /// Tencent Cloud over plain http, encrypted with the account's key. Outside China it has no AES.
     static let tencent = ProviderDescriptor(
-        accountExample: ("ID", "1001"), isMetered: true, builtInScheme: .http, regions: [.cn, .intl],
-        addresses: BuiltInTencent.addresses, namesAddresses: true,
+        accountExample: ("ID", "1001"), isMetered: true, builtInScheme: .http,
+        addresses: tencentAddresses, namesAddresses: true,
         encryptions: { $0 == .intl ? [.des] : [.des, .aes] },
         usualEncryption: { $0.region == .intl ? .des : .aes },
         checkAccount: { _, keys in
@@ -228,10 +228,9 @@ extension ProviderDescriptor {
 
     /// Tencent Cloud over https, with the account's token.
     static let tencentHTTPS = ProviderDescriptor(
-        isMetered: true, regions: [.cn], addresses: { $0 == .cn ? BuiltInTencent.secureAddresses : [] },
-        namesAddresses: true,
+        isMetered: true, addresses: [.cn: tencentSecureAddresses], namesAddresses: true,
         certificateHosts: { host in
-            let secure = BuiltInTencent.secureAddresses.map { ProviderHost.address($0) }
+            let secure = tencentSecureAddresses.map { ProviderHost.address($0) }
             return host == secure.first ? secure : [host]
         },
         checkAccount: { entry, keys in
@@ -243,19 +242,4 @@ extension ProviderDescriptor {
             guard entry.url.scheme == .http else { return }
             keys.warn("url", "sends the account's token in clear, for anybody on the path to use: write https")
         })
-}
-
-/// Tencent Cloud's service, as cloud.tencent.com/document/product/379/54976 has it.
-private enum BuiltInTencent {
-    /// For encrypted questions over http; outside China with DES alone.
-    static func addresses(in region: ProviderRegion) -> [IPAddress] {
-        switch region {
-        case .cn: [.v4(0x771d_1d62), .v4(0x771c_1c62)]
-        case .intl: [.v4(0x2b84_3737)]
-        case .hk, .sg, .de, .us: []
-        }
-    }
-
-    /// For https. The vendor's SDKs check the certificate against the very address they connect to.
-    static let secureAddresses: [IPAddress] = [.v4(0x771d_1d63), .v4(0x771c_1c63)]
 }

@@ -61,12 +61,15 @@ extension Configuration {
 
         package init() {}
 
-        /// Of the service and the trust in it.
-        package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
+        /// The identity of the service and the trust in it.
+        package var answerIdentity: String { identity }
 
         /// Whether its answers are known to come from the service, and now: only over https. What goes over plain http can
         /// be forged or replayed on the path, encrypted or not.
         package var isAuthenticated: Bool { url.scheme == .https }
+
+        /// Whether its calls of a day or of a month have a limit.
+        package var isLimited: Bool { dailyLimit > 0 || monthlyLimit > 0 }
 
         /// Whether each question is billed: by the type, and by AliDNS where there is an account.
         package var isMetered: Bool { type.descriptor.isMetered || type == .dohJSON && !account.isEmpty }

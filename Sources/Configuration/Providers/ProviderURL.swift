@@ -1,4 +1,5 @@
 package import DNSWire
+import HTTPDNS
 
 /// The base of a service: scheme, host, port and path. Never holds user names, passwords, queries or fragments.
 package struct ProviderURL: Hashable, Sendable {
@@ -51,19 +52,9 @@ package struct ProviderURL: Hashable, Sendable {
     }
 
     static func hostAndPort(_ authority: Substring) throws(ValueProblem) -> (ProviderHost, UInt16?) {
-        var hostText = authority
-        var portText: Substring?
-        if authority.hasPrefix("[") {
-            guard let close = authority.firstIndex(of: "]") else { throw ValueProblem("has a [ without its ]") }
-            hostText = authority[authority.index(after: authority.startIndex)..<close]
-            guard hostText.contains(":") else { throw ValueProblem("has something else than IPv6 in brackets") }
-            let rest = authority[authority.index(after: close)...]
-            guard rest.isEmpty || rest.hasPrefix(":") else { throw ValueProblem("has text between ] and the path") }
-            if !rest.isEmpty { portText = rest.dropFirst() }
-        } else if let colon = authority.lastIndex(of: ":") {
-            hostText = authority[..<colon]
-            portText = authority[authority.index(after: colon)...]
-            guard !hostText.contains(":") else { throw ValueProblem("must have its IPv6 address in brackets") }
+        let (hostText, portText) = try AddressAndPort.split(authority)
+        guard authority.hasPrefix("[") || !hostText.contains(":") else {
+            throw ValueProblem("must have its IPv6 address in brackets")
         }
         guard let host = ProviderHost(hostText) else {
             throw ValueProblem("has no valid host: write an IP address or a host name (in punycode form)")
@@ -77,7 +68,7 @@ package struct ProviderURL: Hashable, Sendable {
 
     /// The bytes that RFC 3986 section 3.3 allows in a path.
     private static func isPathByte(_ byte: UInt8) -> Bool {
-        isBareKeyByte(byte) || "/.~%!$&'()*+,;=:@".utf8.contains(byte)
+        byte.isWordByte || "/.~%!$&'()*+,;=:@".utf8.contains(byte)
     }
 }
 
@@ -104,7 +95,7 @@ package enum ProviderHost: Hashable, Sendable {
             self = .address(address)
             return
         }
-        guard !text.isEmpty, text.utf8.allSatisfy({ isBareKeyByte($0) || $0 == UInt8(ascii: ".") }),
+        guard !text.isEmpty, text.utf8.allSatisfy({ $0.isWordByte || $0 == UInt8(ascii: ".") }),
             let name = try? Name(text), let last = name.labels.last,
             !last.allSatisfy({ (0x30...0x39).contains($0) })
         else { return nil }
@@ -128,13 +119,10 @@ package struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
 
     /// Nil for text of another form.
     package init?(_ text: String) {
-        let digest = text.dropFirst("sha256//".count)
-        // 32 bytes are 43 characters and one of padding; the last character then carries 4 bits, and 2 that are zero.
-        guard text.hasPrefix("sha256//"), digest.utf8.count == 44, digest.hasSuffix("="),
-            digest.dropLast().utf8.allSatisfy({
-                (isBareKeyByte($0) && !"-_".utf8.contains($0)) || "+/".utf8.contains($0)
-            }),
-            let last = digest.dropLast().last, "AEIMQUYcgkosw048".contains(last)
+        let digest = String(text.dropFirst("sha256//".count))
+        guard text.hasPrefix("sha256//"), let bytes = TextDecoding.base64(digest), bytes.count == 32,
+            // Written as TLS will show it: without line ends, and its last bits zero.
+            TextEncoding.base64(bytes) == digest
         else { return nil }
         description = text
     }

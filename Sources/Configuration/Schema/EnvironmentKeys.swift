@@ -25,7 +25,7 @@ struct EnvironmentKeys {
             isList = key.type.firstRange(of: "list of") != nil
             let words = steps.map { $0.uppercased() }
             let rest = words.dropFirst().map { "_" + $0 }.joined()
-            start = UnreadVariables.prefix + words[0] + (isInArray ? "_" : "")
+            start = EnvironmentKeys.prefix + words[0] + (isInArray ? "_" : "")
             end = rest
         }
 
@@ -44,13 +44,13 @@ struct EnvironmentKeys {
         var example: String { start + (isInArray ? "1" : "") + end }
     }
 
-    private static let keys = Schema.keys.compactMap { Key($0) }
+    private static let keys = SchemaKey.all.compactMap { Key($0) }
 
     /// The variable of a key, with the number 1; nil for a table of names, which none can hold.
     static func name(_ key: SchemaKey) -> String? { Key(key)?.example }
 
     /// Those of all keys.
-    static var names: [String] { keys.map(\.example) }
+    private static var names: [String] { keys.map(\.example) }
 
     /// Why a variable cannot be taken: one line each.
     private(set) var problems: [String] = []
@@ -62,7 +62,7 @@ struct EnvironmentKeys {
         guard case .table(let root) = document.value else { return }
         var wanted: [(variable: String, key: Key, entry: Int)] = []
         for (name, value) in environment
-        where name.hasPrefix(UnreadVariables.prefix) && !value.isEmpty && !read.contains(name) {
+        where name.hasPrefix(EnvironmentKeys.prefix) && !value.isEmpty && !read.contains(name) {
             for key in Self.keys { if let entry = key.entry(of: name) { wanted.append((name, key, entry)) } }
         }
         // So that the second entry comes after the first.
@@ -108,35 +108,29 @@ extension TOMLNode {
     fileprivate var table: TOMLTable? { if case .table(let table) = value { table } else { nil } }
 }
 
-/// Environment variables that were meant for a file and that it does not read: a misspelt one would be ignored silently.
-///
-/// A file that reads a variable whose name begins with `HTTPDNSD_`, as the container's does, claims all such names. For
-/// any other file there are none.
-struct UnreadVariables {
-    static let prefix = "HTTPDNSD_"
+extension EnvironmentKeys {
+    /// What the names of variables for a configuration begin with.
+    private static let prefix = "HTTPDNSD_"
 
-    /// Sorted by name.
-    let messages: [String]
-
-    /// Those that a file reads itself.
+    /// Those with the prefix that a file reads itself: such a file, as the container's, claims all such names.
     static func read(by document: TOMLNode) -> Set<String> { Set(document.variables.filter { $0.hasPrefix(prefix) }) }
 
-    /// - Parameter read: those that the file reads itself, or that `EnvironmentKeys` has put into it.
-    init(read: Set<String>, environment: [String: String]) {
-        guard !read.isEmpty else {
-            messages = []
-            return
-        }
+    /// What is said of variables that were meant for a file and that it does not read: a misspelt one would be ignored
+    /// silently. Sorted by name; none for a file that reads no variable with the prefix.
+    ///
+    /// - Parameter read: those that the file reads itself, or that were put into it.
+    static func unread(_ environment: [String: String], read: Set<String>) -> [String] {
+        guard !read.isEmpty else { return [] }
         // What the file has goes before what its rule makes of its keys.
-        let endings = read.sorted().map { String($0.dropFirst(Self.prefix.count)) }
-        messages = environment.filter { !$0.value.isEmpty && !read.contains($0.key) && Self.isMeant($0.key) }
+        let endings = read.sorted().map { String($0.dropFirst(prefix.count)) }
+        return environment.filter { !$0.value.isEmpty && !read.contains($0.key) && isMeant($0.key) }
             .keys.sorted().map { name in
                 // Without what all have in common, which would make any of them near.
-                let word = String(name.dropFirst(Self.prefix.count))
+                let word = String(name.dropFirst(prefix.count))
                 let near =
                     nearest(to: word, among: endings)
-                    ?? nearest(to: word, among: EnvironmentKeys.names.map { String($0.dropFirst(Self.prefix.count)) })
-                let hint = near.map { "did you mean \(Self.prefix)\($0)?" } ?? "unset it, or read it in this file"
+                    ?? nearest(to: word, among: names.map { String($0.dropFirst(prefix.count)) })
+                let hint = near.map { "did you mean \(prefix)\($0)?" } ?? "unset it, or read it in this file"
                 return "the environment variable \(name) is set, but not read by this file; \(hint)"
             }
     }

@@ -40,7 +40,16 @@ extension Kind {
             }, write: write)
     }
 
-    /// A value written as a string, and shown as its description.
+    /// The same for a value that is shown as its description.
+    static func text(
+        _ type: String, range: String? = nil, expected: String, isShown: Bool = true,
+        parse: @escaping @Sendable (String) throws(ValueProblem) -> Value
+    ) -> Kind where Value: CustomStringConvertible {
+        .text(
+            type, range: range, expected: expected, isShown: isShown, parse: parse, write: { written($0.description) })
+    }
+
+    /// The same for a value of which a text is one or is not.
     ///
     /// - Parameters:
     ///   - problem: ends the sentence about a text that is none: `is not an IP address`.
@@ -54,7 +63,7 @@ extension Kind {
             parse: { text throws(ValueProblem) in
                 guard let value = value(text) else { throw ValueProblem(problem) }
                 return value
-            }, write: { written($0.description) })
+            })
     }
 
     /// A list of values of one kind; each bad entry is reported by its number, counted from 1.
@@ -89,6 +98,26 @@ extension Kind {
                 return kind.read(node, path, reading).map { .some($0) }
             },
             write: { $0.map(kind.write) ?? "\"\"" })
+    }
+
+    /// `"auto"`, which is nil, or a list.
+    ///
+    /// - Parameters:
+    ///   - type: of the list, for the options page.
+    ///   - what: the list in words.
+    ///   - example: an entry of it, in quotes.
+    static func auto<List>(or list: Kind<List>, _ type: String, _ what: String, example: String) -> Kind
+    where Value == List? {
+        Kind(
+            type: "auto, \(type)",
+            read: { node, path, reading in
+                if case .array = node.value { return list.read(node, path, reading).map { .some($0) } }
+                guard let text = reading.text(node, path, expected: "\"auto\" or a \(what)") else { return nil }
+                if text.value == "auto" { return .some(nil) }
+                reading.fail(path, "must be \"auto\" or a list in brackets such as [\(example)]")
+                return nil
+            },
+            write: { $0.map(list.write) ?? "\"auto\"" })
     }
 
     /// One of the texts of an enumeration.
@@ -169,14 +198,47 @@ extension Kind where Value == Duration {
     }
 }
 
-/// A number with a unit, as durations and sizes are written: `1.5s`, `64MiB`.
-struct Quantity {
-    /// The number in units of 10^-9.
-    private let billionths: UInt128
-    let unit: Substring
+/// Numbers with a unit, as they are written in the configuration: `1.5s`, `64MiB`.
+struct Quantity: Sendable {
+    // For messages: what it is, an example, and what it is counted in.
+    private let noun: String
+    private let example: String
+    private let base: String
+    /// Each unit in base units, smallest first.
+    let units: [(name: String, size: UInt64)]
 
-    /// Digits, at most 12, with up to 9 decimals, then the unit; nil for anything else.
-    init?(_ text: String) {
+    /// In nanoseconds.
+    static let duration = Quantity(
+        noun: "duration", example: "1.5s", base: "a duration that can be counted in nanoseconds",
+        units: [
+            ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000),
+            ("d", 86_400_000_000_000),
+        ])
+    /// In bytes.
+    static let size = Quantity(
+        noun: "size", example: "64MiB", base: "a whole number of bytes",
+        units: [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)])
+
+    /// Digits, at most 12, with up to 9 decimals, then a unit.
+    ///
+    /// - Returns: in base units, less than 2^62.
+    func read(_ text: String) throws(ValueProblem) -> Int64 {
+        guard let (billionths, name) = Self.number(text) else {
+            throw ValueProblem("is not a \(noun); write one such as \"\(example)\"")
+        }
+        guard let unit = units.first(where: { $0.name == name }) else {
+            let names = units.map(\.name)
+            let list = names.dropLast().joined(separator: ", ") + " or \(names.last ?? "")"
+            throw ValueProblem(
+                "has \(name.isEmpty ? "no" : "an unknown") unit; write \(list), as in \"\(example)\"")
+        }
+        let (total, rest) = (billionths * UInt128(unit.size)).quotientAndRemainder(dividingBy: 1_000_000_000)
+        guard rest == 0, total < 1 << 62 else { throw ValueProblem("is not \(base)") }
+        return Int64(total)
+    }
+
+    /// The number in units of 10^-9, and what follows it; nil for anything else.
+    private static func number(_ text: String) -> (billionths: UInt128, unit: Substring)? {
         let number = text.prefix { $0 == "." || ("0"..."9").contains($0) }
         let parts = number.split(separator: ".", omittingEmptySubsequences: false)
         guard (1...2).contains(parts.count), (1...12).contains(parts[0].utf8.count),
@@ -186,45 +248,22 @@ struct Quantity {
         guard let fraction = UInt128(decimals + String(repeating: "0", count: 9 - decimals.utf8.count)) else {
             return nil
         }
-        billionths = whole * 1_000_000_000 + fraction
-        unit = text[number.endIndex...]
-    }
-
-    /// The number in base units, one written unit being `factor` of them; nil past 2^62 or between two base units.
-    func scaled(by factor: UInt64) -> Int64? {
-        let (total, rest) = (billionths * UInt128(factor)).quotientAndRemainder(dividingBy: 1_000_000_000)
-        guard rest == 0, total < 1 << 62 else { return nil }
-        return Int64(total)
+        return (whole * 1_000_000_000 + fraction, text[number.endIndex...])
     }
 }
 
 /// Durations as written in the configuration.
 enum DurationText {
-    /// Units with their length in nanoseconds, smallest first.
-    static let units: [(name: String, nanoseconds: UInt64)] = [
-        ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000),
-        ("d", 86_400_000_000_000),
-    ]
-
     static func read(_ text: String) throws(ValueProblem) -> Duration {
-        guard let quantity = Quantity(text) else { throw ValueProblem("is not a duration; write one such as \"1.5s\"") }
-        guard let unit = units.first(where: { $0.name == quantity.unit }) else {
-            let what = quantity.unit.isEmpty ? "has no unit" : "has an unknown unit"
-            throw ValueProblem("\(what); write ms, s, m, h or d, as in \"1.5s\"")
-        }
-        guard let nanoseconds = quantity.scaled(by: unit.nanoseconds) else {
-            throw ValueProblem("is not a duration that can be counted in nanoseconds")
-        }
-        return .nanoseconds(nanoseconds)
+        .nanoseconds(try Quantity.duration.read(text))
     }
 
     /// The shortest form: `1d`, `1.5s`, `200ms`, `0s`. Takes whole milliseconds.
     static func write(_ duration: Duration) -> String {
-        let milliseconds = duration / .milliseconds(1)
-        let whole = Int64(milliseconds)
+        let whole = Int64(duration / .milliseconds(1))
         if whole == 0 { return "0s" }
-        for unit in units.reversed() {
-            let length = Int64(unit.nanoseconds / 1_000_000)
+        for unit in Quantity.duration.units.reversed() {
+            let length = Int64(unit.size / 1_000_000)
             if whole % length == 0, unit.name != "ms" || whole < 1000 { return "\(whole / length)\(unit.name)" }
         }
         var decimals = String(String(1000 + whole % 1000).dropFirst())
@@ -235,23 +274,11 @@ enum DurationText {
 
 /// Sizes in bytes as written in the configuration.
 enum SizeText {
-    /// Units with their bytes, smallest first.
-    static let units: [(name: String, bytes: UInt64)] = [
-        ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30),
-    ]
-
-    static func read(_ text: String) throws(ValueProblem) -> Int {
-        guard let quantity = Quantity(text) else { throw ValueProblem("is not a size; write one such as \"64MiB\"") }
-        guard let unit = units.first(where: { $0.name == quantity.unit }) else {
-            let what = quantity.unit.isEmpty ? "has no unit" : "has an unknown unit"
-            throw ValueProblem("\(what); write B, KiB, MiB or GiB, as in \"64MiB\"")
-        }
-        guard let bytes = quantity.scaled(by: unit.bytes) else { throw ValueProblem("is not a whole number of bytes") }
-        return Int(bytes)
-    }
+    static func read(_ text: String) throws(ValueProblem) -> Int { Int(try Quantity.size.read(text)) }
 
     static func write(_ bytes: Int) -> String {
-        let unit = units.last { bytes % Int($0.bytes) == 0 && bytes != 0 } ?? units[0]
-        return "\(bytes / Int(unit.bytes))\(unit.name)"
+        let units = Quantity.size.units
+        let unit = units.last { bytes % Int($0.size) == 0 && bytes != 0 } ?? units[0]
+        return "\(bytes / Int(unit.size))\(unit.name)"
     }
 }

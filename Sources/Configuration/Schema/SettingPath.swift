@@ -27,7 +27,7 @@ struct SettingPath: Hashable, Sendable {
     /// Whether this is `ancestor` or inside it.
     func isWithin(_ ancestor: SettingPath) -> Bool { parts.starts(with: ancestor.parts) }
 
-    /// The same for every entry of an array: `provider[].type`. The form of `Schema.keys`.
+    /// The same for every entry of an array: `provider[].type`. The form of `SchemaKey.all`.
     var schemaPath: String {
         parts.reduce(into: "") { text, part in
             switch part {
@@ -43,22 +43,12 @@ extension SettingPath: CustomStringConvertible {
     var description: String {
         parts.reduce(into: "") { text, part in
             switch part {
-            case .key(let key): text += (text.isEmpty ? "" : ".") + (Self.isBare(key) ? key : quoted(key))
+            case .key(let key):
+                let isBare = !key.isEmpty && key.utf8.allSatisfy(\.isWordByte)
+                text += (text.isEmpty ? "" : ".") + (isBare ? key : quoted(key))
             case .entry(let number): text += "[\(number)]"
             }
         }
-    }
-
-    private static func isBare(_ key: String) -> Bool {
-        !key.isEmpty && key.utf8.allSatisfy(isBareKeyByte)
-    }
-}
-
-/// Whether TOML allows the byte in a key without quotes: ASCII letters, digits, `_` and `-`.
-func isBareKeyByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "_"), UInt8(ascii: "-"): true
-    default: false
     }
 }
 
@@ -136,6 +126,13 @@ package struct ConfigurationError: Error, Hashable, Sendable {
     package var diagnostics: [Diagnostic]
 
     package init(diagnostics: [Diagnostic]) { self.diagnostics = diagnostics }
+
+    /// That a file cannot be used at all.
+    init(_ file: String, _ problem: ValueProblem, line: Int? = nil) {
+        var diagnostic = Diagnostic(file: file, line: line, message: problem.text)
+        (diagnostic.isOfTheStart, diagnostic.isDenied) = (problem.isOfTheStart, problem.isDenied)
+        diagnostics = [diagnostic]
+    }
 }
 
 extension ConfigurationError: CustomStringConvertible {
@@ -152,6 +149,12 @@ package struct ValueProblem: Error, Hashable, Sendable {
 
     init(_ text: String, isOfTheStart: Bool = false, isDenied: Bool = false) {
         (self.text, self.isOfTheStart, self.isDenied) = (text, isOfTheStart, isDenied)
+    }
+
+    /// Of a file with more bytes than `limit`; nil for any other.
+    init?(of file: [UInt8], limit: Int) {
+        guard file.count > limit else { return nil }
+        self.init("is larger than \(SizeText.write(limit))")
     }
 }
 

@@ -14,6 +14,10 @@ extension SettingsTable {
 
     var settings: [any SettingKey] { Mirror(reflecting: self).children.compactMap { $0.value as? any SettingKey } }
 
+    /// What the answers of a source depend on: every setting of the table that shapes them, and no other; it holds no secret.
+    /// While it stays the same, through a reload or a restart, cached answers stay answers of the same source.
+    var identity: String { "{" + settings.compactMap(\.identity).joined(separator: ", ") + "}" }
+
     /// Its keys and those of the tables in it; tables are not listed.
     static var schemaKeys: [SchemaKey] { Self().settings.flatMap(\.keys) }
 
@@ -165,12 +169,6 @@ struct TableKeys {
     func warn(_ key: String, _ message: String) { reading.warn(self[key], message) }
 }
 
-/// Every key of the configuration, made from the settings that the decoder itself reads with.
-package enum Schema {
-    /// In the order of the file; tables are not listed, only what is in them.
-    package static let keys: [SchemaKey] = Configuration.schemaKeys
-}
-
 /// One key of the configuration, for the options page and for messages.
 package struct SchemaKey: Hashable, Sendable {
     /// `listen.udp_threads`, `provider[].type`, `cache.stale.max`.
@@ -183,12 +181,16 @@ package struct SchemaKey: Hashable, Sendable {
     package var defaultText: String
     /// Whether an answer may be another one under another value, as `Setting` says.
     package var shapesAnswers: Bool
+
+    /// Every key of the configuration, made from the settings that the decoder itself reads with; in the order of the file.
+    /// Tables are not listed, only what is in them.
+    package static let all: [SchemaKey] = Configuration.schemaKeys
 }
 
 extension Kind where Value: SettingsTable {
     static var table: Kind {
         Kind(
-            type: "table", read: { Value.read($0, $1, $2) }, write: { AnswerIdentity($0).text },
+            type: "table", read: { Value.read($0, $1, $2) }, write: { $0.identity },
             children: { Value.schemaKeys })
     }
 }
@@ -214,19 +216,7 @@ extension Kind {
                     }
                     return table
                 }
-            }, write: { "[" + $0.map { AnswerIdentity($0).text }.joined(separator: ", ") + "]" },
+            }, write: { "[" + $0.map { $0.identity }.joined(separator: ", ") + "]" },
             children: { Table.schemaKeys }, isArrayOfTables: true)
-    }
-}
-
-/// What the answers of a source depend on in the configuration: every setting of a table that shapes them, and no other.
-///
-/// While it stays the same, cached answers stay answers of the same source, through a reload and, by its text, a restart.
-package struct AnswerIdentity: Hashable, Sendable {
-    /// The same in every process, and another one for every other value of such a setting; it holds no secret.
-    package let text: String
-
-    init<Table: SettingsTable>(_ table: Table) {
-        text = "{" + table.settings.compactMap(\.identity).joined(separator: ", ") + "}"
     }
 }

@@ -8,10 +8,10 @@ extension Kind where Value == String {
             type, range: "up to \(maximumLength) letters, digits, dots, - and _", expected: "a string in quotes",
             parse: { text throws(ValueProblem) in
                 guard text.utf8.count <= maximumLength,
-                    text.utf8.allSatisfy({ isBareKeyByte($0) || $0 == UInt8(ascii: ".") })
+                    text.utf8.allSatisfy({ $0.isWordByte || $0 == UInt8(ascii: ".") })
                 else { throw ValueProblem("must be up to \(maximumLength) letters, digits, dots, - and _") }
                 return text
-            }, write: { written($0) })
+            })
     }
 
     /// Empty, or the absolute path of a file.
@@ -26,7 +26,7 @@ extension Kind where Value == String {
                 }
                 guard text.utf8.count <= limit else { throw ValueProblem("is longer than \(limit) bytes") }
                 return text
-            }, write: { written($0) })
+            })
     }
 }
 
@@ -48,9 +48,7 @@ extension Kind where Value == Name {
     static var suffix: Kind {
         .text(
             "suffix", expected: "a name in quotes such as \"example.com\"",
-            parse: { text throws(ValueProblem) in
-                try HostName.parse(text)
-            }, write: { written($0.description) })
+            parse: { text throws(ValueProblem) in try HostName.parse(text) })
     }
 
     /// A name that stands for itself alone; lower-cased.
@@ -60,7 +58,7 @@ extension Kind where Value == Name {
             parse: { text throws(ValueProblem) in
                 guard !text.contains("*") else { throw ValueProblem("must be one name, without *") }
                 return try HostName.parse(text)
-            }, write: { written($0.description) })
+            })
     }
 }
 
@@ -124,8 +122,7 @@ extension Kind where Value == ProviderURL {
     static var url: Kind {
         .text(
             "URL", range: "http or https", expected: "a URL in quotes such as \"https://192.0.2.1/dns-query\"",
-            isShown: false, parse: { text throws(ValueProblem) in try ProviderURL(text) },
-            write: { written($0.description) })
+            isShown: false, parse: { text throws(ValueProblem) in try ProviderURL(text) })
     }
 }
 

@@ -24,9 +24,7 @@ package struct Variables: Sendable {
         do throws(ValueProblem) {
             return process.merging(try EnvironmentFile(path: file).variables) { $1 }
         } catch {
-            var diagnostic = Diagnostic(file: file, message: error.text)
-            diagnostic.isDenied = error.isDenied
-            throw ConfigurationError(diagnostics: [diagnostic])
+            throw ConfigurationError(file, error)
         }
     }
 

@@ -86,7 +86,7 @@ extension WrittenText {
 
     /// Whether all characters may be in a variable's name.
     static func isVariableName(_ text: some StringProtocol) -> Bool {
-        text.utf8.allSatisfy { isBareKeyByte($0) && $0 != UInt8(ascii: "-") }
+        text.utf8.allSatisfy { $0.isWordByte && $0 != UInt8(ascii: "-") }
     }
 }
 
@@ -94,20 +94,21 @@ extension WrittenText {
 ///
 /// - Parameters:
 ///   - limit: bytes; a longer file is refused.
+///   - isRegular: whether it must be a regular file.
 ///   - replacement: what stands for a file that is not there; nil: that is an error.
 func wholeFile(
-    _ path: String, limit: Int, ifMissing replacement: [UInt8]? = nil
+    _ path: String, limit: Int, isRegular: Bool = false, ifMissing replacement: [UInt8]? = nil
 ) throws(ValueProblem) -> [UInt8] {
     let content: [UInt8]
     do throws(SystemError) {
-        content = try readText(path, limit: limit + 1)
+        content = try readText(path, limit: limit + 1, isRegular: isRegular)
     } catch {
         if error.code == ENOENT, let replacement { return replacement }
         let isDenied = error.code == EACCES
         throw ValueProblem(
             "cannot be read: \(error.reason)\(isDenied ? rights(of: path) : "")", isDenied: isDenied)
     }
-    guard content.count <= limit else { throw ValueProblem("is larger than \(SizeText.write(limit))") }
+    if let problem = ValueProblem(of: content, limit: limit) { throw problem }
     return content
 }
 

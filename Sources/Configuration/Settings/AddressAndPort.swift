@@ -20,26 +20,26 @@ package struct AddressAndPort: Hashable, Sendable {
     /// - Parameter defaultPort: nil when the text must hold the port.
     /// - Returns: nil for anything else: names, ports out of 0 to 65535, zones of IPv4 addresses.
     package init?(_ text: some StringProtocol, defaultPort: UInt16? = nil) {
-        let host: any StringProtocol
-        var port = defaultPort
-        if text.hasPrefix("[") {
-            guard let close = text.firstIndex(of: "]") else { return nil }
-            host = text[text.index(after: text.startIndex)..<close]
-            guard host.contains(":") else { return nil }
-            let rest = text[text.index(after: close)...]
-            if !rest.isEmpty {
-                guard rest.hasPrefix(":"), let given = Self.port(rest.dropFirst()) else { return nil }
-                port = given
-            }
-        } else if text.utf8.count(where: { $0 == UInt8(ascii: ":") }) == 1, let colon = text.firstIndex(of: ":") {
-            host = text[..<colon]
-            guard let given = Self.port(text[text.index(after: colon)...]) else { return nil }
-            port = given
-        } else {
-            host = text
-        }
-        guard let port, let (address, zone) = Self.address(host) else { return nil }
+        guard let (host, written) = try? Self.split(Substring(text)),
+            let port = written == nil ? defaultPort : written.flatMap({ Self.port($0) }),
+            let (address, zone) = Self.address(host)
+        else { return nil }
         self.init(address, port: port, zone: zone)
+    }
+
+    /// Host and port of `host`, `host:port`, `[IPv6]` and `[IPv6]:port`. Where several colons stand outside of brackets, none
+    /// begins a port.
+    static func split(_ text: Substring) throws(ValueProblem) -> (host: Substring, port: Substring?) {
+        guard text.hasPrefix("[") else {
+            guard let colon = text.firstIndex(of: ":"), text.lastIndex(of: ":") == colon else { return (text, nil) }
+            return (text[..<colon], text[text.index(after: colon)...])
+        }
+        guard let close = text.firstIndex(of: "]") else { throw ValueProblem("has a [ without its ]") }
+        let host = text[text.index(after: text.startIndex)..<close]
+        guard host.contains(":") else { throw ValueProblem("has something else than IPv6 in brackets") }
+        let rest = text[text.index(after: close)...]
+        guard rest.isEmpty || rest.hasPrefix(":") else { throw ValueProblem("has text between ] and the path") }
+        return (host, rest.isEmpty ? nil : rest.dropFirst())
     }
 
     /// Decimal digits only, 0 to 65535.
@@ -47,8 +47,8 @@ package struct AddressAndPort: Hashable, Sendable {
         OutsideNumber(digits: text)?.within(0...UInt16.max)
     }
 
-    private static func address(_ text: any StringProtocol) -> (IPAddress, String?)? {
-        let parts = String(text).split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+    private static func address(_ text: Substring) -> (IPAddress, String?)? {
+        let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(parts[0]) else { return nil }
         guard parts.count == 2 else { return (address, nil) }
         guard address.recordType == .aaaa, isZone(parts[1]) else { return nil }
@@ -159,7 +159,6 @@ extension Kind where Value == ClientSubnet {
                 }
                 if text.contains("/"), let prefix = AddressPrefix(text) { return .fixed(prefix) }
                 throw ValueProblem("is not \"off\", \"client/24\" or a network such as \"192.0.2.0/24\"")
-            },
-            write: { written($0.description) })
+            })
     }
 }

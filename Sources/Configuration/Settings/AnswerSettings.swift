@@ -53,8 +53,8 @@ extension Configuration {
 
         package init() {}
 
-        /// Of all that decides what answers may hold.
-        package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
+        /// The identity of all that decides what answers may hold.
+        package var answerIdentity: String { identity }
     }
 }
 
@@ -73,7 +73,6 @@ extension Kind where Value == DNS64 {
                 throw ValueProblem(
                     "is no prefix of a NAT64: it has 32, 40, 48, 56, 64 or 96 bits, bits 64 to 71 are zero, and it is in 2000::/3, fc00::/7 or 64:ff9b::/32"
                 )
-            },
-            write: { quoted($0.description) })
+            })
     }
 }

@@ -1,5 +1,6 @@
 package import DNSWire
-import Platform
+package import Logging
+package import Platform
 
 extension Configuration {
     /// `[control]`: how a running server is queried and controlled.
@@ -80,22 +81,12 @@ extension Kind where Value == AddressAndPort {
     }
 }
 
-/// The least severe messages that are logged.
-package enum LogLevel: String, Hashable, Sendable, CaseIterable {
-    case trace, debug, info, notice, warning, error, critical
-}
-
-/// How log lines look.
-package enum LogFormat: String, Hashable, Sendable, CaseIterable {
-    case text, json
-}
-
 extension Configuration {
     /// `[log]`.
     package struct LogSettings: SettingsTable {
         /// The least severe messages that are logged.
-        @Setting("level", .choice()) package var level = LogLevel.info
-        @Setting("format", .choice()) package var format = LogFormat.text
+        @Setting("level", .choice()) package var level = Logger.Level.info
+        @Setting("format", .choice()) package var format = LogStyle.text
         /// Whether every query is logged.
         @Setting("queries", .boolean) package var queries = false
         /// Nil: none.

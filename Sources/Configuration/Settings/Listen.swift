@@ -122,7 +122,7 @@ extension Kind where Value == Secret {
             isShown: false, isSecret: true,
             parse: { text throws(ValueProblem) in
                 guard (16...128).contains(text.utf8.count),
-                    text.utf8.allSatisfy({ isBareKeyByte($0) || ".~".utf8.contains($0) })
+                    text.utf8.allSatisfy({ $0.isWordByte || ".~".utf8.contains($0) })
                 else { throw ValueProblem("must be 16 to 128 letters, digits, dots, -, _ and ~") }
                 return Secret(text)
             }, write: { _ in "\"\"" })
@@ -153,7 +153,7 @@ extension Kind where Value == String {
                     text.utf8.allSatisfy({ (0x21...0x7e).contains($0) && !"?#%".utf8.contains($0) })
                 else { throw ValueProblem("must begin with / and be a plain path, such as \"/dns-query\"") }
                 return text
-            }, write: { written($0) })
+            })
     }
 }
 

@@ -1,5 +1,4 @@
 package import DNSWire
-import Platform
 
 extension Configuration {
     /// `[preset]`.
@@ -34,7 +33,7 @@ extension Configuration {
         private mutating func readHosts(_ reading: Reading) {
             guard !hostsFile.isEmpty else { return }
             do throws(ValueProblem) {
-                let file = try HostsFile.read(hostsFile)
+                let file = HostsFile(try wholeFile(hostsFile, limit: HostsFile.maximumSize, isRegular: true))
                 hosts = file.entries
                 for (line, text) in file.problems {
                     reading.warn(Diagnostic(file: hostsFile, line: line, message: text))
@@ -164,20 +163,6 @@ struct HostsFile {
             }
         }
         finish()
-    }
-
-    /// Reads a regular file.
-    static func read(_ path: String) throws(ValueProblem) -> HostsFile {
-        let bytes: [UInt8]
-        do throws(SystemError) {
-            bytes = try readText(path, limit: maximumSize + 1, isRegular: true)
-        } catch {
-            throw ValueProblem("cannot be read: \(error.reason)")
-        }
-        guard bytes.count <= maximumSize else {
-            throw ValueProblem("is larger than \(SizeText.write(maximumSize))")
-        }
-        return HostsFile(bytes)
     }
 
     private mutating func add(_ text: String, _ address: IPAddress, line: Int) {

@@ -17,7 +17,10 @@ extension Configuration {
         /// Answered through LocalDNS.
         @Setting("bypass", .suffixes, shapesAnswers: true) package var bypass: NameList = []
         /// Answered through LocalDNS unless another list names them. Nil: the built-in list.
-        @Setting("network_names", .autoOrSuffixes, shapesAnswers: true) package var networkNames: NameList?
+        @Setting(
+            "network_names",
+            .auto(or: .suffixes, "or list of suffixes", "list of suffixes", example: "\"lan\""), shapesAnswers: true)
+        package var networkNames: NameList?
 
         /// Whether names of no list are protected: where the file's own `protect` is empty, whatever a signed policy adds
         /// to it or takes from it.
@@ -50,47 +53,12 @@ extension Configuration {
     }
 }
 
-extension Kind where Value == NameList? {
-    /// `"auto"`, which is nil, or a list of suffixes.
-    fileprivate static var autoOrSuffixes: Kind {
-        let list = Kind<NameList>.suffixes
-        return Kind(
-            type: "auto, or \(list.type)",
-            read: { node, path, reading in
-                if case .array = node.value { return list.read(node, path, reading).map { .some($0) } }
-                guard let text = reading.text(node, path, expected: "\"auto\" or a list of suffixes") else {
-                    return nil
-                }
-                if text.value == "auto" { return .some(nil) }
-                reading.fail(path, "must be \"auto\" or a list in brackets such as [\"lan\"]")
-                return nil
-            },
-            write: { $0.map(list.write) ?? "\"auto\"" })
-    }
-}
-
-/// Which resolvers of the network are asked.
-package enum LocalDNSSelection: Hashable, Sendable {
-    /// The first list of the system's files that holds a server other than this one.
-    case auto
-    /// Asked in this order. The members of a group know the same names, each group may know others; there is at least one
-    /// group, and none is empty.
-    case groups([[AddressAndPort]])
-
-    /// Those that are written, of all groups.
-    package var written: [AddressAndPort] {
-        switch self {
-        case .auto: []
-        case .groups(let groups): groups.flatMap(\.self)
-        }
-    }
-}
-
 extension Configuration {
     /// `[localdns]`.
     package struct LocalDNSSettings: SettingsTable {
-        /// The resolvers to ask, or groups of them; auto takes the first list of the system with a server that is not this one.
-        @Setting("servers", .localDNSServers, shapesAnswers: true) package var servers = LocalDNSSelection.auto
+        /// The resolvers to ask, in this order. The members of a group know the same names, each group may know others; there is
+        /// at least one group, and none is empty. Nil: the first list of the system's files with a server that is not this one.
+        @Setting("servers", .localDNSServers, shapesAnswers: true) package var groups: [[AddressAndPort]]?
         /// Absolute.
         @Setting("resolv_conf", .path(), shapesAnswers: true) package var resolvConf = "/etc/resolv.conf"
         /// For one question over all servers, 10 ms to 10 s.
@@ -112,6 +80,9 @@ extension Configuration {
 
         package init() {}
 
+        /// Those that are written, of all groups.
+        package var servers: [AddressAndPort] { groups?.flatMap(\.self) ?? [] }
+
         mutating func finish(_ keys: TableKeys) {
             if resolvConf.isEmpty { keys.fail("resolv_conf", "must not be empty") }
             if certificatePorts.isEmpty {
@@ -123,33 +94,29 @@ extension Configuration {
     }
 }
 
-extension Kind where Value == LocalDNSSelection {
+extension Kind where Value == [[AddressAndPort]]? {
     /// `"auto"`, a list of servers, or a list of such lists.
     static var localDNSServers: Kind {
+        .auto(
+            or: Kind<[[AddressAndPort]]>.groups, "list of servers, or list of lists of servers", "list of servers",
+            example: "\"192.0.2.53\"")
+    }
+}
+
+extension Kind where Value == [[AddressAndPort]] {
+    fileprivate static var groups: Kind {
         Kind(
-            type: "auto, list of servers, or list of lists of servers",
+            type: "list of servers, or list of lists of servers",
             read: { node, path, reading in
-                guard case .array(let nodes) = node.value else {
-                    guard let text = reading.text(node, path, expected: "\"auto\" or a list of servers") else {
-                        return nil
-                    }
-                    if text.value == "auto" { return .auto }
-                    reading.fail(path, "must be \"auto\" or a list in brackets such as [\"192.0.2.53\"]")
-                    return nil
-                }
-                guard let groups = readGroups(node, nodes, path, reading) else { return nil }
+                guard let groups = readGroups(node, path, reading) else { return nil }
                 guard !groups.isEmpty else {
                     reading.fail(path, "must hold at least one server, or be \"auto\"")
                     return nil
                 }
-                return .groups(groups)
+                return groups
             },
-            write: { servers in
-                switch servers {
-                case .auto: "\"auto\""
-                case .groups(let groups) where groups.count == 1: list.write(groups[0])
-                case .groups(let groups): "[" + groups.map(list.write).joined(separator: ", ") + "]"
-                }
+            write: { groups in
+                groups.count == 1 ? list.write(groups[0]) : "[" + groups.map(list.write).joined(separator: ", ") + "]"
             })
     }
 
@@ -157,8 +124,9 @@ extension Kind where Value == LocalDNSSelection {
 
     /// One group for a list of servers; a group whose variables are all empty is left out.
     private static func readGroups(
-        _ node: TOMLNode, _ nodes: [TOMLNode], _ path: SettingPath, _ reading: Reading
+        _ node: TOMLNode, _ path: SettingPath, _ reading: Reading
     ) -> [[AddressAndPort]]? {
+        guard case .array(let nodes) = node.value else { return nil }
         let lists = nodes.indices.filter { nodes[$0].isArray }
         guard !lists.isEmpty else { return list.read(node, path, reading).map { $0.isEmpty ? [] : [$0] } }
         if let server = nodes.indices.first(where: { !nodes[$0].isArray }) {

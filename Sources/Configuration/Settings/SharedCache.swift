@@ -76,7 +76,7 @@ extension Kind where Value == String {
                     throw ValueProblem("must be up to 64 visible ASCII characters, without blanks")
                 }
                 return text
-            }, write: { written($0) })
+            })
     }
 }
 
@@ -181,22 +181,11 @@ extension SharedCacheURL {
         return number
     }
 
-    /// Percent-encoding undone (RFC 3986 section 2.1).
+    /// Percent-encoding undone.
     private static func decoded(_ text: Substring) throws(ValueProblem) -> String {
-        let problem = ValueProblem("has a % in user or password that must be written as %25")
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let code = TextDecoding.hexadecimal(String(decoding: rest.prefix(2), as: UTF8.self)), code.count == 1
-            else { throw problem }
-            bytes += code
-            rest = rest.dropFirst(2)
+        guard let bytes = TextDecoding.percent(text.utf8), let text = String(validating: bytes, as: UTF8.self) else {
+            throw ValueProblem("has a % in user or password that must be written as %25")
         }
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw problem }
         return text
     }
 }

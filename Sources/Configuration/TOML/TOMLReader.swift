@@ -1,3 +1,5 @@
+import HTTPDNS
+
 /// Reads a text of TOML 1.0 into nodes: all of it, checked with the cases of toml-test. Its input is hostile: time and
 /// memory grow with its size, which the caller bounds; the stack is bounded by `maximumDepth`.
 struct TOMLReader {
@@ -110,7 +112,7 @@ struct TOMLReader {
         if cursor.next == UInt8(ascii: "\"") || cursor.next == UInt8(ascii: "'") {
             return try cursor.string(mayBeLong: false)
         }
-        let key = cursor.takeAll(where: isBareKeyByte)
+        let key = cursor.takeAll(where: \.isWordByte)
         guard !key.isEmpty else {
             throw cursor.problem("a key must consist of letters, digits, - and _, or stand in quotes")
         }

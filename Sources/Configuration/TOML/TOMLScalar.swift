@@ -71,11 +71,15 @@ func isDigit(_ byte: UInt8, radix: Int = 10) -> Bool {
 /// A date, a time or both, as TOML 1.0 takes them from RFC 3339: `1979-05-27`, `07:32:00.5`, `1979-05-27T07:32:00Z`.
 struct TOMLDate {
     private var rest: ArraySlice<UInt8>
+    /// Those that were taken, from the front.
+    private var numbers: [Int] = []
+
+    private init(_ text: some Sequence<UInt8>) { rest = Array(text)[...] }
 
     static func isValid(_ text: ArraySlice<UInt8>) -> Bool {
-        var date = TOMLDate(rest: text)
-        if date.time() { return date.rest.isEmpty }
-        date.rest = text
+        var time = TOMLDate(text)
+        if time.time() { return time.rest.isEmpty }
+        var date = TOMLDate(text)
         guard date.day() else { return false }
         if date.rest.isEmpty { return true }
         guard date.take("Tt "), date.time() else { return false }
@@ -86,15 +90,11 @@ struct TOMLDate {
     ///
     /// - Parameter text: a valid one.
     static func seconds(_ text: String) -> Int64? {
-        var date = TOMLDate(rest: Array(text.utf8)[...])
+        var date = TOMLDate(text.utf8)
         guard date.day(), date.take("Tt "), date.time(), date.take("Zz"), date.rest.isEmpty else { return nil }
-        // Each number has its place in such a text.
-        let digits = Array(text.utf8)
-        func number(_ place: Int, _ count: Int) -> Int64 {
-            OutsideNumber(digits: digits[place..<(place + count)])?.within(0...9_999) ?? 0
-        }
-        return HTTPDate.daysBefore(number(0, 4), number(5, 2), number(8, 2)) * 86_400
-            + number(11, 2) * 3_600 + number(14, 2) * 60 + number(17, 2)
+        let parts = date.numbers.map(Int64.init)
+        return HTTPDate.daysBefore(parts[0], parts[1], parts[2]) * 86_400
+            + parts[3] * 3_600 + parts[4] * 60 + parts[5]
     }
 
     private mutating func day() -> Bool {
@@ -132,6 +132,7 @@ struct TOMLDate {
         let text = rest.prefix(digits)
         guard text.count == digits, let number = OutsideNumber(digits: text)?.within(range) else { return nil }
         rest = rest.dropFirst(digits)
+        numbers.append(number)
         return number
     }
 }

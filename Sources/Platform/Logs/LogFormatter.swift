@@ -3,7 +3,7 @@ import Logging
 import Synchronization
 
 /// The format of log lines.
-package enum LogStyle: Sendable {
+package enum LogStyle: String, Sendable, CaseIterable {
     /// Text, for people.
     case text
     /// One JSON object per line, for programs.

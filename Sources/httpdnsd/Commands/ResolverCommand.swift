@@ -107,7 +107,7 @@ struct ResolverCommand: ParsableCommand {
             throw ExitStatus.no.exit("\(reason)")
         }
         return Target(
-            server: LocalDNSServer(chosen), needsLists: settings.localDNS.servers == .auto,
+            server: LocalDNSServer(chosen), needsLists: settings.localDNS.groups == nil,
             forContainers: onPort53.first { !$0.address.isLoopback }.map { "\($0.address)" })
     }
 

@@ -61,7 +61,7 @@ struct ServeCommand: ParsableCommand {
 
     private func logOutput(_ settings: Configuration.LogSettings, journalStream: String?) throws -> LogOutput {
         do throws(SystemError) {
-            return try LogOutput(settings.style, level: settings.threshold, journalStream: journalStream)
+            return try LogOutput(settings.format, level: settings.level, journalStream: journalStream)
         } catch {
             throw ExitStatus.no.exit("no log can be written: \(error)")
         }

@@ -24,7 +24,7 @@ struct Composition {
         init(_ entry: Configuration.ProviderEntry, _ upstream: HTTPDNSProvider) {
             self.entry = entry
             self.upstream = upstream
-            identity = Composition.digest([entry.answerIdentity.text])
+            identity = Composition.digest([entry.answerIdentity])
         }
     }
 
@@ -63,7 +63,7 @@ struct Composition {
         limit: LocalDNSLimit = LocalDNSLimit(), loop: EventLoop, events: EventLog
     ) {
         self.settings = settings
-        settingsIdentity = Self.digest([settings.answerIdentity.text])
+        settingsIdentity = Self.digest([settings.answerIdentity])
         self.loop = loop
         let report: @Loop (ResolverEvent) -> Void = { events.report(LogMessage($0)) }
         self.report = report
@@ -131,8 +131,7 @@ struct Composition {
         _ settings: Configuration, replacing old: Composition?, limit: LocalDNSLimit, paths: NetworkPaths,
         loop: EventLoop, report: @escaping @Loop (ResolverEvent) -> Void
     ) -> LocalDNS {
-        var known: [[LocalDNSServer]] = []
-        if case .groups(let groups) = settings.localDNS.servers { known = groups.map { $0.map { LocalDNSServer($0) } } }
+        let known = (settings.localDNS.groups ?? []).map { $0.map { LocalDNSServer($0) } }
         let localDNS = LocalDNS(
             groups: known, timeout: settings.localDNS.timeout, maxTTL: settings.localDNS.maxTTL, limit: limit,
             paths: paths, loop: loop,
@@ -175,7 +174,7 @@ struct Composition {
         let old = old.flatMap { $0.numbers.left > 1 << 12 ? $0 : nil }
         var numbers = old?.numbers ?? SourceTags.Numbers()
         let localDNS = old.flatMap {
-            $0.settings.localDNS.servers == settings.localDNS.servers ? $0.sources.localDNS : nil
+            $0.settings.localDNS.groups == settings.localDNS.groups ? $0.sources.localDNS : nil
         }
         let tags = SourceTags(
             localDNS: localDNS ?? numbers.next(),
@@ -196,7 +195,7 @@ struct Composition {
     /// The files from which the network's resolvers and the search list are read.
     nonisolated static func networkFiles(_ settings: Configuration) -> [String] {
         let resolvConf = settings.localDNS.resolvConf
-        guard case .auto = settings.localDNS.servers else { return [resolvConf] }
+        guard settings.localDNS.groups == nil else { return [resolvConf] }
         return LocalDNSServers.files(resolvConf: resolvConf)
     }
 
@@ -279,7 +278,7 @@ extension Configuration.LocalDNSSettings {
 
     /// Whether the same servers are found.
     fileprivate func findsLike(_ other: Configuration.LocalDNSSettings) -> Bool {
-        servers == other.servers && resolvConf == other.resolvConf
+        groups == other.groups && resolvConf == other.resolvConf
     }
 }
 

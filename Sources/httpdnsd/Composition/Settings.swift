@@ -4,7 +4,6 @@ import DNSResolver
 import DNSWire
 import Glibc
 import HTTPDNS
-import Logging
 import Platform
 import Scheduling
 import Upstreams
@@ -120,7 +119,7 @@ extension Configuration {
         switch limits.missesPerSecond {
         case 0?: nil
         case let number?: MissLimits(perSecond: number, burst: limits.missesBurst)
-        case nil: providers.contains { $0.isMetered || $0.dailyLimit > 0 || $0.monthlyLimit > 0 } ? .whereBilled : nil
+        case nil: providers.contains { $0.isMetered || $0.isLimited } ? .whereBilled : nil
         }
     }
 }
@@ -138,7 +137,7 @@ func failure<Failure: Error>(_ body: () throws(Failure) -> Void) -> Failure? {
 extension Configuration {
     /// What is said of servers that are ourselves and would be asked in circles; `serve --listen` may have made them so.
     var loopProblems: [String] {
-        let servers = forwards.flatMap(\.servers) + localDNS.servers.written
+        let servers = forwards.flatMap(\.servers) + localDNS.servers
         return servers.filter { server in listen.addresses.contains { $0.receives(server) } }.map { server in
             "\(server) is this server itself: asked there, a question would come back; remove it from the servers"
         }
@@ -178,15 +177,11 @@ extension Configuration {
 
     /// The resolvers of the network that are not us, by groups.
     func localDNSServers() throws(LocalDNSServersError) -> [[LocalDNSServer]] {
-        switch localDNS.servers {
-        case .groups(let groups):
-            return groups.map { $0.map { LocalDNSServer($0) } }
-        case .auto:
-            let servers = LocalDNSServers(
-                listeners: listen.addresses.map { SocketAddress($0.address, port: $0.port) },
-                files: LocalDNSServers.files(resolvConf: localDNS.resolvConf))
-            return [try servers.find()]
-        }
+        if let groups = localDNS.groups { return groups.map { $0.map { LocalDNSServer($0) } } }
+        let servers = LocalDNSServers(
+            listeners: listen.addresses.map { SocketAddress($0.address, port: $0.port) },
+            files: LocalDNSServers.files(resolvConf: localDNS.resolvConf))
+        return [try servers.find()]
     }
 
     /// What is said when the group of the control socket is not on this machine; nil when it is, or none is set.
@@ -222,17 +217,6 @@ extension Configuration.ControlSettings.Mode {
         case .everyone: 0o666
         }
     }
-}
-
-extension Configuration.LogSettings {
-    var style: LogStyle {
-        switch format {
-        case .text: .text
-        case .json: .json
-        }
-    }
-
-    var threshold: Logger.Level { Logger.Level(rawValue: level.rawValue) ?? .info }
 }
 
 /// How often accounts were called that the configuration does not have now: a reload may bring them back.

@@ -29,7 +29,7 @@ extension Composition {
             texts[tag] = Self.named(.forward, forward.servers.map(\.description).joined(separator: ","))
         }
         for (index, provider) in providers.enumerated() {
-            let identity = provider.entry.type.rawValue + provider.identity + settings.answers.answerIdentity.text
+            let identity = provider.entry.type.rawValue + provider.identity + settings.answers.answerIdentity
             for (source, kind) in [
                 (Source.provider(index: index), AnswerKind.provider), (.shared(index: index), .shared),
             ] {
@@ -93,7 +93,7 @@ extension Composition {
                 timeOfDay: { Int64(time(nil)) }, report: { events.report(LogMessage($0)) })
         guard let store = made else { return nil }
         // The order counts: an answer names its provider by its place.
-        let policy = providers.map { $0.entry.answerIdentity.text } + [settings.answers.answerIdentity.text]
+        let policy = providers.map { $0.entry.answerIdentity } + [settings.answers.answerIdentity]
         return SharedCache(
             store, policy: policy.joined(separator: "\n"), freshness: FreshnessPolicy(settings.cache))
     }

@@ -237,7 +237,7 @@ extension Examination {
     fileprivate var isCutOff: Bool {
         let providers = report?.providerAddresses
         let written = settings.providers.flatMap { $0.addresses.map(\.description) }
-        let servers = report?.localDNS ?? settings.localDNS.servers.written.map(\.description)
+        let servers = report?.localDNS ?? settings.localDNS.servers.map(\.description)
         let targets = ((providers ?? written) + servers).compactMap { AddressAndPort($0).flatMap { SocketAddress($0) } }
         return !usesProxy && !targets.isEmpty && !targets.contains(where: hasRoute)
     }

@@ -34,7 +34,7 @@ final class LearnedState {
         service.vendors?.onCall = { [disk] account, calls in
             disk.keep(.accountCalls, account, calls.storedText)
         }
-        let isAuto = composition.settings.localDNS.servers == .auto
+        let isAuto = composition.settings.localDNS.groups == nil
         composition.localDNS.onWorking = { [disk] servers in
             guard isAuto else { return }
             disk.keep(.localDNSServers, LocalDNSServer.storedName, servers.storedValue)

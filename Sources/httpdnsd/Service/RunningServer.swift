@@ -102,7 +102,7 @@ final class RunningServer {
         if let endpoint = settings.control.http { startMonitor(at: endpoint, by: administration, service.events) }
         administration.onHandover = { [unowned self] in await handOver(service, controlSockets) }
         changes.start()
-        announce(service.server, as: settings.log.style)
+        announce(service.server, as: settings.log.format)
         if manager != nil, let limit = ServiceManager.watchdog(processEnvironment()) {
             watch(service.server, every: limit / Self.signsOfLife)
         }

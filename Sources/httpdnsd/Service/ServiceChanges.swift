@@ -148,7 +148,7 @@ final class ServiceChanges {
         let isOtherNetwork = network.noticeFiles()
         let old = service.replaceSources(by: settings)
         learned?.follow()
-        service.log.set(settings.log.style, level: settings.log.threshold)
+        service.log.set(settings.log.format, level: settings.log.level)
         if isOtherNetwork {
             learned?.forgetVerdicts()
             policy.networkChanged()

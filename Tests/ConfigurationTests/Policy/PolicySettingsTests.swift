@@ -24,15 +24,14 @@ import Testing
         #expect(errors.count == 1 && errors[0].hasPrefix("t.toml:5: policy.url: "), "\(errors)")
     }
 
-    @Test func `a URL without a key is refused`() {
-        let errors = policyErrors("url = \"/etc/a.policy\"")
-        #expect(errors.count == 1 && errors[0].contains("policy.public_key: is missing"), "\(errors)")
-    }
-
-    @Test func `a key of the wrong length is refused with its length`() {
-        let errors = policyErrors("public_key = [\"AAAA\"]")
-        #expect(errors.count == 1 && errors[0].contains("has 3 bytes, and an Ed25519 public key has 32"), "\(errors)")
-        #expect(policyErrors("public_key = [\"not a key\"]").count == 1)
+    @Test(arguments: [
+        ("url = \"/etc/a.policy\"", "policy.public_key: is missing"),
+        ("public_key = [\"AAAA\"]", "has 3 bytes, and an Ed25519 public key has 32"),
+        ("public_key = [\"not a key\"]", "is not base64"),
+    ])
+    func `a key that is missing or none is refused`(lines: String, problem: String) {
+        let errors = policyErrors(lines)
+        #expect(errors.count == 1 && errors[0].contains(problem), "\(errors)")
     }
 
     @Test func `two keys are trusted at once, and not three`() throws {

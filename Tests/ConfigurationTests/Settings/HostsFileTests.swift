@@ -47,11 +47,6 @@ import Testing
             ])
     }
 
-    @Test func `a star is one however it is written`() {
-        let file = read(#"192.0.2.1 \042.x a\042 b"#)
-        #expect(texts(file) == ["b 192.0.2.1"] && problems(file).count == 2)
-    }
-
     @Test func `of many bad lines only the first are reported, and how many more there are`() {
         let file = read(String(repeating: "x\n", count: 25))
         #expect(file.problems.count == HostsFile.reportedLines + 1)
@@ -77,13 +72,6 @@ import Testing
         let badName = HostsFile(Array("192.0.2.1 ".utf8) + [0xff, 0xfe] + Array(" www.example.com".utf8))
         #expect(texts(badName) == ["www.example.com 192.0.2.1"])
         #expect(badName.problems.map(\.line) == [1])
-    }
-
-    @Test(arguments: [0, 100_000])
-    func `a file of nothing but blanks has no entries, and nothing is wrong with it`(count: Int) {
-        let file = HostsFile([UInt8](repeating: 0x20, count: count))
-        #expect(file.entries.isEmpty)
-        #expect(problems(file).isEmpty)
     }
 
     @Test func `the file of the configuration is read, and its bad lines are warnings that name it`() throws {

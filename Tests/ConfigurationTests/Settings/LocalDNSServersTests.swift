@@ -6,11 +6,7 @@ import Testing
 @Suite struct LocalDNSServersTests {
     private func groups(_ text: String, _ environment: [String: String] = [:]) throws -> [[String]]? {
         let file = "[route]\nmode = \"localdns-only\"\n[localdns]\nservers = " + text
-        guard case .groups(let groups) = try accepted(file, environment: environment).configuration.localDNS.servers
-        else {
-            return nil
-        }
-        return groups.map { $0.map(\.description) }
+        return try accepted(file, environment: environment).configuration.localDNS.groups?.map { $0.map(\.description) }
     }
 
     @Test func `auto names no server`() throws {
@@ -37,7 +33,6 @@ import Testing
     @Test(arguments: ["[\"192.0.2.1\"]", "[[\"192.0.2.1\"], [\"192.0.2.2\", \"192.0.2.3\"]]", "\"auto\""])
     func `servers are written as they are read`(text: String) throws {
         let file = "[route]\nmode = \"localdns-only\"\n[localdns]\nservers = " + text
-        let servers = try accepted(file).configuration.localDNS.servers
-        #expect(Kind.localDNSServers.write(servers) == text)
+        #expect(Kind.localDNSServers.write(try accepted(file).configuration.localDNS.groups) == text)
     }
 }

@@ -12,11 +12,6 @@ struct SharedCacheSettingsTests {
 
     private func problems(_ lines: String) -> [String] { errors(minimal + "[cache.shared]\n" + lines) }
 
-    @Test func `nothing is shared unless a URL is written`() throws {
-        #expect(try accepted(minimal).configuration.cache.shared.url == nil)
-        #expect(try shared("url = \"\"").configuration.cache.shared.url == nil)
-    }
-
     // MARK: The URL
 
     @Test(arguments: [
@@ -108,7 +103,4 @@ struct SharedCacheSettingsTests {
         #expect(file.count == 1 && "\(file[0])".contains("only a URL with rediss://"))
     }
 
-    @Test(arguments: ["0s", "501ms"]) func `a time-out beyond its range is refused`(text: String) {
-        #expect(problems("url = \"redis://h\"\nkey = \"\(Self.key)\"\ntimeout = \"\(text)\"").count == 1)
-    }
 }

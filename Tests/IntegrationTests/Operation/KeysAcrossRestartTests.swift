@@ -174,13 +174,13 @@ extension Integration {
 
         @Test func `every key of the schema that shapes answers is played, and the others are named`() throws {
             let played = try Set(keys().map(\.path))
-            for key in Schema.keys where !played.contains(key.path) {
+            for key in SchemaKey.all where !played.contains(key.path) {
                 #expect(
                     !key.shapesAnswers
                         && Self.others.contains { $0.hasSuffix(".") ? key.path.hasPrefix($0) : key.path == $0 },
                     "\(key.path) shapes answers, or nothing says why not: play it across a restart")
             }
-            #expect(played.isSubset(of: Schema.keys.map(\.path)))
+            #expect(played.isSubset(of: SchemaKey.all.map(\.path)))
         }
 
         @Test func `without a change what is on disk is answered`() throws {
