@@ -103,6 +103,17 @@ struct Block {
             aging: .fresh(age: age))
     }
 
+    /// Implements `MemoryCache.claimRefresh`.
+    func claimRefresh() -> Bool {
+        guard header.refreshMargin > 0 else { return false }
+        guard header.marks.contains(.hit) else {
+            update { $0.marks.insert(.hit) }
+            return false
+        }
+        update { $0.dropMargin() }
+        return true
+    }
+
     /// The size in bytes of an entry's block; nil when a part is longer than its header can express, or the number of
     /// TTLs is not the number of records.
     static func size(nameCount: Int, answer: PackedAnswer) -> Int? {

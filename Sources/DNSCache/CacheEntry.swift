@@ -122,11 +122,6 @@ package struct CacheCursor: Hashable, Sendable {
 
     /// The start of every walk.
     package static let start = CacheCursor(shard: 0, slot: 0)
-
-    init(shard: Int, slot: Int) {
-        self.shard = shard
-        self.slot = slot
-    }
 }
 
 extension CacheCursor: LosslessStringConvertible {

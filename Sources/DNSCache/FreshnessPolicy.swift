@@ -85,49 +85,27 @@ package struct FreshnessPolicy: Hashable, Sendable {
         min(soa.ttl, soa.soaMinimum ?? soa.ttl, Self.longestNegative, maxTTL)
     }
 
-    /// Gives the records of each RRset the same TTL. Those that have it already are not copied.
+    /// Gives the records of each RRset the same TTL. Signatures belong to the RRset that they cover and share its TTL (RFC 4034
+    /// section 3).
     private func equalize(_ records: inout [Record]) {
-        // Mostly they are one RRset, which needs no table.
-        var isOneSet = true
-        var (ttl, shortest, longest) = (UInt32.max, UInt32.max, UInt32.min)
-        for index in records.indices {
-            isOneSet = isOneSet && (index == 0 || RRset(records[index]) == RRset(records[0]))
-            ttl = min(ttl, clamped(records[index].ttl))
-            shortest = min(shortest, records[index].ttl)
-            longest = max(longest, records[index].ttl)
+        // Mostly they have it already, and nothing is copied.
+        guard let first = records.first?.ttl, clamped(first) != first || records.contains(where: { $0.ttl != first })
+        else { return }
+        // An RRset has what a question has: name, type and class.
+        func set(of record: Record) -> Question {
+            Question(name: record.name, type: record.coveredType ?? record.type, class: record.class)
         }
-        if isOneSet {
-            // Checked before the loop: a loop that may write copies the array before its first turn.
-            guard shortest != ttl || longest != ttl else { return }
-            for index in records.indices { records[index].ttl = ttl }
-            return
-        }
-        var least: [RRset: UInt32] = [:]
+        var least: [Question: UInt32] = [:]
         for record in records {
-            least[RRset(record), default: .max] = min(least[RRset(record)] ?? .max, clamped(record.ttl))
+            let set = set(of: record)
+            least[set] = min(least[set] ?? .max, clamped(record.ttl))
         }
-        for index in records.indices {
-            records[index].ttl = least[RRset(records[index])] ?? clamped(records[index].ttl)
-        }
+        for index in records.indices { records[index].ttl = least[set(of: records[index])] ?? 0 }
     }
 
     private func clamped(_ ttl: UInt32) -> UInt32 {
         // A set top bit means 0 (RFC 2181 section 8).
         min(max(ttl > Self.longestTTL ? 0 : ttl, minTTL), maxTTL)
-    }
-}
-
-/// The identity of an RRset; signatures belong to the RRset that they cover and share its TTL (RFC 4034 section 3).
-private struct RRset: Hashable {
-    var name: Name
-    var type: RecordType
-    var `class`: RecordClass
-
-    init(_ record: Record) {
-        name = record.name
-        `class` = record.class
-        type = record.type
-        if record.type == .rrsig, let covered = record.coveredType { type = covered }
     }
 }
 

@@ -101,25 +101,29 @@ package final class MemoryCache: Sendable {
     ) -> Bool {
         let echo = Reply.Echo(query)
         let now = Self.seconds(now)
-        let bytes = key.storage.span.extracting(0..<key.count)
-        let name = bytes.extracting(0..<(key.count - KeyTail.count))
-        let tail = KeyTail(bytes)
-        let hash = hash(name, tail)
-        return shards[shard(hash)].withLock { shard in
-            shard.answerScoped(
-                echo, name: name, tail: tail, hash: UInt32(truncatingIfNeeded: hash), message: message, now: now,
-                generation: generation, limit: limit, into: &output)
+        return withShard(of: key) { shard, name, tail, hash in
+            // The first call has counted a miss, perhaps in another shard: only the sum of all is reported.
+            shard.misses &-= 1
+            return shard.answer(
+                echo, name: name, tail: tail, hash: hash, message: message, now: now, generation: generation,
+                limit: limit, into: &output)
         }
     }
 
     /// A copy of the entry for `key`, fresh or not, of any generation.
     package func entry(for key: borrowing QueryKey) -> CacheEntry? {
-        withShard(of: key) { shard, name, tail, hash in shard.entry(for: name, tail, hash: hash) }
+        withBlock(of: key) { _, block in
+            block.update { $0.marks.insert(.visited) }
+            return block.entry
+        }
     }
 
     /// Counts a hit on an entry that was read with `entry(for:)`, and remembers that a client has had it.
     package func noteHit(_ key: borrowing QueryKey) {
-        withShard(of: key) { shard, name, tail, hash in shard.noteHit(name, tail, hash: hash) }
+        withBlock(of: key) { shard, block in
+            shard.hits &+= 1
+            block.update { $0.marks = .afterHit }
+        }
     }
 
     /// Stores an entry; replaces an older one. A lifetime of 0 stores nothing and leaves the older one.
@@ -137,7 +141,7 @@ package final class MemoryCache: Sendable {
     package func storeIfAbsent(_ entry: CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
         return withShard(of: key) { shard, name, tail, hash in
-            !shard.holds(name, tail, hash: hash) && shard.insert(entry, for: name, tail, hash: hash)
+            shard.block(of: name, tail, hash: hash) == nil && shard.insert(entry, for: name, tail, hash: hash)
         }
     }
 
@@ -145,8 +149,11 @@ package final class MemoryCache: Sendable {
     ///
     /// - Parameter rotates: whether its addresses rotate in that one.
     package func restamp(_ key: borrowing QueryKey, generation: UInt32, rotates: Bool) {
-        withShard(of: key) { shard, name, tail, hash in
-            shard.restamp(name, tail, hash: hash, generation: generation, rotates: rotates)
+        withBlock(of: key) { _, block in
+            block.update {
+                $0.generation = generation
+                $0.rotates = rotates
+            }
         }
     }
 
@@ -156,7 +163,7 @@ package final class MemoryCache: Sendable {
     /// lifetime, so there is at most one prefetch for each stored entry, whatever its result.
     /// - Returns: whether the caller must refresh it.
     package func claimRefresh(of key: borrowing QueryKey) -> Bool {
-        withShard(of: key) { shard, name, tail, hash in shard.claimRefresh(of: name, tail, hash: hash) }
+        withBlock(of: key) { _, block in block.claimRefresh() } ?? false
     }
 
     package func remove(_ key: borrowing QueryKey) {
@@ -173,6 +180,17 @@ package final class MemoryCache: Sendable {
         let tail = KeyTail(bytes)
         let hash = hash(name, tail)
         return shards[shard(hash)].withLock { body(&$0, name, tail, UInt32(truncatingIfNeeded: hash)) }
+    }
+
+    /// Runs `body` on the entry for `key`, if there is one, and its shard, locked.
+    @discardableResult
+    private func withBlock<Result: Sendable>(
+        of key: borrowing QueryKey, _ body: (inout Shard, Block) -> Result?
+    ) -> Result? {
+        withShard(of: key) { shard, name, tail, hash in
+            guard let block = shard.block(of: name, tail, hash: hash) else { return nil }
+            return body(&shard, block)
+        }
     }
 
     package func removeAll() {
@@ -223,11 +241,7 @@ package final class MemoryCache: Sendable {
         var sample = TTLSample()
         let now = Self.seconds(now)
         for index in 0...mask {
-            sample = shards[index].withLock { shard in
-                var larger = sample
-                shard.add(to: &larger, fromSlot: start, count: slots, now: now)
-                return larger
-            }
+            shards[index].withLock { $0.add(to: &sample, fromSlot: start, count: slots, now: now) }
         }
         return sample
     }

@@ -88,14 +88,15 @@ extension OutputSpan where Element == UInt8 {
             let reply = UnsafeMutableRawPointer(base)
             let head = unsafe UInt32(bigEndian: reply.loadUnaligned(as: UInt32.self))
             let isTruncated = head & 0x0200 != 0
-            let rotation = AddressRotation(
-                of: body, ttlOffsets: ttlOffsets, answers: answers, id: UInt16(truncatingIfNeeded: head >> 16))
-            guard !isTruncated, let rotation, rotation.isWithin(body.count) else { return }
+            guard !isTruncated, let run = AddressRun(in: body, ttlOffsets: ttlOffsets, answers: answers) else { return }
+            let shift = run.shift(id: UInt16(truncatingIfNeeded: head >> 16))
+            let (start, end) = (run.start, run.start &+ run.count &* run.size)
+            guard shift > 0, end <= body.count else { return }
             var place = Header.length
             while place < initialized, unsafe base[place] != 0 { place &+= 1 &+ Int(unsafe base[place]) }
             // Behind the root label: type and class.
             place &+= 5
-            let (start, middle, end) = (rotation.start, rotation.middle, rotation.end)
+            let middle = start &+ shift &* run.size
             guard place &+ end <= initialized else { return }
             let records = unsafe reply + place
             unsafe body.withUnsafeBytes { bytes in

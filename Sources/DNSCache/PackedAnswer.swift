@@ -91,18 +91,7 @@ package struct PackedAnswer: Equatable, Sendable {
     }
 
     /// Whether an A or AAAA record of the answer section has this address.
-    package func holds(_ address: IPAddress) -> Bool {
-        let type = address.recordType.rawValue
-        let data = address.bytes
-        return ttlOffsets.prefix(Int(counts.answer)).contains { offset in
-            // Type and class stand before a record's TTL, the length of its data and the data behind it.
-            let (start, end) = (Int(offset) - 4, Int(offset) + 6 + data.count)
-            guard start >= 0, end <= body.count else { return false }
-            return body[start] == UInt8(type >> 8) && body[start + 1] == UInt8(truncatingIfNeeded: type)
-                && Int(body[start + 8]) << 8 | Int(body[start + 9]) == data.count
-                && body[(start + 10)..<end].elementsEqual(data)
-        }
-    }
+    package func holds(_ address: IPAddress) -> Bool { addresses.contains(address) }
 
     /// Puts together what a cache stored; the parts come from an answer packed before.
     package init(
@@ -142,17 +131,11 @@ extension MessageBuilder {
 extension PackedAnswer {
     /// The addresses of the A and AAAA records in the answer section.
     package var addresses: [IPAddress] {
-        (0..<min(Int(counts.answer), ttlOffsets.count)).compactMap {
-            Self.address(in: body.span, ttlOffset: ttlOffsets[$0])
-        }
+        ttlOffsets.prefix(Int(counts.answer)).compactMap { address(ttlOffset: $0) }
     }
 
-    /// The address in a record of class IN; nil for a record of another type.
-    ///
-    /// - Parameters:
-    ///   - body: as in `body`.
-    ///   - ttlOffset: where the record's TTL begins there.
-    package static func address(in body: Span<UInt8>, ttlOffset: UInt16) -> IPAddress? {
+    /// The address in a record of class IN whose TTL begins at an offset; nil for a record of another type.
+    private func address(ttlOffset: UInt16) -> IPAddress? {
         // Type and class stand before a record's TTL, the length of its data and the data behind it.
         let start = Int(ttlOffset) - 4
         guard start >= 0, start + 10 <= body.count, body[start] == 0, body[start + 2] == 0, body[start + 3] == 1
@@ -160,10 +143,8 @@ extension PackedAnswer {
         let type = RecordType(rawValue: UInt16(body[start + 1]))
         let (data, count) = (start + 10, Int(body[start + 8]) << 8 | Int(body[start + 9]))
         guard type.isAddress, data + count <= body.count else { return nil }
-        guard let address = IPAddress(bytes: body.extracting(data..<(data + count))), address.recordType == type else {
-            return nil
-        }
-        return address
+        let address = IPAddress(bytes: body[data..<(data + count)])
+        return address?.recordType == type ? address : nil
     }
 
     /// The longest TTL of all records, in seconds; 0 when there is none.

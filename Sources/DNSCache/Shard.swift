@@ -22,8 +22,8 @@ struct Shard: ~Copyable {
     private let policy: FreshnessPolicy
 
     private(set) var count = 0
-    private(set) var hits = 0
-    private(set) var misses = 0
+    var hits = 0
+    var misses = 0
     /// Entries that were removed to make room before they were too old to be served.
     private(set) var evictions = 0
     /// Entries examined so far to make room for the current one, and the most for any one.
@@ -85,36 +85,9 @@ struct Shard: ~Copyable {
         return false
     }
 
-    /// The same for a query that was already counted as a miss, perhaps in another shard: only the sum of all is
-    /// reported.
-    mutating func answerScoped(
-        _ echo: Reply.Echo, name: Span<UInt8>, tail: KeyTail, hash: UInt32, message: Span<UInt8>, now: UInt32,
-        generation: UInt32, limit: Int, into output: inout OutputSpan<UInt8>
-    ) -> Bool {
-        misses &-= 1
-        return answer(
-            echo, name: name, tail: tail, hash: hash, message: message, now: now, generation: generation, limit: limit,
-            into: &output)
-    }
-
-    /// Counts a hit on an entry that was read by itself.
-    mutating func noteHit(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) {
-        guard let slot = store.find(name, tail, hash: hash) else { return }
-        hits &+= 1
-        store.block(inSlot: slot).update { $0.marks = .afterHit }
-    }
-
-    /// Whether there is an entry for a key; does not mark it as visited.
-    func holds(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
-        store.find(name, tail, hash: hash) != nil
-    }
-
-    /// A copy of the entry for `key`, of any age and generation.
-    func entry(for name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> CacheEntry? {
-        guard let slot = store.find(name, tail, hash: hash) else { return nil }
-        let block = store.block(inSlot: slot)
-        block.update { $0.marks.insert(.visited) }
-        return block.entry
+    /// The entry for a key; does not mark it as visited.
+    func block(of name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Block? {
+        store.find(name, tail, hash: hash).map { store.block(inSlot: $0) }
     }
 
     /// Copies the answers in `count` slots of the index whose names are wanted.
@@ -161,7 +134,7 @@ struct Shard: ~Copyable {
                 guard block.header.marks.contains(.live), let entry = block.entry else { continue }
                 let key = block.key
                 let name = Array(key.dropLast(KeyTail.count))
-                _ = new.insert(entry, for: name.span, KeyTail(key), hash: block.header.hash)
+                _ = new.insert(entry, for: name.span, KeyTail(key.span), hash: block.header.hash)
             }
         }
         new.hits = hits
@@ -201,28 +174,6 @@ struct Shard: ~Copyable {
         store.insert(offset)
         rings[queue].liveBytes += size
         count += 1
-        return true
-    }
-
-    /// Assigns the entry for `key` to another generation of the policy.
-    func restamp(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32, generation: UInt32, rotates: Bool) {
-        guard let slot = store.find(name, tail, hash: hash) else { return }
-        store.block(inSlot: slot).update {
-            $0.generation = generation
-            $0.rotates = rotates
-        }
-    }
-
-    /// Implements `MemoryCache.claimRefresh`.
-    func claimRefresh(of name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
-        guard let slot = store.find(name, tail, hash: hash) else { return false }
-        let block = store.block(inSlot: slot)
-        guard block.header.refreshMargin > 0 else { return false }
-        guard block.header.marks.contains(.hit) else {
-            block.update { $0.marks.insert(.hit) }
-            return false
-        }
-        block.update { $0.dropMargin() }
         return true
     }
 

@@ -172,17 +172,6 @@ extension RawSpan {
     }
 }
 
-extension UInt64 {
-    /// Eight characters with the letters A to Z in lower case; bytes above 127 are unchanged.
-    @inline(__always)
-    var asciiLowercased: UInt64 {
-        let low = self & 0x7f7f_7f7f_7f7f_7f7f
-        // A byte's top bit is set in `upper` if its lower seven are a letter from A to Z.
-        let upper = (low &+ 0x3f3f_3f3f_3f3f_3f3f) ^ (low &+ 0x2525_2525_2525_2525)
-        return self | (upper & ~self & 0x8080_8080_8080_8080) &>> 2
-    }
-}
-
 /// The bytes after the name in a key: type, class, and the DO and CD bits.
 struct KeyTail {
     /// Its length in bytes in a key.
@@ -203,7 +192,4 @@ struct KeyTail {
         for index in (key.count - Self.count)..<key.count { value = value << 8 | UInt64(key[index]) }
         self.value = value
     }
-
-    /// Reads the end of a block's key.
-    init(_ key: [UInt8]) { value = key.suffix(Self.count).reduce(0) { $0 << 8 | UInt64($1) } }
 }

@@ -39,9 +39,8 @@ struct RotationTests {
         let answer = try Self.packed(Answer(answers: Self.records(count)))
         var firsts = [Int](repeating: 0, count: count)
         for id in ids {
-            let rotation = AddressRotation(
-                of: answer.body.span, ttlOffsets: answer.ttlOffsets.span, answers: count, id: id)
-            firsts[rotation.map { ($0.middle - $0.start) / 16 } ?? 0] += 1
+            let run = AddressRun(in: answer.body.span, ttlOffsets: answer.ttlOffsets.span, answers: count)
+            firsts[run?.shift(id: id) ?? 0] += 1
         }
         return firsts
     }
@@ -238,9 +237,8 @@ struct RotationTests {
         // Counts and offsets that fit nothing.
         for offsets in [[], [6], [6, 6], [0, 0], [22, 6], [6, 65_535], [6, 22, 38], [23, 39], [6, 43]] as [[UInt16]] {
             let body = [UInt8](repeating: 0xc0, count: 44)
-            let rotation = AddressRotation(
-                of: body.span, ttlOffsets: offsets.span, answers: offsets.count, id: 40_000)
-            #expect(rotation == nil)
+            let run = AddressRun(in: body.span, ttlOffsets: offsets.span, answers: offsets.count)
+            #expect(run == nil)
         }
         let answer = try Self.packed(Answer(answers: Self.records(1)))
         #expect(try order(answer, id: 40_000) == Self.addresses(1))

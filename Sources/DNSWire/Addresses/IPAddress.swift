@@ -9,11 +9,7 @@ package enum IPAddress: Hashable, Sendable {
     /// The address in network byte order: 4 or 16 bytes.
     package var bytes: [UInt8] {
         switch self {
-        case .v4(let value):
-            [
-                UInt8(truncatingIfNeeded: value >> 24), UInt8(truncatingIfNeeded: value >> 16),
-                UInt8(truncatingIfNeeded: value >> 8), UInt8(truncatingIfNeeded: value),
-            ]
+        case .v4(let value): (0..<4).map { UInt8(truncatingIfNeeded: value >> UInt32(24 - 8 * $0)) }
         case .v6(let value): (0..<16).map { UInt8(truncatingIfNeeded: value >> UInt128(120 - 8 * $0)) }
         }
     }
@@ -48,65 +44,19 @@ package enum IPAddress: Hashable, Sendable {
 extension IPAddress: CustomStringConvertible {
     /// Dotted decimal, or IPv6 text in canonical form (RFC 5952).
     package var description: String {
-        var text: [UInt8] = []
-        text.reserveCapacity(Self.longestText)
-        appendText(to: &text)
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    /// Appends the bytes of `description`, which are ASCII.
-    package func appendText(to text: inout [UInt8]) {
-        text.append(addingCapacity: Self.longestText) { output in
-            switch self {
-            case .v4(let value):
-                for index in 0..<4 {
-                    if index > 0 { output.append(UInt8(ascii: ".")) }
-                    Self.writeDecimal(UInt8(truncatingIfNeeded: value >> UInt32(24 - 8 * index)), to: &output)
-                }
-            case .v6(let value): Self.writeGroups(value, to: &output)
-            }
-        }
-    }
-
-    /// Length in bytes of the longest text: eight groups of four digits.
-    private static let longestText = 39
-
-    /// Writes eight groups, of which the first longest run of zeros is left out.
-    private static func writeGroups(_ value: UInt128, to output: inout OutputSpan<UInt8>) {
-        let groups = InlineArray<8, UInt16> { UInt16(truncatingIfNeeded: value >> UInt128(112 - 16 * $0)) }
-        let zeros = longestZeroRun(groups)
-        var index = 0
-        while index < 8 {
-            if index > 0 || zeros?.lowerBound == 0 { output.append(UInt8(ascii: ":")) }
-            guard index != zeros?.lowerBound else {
-                index = zeros?.upperBound ?? 8
-                if index == 8 { output.append(UInt8(ascii: ":")) }
-                continue
-            }
-            writeHexadecimal(groups[index], to: &output)
-            index += 1
-        }
-    }
-
-    /// Writes a number without leading zeros.
-    private static func writeDecimal(_ number: UInt8, to output: inout OutputSpan<UInt8>) {
-        if number >= 100 { output.append(UInt8(ascii: "0") + number / 100) }
-        if number >= 10 { output.append(UInt8(ascii: "0") + number / 10 % 10) }
-        output.append(UInt8(ascii: "0") + number % 10)
-    }
-
-    /// Writes a number without leading zeros, with small letters.
-    private static func writeHexadecimal(_ number: UInt16, to output: inout OutputSpan<UInt8>) {
-        var place = number < 0x10 ? 0 : number < 0x100 ? 4 : number < 0x1000 ? 8 : 12
-        while place >= 0 {
-            let digit = UInt8(number >> UInt16(place) & 0xf)
-            output.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-            place -= 4
+        switch self {
+        case .v4: return bytes.map { String($0) }.joined(separator: ".")
+        case .v6(let value):
+            let groups = (0..<8).map { UInt16(truncatingIfNeeded: value >> UInt128(112 - 16 * $0)) }
+            let texts = groups.map { String($0, radix: 16) }
+            guard let zeros = Self.longestZeroRun(groups) else { return texts.joined(separator: ":") }
+            return texts[..<zeros.lowerBound].joined(separator: ":") + "::"
+                + texts[zeros.upperBound...].joined(separator: ":")
         }
     }
 
     /// The first longest run of at least two zero groups.
-    private static func longestZeroRun(_ groups: [8 of UInt16]) -> Range<Int>? {
+    private static func longestZeroRun(_ groups: [UInt16]) -> Range<Int>? {
         var best: Range<Int>?
         var start = 0
         for at in 0...groups.count {
@@ -248,15 +198,7 @@ extension IPAddress {
     /// Whether it is globally routed: not loopback, private, shared, link-local or multicast.
     package var isRouted: Bool {
         switch self {
-        case .v4(let value):
-            switch value >> 24 {
-            case 0, 10, 127, 224...: false
-            case 100: value >> 22 != 0x6440_0000 >> 22
-            case 169: value >> 16 != 0xa9fe
-            case 172: value >> 20 != 0xac1
-            case 192: value >> 16 != 0xc0a8
-            default: true
-            }
+        case .v4(let value): (1..<224).contains(value >> 24) && !isLoopback && !isPrivate && !isLinkLocal
         case .v6(let value):
             // Of the ranges in use, only 2000::/3 is routed (RFC 4291 section 2.4); NAT64's prefix (RFC 6052) maps
             // other addresses.

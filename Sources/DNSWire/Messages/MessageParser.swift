@@ -15,11 +15,6 @@ package struct MessageParseError: Error, Hashable, Sendable {
     package var reason: Reason
     /// Bytes from the start of the message.
     package var offset: Int
-
-    package init(reason: Reason, offset: Int) {
-        self.reason = reason
-        self.offset = offset
-    }
 }
 
 extension MessageParseError: CustomStringConvertible {

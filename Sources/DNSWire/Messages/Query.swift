@@ -17,6 +17,8 @@ package struct Query: Sendable {
     /// The client's UDP payload size in bytes, at least 512; 512 without EDNS.
     @usableFromInline package var udpPayloadSize = EDNS.minimumPayloadSize
     @usableFromInline package var dnssecOK = false
+    /// Where the options of the OPT record stand in the message; empty without EDNS.
+    @usableFromInline var options = 0..<0
     /// Whether the client sent the edns-tcp-keepalive option (RFC 7828).
     @usableFromInline package var hasKeepalive = false
     /// Whether the client sent a cookie (RFC 7873).
@@ -108,18 +110,13 @@ package struct Query: Sendable {
         let before = Int(Self.uint16(message, at: 6)) &+ Int(Self.uint16(message, at: 8))
         let all = before &+ Int(Self.uint16(message, at: 10))
         var at = Header.length &+ questionLength
-        var index = 0
-        while index < all {
+        for index in 0..<all {
             let start = at
-            guard Self.skipName(message, at: &at), at &+ 10 <= message.count else { return false }
-            let dataLength = Int(Self.uint16(message, at: at &+ 8))
-            guard at &+ 10 &+ dataLength <= message.count else { return false }
-            if Self.uint16(message, at: at) == RecordType.opt.rawValue {
-                guard index >= before, !hasEDNS, message[start] == 0 else { return false }
-                guard readOPT(message, at: at, dataLength: dataLength) else { return false }
-            }
-            at &+= 10 &+ dataLength
-            index &+= 1
+            guard let record = Self.takeRecord(message, at: &at) else { return false }
+            guard record.type == .opt else { continue }
+            guard index >= before, !hasEDNS, message[start] == 0,
+                readOPT(message, at: record.place, dataLength: record.dataLength)
+            else { return false }
         }
         return true
     }
@@ -130,13 +127,14 @@ package struct Query: Sendable {
         hasEDNS = true
         udpPayloadSize = max(EDNS.minimumPayloadSize, Int(Self.uint16(message, at: at &+ 2)))
         dnssecOK = message[at &+ 6] & 0x80 != 0
+        options = (at &+ 10)..<(at &+ 10 &+ dataLength)
         // A higher version may have other options: they are not parsed then (RFC 6891 section 6.1.3).
         guard message[at &+ 5] == 0 else {
             fault = .badVersion
             return true
         }
-        var option = at &+ 10
-        let end = option &+ dataLength
+        var option = options.lowerBound
+        let end = options.upperBound
         while option < end {
             guard end &- option >= 4 else { return false }
             let code = Self.uint16(message, at: option)
@@ -176,31 +174,29 @@ package struct Query: Sendable {
 
     /// The place of the data of an EDNS option in the message; nil: there is none.
     private func option(_ code: EDNSOption.Code, in message: borrowing Span<UInt8>) -> Range<Int>? {
-        guard hasEDNS else { return nil }
-        var at = Header.length &+ questionLength
-        // The records were found to be within the message when it was parsed; here the bounds only end the search.
-        while Self.skipName(message, at: &at), at &+ 10 <= message.count {
-            let end = at &+ 10 &+ Int(Self.uint16(message, at: at &+ 8))
-            guard end <= message.count else { return nil }
-            if Self.uint16(message, at: at) == RecordType.opt.rawValue {
-                return Self.option(code, message, options: (at &+ 10)..<end)
-            }
-            at = end
+        guard options.upperBound <= message.count else { return nil }
+        var option = options.lowerBound
+        while option &+ 4 <= options.upperBound {
+            let length = Int(Self.uint16(message, at: option &+ 2))
+            guard option &+ 4 &+ length <= options.upperBound else { return nil }
+            if Self.uint16(message, at: option) == code.rawValue { return (option &+ 4)..<(option &+ 4 &+ length) }
+            option &+= 4 &+ length
         }
         return nil
     }
 
-    private static func option(
-        _ code: EDNSOption.Code, _ message: borrowing Span<UInt8>, options: Range<Int>
-    ) -> Range<Int>? {
-        var option = options.lowerBound
-        while option &+ 4 <= options.upperBound {
-            let length = Int(uint16(message, at: option &+ 2))
-            guard option &+ 4 &+ length <= options.upperBound else { return nil }
-            if uint16(message, at: option) == code.rawValue { return (option &+ 4)..<(option &+ 4 &+ length) }
-            option &+= 4 &+ length
-        }
-        return nil
+    /// Passes the record whose owner begins at `at`, wherever in a message.
+    ///
+    /// - Returns: its type, where that stands, and the bytes of its data; nil for one that reaches past the message.
+    @inline(__always)
+    static func takeRecord(
+        _ message: borrowing Span<UInt8>, at: inout Int
+    ) -> (type: RecordType, place: Int, dataLength: Int)? {
+        guard skipName(message, at: &at), at &+ 10 <= message.count else { return nil }
+        let (place, dataLength) = (at, Int(uint16(message, at: at &+ 8)))
+        at &+= 10 &+ dataLength
+        guard at <= message.count else { return nil }
+        return (RecordType(rawValue: uint16(message, at: place)), place, dataLength)
     }
 
     /// Skips a name, plain or compressed.

@@ -5,20 +5,18 @@
 /// reads the same bytes from the client's message.
 @frozen
 package struct QueryKey: Sendable {
-    /// Length in bytes of type, class and flags.
-    private static var tailLength: Int { 5 }
-
     /// Only the first `count` bytes are used. There is room for a name of 255, a scope of 35, type, class, and one byte
     /// of flags.
     package var storage: InlineArray<295, UInt8>
     /// Bytes in use: those of the name and the scope, and five.
     package private(set) var count: Int
-    private var nameCount: Int
+    /// Whether the key has a client scope.
+    package private(set) var isScoped: Bool
 
     package init() {
         storage = InlineArray(repeating: 0)
         count = 0
-        nameCount = 0
+        isScoped = false
     }
 
     /// The key of a question; `name` may have any letter case.
@@ -52,9 +50,6 @@ package struct QueryKey: Sendable {
         }
     }
 
-    /// Whether the key has a client scope.
-    package var isScoped: Bool { nameCount + Self.tailLength < count }
-
     /// The key of a query without a fault, parsed from `message`.
     package init(_ query: Query, in message: Span<UInt8>, scope: ClientScope? = nil) {
         self.init()
@@ -68,7 +63,7 @@ package struct QueryKey: Sendable {
     /// Appends the scope after the name. The name's terminating zero shows where it begins, so no key of a scope equals
     /// one of another, or one without.
     private mutating func endName(_ scope: ClientScope?) {
-        nameCount = count
+        isScoped = scope != nil
         scope?.forEachKeyByte { append($0) }
     }
 

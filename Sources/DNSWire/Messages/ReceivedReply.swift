@@ -23,42 +23,28 @@ package enum ReceivedReply: Hashable, Sendable {
     ///   - question: as it was sent. Letter case is ignored here: a random one is compared earlier.
     ///   - dnssecOK: whether signatures and denial proofs were requested.
     package init(_ message: Message, to question: Question, dnssecOK: Bool) {
+        self = Self.evaluation(of: message, to: question, dnssecOK: dnssecOK)
+    }
+
+    private static func evaluation(of message: Message, to question: Question, dnssecOK: Bool) -> ReceivedReply {
         let code = message.responseCode
         let isAnswer = code == .noError || code == .nameError
-        guard message.flags.contains(.response), message.flags.opcode == 0 else {
-            self = .mismatch
-            return
-        }
+        guard message.flags.contains(.response), message.flags.opcode == 0 else { return .mismatch }
         // A server that could not parse the query may send back a bare header.
-        if message.questions.isEmpty, !isAnswer {
-            self = .failure(code)
-            return
-        }
-        guard message.questions == [question] else {
-            self = .mismatch
-            return
-        }
-        guard isAnswer else {
-            self = .failure(code)
-            return
-        }
-        guard !message.flags.contains(.truncated) else {
-            self = .truncated
-            return
-        }
+        if message.questions.isEmpty, !isAnswer { return .failure(code) }
+        guard message.questions == [question] else { return .mismatch }
+        guard isAnswer else { return .failure(code) }
+        guard !message.flags.contains(.truncated) else { return .truncated }
         var chain = AliasChain(of: message.answers, for: question, dnssecOK: dnssecOK)
-        guard chain.follow() else {
-            self = .endlessAliases
-            return
-        }
+        guard chain.follow() else { return .endlessAliases }
         if code == .noError { chain.appendFinalRecords() }
         var answer = Answer(responseCode: code, answers: chain.records)
         let zoneNames = [chain.end, question.name]
-        answer.authorities = Self.authorities(
+        answer.authorities = authorities(
             message.authorities.filter { $0.class == question.class },
             isNegative: answer.isNegative(for: question.type), dnssecOK: dnssecOK
         ) { zone in zoneNames.contains { $0.isWithin(zone) } }
-        self = .answer(answer)
+        return .answer(answer)
     }
 
     /// The SOA record of a negative answer, and the records that prove a denial.
@@ -110,17 +96,12 @@ package enum ReplyLifetime {
         let (answers, authorities) = (Int(Query.uint16(reply, at: 6)), Int(Query.uint16(reply, at: 8)))
         var seconds: UInt32?
         for index in 0..<(answers + authorities) {
-            guard Query.skipName(reply, at: &at), at <= reply.count - 10 else { return nil }
-            let isSOA = Query.uint16(reply, at: at) == RecordType.soa.rawValue
-            let dataLength = Int(Query.uint16(reply, at: at + 8))
-            let end = at + 10 + dataLength
-            guard end <= reply.count else { return nil }
+            guard let record = Query.takeRecord(reply, at: &at) else { return nil }
             if index < answers {
-                seconds = min(seconds ?? .max, uint32(reply, at: at + 4))
-            } else if isSOA, dataLength >= soaNumbers {
-                seconds = min(seconds ?? .max, uint32(reply, at: at + 4), uint32(reply, at: end - 4))
+                seconds = min(seconds ?? .max, uint32(reply, at: record.place + 4))
+            } else if record.type == .soa, record.dataLength >= soaNumbers {
+                seconds = min(seconds ?? .max, uint32(reply, at: record.place + 4), uint32(reply, at: at - 4))
             }
-            at = end
         }
         return seconds
     }

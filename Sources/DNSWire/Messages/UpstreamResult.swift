@@ -63,21 +63,16 @@ package struct UpstreamResults: Sendable {
 
     package var isEmpty: Bool { first == nil && aaaa == nil }
 
-    /// Calls `body` with each type and its result, without an iterator, which needs heap storage.
-    package func forEach(_ body: (RecordType, UpstreamResult) -> Void) {
-        if let first { body(firstType, first) }
-        if let aaaa { body(.aaaa, aaaa) }
-    }
-
     /// How many of the results are wanted.
     package func count(where isWanted: (UpstreamResult) -> Bool) -> Int {
         (first.map(isWanted) == true ? 1 : 0) + (aaaa.map(isWanted) == true ? 1 : 0)
     }
 }
 
-extension UpstreamResults: Sequence {
-    package func makeIterator() -> IndexingIterator<[(type: RecordType, result: UpstreamResult)]> {
-        [(firstType, first), (.aaaa, aaaa)].compactMap { type, result in result.map { (type, $0) } }.makeIterator()
+extension UpstreamResults: Sequence, IteratorProtocol {
+    package mutating func next() -> (type: RecordType, result: UpstreamResult)? {
+        if let result = first.take() { return (firstType, result) }
+        return aaaa.take().map { (.aaaa, $0) }
     }
 }
 
@@ -89,8 +84,7 @@ extension UpstreamResults: ExpressibleByDictionaryLiteral {
 
 extension UpstreamResults: Equatable {
     package static func == (left: UpstreamResults, right: UpstreamResults) -> Bool {
-        left.first == right.first && left.aaaa == right.aaaa
-            && (left.first == nil || left.firstType == right.firstType)
+        left.elementsEqual(right, by: ==)
     }
 }
 

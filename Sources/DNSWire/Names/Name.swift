@@ -110,13 +110,16 @@ package func asciiLowercased(_ byte: UInt8) -> UInt8 {
     byte &- 0x41 < 26 ? byte | 0x20 : byte
 }
 
-/// The same for eight bytes at once.
-private func asciiLowercased(_ word: UInt64) -> UInt64 {
-    // The top bit of each byte is set if its other seven are "A" or more, or more than "Z", respectively.
-    let low = word & 0x7f7f_7f7f_7f7f_7f7f
-    let fromA = low &+ 0x3f3f_3f3f_3f3f_3f3f
-    let beyondZ = low &+ 0x2525_2525_2525_2525
-    return word | (fromA & ~beyondZ & ~word & 0x8080_8080_8080_8080) >> 2
+extension UInt64 {
+    /// Eight characters with the letters A to Z in lower case; bytes above 127 are unchanged.
+    @inlinable
+    @inline(__always)
+    package var asciiLowercased: UInt64 {
+        let low = self & 0x7f7f_7f7f_7f7f_7f7f
+        // A byte's top bit is set in `upper` if its lower seven are a letter from A to Z.
+        let upper = (low &+ 0x3f3f_3f3f_3f3f_3f3f) ^ (low &+ 0x2525_2525_2525_2525)
+        return self | (upper & ~self & 0x8080_8080_8080_8080) &>> 2
+    }
 }
 
 extension Name: Hashable {
@@ -127,8 +130,10 @@ extension Name: Hashable {
 
     @usableFromInline package func hash(into hasher: inout Hasher) { Self.hash(wire, from: 0, into: &hasher) }
 
+    /// Whether the name at the end of `left` is the one that begins at a place of `right`. Both end with the root's zero byte,
+    /// so neither is a prefix of the other.
     static func areEqual(_ left: [UInt8], from leftStart: Int, _ right: [UInt8], from rightStart: Int) -> Bool {
-        guard left.count - leftStart == right.count - rightStart else { return false }
+        guard left.count - leftStart <= right.count - rightStart else { return false }
         let distance = rightStart - leftStart
         for index in leftStart..<left.count {
             let (one, other) = (left[index], right[index + distance])
@@ -139,21 +144,11 @@ extension Name: Hashable {
 
     /// Hashes eight bytes at a time: a call of the hasher costs more than combining them.
     static func hash(_ wire: [UInt8], from start: Int, into hasher: inout Hasher) {
-        let bytes = wire.span.extracting(start..<wire.count)
-        var at = 0
-        while at + 8 <= bytes.count {
-            let eight = bytes.extracting(at..<(at + 8))
+        for place in stride(from: start, to: wire.count, by: 8) {
             var word: UInt64 = 0
-            for index in 0..<8 { word = word << 8 | UInt64(eight[index]) }
-            hasher.combine(asciiLowercased(word))
-            at += 8
+            for index in place..<min(place + 8, wire.count) { word = word << 8 | UInt64(wire[index]) }
+            hasher.combine(word.asciiLowercased)
         }
-        var rest: UInt64 = 0
-        while at < bytes.count {
-            rest = rest << 8 | UInt64(bytes[at])
-            at += 1
-        }
-        hasher.combine(asciiLowercased(rest))
     }
 }
 
@@ -198,18 +193,6 @@ package struct NameSuffix: Sendable {
         if !isRoot { start += 1 + Int(wire[start]) }
     }
 
-    /// Whether the name at offset `place` of these bytes equals this one. Both end with the root's zero byte, so
-    /// neither is a prefix of the other.
-    func begins(_ bytes: [UInt8], at place: Int) -> Bool {
-        guard length <= bytes.count - place else { return false }
-        let distance = place - start
-        for index in start..<wire.count {
-            let (one, other) = (wire[index], bytes[index + distance])
-            if one != other, asciiLowercased(one) != asciiLowercased(other) { return false }
-        }
-        return true
-    }
-
     /// The suffix as a name.
     package var name: Name { start == 0 ? Name(uncheckedWire: wire) : Name(uncheckedWire: Array(wire[start...])) }
 }
@@ -252,7 +235,9 @@ package struct NameList: Sendable, Equatable {
     }
 
     /// Whether the name at `place` equals `suffix`.
-    package func holds(_ suffix: NameSuffix, at place: Place) -> Bool { suffix.begins(bytes, at: Int(place.byte)) }
+    package func holds(_ suffix: NameSuffix, at place: Place) -> Bool {
+        Name.areEqual(suffix.wire, from: suffix.start, bytes, from: Int(place.byte))
+    }
 }
 
 extension NameList: Collection {

@@ -2,32 +2,19 @@ extension Name: CustomStringConvertible {
     /// Master-file text without the final dot (the root is `.`): dots and backslashes in labels are escaped with a
     /// backslash, non-printable bytes as `\DDD` (RFC 1035 section 5.1).
     @usableFromInline package var description: String {
+        if isRoot { return "." }
         var text: [UInt8] = []
         text.reserveCapacity(wire.count)
-        appendText(to: &text)
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    /// Appends the bytes of `description`, which are ASCII.
-    package func appendText(to text: inout [UInt8]) { Self.appendText(of: wire.span, to: &text) }
-
-    /// The same for a name that stands in other bytes.
-    ///
-    /// - Parameter wire: the labels of a valid name and its terminating zero.
-    package static func appendText(of wire: Span<UInt8>, to text: inout [UInt8]) {
-        if wire.count == 1 { return text.append(UInt8(ascii: ".")) }
-        text.append(addingCapacity: longestEscape * wire.count) { output in
-            var at = 0
-            while wire[at] != 0 {
-                let end = at + 1 + Int(wire[at])
-                if at > 0 { output.append(UInt8(ascii: ".")) }
-                for index in (at + 1)..<end {
-                    let byte = wire[index]
-                    if isPlain(byte) { output.append(byte) } else { escape(byte, into: &output) }
-                }
-                at = end
+        var at = 0
+        while wire[at] != 0 {
+            let end = at + 1 + Int(wire[at])
+            if at > 0 { text.append(UInt8(ascii: ".")) }
+            for byte in wire[(at + 1)..<end] {
+                if Self.isPlain(byte) { text.append(byte) } else { Self.escape(byte, into: &text) }
             }
+            at = end
         }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Whether a byte needs no escape: letters, digits, hyphen and underscore.
@@ -40,10 +27,7 @@ extension Name: CustomStringConvertible {
         }
     }
 
-    /// Bytes of the longest form of one byte: `\DDD`.
-    private static let longestEscape = 4
-
-    private static func escape(_ byte: UInt8, into text: inout OutputSpan<UInt8>) {
+    private static func escape(_ byte: UInt8, into text: inout [UInt8]) {
         switch byte {
         case UInt8(ascii: "."), UInt8(ascii: "\\"), UInt8(ascii: "\""), UInt8(ascii: ";"), UInt8(ascii: "("),
             UInt8(ascii: ")"), UInt8(ascii: "@"), UInt8(ascii: "$"):

@@ -3,12 +3,6 @@
 /// Parsed strictly, since a malformed record invalidates its whole RRset (section 2.2). Unchanged parts are written as
 /// they were received, byte for byte.
 package struct ServiceBinding: Hashable, Sendable {
-    /// One SvcParam.
-    private struct Parameter: Hashable {
-        var key: UInt16
-        var value: [UInt8]
-    }
-
     /// Numbers of SvcParams (RFC 9460 section 14.3.2).
     private enum Key {
         static let mandatory: UInt16 = 0
@@ -20,37 +14,38 @@ package struct ServiceBinding: Hashable, Sendable {
         static let invalid: UInt16 = 65_535
     }
 
-    /// 0 makes the record an alias of `target`.
-    package let priority: UInt16
-    /// The root stands for the record's own name; in an alias, it means that the service does not exist.
-    package let target: Name
-    private var parameters: [Parameter]
+    /// Priority and target in wire form.
+    private let head: [UInt8]
+    /// The values of the SvcParams, by their numbers.
+    private var parameters: [UInt16: [UInt8]] = [:]
 
     /// - Returns: nil for rdata that is malformed.
     package init?(rdata: [UInt8]) {
         var rest = rdata[...]
-        guard let priority = Self.takeNumber(&rest), let target = Self.takeName(&rest) else { return nil }
-        (self.priority, self.target, parameters) = (priority, target, [])
+        guard Self.takeNumber(&rest) != nil, Self.takeName(&rest) else { return nil }
+        head = Array(rdata[..<rest.startIndex])
+        var last: UInt16?
         while !rest.isEmpty {
             guard let key = Self.takeNumber(&rest), let length = Self.takeNumber(&rest), rest.count >= length,
-                key != Key.invalid, parameters.last.map({ $0.key < key }) ?? true
+                key != Key.invalid, last.map({ $0 < key }) ?? true
             else { return nil }
-            parameters.append(Parameter(key: key, value: Array(rest.prefix(Int(length)))))
+            parameters[key] = Array(rest.prefix(Int(length)))
             rest = rest.dropFirst(Int(length))
+            last = key
         }
         guard parameters.allSatisfy(isWellFormed) else { return nil }
     }
 
-    /// Uncompressed (section 2.2).
-    private static func takeName(_ rest: inout ArraySlice<UInt8>) -> Name? {
+    /// Passes a name, which is uncompressed (section 2.2). Returns whether there is one.
+    private static func takeName(_ rest: inout ArraySlice<UInt8>) -> Bool {
         var end = rest.startIndex
         while end < rest.endIndex, rest[end] != 0 {
             // A length beyond the end is caught by the loop's condition; one above 63 is refused below.
             end += 1 + Int(rest[end])
         }
-        guard end < rest.endIndex, let name = try? Name(wire: Array(rest[...end])) else { return nil }
+        guard end < rest.endIndex, (try? Name(wire: Array(rest[...end]))) != nil else { return false }
         rest = rest[(end + 1)...]
-        return name
+        return true
     }
 
     private static func takeNumber(_ rest: inout ArraySlice<UInt8>) -> UInt16? {
@@ -60,13 +55,13 @@ package struct ServiceBinding: Hashable, Sendable {
     }
 
     /// Whether a value is valid for its key (sections 7 and 8); the value of an unknown key may be anything.
-    private func isWellFormed(_ parameter: Parameter) -> Bool {
-        let value = parameter.value
-        switch parameter.key {
+    private func isWellFormed(_ key: UInt16, _ value: [UInt8]) -> Bool {
+        switch key {
         case Key.mandatory:
             let keys = Self.keys(value)
             return !value.isEmpty && value.count.isMultiple(of: 2) && keys == keys.sorted()
-                && Set(keys).count == keys.count && !keys.contains(Key.mandatory) && keys.allSatisfy(has)
+                && Set(keys).count == keys.count && !keys.contains(Key.mandatory)
+                && keys.allSatisfy { parameters[$0] != nil }
         case Key.alpn:
             var rest = value[...]
             while let length = rest.first {
@@ -74,7 +69,7 @@ package struct ServiceBinding: Hashable, Sendable {
                 rest = rest.dropFirst(1 + Int(length))
             }
             return !value.isEmpty
-        case Key.noDefaultALPN: return value.isEmpty && has(Key.alpn)
+        case Key.noDefaultALPN: return value.isEmpty && parameters[Key.alpn] != nil
         case Key.port: return value.count == 2
         case Key.ipv4Hint: return !value.isEmpty && value.count.isMultiple(of: 4)
         case Key.ipv6Hint: return !value.isEmpty && value.count.isMultiple(of: 16)
@@ -86,23 +81,20 @@ package struct ServiceBinding: Hashable, Sendable {
         stride(from: 0, to: value.count - 1, by: 2).map { UInt16(value[$0]) << 8 | UInt16(value[$0 + 1]) }
     }
 
-    private func has(_ key: UInt16) -> Bool { parameters.contains { $0.key == key } }
-
     /// The same record without address hints; nil when a client must not use it without (`mandatory`).
     package var withoutHints: ServiceBinding? {
         let hints = [Key.ipv4Hint, Key.ipv6Hint]
+        guard !Self.keys(parameters[Key.mandatory] ?? []).contains(where: hints.contains) else { return nil }
         var binding = self
-        binding.parameters.removeAll { hints.contains($0.key) }
-        let isDemanding = parameters.contains { parameter in
-            parameter.key == Key.mandatory && Self.keys(parameter.value).contains(where: hints.contains)
-        }
-        return isDemanding ? nil : binding
+        for hint in hints { binding.parameters[hint] = nil }
+        return binding
     }
 
     /// The rdata in wire form.
     package var rdata: [UInt8] {
         func bytes(_ number: UInt16) -> [UInt8] { [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)] }
-        return bytes(priority) + target.wire
-            + parameters.flatMap { bytes($0.key) + bytes(UInt16($0.value.count)) + $0.value }
+        return parameters.sorted { $0.key < $1.key }.reduce(into: head) { rdata, parameter in
+            rdata += bytes(parameter.key) + bytes(UInt16(parameter.value.count)) + parameter.value
+        }
     }
 }

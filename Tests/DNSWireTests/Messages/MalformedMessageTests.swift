@@ -1,5 +1,6 @@
-import DNSWire
 import Testing
+
+@testable import DNSWire
 
 /// Messages that must be refused, named after their defect.
 struct MalformedMessageTests {

@@ -1,5 +1,6 @@
-import DNSWire
 import Testing
+
+@testable import DNSWire
 
 /// Compression pointers: only backward, and of limited number.
 struct PointerTests {

@@ -19,13 +19,6 @@ import Testing
         ] { #expect(try #require(ServiceBinding(rdata: bytes)).rdata == bytes) }
     }
 
-    @Test func `priority and target are read`() throws {
-        let binding = try #require(
-            ServiceBinding(rdata: TestServiceBinding.rdata(1, "cdn.example.net", [Self.alpn, Self.six])))
-        #expect(binding.priority == 1)
-        #expect(binding.target == (try Name("cdn.example.net")))
-    }
-
     @Test(arguments: [
         [], [0], [0, 1], [0, 1, 64], [0, 1, 1], [0, 1, 0xc0, 0x0c], TestServiceBinding.rdata(1, ".", [alpn, alpn]),
         TestServiceBinding.rdata(1, ".", [four, alpn]), TestServiceBinding.rdata(1, ".", [(1, [])]),
@@ -42,24 +35,6 @@ import Testing
         TestServiceBinding.rdata() + [0, 1, 0], TestServiceBinding.rdata() + [0, 1, 0, 9, 2, 104, 51],
     ])
     func `malformed rdata is refused`(bytes: [UInt8]) { #expect(ServiceBinding(rdata: bytes) == nil) }
-
-    @Test func `every beginning of rdata, and random bytes, are read without harm`() {
-        let bytes = TestServiceBinding.rdata(1, "cdn.example.net", [Self.alpn, Self.four, Self.ech, Self.six])
-        for count in 0..<bytes.count {
-            if let binding = ServiceBinding(rdata: Array(bytes.prefix(count))) {
-                #expect(binding.rdata == Array(bytes.prefix(count)))
-            }
-        }
-        var generator = SeededNumbers(5)
-        for _ in 0..<5_000 {
-            var changed = bytes
-            for _ in 0..<3 {
-                changed[Int.random(in: 0..<changed.count, using: &generator)] = .random(
-                    in: .min ... .max, using: &generator)
-            }
-            if let binding = ServiceBinding(rdata: changed) { #expect(binding.rdata == changed) }
-        }
-    }
 
     @Test func `the hints of both families go, and nothing else changes`() throws {
         let all = [Self.alpn, Self.four, Self.ech, Self.six, Self.unknown]
