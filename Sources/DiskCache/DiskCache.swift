@@ -18,13 +18,15 @@ package final class DiskCache: Sendable {
     /// So many answers are read in a quarter of a second where nothing else runs.
     private static let enough = 100_000
 
+    typealias Job = @Sendable (DiskThread) -> Void
+
     /// What is shared with the disk's thread, and changes.
     struct State {
         var pending = PendingChanges()
         /// When the oldest pending change was made, on the boot clock; nil: there is none.
         var changedAt: Instant?
         /// What callers want of the thread, in order.
-        var jobs: [@Sendable (DiskThread) -> Void] = []
+        var jobs: [Job] = []
         /// Nil until a policy is in force: until then nothing is read into memory, nor written.
         var rules: Rules?
         /// Whether the answers of the file may be read into memory before they are queried.

@@ -18,14 +18,14 @@ final class DiskThread {
     private var changes = PendingChanges()
     /// Whether all that had changed by the last write outlasts a crash of the machine.
     private var isSynced = false
+    /// What callers want, as far as it was taken from the others, in order.
+    private var jobs: ArraySlice<DiskCache.Job> = []
     /// Callers that wait for the records of the file, until there is one.
     private var readers: [Waiter<[StateRecord]>] = []
 
     /// Rows that are read, and jobs of callers that are done, in one go: less than a millisecond, so that a query does not
     /// wait for the loading, nor a write for a flood of queries.
     private static let few = 128
-    /// Slots of the memory cache that are walked in one go when all entries are written.
-    private static let slotsPerStep = 1_024
 
     init(_ cache: DiskCache) {
         self.cache = cache
@@ -60,13 +60,16 @@ final class DiskThread {
     ///
     /// - Returns: whether there was anything to do.
     private func doJobs() -> Bool {
-        let jobs = cache.state.withLock { state in
-            let jobs = state.jobs.prefix(Self.few)
-            state.jobs.removeFirst(jobs.count)
-            return jobs
+        // All at once: the lock is not held for longer where there are many.
+        if jobs.isEmpty {
+            var all: [DiskCache.Job] = []
+            cache.state.withLock { swap(&$0.jobs, &all) }
+            jobs = all[...]
         }
-        for job in jobs { job(self) }
-        return !jobs.isEmpty
+        let turn = jobs.prefix(Self.few)
+        jobs = jobs.dropFirst(turn.count)
+        for job in turn { job(self) }
+        return !turn.isEmpty
     }
 
     /// Waits until there is work.
@@ -262,15 +265,15 @@ final class DiskThread {
         self.isSynced = false
         do throws(SQLiteError) {
             try open.file.sync(isSynced)
-            let written = try open.write(changes, rules)
-            cache.state.withLock { $0.status.written += written }
+            var written = try open.write(changes, rules)
             if open.hasOtherTime {
                 // What was stored by the wrong time is written again by the right one, and what seemed too old may be read.
                 open.hasOtherTime = false
-                try writeAll(to: open, since: open.certain.now, rules)
+                written += try open.writeAll(of: cache.memory, since: open.certain.now, rules)
                 cache.state.withLock { cache.adoptOtherRules(&$0) }
             }
-            if changes.needsAll { try writeAll(to: open, rules) }
+            if changes.needsAll { written += try open.writeAll(of: cache.memory, rules) }
+            cache.state.withLock { $0.status.written += written }
             try open.file.shrink()
         } catch {
             cache.state.withLock { $0.pending.putBack(changes) }
@@ -283,24 +286,5 @@ final class DiskThread {
         // Memory has begun to evict answers, which the file still has.
         if memory.bytes > memory.limit / 16 * 15 { cache.hasMore.store(true, ordering: .releasing) }
         return true
-    }
-
-    /// Writes all entries in memory.
-    ///
-    /// - Parameter start: entries stored before, on the boot clock, are left out.
-    private func writeAll(
-        to open: OpenStore, since start: Instant = Instant(nanoseconds: .min), _ rules: DiskCache.Rules
-    ) throws(SQLiteError) {
-        var cursor: CacheCursor? = .start
-        while let place = cursor {
-            let step = cache.memory.walk(from: place, slots: Self.slotsPerStep) { _ in true }
-            cursor = step.next
-            let answers = step.answers.filter { $0.entry.storedAt >= start }
-            guard !answers.isEmpty else { continue }
-            var changes = PendingChanges()
-            for answer in answers where answer.scope == nil { changes.store(answer.entry, for: answer.key()) }
-            let written = try open.write(changes, rules)
-            cache.state.withLock { $0.status.written += written }
-        }
     }
 }

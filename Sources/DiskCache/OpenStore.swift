@@ -104,6 +104,29 @@ final class OpenStore {
         }
     }
 
+    /// Writes all entries of a cache, in several transactions.
+    ///
+    /// - Parameter start: entries stored before, on the boot clock, are left out.
+    /// - Returns: how many answers were written.
+    func writeAll(
+        of memory: MemoryCache, since start: Instant = Instant(nanoseconds: .min), _ rules: DiskCache.Rules
+    ) throws(SQLiteError) -> Int {
+        var (changes, written) = (PendingChanges(), 0)
+        var cursor: CacheCursor? = .start
+        while let place = cursor {
+            let step = memory.walk(from: place) { _ in true }
+            for answer in step.answers where answer.scope == nil && answer.entry.storedAt >= start {
+                changes.store(answer.entry, for: answer.key())
+            }
+            cursor = step.next
+            if cursor == nil || changes.isLarge {
+                written += try write(changes, rules)
+                changes.removeAll()
+            }
+        }
+        return written
+    }
+
     // MARK: Records
 
     /// Writes changes of records, and removes those that are too old or too many.
