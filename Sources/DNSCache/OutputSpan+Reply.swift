@@ -1,32 +1,29 @@
 import DNSWire
 
 extension OutputSpan where Element == UInt8 {
-    /// Appends a reply: header, question, records with their TTLs changed by `age`, OPT record.
+    /// Appends a reply: header, question, records with their TTLs changed by `aging`, OPT record.
     ///
     /// Every bound is checked here, in release builds too, before the first byte is copied; but for the TTLs, each of
     /// which is checked before it is read.
     ///
     /// - Parameters:
-    ///   - header: its first eight bytes.
-    ///   - counts: its last four bytes.
-    ///   - message: the client's, from which the question is copied.
-    ///   - questionLength: bytes of the question; 0 for a response without one.
+    ///   - code: the RCODE, of which four bits stand in the header and the others in the OPT record.
     ///   - ttlOffsets: where TTLs lie in `body`.
-    ///   - opt: the first eight bytes of the fixed part of an OPT record, the root name first; 0 for none.
+    ///   - message: the client's, from which the question is copied.
     ///   - limit: the longest response, in bytes; the free capacity is a limit too.
     /// - Returns: false, with nothing appended, when the message is shorter than its question, when there is no room,
     ///   or when a TTL would lie outside of `body`.
     @inline(__always)
     mutating func append(
-        header: UInt64, counts: UInt32, message: Span<UInt8>, questionLength: Int, body: Span<UInt8>,
-        ttlOffsets: Span<UInt16>, aging: Reply.Aging, opt: UInt64, options: Span<UInt8>,
-        limit: Int
+        _ code: UInt16, counts: PackedAnswer.SectionCounts, body: Span<UInt8>, ttlOffsets: Span<UInt16>,
+        echo: Reply.Echo, message: Span<UInt8>, aging: Reply.Aging, options: Span<UInt8>, limit: Int
     ) -> Bool {
-        let head = Header.length &+ questionLength
+        let head = Header.length &+ echo.questionLength
         let bodyCount = body.count
-        let optCount = opt == 0 ? 0 : EDNS.recordLength &+ options.count
-        let count = head &+ bodyCount &+ optCount
+        let count = echo.fixedLength &+ bodyCount &+ (echo.hasEDNS ? options.count : 0)
         guard head <= message.count, count <= limit, count <= freeCapacity else { return false }
+        let header = echo.head | UInt64(code & 15) << 32 | UInt64(counts.answer)
+        let further = UInt32(counts.authority) << 16 | UInt32(counts.additional &+ (echo.hasEDNS ? 1 : 0))
         return unsafe withUnsafeMutableBufferPointer { buffer, initialized in
             guard let start = buffer.baseAddress else { return false }
             let reply = unsafe UnsafeMutableRawPointer(start + initialized)
@@ -43,7 +40,7 @@ extension OutputSpan where Element == UInt8 {
             }
             guard isCopied else { return false }
             unsafe reply.storeBytes(of: header.bigEndian, as: UInt64.self)
-            unsafe reply.storeBytes(of: counts.bigEndian, toByteOffset: 8, as: UInt32.self)
+            unsafe reply.storeBytes(of: further.bigEndian, toByteOffset: 8, as: UInt32.self)
             let records = unsafe reply + head
             unsafe body.withUnsafeBytes { bytes in
                 guard let from = bytes.baseAddress else { return }
@@ -57,8 +54,12 @@ extension OutputSpan where Element == UInt8 {
                 let original = unsafe UInt32(bigEndian: records.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
                 unsafe records.storeBytes(of: aging.ttl(original).bigEndian, toByteOffset: offset, as: UInt32.self)
             }
-            if opt != 0 {
+            if echo.hasEDNS {
                 let record = unsafe records + bodyCount
+                // The first byte is the root's name.
+                let opt =
+                    UInt64(RecordType.opt.rawValue) << 40 | UInt64(EDNS.defaultPayloadSize) << 24
+                    | UInt64(code >> 4) << 16 | (echo.dnssecOK ? 0x80 : 0)
                 unsafe record.storeBytes(of: opt.bigEndian, as: UInt64.self)
                 unsafe record.storeBytes(of: 0, toByteOffset: 8, as: UInt8.self)
                 let length = UInt16(truncatingIfNeeded: options.count)

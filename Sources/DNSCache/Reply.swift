@@ -101,9 +101,9 @@ package enum Reply {
         echo: Echo, message: Span<UInt8>, aging: Aging, options: Span<UInt8>, retained: Int = 0, limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
-        append(
-            code, echo: echo, counts: counts, message: message, body: body, ttlOffsets: ttlOffsets, aging: aging,
-            options: options, limit: limit, to: &output)
+        output.append(
+            code, counts: counts, body: body, ttlOffsets: ttlOffsets, echo: echo, message: message, aging: aging,
+            options: options, limit: limit)
             || writeTruncated(
                 code, answers: Int(counts.answer), body: body, ttlOffsets: ttlOffsets, echo: echo, message: message,
                 aging: aging, options: options.extracting(first: retained), limit: limit, into: &output)
@@ -131,30 +131,10 @@ package enum Reply {
             guard next <= body.count, echo.fixedLength + next <= room else { break }
             (count, length) = (count + 1, next)
         }
-        return append(
-            code, echo: echo, counts: PackedAnswer.SectionCounts(answer: UInt16(truncatingIfNeeded: count)),
-            message: message, body: body.extracting(0..<length), ttlOffsets: ttlOffsets.extracting(0..<count),
-            aging: aging, options: options, limit: limit, to: &output)
-    }
-
-    /// Appends the whole response. Returns false, with nothing appended, when it does not fit.
-    @inline(__always)
-    private static func append(
-        _ code: UInt16, echo: Echo, counts: PackedAnswer.SectionCounts, message: Span<UInt8>, body: Span<UInt8>,
-        ttlOffsets: Span<UInt16>, aging: Aging, options: Span<UInt8>, limit: Int,
-        to output: inout OutputSpan<UInt8>
-    ) -> Bool {
-        let additional = counts.additional &+ (echo.hasEDNS ? 1 : 0)
-        var opt: UInt64 = 0
-        if echo.hasEDNS {
-            let fixed = UInt64(RecordType.opt.rawValue) << 40 | UInt64(EDNS.defaultPayloadSize) << 24
-            opt = fixed | UInt64(code >> 4) << 16 | (echo.dnssecOK ? 0x80 : 0)
-        }
         return output.append(
-            header: echo.head | UInt64(code & 15) << 32 | UInt64(counts.answer),
-            counts: UInt32(counts.authority) << 16 | UInt32(additional), message: message,
-            questionLength: echo.questionLength, body: body, ttlOffsets: ttlOffsets, aging: aging, opt: opt,
-            options: options, limit: limit)
+            code, counts: PackedAnswer.SectionCounts(answer: UInt16(truncatingIfNeeded: count)),
+            body: body.extracting(0..<length), ttlOffsets: ttlOffsets.extracting(0..<count), echo: echo,
+            message: message, aging: aging, options: options, limit: limit)
     }
 }
 

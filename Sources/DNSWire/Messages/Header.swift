@@ -18,13 +18,10 @@ package struct HeaderFlags: OptionSet, Hashable, Sendable {
 
     @inlinable
     package static var response: HeaderFlags { HeaderFlags(rawValue: 0x8000) }
-    @inlinable
     package static var authoritative: HeaderFlags { HeaderFlags(rawValue: 0x0400) }
-    @inlinable
     package static var truncated: HeaderFlags { HeaderFlags(rawValue: 0x0200) }
     @inlinable
     package static var recursionDesired: HeaderFlags { HeaderFlags(rawValue: 0x0100) }
-    @inlinable
     package static var recursionAvailable: HeaderFlags { HeaderFlags(rawValue: 0x0080) }
     @inlinable
     package static var checkingDisabled: HeaderFlags { HeaderFlags(rawValue: 0x0010) }
@@ -53,17 +50,13 @@ package struct ResponseCode: RawRepresentable, Hashable, Sendable {
     package static var noError: ResponseCode { ResponseCode(rawValue: 0) }
     @inlinable
     package static var formatError: ResponseCode { ResponseCode(rawValue: 1) }
-    @inlinable
     package static var serverFailure: ResponseCode { ResponseCode(rawValue: 2) }
-    @inlinable
     package static var nameError: ResponseCode { ResponseCode(rawValue: 3) }
     @inlinable
     package static var notImplemented: ResponseCode { ResponseCode(rawValue: 4) }
-    @inlinable
     package static var refused: ResponseCode { ResponseCode(rawValue: 5) }
     @inlinable
     package static var badVersion: ResponseCode { ResponseCode(rawValue: 16) }
-    @inlinable
     package static var badCookie: ResponseCode { ResponseCode(rawValue: 23) }
 }
 

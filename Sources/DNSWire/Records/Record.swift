@@ -184,43 +184,26 @@ package struct RecordType: RawRepresentable, Hashable, Sendable {
 
     @inlinable
     package static var a: RecordType { RecordType(rawValue: 1) }
-    @inlinable
     package static var ns: RecordType { RecordType(rawValue: 2) }
-    @inlinable
     package static var cname: RecordType { RecordType(rawValue: 5) }
-    @inlinable
     package static var soa: RecordType { RecordType(rawValue: 6) }
-    @inlinable
     package static var ptr: RecordType { RecordType(rawValue: 12) }
-    @inlinable
     package static var hinfo: RecordType { RecordType(rawValue: 13) }
-    @inlinable
     package static var mx: RecordType { RecordType(rawValue: 15) }
-    @inlinable
     package static var txt: RecordType { RecordType(rawValue: 16) }
     @inlinable
     package static var aaaa: RecordType { RecordType(rawValue: 28) }
-    @inlinable
     package static var dname: RecordType { RecordType(rawValue: 39) }
     @inlinable
     package static var opt: RecordType { RecordType(rawValue: 41) }
-    @inlinable
     package static var ds: RecordType { RecordType(rawValue: 43) }
-    @inlinable
     package static var rrsig: RecordType { RecordType(rawValue: 46) }
-    @inlinable
     package static var nsec: RecordType { RecordType(rawValue: 47) }
-    @inlinable
     package static var nsec3: RecordType { RecordType(rawValue: 50) }
-    @inlinable
     package static var svcb: RecordType { RecordType(rawValue: 64) }
-    @inlinable
     package static var https: RecordType { RecordType(rawValue: 65) }
-    @inlinable
     package static var ixfr: RecordType { RecordType(rawValue: 251) }
-    @inlinable
     package static var axfr: RecordType { RecordType(rawValue: 252) }
-    @inlinable
     package static var any: RecordType { RecordType(rawValue: 255) }
 
     /// Whether this is A or AAAA, the two types that HTTPDNS services answer.
