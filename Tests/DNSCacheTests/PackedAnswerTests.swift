@@ -143,10 +143,4 @@ struct PackedAnswerTests {
             responseCode: .noError, counts: .init(answer: 1), body: body, ttlOffsets: [offset])
         #expect(!answer.holds(.a) && !answer.holds(.v4(0xc000_0201)) && answer.addresses.isEmpty)
     }
-
-    @Test func `an empty answer has an empty body`() {
-        let packed = PackedAnswer(Answer(), for: question)
-        #expect(packed?.body == [])
-        #expect(packed?.ttlOffsets == [])
-    }
 }

@@ -109,18 +109,4 @@ struct WalkTests {
         #expect(cache.statistics.hits == 1 && cache.statistics.misses == 1)
         #expect(cache.reply(to: TestQuery("host0.example.com")) != nil)
     }
-
-    @Test func `a packed answer gives its records again, compressed names included`() {
-        let question = Question(name: name("www.example.com"), type: .aaaa)
-        var answer = Answer(name: name("target.example.com"), addresses: [.v6(1), .v6(2)], ttl: 60)
-        answer.answers.insert(
-            Record(name: question.name, type: .cname, ttl: 30, rdata: name("target.example.com").wire), at: 0)
-        answer.authorities = [.negativeSOA(for: name("example.com"), ttl: 5)]
-        let packed = PackedAnswer(answer, for: question)
-        #expect(packed?.unpacked(for: question) == answer)
-        #expect(packed?.holds(.v6(2)) == true)
-        #expect(packed?.holds(.v6(3)) == false)
-        // The same bytes in a record of another type are not an address.
-        #expect(packed?.holds(.v4(1)) == false)
-    }
 }

@@ -22,12 +22,13 @@ struct IPAddressTests {
         #expect(IPAddress(text)?.description == canonical)
     }
 
-    @Test func `link-local are 169.254.0.0 to 169.254.255.255, and fe80:: to febf:ffff:…`() {
-        for text in ["169.254.0.0", "169.254.255.255", "fe80::", "febf:ffff::"] {
-            #expect(IPAddress(text)?.isLinkLocal == true)
-        }
-        for text in ["169.253.255.255", "169.255.0.0", "fe7f:ffff::", "fec0::"] {
-            #expect(IPAddress(text)?.isLinkLocal == false)
+    @Test func `loopback and link-local addresses are known`() {
+        let loopback = ["127.0.0.1", "127.255.0.9", "::1"]
+        let linkLocal = ["169.254.0.0", "169.254.255.255", "fe80::", "febf:ffff::"]
+        let others = ["128.0.0.1", "::2", "169.253.255.255", "169.255.0.0", "fe7f:ffff::", "fec0::"]
+        for text in loopback + linkLocal + others {
+            #expect(IPAddress(text)?.isLoopback == loopback.contains(text))
+            #expect(IPAddress(text)?.isLinkLocal == linkLocal.contains(text))
         }
     }
 
@@ -49,11 +50,6 @@ struct IPAddressTests {
         #expect(IPAddress(bytes: bytes[...])?.bytes == bytes)
         #expect(IPAddress(bytes: [1, 2, 3]) == nil)
         #expect(IPAddress(bytes: []) == nil)
-    }
-
-    @Test(arguments: [("127.0.0.1", true), ("127.255.0.9", true), ("128.0.0.1", false), ("::1", true), ("::2", false)])
-    func `loopback addresses are known`(text: String, isLoopback: Bool) {
-        #expect(IPAddress(text)?.isLoopback == isLoopback)
     }
 }
 

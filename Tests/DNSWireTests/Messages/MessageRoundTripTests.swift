@@ -21,29 +21,9 @@ struct MessageRoundTripTests {
         }
     }
 
-    @Test func `a message with any byte changed is read or refused, and what is read can be written`() throws {
-        var generator = MessageGenerator(seed: 3)
-        for _ in 0..<3_000 {
-            var bytes = generator.message().encoded
-            for _ in 0..<generator.number(1...4) {
-                bytes[generator.number(0...(bytes.count - 1))] = UInt8(generator.number(0...255))
-            }
-            guard let message = try? MessageParser.parse(bytes) else { continue }
-            let again = try MessageParser.parse(message.encoded)
-            #expect(again.answers.map(\.name) == message.answers.map(\.name))
-        }
-    }
-
     @Test func `bytes after the last record are ignored`() throws {
         let message = Message(id: 7, questions: [Question(name: name("example.com"), type: .a)])
         #expect(try MessageParser.parse(message.encoded + [1, 2, 3]) == message)
-    }
-
-    @Test func `a repeated name costs two bytes`() {
-        let question = Question(name: name("www.example.com"), type: .a)
-        let record = Record(name: question.name, address: .v4(0xc000_0201), ttl: 60)
-        let message = Message(flags: [.response], questions: [question], answers: [record, record])
-        #expect(message.encoded.count == 12 + 21 + 16 + 16)
     }
 
     @Test func `a shared end of a name is written once, also in the rdata of RFC 1035 types`() throws {

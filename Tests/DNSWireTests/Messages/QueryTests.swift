@@ -179,34 +179,4 @@ struct QueryTests {
             #expect(length < 12 ? query == nil : query?.fault == .formatError)
         }
     }
-
-    @Test func `what the parser reads as a query is one here too, with the same question`() throws {
-        var generator = MessageGenerator(seed: 5)
-        var read = 0
-        for _ in 0..<5_000 {
-            var bytes = generator.message().encoded
-            (bytes[2], bytes[4], bytes[5]) = (bytes[2] & 0x07, 0, 1)
-            if generator.number(0...1) == 0 {
-                bytes[generator.number(12...(max(12, bytes.count - 1))) % bytes.count] = UInt8(
-                    generator.number(0...255))
-            }
-            guard let message = try? MessageParser.parse(bytes), message.questions.count == 1 else { continue }
-            let (query, key) = self.read(bytes)
-            let hasOddCookie = message.edns?.options.contains { $0.code == .cookie && !Self.isCookie($0.data) } ?? false
-            if message.edns?.version ?? 0 == 0, hasOddCookie {
-                #expect(query?.fault == .formatError)
-                continue
-            }
-            #expect(query?.fault == (message.edns?.version ?? 0 == 0 ? .noError : .badVersion))
-            guard query?.fault == .noError else { continue }
-            read += 1
-            let made = QueryKey(
-                message.questions[0], dnssecOK: message.edns?.dnssecOK ?? false,
-                checkingDisabled: message.flags.contains(.checkingDisabled))
-            #expect(made.array == key)
-        }
-        #expect(read > 500)
-    }
-
-    private static func isCookie(_ data: [UInt8]) -> Bool { data.count == 8 || (16...40).contains(data.count) }
 }

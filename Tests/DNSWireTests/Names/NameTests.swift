@@ -17,28 +17,17 @@ struct NameTests {
         }
     }
 
-    @Test func `a name of 255 bytes is the longest`() {
-        #expect(Self.longest.count == 255)
-        #expect(error(Self.longest) == nil)
-        #expect(error([1, 0x61] + Self.longest) == .tooLong)
-    }
-
-    @Test func `a label has at most 63 bytes`() {
-        #expect(error([63] + [UInt8](repeating: 0x61, count: 63) + [0]) == nil)
-        #expect(error([64] + [UInt8](repeating: 0x61, count: 64) + [0]) == .labelTooLong)
-    }
-
-    @Test func `a compression pointer is no part of an uncompressed name`() {
-        #expect(error([0xc0, 0x0c]) == .labelTooLong)
-    }
-
-    @Test(arguments: [[], [1], [3, 0x61, 0x62], [1, 0x61]] as [[UInt8]])
-    func `bytes that end inside a name are refused`(wire: [UInt8]) {
-        #expect(error(wire) == .truncated)
-    }
-
-    @Test func `bytes after the final zero are refused`() {
-        #expect(error([1, 0x61, 0, 0]) == .truncated)
+    @Test(
+        arguments: [
+            (longest, nil), ([1, 0x61] + longest, .tooLong), ([63] + [UInt8](repeating: 0x61, count: 63) + [0], nil),
+            ([64] + [UInt8](repeating: 0x61, count: 64) + [0], .labelTooLong),
+            // A compression pointer is no part of a name.
+            ([0xc0, 0x0c], .labelTooLong), ([], .truncated), ([1], .truncated), ([3, 0x61, 0x62], .truncated),
+            ([1, 0x61], .truncated), ([1, 0x61, 0, 0], .truncated),
+        ] as [([UInt8], NameError?)])
+    func `a name has 255 bytes at most, its labels 63, and it ends with the root's`(wire: [UInt8], expected: NameError?)
+    {
+        #expect(error(wire) == expected)
     }
 
     @Test func `the root has one byte and no labels`() throws {
@@ -60,6 +49,14 @@ struct NameTests {
         ] as [([UInt8], [UInt8])])
     func `bytes beside the ASCII letters have no letter case`(left: [UInt8], right: [UInt8]) throws {
         #expect(try Name(wire: left) != Name(wire: right))
+    }
+
+    @Test func `eight bytes at once are in lower case as each of them is`() {
+        for byte in UInt8.min...UInt8.max {
+            #expect(
+                (UInt64(byte) &* 0x0101_0101_0101_0101).asciiLowercased / 0x0101_0101_0101_0101
+                    == UInt64(asciiLowercased(byte)))
+        }
     }
 
     @Test func `names of one length but other labels are not equal`() {
