@@ -13,11 +13,6 @@ static inline int csqlite_bind_blob(sqlite3_stmt *statement, int index, const vo
     return sqlite3_bind_blob(statement, index, bytes, count, SQLITE_TRANSIENT);
 }
 
-// Binds the bytes themselves, which stay where they are until the statement has run.
-static inline int csqlite_bind_blob_in_place(sqlite3_stmt *statement, int index, const void *bytes, int count) {
-    return sqlite3_bind_blob(statement, index, bytes, count, SQLITE_STATIC);
-}
-
 // Has SQLite not count the memory it takes, which it does under a lock. Before anything else of SQLite is used.
 static inline void csqlite_configure(void) {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);

@@ -110,7 +110,8 @@ final class AnswerFile {
             }
             let sum = checksum(of: row)
             row.append(addingCapacity: checksumSize) { $0.append(sum, bytes: checksumSize) }
-            try insert.run([.integer(until ?? 0), .part(question), .part(question.upperBound..<row.count)], parts: row)
+            let value = Array(row[question.upperBound...])
+            try insert.run([.integer(until ?? 0), .blob(Array(row[question])), .blob(value)])
         }
         return written
     }

@@ -80,9 +80,11 @@ final class OpenStore {
         let reading = clock.reading
         let change = reading.secondsSince1970 - last.secondsSince1970 - reading.seconds(since: last)
         last = reading
-        if change.magnitude > Self.drift { hasOtherTime = true }
         let now = min(reading.secondsSince1970, certain.secondsSince1970 + reading.seconds(since: certain))
+        let epoch = mark.epoch
         if reading.isPlausible { mark.follow(reading.secondsSince1970) }
+        // In another epoch the age of what was written before is not known.
+        if change.magnitude > Self.drift || mark.epoch != epoch { hasOtherTime = true }
         return try file.connection.transaction { () throws(SQLiteError) in
             sweepPosition = try file.sweep(from: sweepPosition, count: Self.sweepStep, now: now)
             try put(mark.record)
@@ -117,14 +119,14 @@ final class OpenStore {
             let step = memory.walk(from: place) { _ in true }
             for answer in step.answers where answer.scope == nil && answer.entry.storedAt >= start {
                 changes.store(answer.entry, for: answer.key())
-            }
-            cursor = step.next
-            if cursor == nil || changes.isLarge {
+                // Of more than may wait some would be left out.
+                guard changes.isLarge else { continue }
                 written += try write(changes, rules)
                 changes.removeAll()
             }
+            cursor = step.next
         }
-        return written
+        return try written + write(changes, rules)
     }
 
     // MARK: Records

@@ -13,18 +13,12 @@ import CSQLite
         case integer(Int64)
         case text(String)
         case blob([UInt8])
-        /// A blob: this part of bytes that stand beside the values.
-        case part(Range<Int>)
     }
 
     /// Resets the statement to before the first row, with these parameters.
     ///
-    /// - Parameter values: one for each parameter, in order; no parts.
+    /// - Parameter values: one for each parameter, in order.
     func bind(_ values: [Value]) throws(SQLiteError) {
-        try check(unsafe bind(values, parts: UnsafeRawBufferPointer(start: nil, count: 0)))
-    }
-
-    private func bind(_ values: [Value], parts: UnsafeRawBufferPointer) -> Int32 {
         reset()
         for (index, value) in values.enumerated() {
             let index = Int32(truncatingIfNeeded: index + 1)
@@ -39,14 +33,9 @@ import CSQLite
                     unsafe bytes.withUnsafeBytes {
                         unsafe csqlite_bind_blob(handle, index, $0.baseAddress, Int32(clamping: $0.count))
                     }
-                case .part(let range):
-                    unsafe csqlite_bind_blob_in_place(
-                        handle, index, UnsafeRawBufferPointer(rebasing: parts[range]).baseAddress,
-                        Int32(clamping: range.count))
                 }
-            guard code == SQLITE_OK else { return code }
+            try check(code)
         }
-        return SQLITE_OK
     }
 
     private func check(_ code: Int32, against expected: Int32 = SQLITE_OK) throws(SQLiteError) {
@@ -55,17 +44,11 @@ import CSQLite
 
     /// Runs a statement that returns no rows.
     ///
-    /// - Parameters:
-    ///   - values: one for each parameter, in order.
-    ///   - bytes: of which the parts are; SQLite reads them where they stand instead of making copies.
-    func run(_ values: [Value] = [], parts bytes: [UInt8] = []) throws(SQLiteError) {
-        // The parts are not read again after the last step: whatever runs the statement binds all its parameters first.
-        let code = unsafe bytes.withUnsafeBytes { bytes in
-            let code = unsafe bind(values, parts: bytes)
-            return unsafe code == SQLITE_OK ? sqlite3_step(handle) : code
-        }
+    /// - Parameter values: one for each parameter, in order.
+    func run(_ values: [Value] = []) throws(SQLiteError) {
+        try bind(values)
         defer { reset() }
-        try check(code, against: SQLITE_DONE)
+        try check(unsafe sqlite3_step(handle), against: SQLITE_DONE)
     }
 
     // MARK: Rows

@@ -363,9 +363,7 @@ import Testing
         let first = try Machine(path, clock: clock)
         try first.put("answer.example.com")
         try first.put("rule.example.com", source: 0)
-        first.disk.stop()
-        let machine = try Machine(path, clock: clock)
-        #expect(machine.load())
+        let machine = try first.restarted()
         #expect(machine.memory.entry(for: key("answer.example.com"))?.refreshMargin == 30)
         #expect(machine.memory.entry(for: key("rule.example.com")) == nil)
     }
@@ -382,9 +380,7 @@ import Testing
         clock.pass(10)
         try machine.put("new.example.com")
         #expect(machine.flush())
-        machine.disk.stop()
-        let last = try Machine(path, clock: clock, identity: present)
-        #expect(last.load())
+        let last = try machine.restarted(identity: present)
         #expect(last.memory.entry(for: key("old.example.com"))?.generation == 8)
         #expect(last.has("new.example.com"))
     }

@@ -208,6 +208,19 @@ final class Machine: Sendable {
 
     deinit { disk.stop() }
 
+    /// Stops it, and has another process read its file.
+    func restarted(identity: PolicyIdentity? = DiskCacheTests.identity()) throws -> Machine {
+        disk.stop()
+        let next = try Machine(disk.path, clock: clock, identity: identity)
+        #expect(next.load())
+        return next
+    }
+
+    /// The reasons for which files were quarantined.
+    var quarantined: [String] {
+        events.all.compactMap { if case .quarantined(_, let reason) = $0 { reason } else { nil } }
+    }
+
     /// The events that the disk has reported.
     let events: Events
 

@@ -54,9 +54,8 @@ import Testing
         }
         try machine.put("new.example.com")
         #expect(machine.flush(), "\(what)")
-        machine.disk.stop()
-        let next = try Machine(path)
-        #expect(next.load() && next.has("new.example.com"), "\(what)")
+        let next = try machine.restarted()
+        #expect(next.has("new.example.com"), "\(what)")
     }
 
     @Test func `a file cut off at any page is read as far as it is sound, or replaced`() async throws {
@@ -124,10 +123,9 @@ import Testing
         try file.close()
         machine.disk.load()
         try machine.put("b.example.com")
-        #expect(machine.wait { quarantined(machine).count == 1 } && machine.flush())
-        machine.disk.stop()
-        let next = try Machine(path)
-        #expect(next.load() && next.has("b.example.com"))
+        #expect(machine.wait { machine.quarantined.count == 1 } && machine.flush())
+        let next = try machine.restarted()
+        #expect(next.has("b.example.com"))
     }
 
     @Test(arguments: [0, 2, 4, 99])
@@ -139,9 +137,8 @@ import Testing
         let reason = "it has format \(version), and this program's is 1"
         #expect(machine.events.all == [.quarantined(path: path + ".damaged", reason: reason)])
         try machine.put("www.example.com")
-        machine.disk.stop()
-        let next = try Machine(path)
-        #expect(next.load() && next.has("www.example.com") && quarantined(next).isEmpty)
+        let next = try machine.restarted()
+        #expect(next.has("www.example.com") && next.quarantined.isEmpty)
     }
 
     @Test func `a trigger in a file does nothing, and without a table it is replaced`() throws {
@@ -152,7 +149,7 @@ import Testing
             try #require(try ChildProcess.run(["sqlite3", path, change]).status == 0)
             let machine = try Machine(path)
             #expect(machine.load() && machine.has(names[0]) != isReplaced)
-            #expect(quarantined(machine).count == (isReplaced ? 1 : 0))
+            #expect(machine.quarantined.count == (isReplaced ? 1 : 0))
             try machine.put("www.example.com")
             machine.disk.stop()
             #expect(try AnswerFile(path).answer(key("www.example.com")) != nil)
@@ -169,11 +166,10 @@ import Testing
         try spoil(path)
         try machine.put("more.example.com")
         machine.disk.load()
-        #expect(machine.wait { !quarantined(machine).isEmpty })
+        #expect(machine.wait { !machine.quarantined.isEmpty })
         #expect(machine.flush())
-        machine.disk.stop()
-        let next = try Machine(path)
-        #expect(next.load() && names.allSatisfy { next.has($0) } && next.has("more.example.com"))
+        let next = try machine.restarted()
+        #expect(names.allSatisfy { next.has($0) } && next.has("more.example.com"))
         #expect(await next.disk.states().map(\.text) == ["calls vendor \(noon) 12"])
     }
 
@@ -187,12 +183,7 @@ import Testing
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         let machine = try Machine(path)
         #expect(machine.load())
-        #expect(quarantined(machine).count == 1)
-    }
-
-    /// The reasons for which files were quarantined.
-    private func quarantined(_ machine: Machine) -> [String] {
-        machine.events.all.compactMap { if case .quarantined(_, let reason) = $0 { reason } else { nil } }
+        #expect(machine.quarantined.count == 1)
     }
 
     @Test func `a file that turns bad again soon is not replaced again: it is the disk that is bad`() throws {
@@ -201,11 +192,11 @@ import Testing
             path, memory: 64 << 20, retry: .milliseconds(5) ... .seconds(60), loads: false)
         // More than SQLite keeps of the file in memory.
         for index in 0..<20_000 { try machine.put("n\(index).example.com") }
-        #expect(machine.flush() && quarantined(machine).count == 1)
+        #expect(machine.flush() && machine.quarantined.count == 1)
         for end in ["", "-wal"] { try spoil(path + end) }
         machine.disk.load()
         #expect(machine.wait { machine.events.all.contains { if case .unavailable = $0 { true } else { false } } })
-        #expect(quarantined(machine).count == 1)
+        #expect(machine.quarantined.count == 1)
     }
 
     @Test func `a look-up that is led to the answer of another name finds none`() throws {
