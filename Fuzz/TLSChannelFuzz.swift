@@ -70,22 +70,6 @@ private final class Pair {
         X509_add_ext(certificate, made, -1)
         X509_EXTENSION_free(made)
     }
-
-    /// The certificate in the form of a file of authorities.
-    var text: String {
-        var bytes = [UInt8](repeating: 0, count: Int(i2d_X509(certificate, nil)))
-        _ = bytes.withUnsafeMutableBufferPointer { buffer -> Int32 in
-            var end = buffer.baseAddress
-            return i2d_X509(certificate, &end)
-        }
-        var lines = ["-----BEGIN CERTIFICATE-----"]
-        for start in stride(from: 0, to: bytes.count, by: 48) {
-            var line = [UInt8](repeating: 0, count: 65)
-            let count = EVP_EncodeBlock(&line, Array(bytes[start...].prefix(48)), Int32(min(48, bytes.count - start)))
-            lines.append(String(decoding: line.prefix(Int(count)), as: UTF8.self))
-        }
-        return (lines + ["-----END CERTIFICATE-----", ""]).joined(separator: "\n")
-    }
 }
 
 /// All certificates, made once.
@@ -107,13 +91,9 @@ private final class Certificates {
             .unknownAuthority: Pair("leaf", alternative: right, by: Pair("authority")),
         ]
         var path = Array("/tmp/httpdnsd-fuzz-XXXXXX".utf8CString)
-        let file = mkstemp(&path)
-        let text = Array(authority.text.utf8)
-        precondition(file >= 0 && write(file, text, text.count) == text.count, "no file of authorities")
-        defer {
-            unlink(path)
-            close(file)
-        }
+        guard let file = fdopen(mkstemp(&path), "w") else { preconditionFailure("no file of authorities") }
+        defer { unlink(path) }
+        precondition(PEM_write_X509(file, authority.certificate) == 1 && fclose(file) == 0, "not written")
         do {
             let name = String(decoding: path.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
             authorities = try TLSAuthorities.read(name, at: Instant(nanoseconds: 0))

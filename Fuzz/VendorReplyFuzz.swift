@@ -4,16 +4,6 @@
 import DNSWire
 @testable import HTTPDNS
 
-/// Returns ciphertexts as plaintexts, so that the readers behind the ciphers get any bytes.
-private struct NoEncryption: Crypto {
-    func md5(_ bytes: [UInt8]) -> [UInt8]? { nil }
-    func sha256(_ bytes: [UInt8]) -> [UInt8]? { nil }
-    func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? { nil }
-    func randomBytes(_ count: Int) -> [UInt8]? { [UInt8](repeating: 0, count: count) }
-    func encrypt(_ plaintext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { plaintext }
-    func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { ciphertext }
-}
-
 private let formats: [any ProviderFormat] = [
     AliyunFormat(account: "1", secret: nil, crypto: NoEncryption()),
     AliyunV2Format(account: "1", secret: nil, box: nil, crypto: NoEncryption()),

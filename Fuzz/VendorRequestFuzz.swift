@@ -4,26 +4,14 @@
 import DNSWire
 @testable import HTTPDNS
 
-/// Returns ciphertexts as plaintexts, so that the readers behind the ciphers get any bytes.
-private struct NoEncryption: Crypto {
-    func md5(_ bytes: [UInt8]) -> [UInt8]? { [0] }
-    func sha256(_ bytes: [UInt8]) -> [UInt8]? { [0] }
-    func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? { [0] }
-    func randomBytes(_ count: Int) -> [UInt8]? { [UInt8](repeating: 0, count: count) }
-    func encrypt(_ plaintext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { plaintext }
-    func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { ciphertext }
-}
-
-private let crypto = NoEncryption()
-
 private let service = VendorService(
     accounts: [
         ServiceAccount(id: "1", namesClients: true),
-        ServiceAccount(id: "2", secret: Secret("00"), box: .cbc(Secret("00"), crypto), namesClients: true),
-        ServiceAccount(id: "3", box: .gcm(Secret("00"), crypto), namesClients: true),
-        ServiceAccount(id: "4", box: .aes(Secret("0"), crypto), namesClients: true),
-        ServiceAccount(id: "5", box: .des(Secret("0"), crypto), names: [.root]),
-    ], addresses: [.v4(1)], crypto: crypto, dataText: { "\($0.rdata.count)" })
+        ServiceAccount(id: "2", secret: Secret("00"), box: .cbc(Secret("00"), NoEncryption()), namesClients: true),
+        ServiceAccount(id: "3", box: .gcm(Secret("00"), NoEncryption()), namesClients: true),
+        ServiceAccount(id: "4", box: .aes(Secret("0"), NoEncryption()), namesClients: true),
+        ServiceAccount(id: "5", box: .des(Secret("0"), NoEncryption()), names: [.root]),
+    ], addresses: [.v4(1)], crypto: NoEncryption(), dataText: { "\($0.rdata.count)" })
 
 /// Target and body are separated by a line feed.
 func fuzzVendorRequest(_ bytes: [UInt8]) {
