@@ -168,9 +168,7 @@ struct LocalAnswersTests {
         guard case .answer(let answer)? = try reply("_dns.resolver.arpa", .svcb, local: local) else {
             throw Missing()
         }
-        let bindings = answer.answers.compactMap { ServiceBinding(rdata: $0.rdata) }
-        #expect(bindings.map(\.priority) == [1, 2])
-        #expect(try bindings.allSatisfy { $0.target == (try Name("dns.example.com")) })
+        try #require(answer.answers.compactMap { ServiceBinding(rdata: $0.rdata) }.count == 2)
         let target = try Name("dns.example.com").wire
         let hints: [UInt8] =
             [0, 4, 0, 4, 192, 0, 2, 53, 0, 6, 0, 16] + [0x20, 0x01, 0x0d, 0xb8] + [UInt8](repeating: 0, count: 11) + [
