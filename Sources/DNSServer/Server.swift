@@ -105,27 +105,40 @@ package final class Server: Sendable {
         let handshakes = TurnQueue(
             on: loop, perTurn: TLSHandshake.stepsPerTurn, capacity: limits.encryptedConnections)
         let terms = tls
-        var listeners = sockets.tcp.map { socket in
-            Listener(socket, of: plain, events: events) { plain.admit($0, from: $1, asking: queries) }
-        }
-        listeners += sockets.http.map { socket in
-            Listener(socket, of: plain, events: events) { plain.admit($0, from: $1, at: plainSite) }
-        }
-        listeners += sockets.tls.map { socket in
-            Listener(socket, of: encrypted, events: events) {
-                encrypted.admit($0, from: $1, .tls, terms, handshakes) { stream, client in
-                    TCPConnection(stream, client: client, queries, in: encrypted)
+        func listen(
+            at sockets: [ListeningSocket], for table: Connections,
+            _ make: @escaping @Loop (consuming Descriptor, SocketAddress) -> ServedConnection
+        ) -> [Listener] {
+            sockets.map { socket in
+                Listener(socket, of: table, events: events) { descriptor, peer in
+                    table.admit(descriptor, from: peer) { make($0, peer) }
                 }
             }
         }
-        listeners += sockets.https.map { socket in
-            Listener(socket, of: encrypted, events: events) {
-                encrypted.admit($0, from: $1, .https, terms, handshakes) { stream, client in
-                    HTTPServerConnection(stream, client: client, alpn: stream.alpn, at: site, in: encrypted)
-                }
+        func listenEncrypted(
+            at sockets: [ListeningSocket], over transport: Transport,
+            _ make: @escaping @Loop (TLSStream, ConnectionClient) -> ServedConnection
+        ) -> [Listener] {
+            listen(at: sockets, for: encrypted) {
+                TLSHandshake(
+                    $0, client: .init(address: $1, transport: transport), terms: terms, queue: handshakes,
+                    in: encrypted, then: make)
             }
         }
-        self.listeners = listeners
+        listeners =
+            listen(at: sockets.tcp, for: plain) {
+                TCPConnection(StreamSocket($0), client: .init(address: $1, transport: .tcp), queries, in: plain)
+            }
+            + listen(at: sockets.http, for: plain) {
+                HTTPServerConnection(
+                    StreamSocket($0), client: .init(address: $1, transport: .tcp), alpn: nil, at: plainSite, in: plain)
+            }
+            + listenEncrypted(at: sockets.tls, over: .tls) {
+                TCPConnection($0, client: $1, queries, in: encrypted)
+            }
+            + listenEncrypted(at: sockets.https, over: .https) {
+                HTTPServerConnection($0, client: $1, alpn: $0.alpn, at: site, in: encrypted)
+            }
         threads = sockets.udp.flatMap { sockets in
             sockets.receivers.map { UDPThread($0, lateReplies: sockets.sender) }
         }
@@ -170,22 +183,7 @@ package final class Server: Sendable {
     ///
     /// - Throws: when a thread cannot be started; nothing is served then.
     package func start() throws(SystemError) {
-        var reported = refusals.counts
-        misses.receive(room: { [intake] in intake.room() }) { [intake, pending, refusals, events] batch in
-            intake.take(batch)
-            for miss in batch {
-                pending.add(
-                    miss.message, from: miss.client, miss.program, path: .datagram(miss.path), arrived: miss.arrived)
-            }
-            let counts = refusals.counts
-            let (refused, dropped) = (counts.refused - reported.refused, counts.dropped - reported.dropped)
-            if refused > 0 {
-                reported = counts
-                var text = "more queries come than can be taken: \(refused - dropped) were answered with SERVFAIL"
-                if dropped > 0 { text += ", \(dropped) not at all" }
-                events.report(LogMessage(.limitQueries, about: "mailbox", text))
-            }
-        }
+        intake.begin(reporting: refusals, to: events)
         NamedThread.allowInterrupts()
         do {
             for listener in listeners { try listener.start() }
@@ -311,7 +309,9 @@ package final class Server: Sendable {
     /// Admits a connection for DNS over TCP.
     @discardableResult
     func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) -> TCPConnection? {
-        connections.admit(descriptor, from: peer, asking: queries)
+        connections.admit(descriptor, from: peer) {
+            TCPConnection(StreamSocket($0), client: .init(address: peer, transport: .tcp), queries, in: connections)
+        }
     }
 
     /// Goes on with what another process did not finish.

@@ -77,7 +77,10 @@ import Testing
         for _ in 0..<connections {
             var pair: [Int32] = [0, 0]
             try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair) == 0)
-            table.admit(Descriptor(owning: pair[0]), from: peer, at: site)
+            table.admit(Descriptor(owning: pair[0]), from: peer) {
+                HTTPServerConnection(
+                    StreamSocket($0), client: .init(address: peer, transport: .tcp), alpn: nil, at: site, in: table)
+            }
             clients.append(pair[1])
         }
         #expect(table.count == connections)

@@ -220,7 +220,13 @@ package final class HTTPServer {
         let site = HTTPSite(nil, header: Self.header, events: events, clock: loop)
         site.service = service
         self.connections = connections
-        listener = Listener(socket, of: connections, events: events) { connections.admit($0, from: $1, at: site) }
+        listener = Listener(socket, of: connections, events: events) { descriptor, peer in
+            connections.admit(descriptor, from: peer) {
+                HTTPServerConnection(
+                    StreamSocket($0), client: .init(address: peer, transport: .tcp), alpn: nil, at: site,
+                    in: connections)
+            }
+        }
         try listener.start()
     }
 

@@ -41,6 +41,25 @@ final class QueryIntake {
         self.limits = limits
     }
 
+    /// Takes what waits from now on, and reports how many were refused meanwhile. Called once.
+    func begin(reporting refusals: RefusalLimit, to events: EventLog) {
+        var reported = refusals.counts
+        queries.receive(room: { [self] in room() }) { [self] batch in
+            take(batch)
+            for miss in batch {
+                pending.add(
+                    miss.message, from: miss.client, miss.program, path: .datagram(miss.path), arrived: miss.arrived)
+            }
+            let counts = refusals.counts
+            let (refused, dropped) = (counts.refused - reported.refused, counts.dropped - reported.dropped)
+            guard refused > 0 else { return }
+            reported = counts
+            var text = "more queries come than can be taken: \(refused - dropped) were answered with SERVFAIL"
+            if dropped > 0 { text += ", \(dropped) not at all" }
+            events.report(LogMessage(.limitQueries, about: "mailbox", text))
+        }
+    }
+
     /// How many queries are taken now. Called in every turn of the loop.
     func room() -> Int {
         wanted = limits.intake

@@ -26,7 +26,7 @@ final class BufferedBytes {
     /// Adds a change in what a connection holds. If that is too much for all, others are closed.
     ///
     /// - Returns: false when the connection itself is the one to be closed.
-    func book(_ change: Int, of connection: any ServedConnection) -> Bool {
+    func book(_ change: Int, of connection: ServedConnection) -> Bool {
         count += change
         while change > 0, count > limit {
             let largest = largest(after: connection)
@@ -42,8 +42,8 @@ final class BufferedBytes {
     /// Of the network that holds most the connection that holds most; among equals the one that has booked last.
     ///
     /// Looks at all connections: each that is closed then held at least its part of the limit.
-    private func largest(after last: any ServedConnection) -> any ServedConnection {
-        var shares: [ClientNetwork: (sum: Int, largest: any ServedConnection)] = [:]
+    private func largest(after last: ServedConnection) -> ServedConnection {
+        var shares: [ClientNetwork: (sum: Int, largest: ServedConnection)] = [:]
         var own: ClientNetwork?
         for case let table? in tables.map(\.connections) {
             for (network, connection) in table.holders where connection.held > 0 {

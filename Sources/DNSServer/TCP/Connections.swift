@@ -19,7 +19,7 @@ final class Connections {
     private let network: @Loop (SocketAddress) -> ClientNetwork
     private let events: EventLog
     private let memory: MemoryReturn
-    private var open: [FairShare.Ticket: any ServedConnection] = [:]
+    private var open: [FairShare.Ticket: ServedConnection] = [:]
     /// The connections by client network; the one idle for longest is evicted first.
     private var holdings: FairShare
     /// All of them, the one idle for longest first.
@@ -79,50 +79,15 @@ final class Connections {
         return add(connection) ? connection : nil
     }
 
-    /// Admits a connection for DNS over TCP.
-    @discardableResult
-    func admit(
-        _ descriptor: consuming Descriptor, from peer: SocketAddress, asking queries: ConnectionQueries
-    ) -> TCPConnection? {
-        admit(descriptor, from: peer) {
-            TCPConnection(StreamSocket($0), client: .init(address: peer, transport: .tcp), queries, in: self)
-        }
-    }
-
-    /// Admits a connection for HTTP in plain text.
-    func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress, at site: HTTPSite) {
-        admit(descriptor, from: peer) {
-            HTTPServerConnection(
-                StreamSocket($0), client: .init(address: peer, transport: .tcp), alpn: nil, at: site, in: self)
-        }
-    }
-
-    /// Admits a connection that begins with a handshake.
-    ///
-    /// - Parameter next: makes what takes its place afterwards.
-    func admit(
-        _ descriptor: consuming Descriptor, from peer: SocketAddress, _ transport: Transport, _ terms: TLSTerms,
-        _ queue: TurnQueue, then next: @escaping @Loop (TLSStream, ConnectionClient) -> any ServedConnection
-    ) {
-        admit(descriptor, from: peer) {
-            TLSHandshake(
-                $0, client: .init(address: peer, transport: transport), terms: terms, queue: queue, in: self,
-                then: next)
-        }
-    }
-
     /// Starts a connection. Returns whether it has not closed.
-    func add(_ connection: any ServedConnection) -> Bool {
+    func add(_ connection: ServedConnection) -> Bool {
         enter(connection)
-        guard connection.start() else {
-            remove(connection)
-            return false
-        }
+        guard connection.start() else { return false }
         if count >= MemoryReturn.connections { memory.burst() }
         return true
     }
 
-    private func enter(_ connection: any ServedConnection) {
+    private func enter(_ connection: ServedConnection) {
         let ticket = holdings.add(for: network(connection.client.address))
         connection.ticket = ticket
         open[ticket] = connection
@@ -135,12 +100,12 @@ final class Connections {
     }
 
     /// Puts a connection in the place of another, such as one whose handshake is done, and starts it.
-    func replace(_ connection: any ServedConnection, by next: any ServedConnection) {
+    func replace(_ connection: ServedConnection, by next: ServedConnection) {
         guard let ticket = connection.ticket.take() else { return next.close() }
         next.ticket = ticket
         open[ticket] = next
         used(next)
-        if !next.start() { remove(next) }
+        _ = next.start()
     }
 
     /// Stops all connections, for another process to go on with them.
@@ -177,7 +142,7 @@ final class Connections {
     }
 
     /// The connection of a network that is idle for longest; nil where all that were looked at have a query.
-    private func idlest(of network: ClientNetwork) -> (any ServedConnection)? {
+    private func idlest(of network: ClientNetwork) -> ServedConnection? {
         var next = holdings.first(of: network)
         for _ in 0..<Self.longestSearch {
             guard let ticket = next else { return nil }
@@ -188,7 +153,7 @@ final class Connections {
     }
 
     /// The connection that has been idle for longest, and for so long that it yields to a network that has none.
-    private func resting(for network: ClientNetwork) -> (any ServedConnection)? {
+    private func resting(for network: ClientNetwork) -> ServedConnection? {
         guard holdings.held(by: network) == 0 else { return nil }
         var next = order.first
         for _ in 0..<Self.longestSearch {
@@ -202,7 +167,7 @@ final class Connections {
     }
 
     /// Notes that the client of a connection is another one: its proxy has reported it.
-    func identified(_ connection: any ServedConnection) {
+    func identified(_ connection: ServedConnection) {
         guard let ticket = connection.ticket else { return }
         leave(ticket)
         open[ticket] = nil
@@ -210,7 +175,7 @@ final class Connections {
     }
 
     /// Notes that a query arrived by the connection, or that a response to one is ready.
-    func used(_ connection: any ServedConnection) {
+    func used(_ connection: ServedConnection) {
         // The one used last of all is also the last of its network.
         guard let ticket = connection.ticket, order.last != ticket else { return }
         holdings.renew(ticket)
@@ -220,7 +185,7 @@ final class Connections {
     /// Removes a connection that has closed.
     ///
     /// - Parameter socket: what is left of it, by which its client may still be sending.
-    func remove(_ connection: any ServedConnection, leaving socket: StreamSocket? = nil) {
+    func remove(_ connection: ServedConnection, leaving socket: StreamSocket? = nil) {
         if let socket {
             return replace(connection, by: EndingConnection(socket, client: connection.client, in: self))
         }
@@ -240,13 +205,13 @@ final class Connections {
     /// Adds a change in the bytes that a connection holds (`BufferedBytes`).
     ///
     /// - Returns: false when it is the one that is to be closed.
-    func book(_ change: Int, of connection: any ServedConnection) -> Bool { bytes.book(change, of: connection) }
+    func book(_ change: Int, of connection: ServedConnection) -> Bool { bytes.book(change, of: connection) }
 
     /// Counts bytes no more that a connection held, which has closed.
     func release(_ held: Int) { bytes.release(held) }
 
     /// The connections, each with the client network in whose share it is.
-    var holders: [(network: ClientNetwork, connection: any ServedConnection)] {
+    var holders: [(network: ClientNetwork, connection: ServedConnection)] {
         open.compactMap { ticket, connection in holdings.holder(of: ticket).map { ($0, connection) } }
     }
 

@@ -12,62 +12,124 @@ struct ConnectionClient: Sendable {
     var isTrusted = false
 }
 
-/// An open connection in the table of all: from its handshake, if it has one, to its end.
+/// A connection in the table of all, in one part of its life: its handshake, if it has one, its requests, or its end. Has
+/// what all of them have: a watch, the time at which it is closed, its part of the bytes that all connections hold.
 @Loop
-protocol ServedConnection: AnyObject, Sendable {
-    var client: ConnectionClient { get }
+class ServedConnection {
+    final let owner: Connections
+    final var client: ConnectionClient
+    /// How its responses travel.
+    nonisolated final let transport: Transport
+    /// Its socket's number, for the event loop.
+    final let number: Int32
     /// Its place among all connections; nil before it is admitted and after it has closed.
-    var ticket: FairShare.Ticket? { get set }
-    /// Whether closing it loses nothing: no query is outstanding, and no response unsent.
-    var isIdle: Bool { get }
-    /// When its last query arrived or its last response became ready; before the first, when it began.
-    var lastActivity: Instant { get }
+    final var ticket: FairShare.Ticket?
+    /// When its last query arrived or its last response became ready; before the first, when it began. Bytes of an unfinished
+    /// query do not count.
+    private(set) final var lastActivity: Instant
     /// Bytes of unfinished queries and unsent responses that it holds, as it has booked them.
-    var held: Int { get }
+    private(set) final var held = 0
+    private(set) final var isClosed = false
+    private(set) final var watch: Watch?
+    private var timer: LoopTimer?
 
-    /// Begins to read. Returns false when the event loop accepts no more descriptors; the connection is closed then.
-    func start() -> Bool
+    init(_ number: Int32, _ client: ConnectionClient, in owner: Connections) {
+        (self.number, self.client, self.owner) = (number, client, owner)
+        transport = client.transport
+        lastActivity = owner.loop.now
+    }
+
+    final var limits: ServerLimits { owner.limits }
+    final var now: Instant { owner.loop.now }
+
+    /// Begins to read. Returns false when the connection is closed already: the event loop accepts no more descriptors, say.
+    final func start() -> Bool {
+        watch = try? owner.loop.watch(number, for: .readable) { [self] in ready($0) }
+        guard watch != nil else {
+            close()
+            return false
+        }
+        setTimer()
+        begin()
+        return !isClosed
+    }
+
+    private func setTimer() {
+        // One timer that checks again costs less than one rescheduled by every query. It fires no later than the end of
+        // a stall that begins now.
+        timer = owner.loop.schedule(at: min(due, now + limits.stall)) { [weak self] in
+            guard let self, !isClosed else { return }
+            if due <= now { expire() } else { setTimer() }
+        }
+    }
+
+    final func noteActivity() {
+        lastActivity = now
+        owner.used(self)
+    }
+
+    /// Books the bytes that it holds now. Returns false when it is the connection that is to be closed for that.
+    final func book(_ bytes: Int) -> Bool {
+        let change = bytes - held
+        held = bytes
+        return owner.book(change, of: self)
+    }
+
+    /// Ends watch, timer and booking. Returns whether they had not ended before.
+    final func end() -> Bool {
+        guard !isClosed else { return false }
+        isClosed = true
+        watch?.cancel()
+        watch = nil
+        timer?.cancel()
+        timer = nil
+        owner.release(held)
+        held = 0
+        return true
+    }
+
+    // MARK: What differs
+
+    /// Whether closing it loses nothing: no query is outstanding, and no response unsent.
+    var isIdle: Bool { true }
+
+    /// When it is closed if nothing happens until then.
+    var due: Instant { now }
+
+    /// Called when it is watched.
+    func begin() {}
+
+    /// Called when the socket is ready for something, or broken.
+    func ready(_ interest: Interest) {}
+
+    /// Called when it is due.
+    func expire() { close() }
 
     /// Reads no more; closes when the last response was received, which may be at once.
-    func finish()
+    func finish() { close() }
 
     /// Closes at once, even with queries outstanding. A second call does nothing.
-    func close()
+    func close() {}
 }
 
 /// A connection whose last response has been sent, and whose client may still be sending: closed at once it would be reset,
 /// and the client might never read the response (RFC 9112 section 9.6). What comes is dropped.
-@Loop
 final class EndingConnection: ServedConnection {
     /// The most bytes that are dropped: more than is in transit to a client that reads its response.
     private nonisolated static let most = 1 << 20
 
-    let client: ConnectionClient
-    var ticket: FairShare.Ticket?
     private let socket: StreamSocket
-    private let owner: Connections
-    private var life: ConnectionLife
     private var dropped = 0
 
     /// - Parameter socket: of which the sending side is closed.
     init(_ socket: StreamSocket, client: ConnectionClient, in owner: Connections) {
         self.socket = socket
-        self.client = client
-        self.owner = owner
-        life = ConnectionLife(at: owner.loop.now)
+        super.init(socket.number, client, in: owner)
     }
 
-    var isIdle: Bool { true }
-    var lastActivity: Instant { life.lastActivity }
-    var held: Int { 0 }
+    override var due: Instant { lastActivity + limits.linger }
 
-    func start() -> Bool {
-        guard life.watch(socket, owner, { [self] _ in drop() }) else { return false }
-        life.setTimer(at: owner.loop.now + owner.limits.linger, owner) { [weak self] in self?.close() }
-        return true
-    }
-
-    private func drop() {
+    override func ready(_ interest: Interest) {
         switch owner.read(socket) {
         case (.moved(let count), _):
             dropped += count
@@ -77,85 +139,9 @@ final class EndingConnection: ServedConnection {
         }
     }
 
-    func finish() { close() }
-
-    func close() { if life.end(socket, owner) { owner.remove(self) } }
-}
-
-/// What a connection has from its start to its end whatever it speaks: its watch, the time at which it is closed, its part
-/// of the bytes that all connections hold.
-@Loop
-struct ConnectionLife {
-    /// What a connection waits for.
-    enum Phase {
-        /// The client, to take responses.
-        case reading
-        /// The resolver or a service.
-        case answering
-        /// The client, to ask.
-        case idle
-    }
-
-    private(set) var isClosed = false
-    private(set) var watch: Watch?
-    private var timer: LoopTimer?
-    /// When the last whole query arrived, or the last response became ready. Bytes of an unfinished query do not count.
-    private(set) var lastActivity: Instant
-    /// When the client last received part of its responses.
-    private var lastProgress: Instant
-    /// Bytes added to those of all connections.
-    private(set) var held = 0
-
-    init(at now: Instant) { (lastActivity, lastProgress) = (now, now) }
-
-    /// Has `ready` called when a stream can be read. Returns false when the loop accepts no more descriptors: it is closed then.
-    mutating func watch(
-        _ stream: any ByteStream, _ owner: Connections, _ ready: @escaping @Loop (Interest) -> Void
-    ) -> Bool {
-        watch = try? owner.loop.watch(stream.number, for: .readable, ready)
-        if watch == nil { stream.close() }
-        return watch != nil
-    }
-
-    mutating func noteActivity(at now: Instant) { lastActivity = now }
-
-    mutating func noteProgress(at now: Instant) { lastProgress = now }
-
-    /// When a connection is closed that stays in its phase.
-    func due(in phase: Phase, _ owner: Connections) -> Instant {
-        switch phase {
-        case .reading: lastProgress + owner.limits.stall
-        case .answering: owner.loop.now + owner.limits.idle
-        case .idle: lastActivity + owner.limits.idle
-        }
-    }
-
-    /// Has `check` called when the connection may be due.
-    mutating func setTimer(at due: Instant, _ owner: Connections, _ check: @escaping @Loop () -> Void) {
-        // One timer that checks again costs less than one rescheduled by every query. It fires no later than the end of
-        // a stall that begins now.
-        timer = owner.loop.schedule(at: min(due, owner.loop.now + owner.limits.stall), check)
-    }
-
-    /// Notes the bytes that the connection holds now. Returns how many more than before, which are to be booked.
-    mutating func hold(_ bytes: Int) -> Int {
-        defer { held = bytes }
-        return bytes - held
-    }
-
-    /// Ends watch, stream, timer and booking.
-    ///
-    /// - Returns: whether they had not ended before.
-    mutating func end(_ stream: any ByteStream, _ owner: Connections) -> Bool {
-        guard !isClosed else { return false }
-        isClosed = true
-        watch?.cancel()
-        watch = nil
-        stream.close()
-        timer?.cancel()
-        timer = nil
-        owner.release(held)
-        held = 0
-        return true
+    override func close() {
+        guard end() else { return }
+        socket.close()
+        owner.remove(self)
     }
 }

@@ -5,19 +5,14 @@ import Scheduling
 
 /// A client that has connected to an encrypted listener: the header of its proxy, if it comes from one, its ClientHello, and
 /// its handshake. Then another connection takes its place.
-@Loop
 final class TLSHandshake: ServedConnection {
     /// Steps of all handshakes in one turn of the loop. The dearest one, with a client's key on P-384, takes 1.5 ms.
     nonisolated static let stepsPerTurn = 2
 
-    private(set) var client: ConnectionClient
-    var ticket: FairShare.Ticket?
-    private let owner: Connections
     private let terms: TLSTerms
     private let queue: TurnQueue
     /// Makes what takes its place.
-    private let next: @Loop (TLSStream, ConnectionClient) -> any ServedConnection
-    private let number: Int32
+    private let next: @Loop (TLSStream, ConnectionClient) -> ServedConnection
     /// Until TLS has it.
     private var descriptor: Descriptor?
     /// Nil where no proxy is, and once its header was read.
@@ -27,40 +22,20 @@ final class TLSHandshake: ServedConnection {
     private var input = HandshakeInput()
     /// Made when the ClientHello is whole: until then a connection takes little memory.
     private var stream: TLSStream?
-    private var watch: Watch?
-    private var timer: LoopTimer?
-    private var isClosed = false
 
     init(
         _ descriptor: consuming Descriptor, client: ConnectionClient, terms: TLSTerms, queue: TurnQueue,
-        in owner: Connections, then next: @escaping @Loop (TLSStream, ConnectionClient) -> any ServedConnection
+        in owner: Connections, then next: @escaping @Loop (TLSStream, ConnectionClient) -> ServedConnection
     ) {
-        self.client = client
-        self.next = next
-        self.owner = owner
-        lastActivity = owner.loop.now
-        self.terms = terms
-        self.queue = queue
-        number = descriptor.number
-        self.descriptor = consume descriptor
+        (self.next, self.terms, self.queue) = (next, terms, queue)
         header = terms.proxies.allows(client.address.ip) ? ProxyHeader() : nil
+        super.init(descriptor.number, client, in: owner)
+        self.descriptor = consume descriptor
     }
 
-    var isIdle: Bool { true }
-    let lastActivity: Instant
-    var held: Int { 0 }
+    override var due: Instant { lastActivity + limits.handshake }
 
-    func start() -> Bool {
-        watch = try? owner.loop.watch(number, for: .readable) { [self] _ in ready() }
-        guard watch != nil else {
-            descriptor = nil
-            return false
-        }
-        timer = owner.loop.schedule(after: owner.limits.handshake) { [weak self] in self?.fail() }
-        return true
-    }
-
-    private func ready() {
+    override func ready(_ interest: Interest) {
         if header != nil { return readHeader() }
         if stream == nil, !receiveHello() { return }
         if queue.hasRoom { return step() }
@@ -84,7 +59,7 @@ final class TLSHandshake: ServedConnection {
         guard case .isDone(let address)? = header?.progress else { return fail() }
         header = nil
         guard let address else { return }
-        client = ConnectionClient(address: address, transport: client.transport)
+        client = ConnectionClient(address: address, transport: transport)
         owner.identified(self)
     }
 
@@ -123,14 +98,13 @@ final class TLSHandshake: ServedConnection {
 
     private func makeStream() -> TLSStream? {
         guard let context = terms.context, let descriptor = descriptor.take() else { return nil }
-        stream = TLSStream(descriptor, context, isHTTP: client.transport == .https, received: hello, input)
+        stream = TLSStream(descriptor, context, isHTTP: transport == .https, received: hello, input)
         hello = []
         return stream
     }
 
     private func becomeConnection(_ stream: TLSStream) {
-        isClosed = true
-        end()
+        guard end() else { return }
         if stream.isResumed { terms.counts.resumed += 1 } else { terms.counts.full += 1 }
         client.isTrusted = stream.isCertified
         owner.replace(self, by: next(stream, client))
@@ -138,7 +112,7 @@ final class TLSHandshake: ServedConnection {
 
     // MARK: The end
 
-    func finish() { close() }
+    override func expire() { fail() }
 
     private func fail() {
         guard !isClosed else { return }
@@ -146,20 +120,11 @@ final class TLSHandshake: ServedConnection {
         close()
     }
 
-    func close() {
-        guard !isClosed else { return }
-        isClosed = true
-        end()
+    override func close() {
+        guard end() else { return }
         stream?.close()
         stream = nil
         descriptor = nil
         owner.remove(self)
-    }
-
-    private func end() {
-        watch?.cancel()
-        watch = nil
-        timer?.cancel()
-        timer = nil
     }
 }
