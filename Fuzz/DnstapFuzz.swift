@@ -14,7 +14,7 @@ func fuzzDnstap(_ input: [UInt8]) {
     guard let client = SocketAddress("192.0.2.1:53") else { preconditionFailure("no address") }
     let exchange = Dnstap.Exchange(client: client, transport: .udp, queried: 1)
     usleep(1_000)
-    for _ in 0..<3 { tap.add(query: [0, 1, 2].span, exchange, by: 0) }
+    for _ in 0..<3 { tap.add([0, 1, 2].span, exchange, by: 0) }
     // While the tap's thread is about to wait it does not notice that it is to end, for a second.
     usleep(1_000)
     tap.stop()

@@ -1,5 +1,7 @@
 package import DNSWire
 import Glibc
+import Platform
+import Scheduling
 import Synchronization
 
 /// The configuration's rules about clients: which ones are answered, and which client networks services receive.
@@ -33,8 +35,7 @@ package struct ClientRules: Sendable {
 /// memory is freed that a thread may still use. The code that replaces the rules raises the generation afterwards. A
 /// waiting thread keeps its old copy until a datagram arrives, and decides that one by the new copy.
 package final class SharedClientRules: Sendable {
-    private let list: Mutex<AccessList>
-    private let allTokens: Mutex<AccessTokens>
+    private let rules: Mutex<ClientRules>
     /// 0: no scoping. Read on a miss only, and not copied: a larger handler makes every hit slower.
     private let scopingBits: Atomic<Int>
     /// Here, and not in the handlers: a larger handler makes every hit slower.
@@ -43,25 +44,32 @@ package final class SharedClientRules: Sendable {
     let limited = RefusedClients()
     let datagramRate: DatagramRate
     private let ownCookies = ServerCookies()
-    private let sharedCookies: Mutex<ServerCookies?>
 
     package init(_ rules: ClientRules) {
         datagramRate = DatagramRate(rules.datagramRate)
-        sharedCookies = Mutex(rules.cookies)
-        list = Mutex(rules.access)
-        allTokens = Mutex(rules.tokens)
+        self.rules = Mutex(rules)
         scopingBits = Atomic(rules.scoping?.bits ?? 0)
     }
 
-    package var access: AccessList { list.withLock { $0 } }
+    /// Reports to the log from now on which clients are refused, and which have to ask over TCP.
+    func report(to events: EventLog, clock: any LoopClock) {
+        refused.report(to: events, clock: clock) {
+            "client \($0) is not in listen.allow and gets REFUSED (\($1) queries refused since the start)"
+        }
+        limited.report(to: events, clock: clock) {
+            "client \($0) asks faster than listen.udp_rate without a cookie, and is directed to TCP (\($1) queries since the start)"
+        }
+    }
 
-    package var tokens: AccessTokens { allTokens.withLock { $0 } }
+    package var access: AccessList { rules.withLock { $0.access } }
+
+    package var tokens: AccessTokens { rules.withLock { $0.tokens } }
 
     /// The cookie with which a query is answered, and whether the one that it has was valid; nil: it has none.
     func cookie(
         of query: Query, in message: Span<UInt8>, from client: IPAddress
     ) -> (cookie: Cookie, isValid: Bool)? {
-        let cookies = sharedCookies.withLock { $0 } ?? ownCookies
+        let cookies = rules.withLock { $0.cookies } ?? ownCookies
         return cookies.answer(query, in: message, from: client, at: UInt32(truncatingIfNeeded: time(nil)))
     }
 
@@ -72,9 +80,7 @@ package final class SharedClientRules: Sendable {
 
     /// Takes effect with the next generation of the policy.
     package func replace(with rules: ClientRules) {
-        list.withLock { $0 = rules.access }
-        allTokens.withLock { $0 = rules.tokens }
-        sharedCookies.withLock { $0 = rules.cookies }
+        self.rules.withLock { $0 = rules }
         datagramRate.set(rules.datagramRate)
         scopingBits.store(rules.scoping?.bits ?? 0, ordering: .releasing)
     }

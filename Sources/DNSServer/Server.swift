@@ -12,9 +12,7 @@ package final class Server: Sendable {
     private let limits: ServerLimits
     private let handler: QueryHandler
     private let pending: PendingQueries
-    let connections: Connections
-    /// Those over TLS and HTTPS.
-    let encrypted: Connections
+    let serving: ServerConnections
     /// What is served over HTTPS.
     package let site: HTTPSite
     /// What is served in plain HTTP.
@@ -29,7 +27,6 @@ package final class Server: Sendable {
     private nonisolated let rules: SharedClientRules
     /// Passes on the answered queries; off by default.
     package nonisolated let feed: QueryFeed
-    private var listeners: [Listener]
     private var threads: [UDPThread]
     /// Of the responses that the loop sends, and of all threads since the start.
     private let counters = ResponseCounters()
@@ -65,80 +62,25 @@ package final class Server: Sendable {
         handler = QueryHandler(cache: cache, generation: generation, rules: rules, keepalive: limits.keepalive)
         self.events = events
         self.rules = rules
-        rules.refused.report(to: events, clock: loop) {
-            "client \($0) is not in listen.allow and gets REFUSED (\($1) queries refused since the start)"
-        }
-        rules.limited.report(to: events, clock: loop) {
-            "client \($0) asks faster than listen.udp_rate without a cookie, and is directed to TCP (\($1) queries since the start)"
-        }
-        let feed = QueryFeed(on: loop, dnstap: dnstap)
-        self.feed = feed
+        rules.report(to: events, clock: loop)
+        feed = QueryFeed(on: loop, dnstap: dnstap)
         let memory = MemoryReturn(clock: loop)
-        let pending = PendingQueries(
+        pending = PendingQueries(
             responder: responder, clock: loop, limits: limits, feed: feed, events: events, memory: memory,
             counters: counters, times: times, rules: rules)
-        self.pending = pending
         refusals = RefusalLimit(limits.refusals)
         misses = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)
         intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits)
-        let bytes = BufferedBytes(limit: limits.buffered)
         let turns = TurnQueue(
             on: loop, perTurn: limits.intake, capacity: limits.connections + limits.encryptedConnections)
-        let queries = ConnectionQueries(
+        queries = ConnectionQueries(
             handler, pending: pending, turns: turns, feed: feed, counters: counters, times: times, loop: loop)
-        self.queries = queries
-        let site = HTTPSite(
+        site = HTTPSite(
             .init(path: Array(httpsPath.utf8), queries: queries, rules: rules), events: events, clock: loop)
-        self.site = site
-        let plainSite = HTTPSite(nil, events: events, clock: loop)
-        self.plainSite = plainSite
-        // Over TLS a client may still show a certificate or a token.
-        let plain = Connections(
-            "TCP", capacity: limits.connections, loop: loop, limits: limits, bytes: bytes, turns: turns,
-            events: events, memory: memory
-        ) { queries.allows($0.ip) ? ClientNetwork($0.ip) : .strangers }
-        connections = plain
-        let encrypted = Connections(
-            "encrypted", capacity: limits.encryptedConnections, loop: loop, limits: limits, bytes: bytes,
-            turns: turns, events: events, memory: memory)
-        self.encrypted = encrypted
-        let handshakes = TurnQueue(
-            on: loop, perTurn: TLSHandshake.stepsPerTurn, capacity: limits.encryptedConnections)
-        let terms = tls
-        func listen(
-            at sockets: [ListeningSocket], for table: Connections,
-            _ make: @escaping @Loop (consuming Descriptor, SocketAddress) -> ServedConnection
-        ) -> [Listener] {
-            sockets.map { socket in
-                Listener(socket, of: table, events: events) { descriptor, peer in
-                    table.admit(descriptor, from: peer) { make($0, peer) }
-                }
-            }
-        }
-        func listenEncrypted(
-            at sockets: [ListeningSocket], over transport: Transport,
-            _ make: @escaping @Loop (TLSStream, ConnectionClient) -> ServedConnection
-        ) -> [Listener] {
-            listen(at: sockets, for: encrypted) {
-                TLSHandshake(
-                    $0, client: .init(address: $1, transport: transport), terms: terms, queue: handshakes,
-                    in: encrypted, then: make)
-            }
-        }
-        listeners =
-            listen(at: sockets.tcp, for: plain) {
-                TCPConnection(StreamSocket($0), client: .init(address: $1, transport: .tcp), queries, in: plain)
-            }
-            + listen(at: sockets.http, for: plain) {
-                HTTPServerConnection(
-                    StreamSocket($0), client: .init(address: $1, transport: .tcp), alpn: nil, at: plainSite, in: plain)
-            }
-            + listenEncrypted(at: sockets.tls, over: .tls) {
-                TCPConnection($0, client: $1, queries, in: encrypted)
-            }
-            + listenEncrypted(at: sockets.https, over: .https) {
-                HTTPServerConnection($0, client: $1, alpn: $0.alpn, at: site, in: encrypted)
-            }
+        plainSite = HTTPSite(nil, events: events, clock: loop)
+        serving = ServerConnections(
+            sockets, asking: queries, at: site, plainSite, by: tls, turns: turns, loop: loop, limits: limits,
+            events: events, memory: memory)
         threads = sockets.udp.flatMap { sockets in
             sockets.receivers.map { UDPThread($0, lateReplies: sockets.sender) }
         }
@@ -147,16 +89,15 @@ package final class Server: Sendable {
         addresses = sockets.addresses
         encryptedAddresses = sockets.encrypted
         httpAddresses = sockets.httpAddresses
-        transports = [.udp, .tcp] + Set(sockets.encrypted.map(\.transport)).sorted { $0.rawValue > $1.rawValue }
         adopted = sockets.adopted
         self.sockets = sockets
     }
 
-    /// What is served.
-    private let transports: [Transport]
-
     /// The responses since the start.
-    package var responses: [ResponseCount] { ResponseCounters.sum(allCounters, of: transports) }
+    package var responses: [ResponseCount] {
+        let encrypted = Set(encryptedAddresses.map(\.transport)).sorted { $0.rawValue > $1.rawValue }
+        return ResponseCounters.sum(allCounters, of: [.udp, .tcp] + encrypted)
+    }
 
     /// How long the answers of a kind took since the start, from query to response.
     package func latencies(_ kind: AnswerKind) -> LatencyHistogram.Total {
@@ -176,7 +117,7 @@ package final class Server: Sendable {
 
     /// The number of queries that wait for the resolver, and of open TCP and encrypted connections.
     package var load: (queries: Int, connections: Int, encrypted: Int) {
-        (pending.count, connections.count, encrypted.count)
+        (pending.count, serving.plain.count, serving.encrypted.count)
     }
 
     /// Begins to answer.
@@ -186,7 +127,7 @@ package final class Server: Sendable {
         intake.begin(reporting: refusals, to: events)
         NamedThread.allowInterrupts()
         do {
-            for listener in listeners { try listener.start() }
+            try serving.start()
             for (index, thread) in threads.enumerated() {
                 try thread.start(
                     "udp-\(index)", handler: handler, misses: misses, refusals: refusals, feed: feed,
@@ -197,8 +138,8 @@ package final class Server: Sendable {
                 posting += 1
             }
         } catch {
-            for listener in listeners { listener.stop() }
-            for thread in threads { thread.stop() }
+            serving.stopListening()
+            for thread in threads { thread.enter(.ending) }
             throw error
         }
         if let work = sockets?.work { resume(work) }
@@ -216,21 +157,18 @@ package final class Server: Sendable {
     package func stop() async {
         let deadline = loop.now + limits.drain
         // Closed before anything is waited for: a client that is refused asks another server.
-        for listener in listeners { listener.stop() }
-        listeners = []
+        serving.stopListening()
         sockets = nil
-        for thread in threads { thread.drain() }
+        for thread in threads { thread.enter(.draining) }
         await threadsDrain()
         // Further turns of the loop receive what the threads posted last.
         repeat { await loop.sleep(until: loop.now) } while !misses.isEmpty && loop.now < deadline
-        for table in [connections, encrypted] { table.finish() }
+        serving.finish()
         await pending.drain()
-        let timer = loop.schedule(at: deadline) { [connections, encrypted] in
-            for table in [connections, encrypted] { table.closeAll() }
-        }
-        for table in [connections, encrypted] { await table.drain() }
+        let timer = loop.schedule(at: deadline) { [serving] in serving.closeAll() }
+        await serving.drain()
         timer.cancel()
-        for thread in threads { thread.stop() }
+        for thread in threads { thread.enter(.ending) }
         for thread in threads { thread.join() }
         threads = []
     }
@@ -282,19 +220,15 @@ package final class Server: Sendable {
     ///
     /// - Parameter connections: how many TCP connections the other process takes.
     package func handOver(connections limit: Int) async -> UnfinishedWork {
-        for listener in listeners { listener.stop() }
-        for thread in threads { thread.leave() }
+        serving.stopListening()
+        for thread in threads { thread.enter(.leaving) }
         await threadsDrain()
         for thread in threads { thread.join() }
         threads = []
-        listeners = []
         var unanswered = pending.takeAll().map { (path: $0.path, message: $0.repeated, arrived: $0.arrived) }
         unanswered += misses.take().map { (.datagram($0.path), $0.message, $0.arrived) }
         var work = UnfinishedWork()
-        work.connections = connections.handOver(limit, unanswered: unanswered.map { ($0.path, $0.message) })
-        // Over HTTP/2 clients learn that what they send from now on is not handled.
-        encrypted.finish()
-        encrypted.closeAll()
+        work.connections = serving.handOver(limit, unanswered: unanswered.map { ($0.path, $0.message) })
         let now = loop.now
         for query in unanswered {
             guard case .datagram(let path) = query.path else { continue }
@@ -304,14 +238,6 @@ package final class Server: Sendable {
                     message: query.message))
         }
         return work
-    }
-
-    /// Admits a connection for DNS over TCP.
-    @discardableResult
-    func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) -> TCPConnection? {
-        connections.admit(descriptor, from: peer) {
-            TCPConnection(StreamSocket($0), client: .init(address: peer, transport: .tcp), queries, in: connections)
-        }
     }
 
     /// Goes on with what another process did not finish.
@@ -327,7 +253,7 @@ package final class Server: Sendable {
         }
         for connection in work.connections {
             guard let descriptor = connection.socket.take() else { continue }
-            admit(descriptor, from: connection.peer)?.resume(input: connection.input, output: connection.output)
+            serving.admit(descriptor, from: connection.peer)?.resume(input: connection.input, output: connection.output)
         }
     }
 }

@@ -85,7 +85,7 @@ package struct ServerSockets: Sendable {
         }
         var attempt = 1
         while true {
-            let udp = try UDPSocket.bind(address, count: max(1, threads), options: .server)
+            let udp = try UDPSocket.bind(address, count: max(1, threads), isBlocking: true)
             do {
                 return (udp, try listen(on: udp.sender.address, passed))
             } catch {

@@ -65,7 +65,7 @@ import Testing
 
     @Test func `what came to the socket for late replies before it only sent is answered`() async throws {
         let any = try #require(SocketAddress("127.0.0.1:0"))
-        let sockets = try UDPSocket.bind(any, count: 2, options: .server)
+        let sockets = try UDPSocket.bind(any, count: 2, isBlocking: true)
         let address = TestAddress("127.0.0.1", port: sockets.sender.address.port)
         // The kernel delivers half of these to the socket that only sends later.
         let clients = try (0..<64).map { _ in try TestDNSClient(address) }
@@ -206,7 +206,7 @@ extension TestServer {
     fileprivate func forgetsListener() async throws -> Bool {
         let socket = try ListeningSocket(try #require(SocketAddress("127.0.0.1:0")))
         let events = EventLog(.silent, clock: Self.loop)
-        var listener: Listener? = Listener(socket, of: server.connections, events: events) { _, _ in }
+        var listener: Listener? = Listener(socket, of: server.serving.plain, events: events) { _, _ in }
         let isGone = { [weak listener] in listener == nil }
         try listener?.start()
         listener?.stop()

@@ -99,7 +99,7 @@ struct TestServer: Sendable {
 
     /// Returns once `condition` holds; records an issue when it does not come to that.
     @Loop
-    func until(_ condition: @Loop (Connections) -> Bool) async { await until(condition, of: server.connections) }
+    func until(_ condition: @Loop (Connections) -> Bool) async { await until(condition, of: server.serving.plain) }
 
     /// The same for other connections.
     @Loop
@@ -118,10 +118,10 @@ struct TestServer: Sendable {
             var pair: [Int32] = [0, 0]
             try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair) == 0)
             clients.append(pair[1])
-            server.admit(Descriptor(owning: pair[0]), from: try #require(SocketAddress(peer)))
+            server.serving.admit(Descriptor(owning: pair[0]), from: try #require(SocketAddress(peer)))
         }
-        let peers = server.connections.holders.map(\.connection.client.address)
-        server.connections.closeAll()
+        let peers = server.serving.plain.holders.map(\.connection.client.address)
+        server.serving.plain.closeAll()
         return Dictionary(grouping: peers) { "\(ClientNetwork($0.ip))" }.mapValues(\.count)
     }
 

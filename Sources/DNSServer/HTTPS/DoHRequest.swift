@@ -28,32 +28,18 @@ enum DoHRequest {
             }
             token = tail.dropFirst()
         }
-        switch Self.message(of: request) {
-        case .success(let message): self = .query(message, token: token)
-        case .failure(let refusal): self = .refused(refusal.response, token: token)
-        }
-    }
-
-    fileprivate struct Refusal: Error {
-        let response: HTTPServerResponse
-    }
-
-    private static func message(of request: HTTPServerRequest) -> Result<[UInt8], Refusal> {
         switch request.method {
         case .get:
-            guard let message = request.parameter("dns").flatMap(Base64URL.decode) else { return .refused(.badRequest) }
-            return .success(message)
+            let message = request.parameter("dns").flatMap(Base64URL.decode)
+            self =
+                message.map { .query($0, token: token) } ?? .refused(HTTPServerResponse(.badRequest), token: token)
         case .post:
-            guard request.contentType == .dnsMessage else { return .refused(.unsupportedMediaType) }
-            return .success(request.body)
-        case .head, .other: return .failure(Refusal(response: .methodNotAllowed))
+            self =
+                request.contentType == .dnsMessage
+                ? .query(request.body, token: token)
+                : .refused(HTTPServerResponse(.unsupportedMediaType), token: token)
+        case .head, .other: self = .refused(.methodNotAllowed, token: token)
         }
-    }
-}
-
-extension Result where Failure == DoHRequest.Refusal {
-    fileprivate static func refused(_ status: HTTPServerResponse.Status) -> Self {
-        .failure(.init(response: HTTPServerResponse(status)))
     }
 }
 

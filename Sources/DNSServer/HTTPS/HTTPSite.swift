@@ -68,7 +68,7 @@ package final class HTTPSite: Sendable {
 
     /// Decides about a request.
     func decide(_ request: HTTPServerRequest, from client: SocketAddress) -> Decision {
-        if let loop = request.loop, isOwnRequest(loop) { return .response(HTTPServerResponse(.loopDetected)) }
+        if let loop = request.fields[.loop], isOwnRequest(loop) { return .response(HTTPServerResponse(.loopDetected)) }
         guard let doh else { return .other }
         switch DoHRequest(request, path: doh.path) {
         case .query(let message, let token):

@@ -45,7 +45,7 @@ package struct PassedSockets: Sendable {
                 listeners[socket.address] = socket
                 return
             }
-            let socket = try UDPSocket(adopting: descriptor, options: .server)
+            let socket = try UDPSocket(adopting: descriptor, isBlocking: true)
             if PassedKind(rawValue: passed.name) != nil { bound.insert(socket.address) }
             if passed.name == PassedKind.replies.rawValue {
                 replies[socket.address] = socket

@@ -91,21 +91,12 @@ import Scheduling
     /// when libfstrm's thread is just about to wait. No thread but the caller's may add any more.
     package func stop() { unsafe cdnstap_stop(tap) }
 
-    /// Adds a query.
+    /// Adds a query, or a response.
     ///
-    /// - Parameter producer: the caller's number.
-    func add(query: Span<UInt8>, _ exchange: Exchange, by producer: Int) {
-        add(query, exchange, responded: nil, by: producer)
-    }
-
-    /// Adds a response.
-    ///
-    /// - Parameter responded: when it was sent, in nanoseconds since 1970.
-    func add(response: Span<UInt8>, _ exchange: Exchange, at responded: UInt64, by producer: Int) {
-        add(response, exchange, responded: responded, by: producer)
-    }
-
-    private func add(_ message: Span<UInt8>, _ exchange: Exchange, responded: UInt64?, by producer: Int) {
+    /// - Parameters:
+    ///   - responded: when the response was sent, in nanoseconds since 1970; nil: it is a query.
+    ///   - producer: the caller's number.
+    func add(_ message: Span<UInt8>, _ exchange: Exchange, responded: UInt64? = nil, by producer: Int) {
         unsafe message.withUnsafeBufferPointer { bytes in
             var added = unsafe cdnstap_message()
             unsafe (added.bytes, added.length) = (bytes.baseAddress, bytes.count)

@@ -34,8 +34,8 @@ package final class QueryFeed: Sendable {
     /// Whether the handler or dnstap wants queries.
     var isWanted: Bool { hasUse.load(ordering: .relaxed) }
 
-    /// Whether queries are to be posted.
-    var isHandled: Bool { isOn.load(ordering: .relaxed) }
+    /// Whether the handler wants them.
+    private var isHandled: Bool { isOn.load(ordering: .relaxed) }
 
     /// Sets the handler that receives the queries. Called once.
     ///
@@ -59,15 +59,24 @@ package final class QueryFeed: Sendable {
     @Loop
     func tell(_ query: AnsweredQuery) { if isHandled { handler?(query) } }
 
-    /// Adds a query of a connection to dnstap, and its response if it has one already.
-    @Loop
+    /// Adds a query to dnstap, and its response where it has one already. May be called from any thread.
+    ///
+    /// - Parameters:
+    ///   - response: empty: it comes later.
+    ///   - responded: when it was sent, in nanoseconds since 1970.
+    ///   - producer: the number of the thread; nil: the loop.
+    /// - Returns: what is for the handler, if anything.
     func add(
-        query: [UInt8], response: [UInt8]?, from client: SocketAddress, _ transport: Transport, arrived: Instant
-    ) {
-        guard let dnstap, Query.read(query.span) != nil else { return }
-        let exchange = Dnstap.Exchange(client: client, transport: transport, queried: Dnstap.TimeOfDay()[arrived])
-        dnstap.add(query: query.span, exchange, by: dnstap.last)
-        if let response { add(response: response[...], to: client, transport, arrived: arrived) }
+        _ query: Span<UInt8>, response: Span<UInt8>, _ exchange: Dnstap.Exchange, responded: UInt64, took: Duration,
+        by producer: Int? = nil
+    ) -> AnsweredQuery? {
+        if let dnstap, Query.read(query) != nil {
+            dnstap.add(query, exchange, by: producer ?? dnstap.last)
+            if !response.isEmpty { dnstap.add(response, exchange, responded: responded, by: producer ?? dnstap.last) }
+        }
+        guard isHandled, !response.isEmpty else { return nil }
+        return AnsweredQuery(
+            query, reply: response, client: exchange.client.ip, transport: exchange.transport, took: took)
     }
 
     /// Adds a response of the loop to dnstap.
@@ -76,7 +85,7 @@ package final class QueryFeed: Sendable {
         guard let dnstap else { return }
         let time = Dnstap.TimeOfDay()
         dnstap.add(
-            response: response.span, .init(client: client, transport: transport, queried: time[arrived]),
-            at: time[.bootTime], by: dnstap.last)
+            response.span, .init(client: client, transport: transport, queried: time[arrived]),
+            responded: time[.bootTime], by: dnstap.last)
     }
 }

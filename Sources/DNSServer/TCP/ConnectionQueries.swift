@@ -43,7 +43,7 @@ final class ConnectionQueries {
                 now: loop.now, into: &output)
         }
         guard disposition != .ignore else { return (nil, false) }
-        if feed.isWanted { tell(of: message, disposition == .reply ? reply : nil, client) }
+        if feed.isWanted { tell(of: message, disposition == .reply ? reply : [], client) }
         guard disposition == .reply else { return (nil, true) }
         if reply.count >= Header.length {
             let row = ResponseCounters.Row(client.transport, isIPv6: client.address.family == .ipv6)
@@ -54,11 +54,12 @@ final class ConnectionQueries {
         return (reply, false)
     }
 
-    private func tell(of message: [UInt8], _ reply: [UInt8]?, _ client: ConnectionClient) {
-        feed.add(query: message, response: reply, from: client.address, client.transport, arrived: loop.now)
-        guard feed.isHandled, let reply else { return }
-        let answered = AnsweredQuery(
-            message.span, reply: reply.span, client: client.address.ip, transport: client.transport, took: .zero)
+    private func tell(of message: [UInt8], _ reply: [UInt8], _ client: ConnectionClient) {
+        let time = Dnstap.TimeOfDay()
+        let exchange = Dnstap.Exchange(
+            client: client.address, transport: client.transport, queried: time[loop.now])
+        let answered = feed.add(
+            message.span, response: reply.span, exchange, responded: time[.bootTime], took: .zero)
         if let answered { feed.tell(answered) }
     }
 

@@ -25,7 +25,7 @@ final class Connections {
     /// All of them, the one idle for longest first.
     private var order = UseOrder()
     /// Bytes buffered for all connections of the server.
-    private let bytes: BufferedBytes
+    let bytes: BufferedBytes
     /// The turns in which their queries are handled.
     let turns: TurnQueue
     /// The buffer that every connection reads into first.
@@ -201,14 +201,6 @@ final class Connections {
 
     /// Registers `body` to be called whenever a connection has closed.
     func onClose(_ body: @escaping @Loop () -> Void) { closed.append(body) }
-
-    /// Adds a change in the bytes that a connection holds (`BufferedBytes`).
-    ///
-    /// - Returns: false when it is the one that is to be closed.
-    func book(_ change: Int, of connection: ServedConnection) -> Bool { bytes.book(change, of: connection) }
-
-    /// Counts bytes no more that a connection held, which has closed.
-    func release(_ held: Int) { bytes.release(held) }
 
     /// The connections, each with the client network in whose share it is.
     var holders: [(network: ClientNetwork, connection: ServedConnection)] {

@@ -72,7 +72,7 @@ class ServedConnection {
     final func book(_ bytes: Int) -> Bool {
         let change = bytes - held
         held = bytes
-        return owner.book(change, of: self)
+        return owner.bytes.book(change, of: self)
     }
 
     /// Ends watch, timer and booking. Returns whether they had not ended before.
@@ -83,7 +83,7 @@ class ServedConnection {
         watch = nil
         timer?.cancel()
         timer = nil
-        owner.release(held)
+        owner.bytes.release(held)
         held = 0
         return true
     }

@@ -1,5 +1,6 @@
 import CSystem.Linux
 import DNSWire
+import Glibc
 import Platform
 import Scheduling
 
@@ -76,15 +77,6 @@ struct DatagramIdentity: Hashable {
     }
 }
 
-extension UDPSocket.Options {
-    /// Blocking sockets: each thread only waits for its own.
-    static var server: Self {
-        var options = Self()
-        options.isBlocking = true
-        return options
-    }
-}
-
 /// Late responses over UDP that wait to be sent; those that become ready together are sent by one system call.
 ///
 /// The A and AAAA responses for a name, which one client queried together and one HTTP request resolved, become ready
@@ -130,5 +122,28 @@ final class ReplyOutbox: Sendable {
         sends += 1
         replies.removeAll(keepingCapacity: true)
         bytes.removeAll(keepingCapacity: true)
+    }
+}
+
+extension SocketAddress {
+    /// The sender of the datagram in a slot of a batch; `nil` for a slot without one.
+    init?(_ slot: UnsafePointer<clinux_slot>) {
+        unsafe self.init(UnsafePointer(clinux_slot_peer(slot)), length: slot.pointee.peer_length)
+    }
+}
+
+extension IPAddress {
+    /// The sender of the datagram in a slot of a batch; `nil` for a slot without one.
+    @inline(__always)
+    init?(_ slot: UnsafeMutablePointer<clinux_slot>) {
+        switch unsafe Int32(slot.pointee.peer.sin6_family) {
+        case AF_INET where unsafe slot.pointee.peer_length >= MemoryLayout<sockaddr_in>.size:
+            self = unsafe .v4(clinux_slot_ipv4(slot))
+        case AF_INET6 where unsafe slot.pointee.peer_length >= MemoryLayout<sockaddr_in6>.size:
+            self = unsafe withUnsafeBytes(of: slot.pointee.peer.sin6_addr) {
+                unsafe .v6(UInt128(bigEndian: $0.loadUnaligned(as: UInt128.self)))
+            }
+        default: return nil
+        }
     }
 }

@@ -20,16 +20,18 @@ final class UDPThread: Sendable {
     static let longestQuery = EDNS.defaultPayloadSize
 
     /// What the thread does, or is to do next.
-    private enum Stage: Int, AtomicRepresentable {
+    enum Stage: Int, AtomicRepresentable {
         /// Takes every query.
         case serving
         /// The same, and says so by going back to `serving`: the stage is read for each batch anyway.
         case probed
-        /// Takes no new work: misses that the kernel had queued go to the loop, afterwards only hits are answered.
+        /// Takes no new work: handles what the kernel has queued, calls `drained`, and then answers hits until `ending`. A miss
+        /// gets no response: its client retransmits, and the next process answers.
         case draining
-        /// Ends at once: what the kernel has queued is for the process that takes over the socket.
+        /// Ends after the batch at hand, which it answers or posts, and calls `drained`: what the kernel has queued is for the
+        /// process that takes over the socket.
         case leaving
-        /// Ends after the datagrams queued in the kernel.
+        /// Ends after the datagrams queued in the kernel. The socket can still send.
         case ending
     }
 
@@ -37,8 +39,8 @@ final class UDPThread: Sendable {
     /// long a flood can delay the end.
     fileprivate static let lastBatches = 64
 
-    private let socket: UDPSocket
-    private let lateReplies: UDPSocket
+    fileprivate let socket: UDPSocket
+    fileprivate let lateReplies: UDPSocket
     /// Of the responses that the thread sends.
     let counters = ResponseCounters()
     /// Of its answers, from the batch's arrival to its responses.
@@ -58,7 +60,7 @@ final class UDPThread: Sendable {
     ///
     /// - Parameters:
     ///   - producer: its number for dnstap.
-    ///   - drained: called on the thread when it has posted its last miss, after `drain`, `leave` or `stop`.
+    ///   - drained: called on the thread when it has posted its last miss, when it is draining, leaving or ending.
     /// - Throws: when there is no memory or the limit of threads is reached.
     func start(
         _ name: String, handler: QueryHandler, misses: Mailbox<MissedQuery>, refusals: RefusalLimit, feed: QueryFeed,
@@ -74,15 +76,15 @@ final class UDPThread: Sendable {
                 unsafe prepared.initialize(repeating: QueryHandler.Prepared(), count: Int(Self.batchSize))
                 defer { unsafe prepared.deallocate() }
                 var service = unsafe UDPService(
-                    socket: socket, lateReplies: lateReplies, batch: buffers, handler: handler, misses: misses,
-                    refusals: refusals, feed: feed, producer: producer, counters: counters, hitTimes: hitTimes,
+                    thread: self, batch: buffers, handler: handler, misses: misses, refusals: refusals, feed: feed,
+                    producer: producer, counters: counters,
                     row: .init(.udp, isIPv6: socket.address.family == .ipv6), prepared: prepared)
                 // What came before the kernel's filter was set; the socket that receives has none of it.
                 if lateReplies !== socket { service.takeRest(of: lateReplies) }
                 repeat {
                     while stage.load(ordering: .relaxed) == .serving {
                         let count = service.receive()
-                        if service.handler.isOutdated { service = service.updated }
+                        if service.handler.isOutdated { service.handler = service.handler.updated }
                         service.serve(count)
                         if misses.isRefusing, count < Self.batchSize { Self.pause() }
                     }
@@ -92,7 +94,7 @@ final class UDPThread: Sendable {
                 drained()
                 service.takesMisses = false
                 while stage.load(ordering: .relaxed) == .draining {
-                    if service.handler.isOutdated { service = service.updated }
+                    if service.handler.isOutdated { service.handler = service.handler.updated }
                     if !service.serveQueued(of: socket) { Self.pause() }
                 }
                 if !leaves { service.takeRest(of: socket) }
@@ -130,17 +132,8 @@ final class UDPThread: Sendable {
         self.stage.compareExchange(expected: expected, desired: stage, ordering: .relaxed).exchanged
     }
 
-    /// Makes the thread take no new work: it handles what the kernel has queued, calls `drained`, and then answers hits
-    /// until `stop`. A miss gets no response: its client retransmits, and the next process answers.
-    func drain() { enter(.draining) }
-
-    /// Makes the thread end after the batch at hand, which it answers or posts, and call `drained`.
-    func leave() { enter(.leaving) }
-
-    /// Makes the thread end after the datagrams that the kernel has queued. The socket can still send.
-    func stop() { enter(.ending) }
-
-    private func enter(_ next: Stage) {
+    /// Has the thread go on to another stage.
+    func enter(_ next: Stage) {
         stage.store(next, ordering: .relaxed)
         interrupt()
     }
@@ -151,8 +144,7 @@ final class UDPThread: Sendable {
 
 /// The state of a UDP thread; used on that thread only.
 @safe private struct UDPService {
-    let socket: UDPSocket
-    let lateReplies: UDPSocket
+    let thread: UDPThread
     let batch: OpaquePointer
     var handler: QueryHandler
     let misses: Mailbox<MissedQuery>
@@ -160,7 +152,6 @@ final class UDPThread: Sendable {
     let feed: QueryFeed
     let producer: Int
     let counters: ResponseCounters
-    let hitTimes: LatencyHistogram
     let row: ResponseCounters.Row
     /// The parsed queries of the current batch; has room for a whole batch.
     let prepared: UnsafeMutablePointer<QueryHandler.Prepared>
@@ -168,15 +159,8 @@ final class UDPThread: Sendable {
     /// Whether misses are handed to the loop.
     var takesMisses = true
 
-    /// The same service with the policy in force now.
-    var updated: UDPService {
-        var copy = self
-        copy.handler = handler.updated
-        return copy
-    }
-
     /// Waits for datagrams. Returns how many were received, or a negated error number.
-    func receive() -> Int32 { unsafe clinux_batch_receive(batch, socket.descriptor.number, 1) }
+    func receive() -> Int32 { unsafe clinux_batch_receive(batch, thread.socket.descriptor.number, 1) }
 
     /// Answers, or passes to the loop, what the kernel has queued.
     func takeRest(of socket: UDPSocket) {
@@ -207,7 +191,7 @@ final class UDPThread: Sendable {
         }
         handler.prefetch(tickets.span.extracting(first: Int(count)))
         for index in 0..<Int(count) { unsafe serve(slots + index, at: index, now) }
-        unsafe clinux_batch_send(batch, socket.descriptor.number)
+        unsafe clinux_batch_send(batch, thread.socket.descriptor.number)
         countHits(counters.answers(of: row) &- answers, since: now)
         if feed.isWanted { unsafe tell(of: slots, count, since: now) }
     }
@@ -216,7 +200,7 @@ final class UDPThread: Sendable {
     @inline(never)
     private func countHits(_ count: Int, since arrived: Instant) {
         guard count > 0 else { return }
-        hitTimes.add(from: arrived, to: .bootTime, count: count)
+        thread.hitTimes.add(from: arrived, to: .bootTime, count: count)
     }
 
     @inline(__always)
@@ -276,47 +260,21 @@ final class UDPThread: Sendable {
         if disposition == .reply { unsafe complete(slot, reply.count, room[3]) }
     }
 
-    /// Reports the queries answered on this thread to the feed; the responses are still in their slots.
+    /// Reports the queries of a batch to the feed, also those that the loop is to answer; the responses are still in their slots.
     @inline(never)
     private func tell(of slots: UnsafeMutablePointer<clinux_slot>, _ count: Int32, since arrived: Instant) {
-        let now = Instant.bootTime
-        if let dnstap = feed.dnstap { unsafe add(slots, count, from: arrived, to: now, in: dnstap) }
-        guard feed.isHandled else { return }
-        let took = now - arrived
+        let (now, time) = (Instant.bootTime, Dnstap.TimeOfDay())
         for index in 0..<Int(count) {
             let slot = unsafe slots[index]
-            guard unsafe slot.out_length > 0, let client = unsafe IPAddress(slots + index),
-                let question = unsafe slot.in,
+            guard let client = unsafe SocketAddress(slots + index), let query = unsafe slot.in,
                 let reply = unsafe slot.out
             else { continue }
-            let answered = AnsweredQuery(
-                unsafe Span(_unsafeStart: UnsafePointer(question), count: Int(slot.in_length)),
-                reply: unsafe Span(_unsafeStart: UnsafePointer(reply), count: Int(slot.out_length)), client: client,
-                transport: .udp, took: took)
+            let answered = feed.add(
+                unsafe Span(_unsafeStart: UnsafePointer(query), count: Int(slot.in_length)),
+                response: unsafe Span(_unsafeStart: UnsafePointer(reply), count: Int(slot.out_length)),
+                .init(client: client, transport: .udp, queried: time[arrived]), responded: time[now],
+                took: now - arrived, by: producer)
             if let answered { feed.post(answered) }
-        }
-    }
-
-    /// Adds the queries of a batch, also those that the loop is to answer, and the responses of this thread.
-    private func add(
-        _ slots: UnsafeMutablePointer<clinux_slot>, _ count: Int32, from arrived: Instant, to now: Instant,
-        in dnstap: Dnstap
-    ) {
-        let time = Dnstap.TimeOfDay()
-        let (queried, responded) = (time[arrived], time[now])
-        for index in 0..<Int(count) {
-            let slot = unsafe slots[index]
-            guard let client = unsafe SocketAddress(slots + index), let bytes = unsafe slot.in,
-                let reply = unsafe slot.out
-            else { continue }
-            let query = unsafe Span(_unsafeStart: UnsafePointer(bytes), count: Int(slot.in_length))
-            guard Query.read(query) != nil else { continue }
-            let exchange = Dnstap.Exchange(client: client, transport: .udp, queried: queried)
-            dnstap.add(query: query, exchange, by: producer)
-            guard unsafe slot.out_length > 0 else { continue }
-            dnstap.add(
-                response: unsafe Span(_unsafeStart: UnsafePointer(reply), count: Int(slot.out_length)), exchange,
-                at: responded, by: producer)
         }
     }
 
@@ -332,7 +290,7 @@ final class UDPThread: Sendable {
         copy.append(addingCapacity: message.count) { output in
             for index in message.indices { output.append(message[index]) }
         }
-        let path = DatagramPath(socket: lateReplies, origin: origin)
+        let path = DatagramPath(socket: thread.lateReplies, origin: origin)
         let program = misses.isDivided ? programs.program(of: client, by: path, at: now) : nil
         return misses.post(
             MissedQuery(message: copy, client: client, path: path, arrived: now, program: program))
@@ -341,30 +299,7 @@ final class UDPThread: Sendable {
     /// Waits after an error of the socket: until it is readable, or, when memory is short, for 1 ms.
     private func recover(from code: Int32) {
         guard code != EINTR else { return }
-        var entry = pollfd(fd: code == EAGAIN ? socket.descriptor.number : -1, events: Int16(POLLIN), revents: 0)
+        var entry = pollfd(fd: code == EAGAIN ? thread.socket.descriptor.number : -1, events: Int16(POLLIN), revents: 0)
         _ = unsafe poll(&entry, 1, code == EAGAIN ? -1 : 1)
-    }
-}
-
-extension SocketAddress {
-    /// The sender of the datagram in a slot of a batch; `nil` for a slot without one.
-    fileprivate init?(_ slot: UnsafePointer<clinux_slot>) {
-        unsafe self.init(UnsafePointer(clinux_slot_peer(slot)), length: slot.pointee.peer_length)
-    }
-}
-
-extension IPAddress {
-    /// The sender of the datagram in a slot of a batch; `nil` for a slot without one.
-    @inline(__always)
-    fileprivate init?(_ slot: UnsafeMutablePointer<clinux_slot>) {
-        switch unsafe Int32(slot.pointee.peer.sin6_family) {
-        case AF_INET where unsafe slot.pointee.peer_length >= MemoryLayout<sockaddr_in>.size:
-            self = unsafe .v4(clinux_slot_ipv4(slot))
-        case AF_INET6 where unsafe slot.pointee.peer_length >= MemoryLayout<sockaddr_in6>.size:
-            self = unsafe withUnsafeBytes(of: slot.pointee.peer.sin6_addr) {
-                unsafe .v6(UInt128(bigEndian: $0.loadUnaligned(as: UInt128.self)))
-            }
-        default: return nil
-        }
     }
 }

@@ -35,7 +35,6 @@ package import Scheduling
     /// The watches by descriptor number.
     private var watches: [Watch?] = []
     private var lastSerial: UInt32 = 0
-    private var mailboxes: [@Loop () -> Void] = []
     /// The work done in every turn.
     private var habits: [Habit] = []
     /// The work deferred to the end of this turn, and the buffer for the next one.
@@ -122,13 +121,6 @@ package import Scheduling
         waker.wake()
     }
 
-    /// Calls `drain` after every wake-up by another thread. For mailboxes.
-    func afterWake(_ drain: @escaping @Loop () -> Void) {
-        mailboxes.append(drain)
-        // Values posted before had no receiver.
-        waker.wake()
-    }
-
     // MARK: For Watch
 
     func arm(_ watch: Watch, wasArmed: Bool) throws(SystemError) {
@@ -184,7 +176,7 @@ package import Scheduling
 
     private func deliver(_ event: clinux_ready) {
         switch event.key {
-        case Self.wakeKey: for drain in mailboxes { drain() }
+        case Self.wakeKey: break
         case Self.timerKey: armed = nil
         default:
             // Looked up at delivery: an earlier handler may have cancelled it, or the number may have another owner

@@ -82,19 +82,17 @@ package final class Mailbox<Element: Sendable>: Sendable {
     /// including those posted so far. Called once.
     ///
     /// - Parameter room: how many values may be passed on now, perhaps none; the rest is passed on in later turns.
-    ///   Called in each turn. nil: all at once, when they are posted.
+    ///   Called in each turn.
     @Loop
-    package func receive(room: (@Loop () -> Int)? = nil, _ handler: @escaping @Loop ([Element]) -> Void) {
+    package func receive(
+        room: @escaping @Loop () -> Int = { .max }, _ handler: @escaping @Loop ([Element]) -> Void
+    ) {
         var batch: [Element] = []
-        func deliver(_ limit: Int) {
-            take(limit, into: &batch)
+        loop.inEachTurn { [self] in
+            take(room(), into: &batch)
             guard !batch.isEmpty else { return }
             handler(batch)
             batch.removeAll(keepingCapacity: true)
-        }
-        guard let room else { return loop.afterWake { deliver(.max) } }
-        loop.inEachTurn {
-            deliver(room())
         } hasMore: { [self] in
             !isEmpty && room() > 0
         }
@@ -112,7 +110,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
 
 /// An event counter that wakes a waiting thread; a post while no thread waits is not lost.
 package struct EventCounter: ~Copyable, Sendable {
-    private let descriptor: Descriptor
+    fileprivate let descriptor: Descriptor
 
     /// - Throws: when the limit of descriptors is reached.
     package init() throws(SystemError) {
@@ -135,7 +133,7 @@ package struct EventCounter: ~Copyable, Sendable {
 
 /// The part of the event loop for other threads: they can wake it, stop it, and check whether they are its thread.
 package final class LoopWaker: LoopThread {
-    private let event: Descriptor
+    private let event: EventCounter
     /// `pthread_self` of the running thread; 0 before it runs.
     private let thread = Atomic<UInt>(0)
     private let stopping = Atomic<Bool>(false)
@@ -143,13 +141,13 @@ package final class LoopWaker: LoopThread {
     private static let loopThread = Atomic<UInt>(0)
 
     init() throws(SystemError) {
-        event = Descriptor(owning: try checked(clinux_eventfd_create(), "create eventfd"))
+        event = try EventCounter()
     }
 
     /// The counter that becomes readable at a wake-up; watched edge-triggered, so it is never read.
-    var descriptor: Int32 { event.number }
+    var descriptor: Int32 { event.descriptor.number }
 
-    package func wake() { _ = clinux_eventfd_post(event.number) }
+    package func wake() { event.post() }
 
     package func isCurrent() -> Bool { thread.load(ordering: .relaxed) == currentThread() }
 

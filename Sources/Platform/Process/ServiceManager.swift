@@ -3,7 +3,7 @@ import Glibc
 import Scheduling
 
 /// The service manager that started us (systemd); receives our state by sd_notify(3), as `Type=notify` requires.
-package struct ServiceManager: Sendable {
+package final class ServiceManager: Sendable {
     /// The states that can be reported.
     package enum State: Sendable {
         /// Serving: units that depend on us may start. Also ends `reloading`.
@@ -37,16 +37,10 @@ package struct ServiceManager: Sendable {
     private static let watchdogRange: ClosedRange<Duration> = .milliseconds(100) ... .seconds(3_600)
 
     /// Where messages go.
-    private enum Place: Sendable {
+    private enum Place: ~Copyable, Sendable {
         /// A path, or `@` and the name of an abstract socket.
         case address(String)
-        case connection(Connection)
-    }
-
-    private final class Connection: Sendable {
-        let descriptor: Descriptor
-
-        init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+        case connection(Descriptor)
     }
 
     private let place: Place
@@ -61,7 +55,7 @@ package struct ServiceManager: Sendable {
     /// Another process that takes what a service manager stores.
     ///
     /// - Parameter connection: a blocking Unix socket for messages, connected to its `NoticeSocket`.
-    package init(_ connection: consuming Descriptor) { place = .connection(Connection(connection)) }
+    package init(_ connection: consuming Descriptor) { place = .connection(connection) }
 
     /// The longest time between two signs of life, 100 ms to 1 h; nil when the manager does not watch this process.
     ///
@@ -123,7 +117,7 @@ package struct ServiceManager: Sendable {
                 clinux_notify(path, message, descriptors, count), "tell the service manager at \(path)")
         case .connection(let connection):
             _ = unsafe try checked(
-                clinux_pass(connection.descriptor.number, message, descriptors, count), "tell the next process")
+                clinux_pass(connection.number, message, descriptors, count), "tell the next process")
         }
     }
 }

@@ -6,9 +6,7 @@ import Glibc
 func openSocket(
     _ address: SocketAddress, _ transport: Transport, blocking: Bool
 ) throws(SystemError) -> Descriptor {
-    let kind = transport == .udp ? SOCK_DGRAM : SOCK_STREAM
-    let flags = SOCK_CLOEXEC.rawValue | (blocking ? 0 : SOCK_NONBLOCK.rawValue)
-    let number = socket(address.family == .ipv4 ? AF_INET : AF_INET6, Int32(kind.rawValue | flags), 0)
+    let number = address.openSocket(transport, blocking: blocking)
     guard number >= 0 else { throw .listening(on: address, transport, code: errno) }
     let descriptor = Descriptor(owning: number)
     switch address.family {
@@ -27,18 +25,18 @@ func openSocket(
 extension SocketAddress {
     /// Whether the kernel has IPv6 at all; it has none when it was booted with `ipv6.disable=1`.
     package static var isIPv6Supported: Bool {
-        let number = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let number = SocketAddress(ipv6: 0, 0, port: 0).openSocket(.udp)
         guard number >= 0 else { return errno != EAFNOSUPPORT }
         _ = Descriptor(owning: number)
         return true
     }
 
-    /// Opens a socket of the address's family that does not block, and that no other program inherits.
+    /// Opens a socket of the address's family that no other program inherits.
     ///
     /// - Returns: its descriptor; negative where there is none: `errno` says why.
-    package func openSocket(_ transport: Transport) -> Int32 {
+    package func openSocket(_ transport: Transport, blocking: Bool = false) -> Int32 {
         let kind = transport == .udp ? SOCK_DGRAM : SOCK_STREAM
-        let flags = SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
+        let flags = SOCK_CLOEXEC.rawValue | (blocking ? 0 : SOCK_NONBLOCK.rawValue)
         return socket(family == .ipv4 ? AF_INET : AF_INET6, Int32(kind.rawValue | flags), 0)
     }
 
@@ -54,7 +52,7 @@ extension SocketAddress {
 
     /// Whether this machine has a route to the address. Nothing is sent.
     package var isRouted: Bool {
-        let number = socket(family == .ipv4 ? AF_INET : AF_INET6, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let number = openSocket(.udp)
         guard number >= 0 else { return errno != EAFNOSUPPORT }
         let probe = Descriptor(owning: number)
         return unsafe withSockaddr { unsafe connect(probe.number, $0, $1) } == 0

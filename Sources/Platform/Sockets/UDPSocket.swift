@@ -29,18 +29,9 @@ package final class UDPSocket: Sendable {
         self.address = address
     }
 
-    /// The options for opening a socket.
-    package struct Options: Sendable {
-        /// Bytes of queries that the kernel queues while the thread is busy; default 4 MiB, some 5,000 small datagrams.
-        /// Without CAP_NET_ADMIN, `net.core.rmem_max` is the upper bound.
-        package var receiveBuffer: Int32 = 4 << 20
-        /// Bytes of responses queued for sending; default 4 MiB, with the upper bound `net.core.wmem_max`.
-        package var sendBuffer: Int32 = 4 << 20
-        /// Whether a receive may block, for threads that only wait for this socket.
-        package var isBlocking = false
-
-        package init() {}
-    }
+    /// Bytes of queries that the kernel queues while the thread is busy, some 5,000 small datagrams, and of responses queued for
+    /// sending. Without CAP_NET_ADMIN, `net.core.rmem_max` and `wmem_max` are the upper bounds.
+    private static let buffer: Int32 = 4 << 20
 
     /// Binds sockets to one address: `count` that receive, and one that sends.
     ///
@@ -49,18 +40,19 @@ package final class UDPSocket: Sendable {
     /// - Parameters:
     ///   - address: port 0 means any free port, the same for all.
     ///   - count: how many receive, 1 to 65,535.
+    ///   - isBlocking: whether a receive may block, for threads that only wait for their socket.
     /// - Throws: the error of `bind`, with advice for the user.
     package static func bind(
-        _ address: SocketAddress, count: Int = 1, options: Options = Options()
+        _ address: SocketAddress, count: Int = 1, isBlocking: Bool = false
     ) throws(SystemError) -> UDPSockets {
-        let first = try open(address, options)
+        let first = try open(address, isBlocking)
         try bindSocket(first, to: address, .udp)
         guard let bound = boundAddress(of: first.number) else { throw .listening(on: address, .udp, code: errno) }
         try share(first, address)
         let sender = UDPSocket(descriptor: first, address: bound)
         var receivers: [UDPSocket] = []
         while receivers.count < max(1, count) {
-            let sibling = try open(address, options)
+            let sibling = try open(address, isBlocking)
             try share(sibling, address)
             try bindSocket(sibling, to: bound, .udp)
             receivers.append(UDPSocket(descriptor: sibling, address: bound))
@@ -74,21 +66,21 @@ package final class UDPSocket: Sendable {
     /// Takes over a socket that another process has bound; with what it has received and nothing has read.
     ///
     /// - Throws: when it is no UDP socket of one family that is bound to a port.
-    package init(adopting descriptor: consuming Descriptor, options: Options = Options()) throws(SystemError) {
-        address = try adoptedAddress(of: descriptor, .udp, blocking: options.isBlocking)
-        try Self.set(options, on: descriptor.number, address)
+    package init(adopting descriptor: consuming Descriptor, isBlocking: Bool = false) throws(SystemError) {
+        address = try adoptedAddress(of: descriptor, .udp, blocking: isBlocking)
+        try Self.setOptions(of: descriptor.number, address)
         self.descriptor = descriptor
     }
 
-    private static func open(_ address: SocketAddress, _ options: Options) throws(SystemError) -> Descriptor {
-        let descriptor = try openSocket(address, .udp, blocking: options.isBlocking)
-        try set(options, on: descriptor.number, address)
+    private static func open(_ address: SocketAddress, _ isBlocking: Bool) throws(SystemError) -> Descriptor {
+        let descriptor = try openSocket(address, .udp, blocking: isBlocking)
+        try setOptions(of: descriptor.number, address)
         return descriptor
     }
 
-    private static func set(_ options: Options, on number: Int32, _ address: SocketAddress) throws(SystemError) {
-        setBuffer(number, SO_RCVBUFFORCE, SO_RCVBUF, options.receiveBuffer)
-        setBuffer(number, SO_SNDBUFFORCE, SO_SNDBUF, options.sendBuffer)
+    private static func setOptions(of number: Int32, _ address: SocketAddress) throws(SystemError) {
+        setBuffer(number, SO_RCVBUFFORCE, SO_RCVBUF, Self.buffer)
+        setBuffer(number, SO_SNDBUFFORCE, SO_SNDBUF, Self.buffer)
         // Responses never follow a path MTU learned from ICMP: an attacker that forges such a message could otherwise
         // have our responses fragmented, and fragments can be replaced in transit (RFC 9715).
         switch address.family {
@@ -119,8 +111,8 @@ package final class UDPSocket: Sendable {
 
     /// Sets a buffer's size, above the machine's upper bound where we have the capability; a smaller one is no error. One
     /// that is larger, as a socket unit may have made it, stays.
-    private static func setBuffer(_ descriptor: Int32, _ forced: Int32, _ plain: Int32, _ size: Int32) {
-        guard size > 0, option(descriptor, SOL_SOCKET, plain) ?? 0 < size,
+    static func setBuffer(_ descriptor: Int32, _ forced: Int32, _ plain: Int32, _ size: Int32) {
+        guard option(descriptor, SOL_SOCKET, plain) ?? 0 < size,
             !setOption(descriptor, SOL_SOCKET, forced, size)
         else { return }
         setOption(descriptor, SOL_SOCKET, plain, size)

@@ -114,9 +114,7 @@ package final class UnixListener: Sendable {
         guard status.st_mode & S_IFMT == S_IFSOCK else {
             throw SystemError(code: EEXIST, operation: operation, advice: "this file is no socket, and is not changed")
         }
-        let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-        guard number >= 0 else { throw .last(operation) }
-        let probe = Descriptor(owning: number)
+        let probe = try unixSocket(SOCK_STREAM, operation)
         let result = unsafe address.with { unsafe connect(probe.number, $0, $1) }
         let code = result == 0 ? EADDRINUSE : errno
         switch code {
@@ -138,13 +136,19 @@ package final class UnixListener: Sendable {
 private func unixSocket(at path: String, _ type: __socket_type) throws(SystemError) -> Descriptor {
     let operation = "make control socket \(path)"
     guard var address = sockaddr_un(path: path) else { throw SystemError(code: ENAMETOOLONG, operation: operation) }
-    let number = socket(AF_UNIX, Int32(type.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-    guard number >= 0 else { throw .last("make control socket") }
-    let descriptor = Descriptor(owning: number)
+    let descriptor = try unixSocket(type, "make control socket")
+    let number = descriptor.number
     // Linux gives the file the mode of the socket, so at no moment others can connect.
     guard fchmod(number, 0o600) == 0 else { throw .last("close control socket to others") }
     guard unsafe address.with({ unsafe bind(number, $0, $1) }) == 0 else { throw .last(operation) }
     return descriptor
+}
+
+/// An unbound one.
+private func unixSocket(_ type: __socket_type, _ operation: String) throws(SystemError) -> Descriptor {
+    let number = socket(AF_UNIX, Int32(type.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+    guard number >= 0 else { throw .last(operation) }
+    return Descriptor(owning: number)
 }
 
 extension Descriptor {
@@ -158,10 +162,8 @@ extension Descriptor {
     ) throws(SystemError) -> Descriptor {
         let operation = "connect to \(path)"
         guard var address = sockaddr_un(path: path) else { throw SystemError(code: ENAMETOOLONG, operation: operation) }
-        let type = keepsMessages ? SOCK_SEQPACKET : SOCK_STREAM
-        let number = socket(AF_UNIX, Int32(type.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-        guard number >= 0 else { throw .last(operation) }
-        let descriptor = Descriptor(owning: number)
+        let descriptor = try unixSocket(keepsMessages ? SOCK_SEQPACKET : SOCK_STREAM, operation)
+        let number = descriptor.number
         // A Unix socket is connected at once, or not at all.
         guard unsafe address.with({ unsafe connect(number, $0, $1) }) == 0 else { throw .last(operation) }
         return descriptor

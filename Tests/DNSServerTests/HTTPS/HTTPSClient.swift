@@ -31,7 +31,7 @@ final class HTTPSClient: Sendable {
     @Loop
     private static func start(_ descriptor: Int32, _ client: ConnectionClient, _ alpn: String?, _ server: TestServer) {
         let stream = StreamSocket(Descriptor(owning: descriptor))
-        let table = server.server.encrypted
+        let table = server.server.serving.encrypted
         _ = table.add(HTTPServerConnection(stream, client: client, alpn: alpn, at: server.server.site, in: table))
     }
 

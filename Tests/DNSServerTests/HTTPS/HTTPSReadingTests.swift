@@ -17,7 +17,7 @@ import Testing
         let server = try TestServer.start(sockets, responder: .address())
         server.serve(service)
         let client = ConnectionClient(address: try #require(SocketAddress("127.0.0.1:5000")), transport: .https)
-        let (site, table) = (server.server.site, server.server.encrypted)
+        let (site, table) = (server.server.site, server.server.serving.encrypted)
         #expect(table.add(HTTPServerConnection(stream, client: client, alpn: alpn, at: site, in: table)))
         return server
     }
@@ -28,7 +28,7 @@ import Testing
         let requests = [UInt32(1), 3, 5].flatMap { Frames.headers($0, Frames.request("GET", "/slow")) }
         stream.parts = [Frames.preface + Frames.frame(.settings) + requests]
         let server = try start(service, reading: stream, alpn: "h2")
-        let table = server.server.encrypted
+        let table = server.server.serving.encrypted
         await awaited { service.replies.count == 3 }
         stream.parts = [[UInt8]](repeating: Frames.frame(.ping, [UInt8](repeating: 1, count: 8)), count: 10)
         for reply in service.replies { reply(HTTPServerResponse(.ok)) }
@@ -77,7 +77,7 @@ import Testing
         stream.isFull = true
         stream.parts = [Array(Self.ahead.joined())]
         let server = try start(service, reading: stream)
-        let table = server.server.encrypted
+        let table = server.server.serving.encrypted
         let limit = TestServer.limits.queuedReplies
         await awaited { table.buffered > limit }
         for _ in 0..<20 { await table.loop.sleep(until: table.loop.now) }

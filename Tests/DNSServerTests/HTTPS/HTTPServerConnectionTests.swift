@@ -137,7 +137,7 @@ import Testing
             client.send([UInt8](repeating: 0x61, count: 100_000))
             client.finishSending()
             #expect(client.endsProperly())
-            await server.until({ $0.count == 0 }, of: server.server.encrypted)
+            await server.until({ $0.count == 0 }, of: server.server.serving.encrypted)
         }
     }
 
@@ -147,7 +147,7 @@ import Testing
             client.send("POST /dns-query HTTP/1.1\r\nhost: a\r\ncontent-length: 100000000\r\n\r\n")
             #expect(try client.next().status == 413)
             for _ in 0..<50 { client.send([UInt8](repeating: 0x61, count: 65_536)) }
-            await server.until({ $0.count == 0 }, of: server.server.encrypted)
+            await server.until({ $0.count == 0 }, of: server.server.serving.encrypted)
             #expect(client.isClosed())
         }
     }
@@ -158,7 +158,7 @@ import Testing
             let client = try await HTTPSClient(server)
             client.send("GET  / HTTP/1.1\r\nhost: a\r\n\r\n")
             #expect(try client.next().status == 400)
-            await server.until({ $0.count == 0 }, of: server.server.encrypted)
+            await server.until({ $0.count == 0 }, of: server.server.serving.encrypted)
         }
     }
 
@@ -237,7 +237,7 @@ import Testing
             let client = try await HTTPSClient(server, alpn: alpn)
             client.send(alpn == nil ? Array("GET /dns-query?dns=".utf8) : Frames.preface + Frames.frame(.settings))
             #expect(client.isClosed())
-            #expect(await server.server.encrypted.buffered == 0)
+            #expect(await server.server.serving.encrypted.buffered == 0)
         }
     }
 
@@ -260,7 +260,7 @@ import Testing
                 Frames.preface + Frames.settings((4, 0))
                     + (0..<100).flatMap { Frames.headers(UInt32(2 * $0 + 1), Frames.request("GET", target)) })
             #expect(client.isClosed())
-            #expect(await server.server.encrypted.buffered == 0)
+            #expect(await server.server.serving.encrypted.buffered == 0)
         }
     }
 
@@ -297,7 +297,7 @@ import Testing
                     })
             }
             #expect(try other.ask("GET", target).message?.rcode == 0)
-            #expect(await server.server.encrypted.buffered < 1 << 20)
+            #expect(await server.server.serving.encrypted.buffered < 1 << 20)
         }
     }
 }

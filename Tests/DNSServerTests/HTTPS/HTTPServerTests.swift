@@ -43,7 +43,7 @@ import Testing
             await awaited { service.made == 1 }
             for _ in 0..<24 { await TestServer.loop.sleep(until: TestServer.loop.now + .milliseconds(50)) }
             #expect(await service.made == 1)
-            #expect(await server.server.encrypted.count == 1)
+            #expect(await server.server.serving.encrypted.count == 1)
             #expect(client.readText { $0.contains("end\n") }.hasSuffix("aend\n"))
             #expect(await service.reads > 1)
         }
@@ -55,8 +55,8 @@ import Testing
             await server.serve(FeedService(parts: [long, long]))
             let client = try await HTTPSClient(server)
             client.send("GET /feed HTTP/1.1\r\nhost: a\r\n\r\n")
-            await server.until({ $0.count == 1 }, of: server.server.encrypted)
-            await server.until({ $0.count == 0 && $0.buffered == 0 }, of: server.server.encrypted)
+            await server.until({ $0.count == 1 }, of: server.server.serving.encrypted)
+            await server.until({ $0.count == 0 && $0.buffered == 0 }, of: server.server.serving.encrypted)
         }
     }
 

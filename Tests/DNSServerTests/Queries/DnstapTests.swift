@@ -28,11 +28,11 @@ import Testing
         until { dnstap.state != .connecting }
         #expect(dnstap.state == .unavailable(reason: "No such file or directory"))
         let message: [UInt8] = [1, 2, 3]
-        dnstap.add(query: message.span, Self.exchange, by: 0)
-        dnstap.add(response: message.span, Self.exchange, at: 1, by: 0)
+        dnstap.add(message.span, Self.exchange, by: 0)
+        dnstap.add(message.span, Self.exchange, responded: 1, by: 0)
         #expect(dnstap.counts == (0, 2))
         dnstap.stop()
-        dnstap.add(query: message.span, Self.exchange, by: 0)
+        dnstap.add(message.span, Self.exchange, by: 0)
         #expect(dnstap.counts == (0, 3))
     }
 
@@ -51,7 +51,7 @@ import Testing
     @Test func `a producer that was not announced adds nothing`() throws {
         let directory = try TemporaryDirectory()
         let dnstap = try dnstap(directory.path + "/none")
-        dnstap.add(query: [1].span, Self.exchange, by: 1)
+        dnstap.add([1].span, Self.exchange, by: 1)
         #expect(dnstap.counts == (0, 0))
     }
 
@@ -79,8 +79,8 @@ import Testing
         let clients: [(SocketAddress, Transport)] = [(ipv4, .udp), (ipv4, .tcp), (ipv4, .tls), (ipv6, .https)]
         for (client, transport) in clients {
             let exchange = Dnstap.Exchange(client: client, transport: transport, queried: 5_000_000_007)
-            dnstap.add(query: [1, 2, 3].span, exchange, by: 0)
-            dnstap.add(response: [4, 5].span, exchange, at: 6_000_000_008, by: 0)
+            dnstap.add([1, 2, 3].span, exchange, by: 0)
+            dnstap.add([4, 5].span, exchange, responded: 6_000_000_008, by: 0)
         }
         dnstap.stop()
         #expect(dnstap.counts == (8, 0))

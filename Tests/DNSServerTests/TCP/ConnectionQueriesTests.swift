@@ -236,7 +236,7 @@ extension TestServer {
         defer { close(pair[1]) }
         let bytes = TestMessage.query("www.example").framed
         try #require(write(pair[1], bytes, bytes.count) == bytes.count)
-        server.admit(Descriptor(owning: pair[0]), from: try #require(SocketAddress("127.0.0.1:1")))
+        server.serving.admit(Descriptor(owning: pair[0]), from: try #require(SocketAddress("127.0.0.1:1")))
         return Self.loop.turns
     }
 

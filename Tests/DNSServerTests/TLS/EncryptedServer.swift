@@ -60,6 +60,6 @@ struct EncryptedServer {
     /// Returns once `condition` holds for the encrypted connections.
     @Loop
     func until(_ condition: @Loop (Connections) -> Bool) async {
-        await test.until(condition, of: test.server.encrypted)
+        await test.until(condition, of: test.server.serving.encrypted)
     }
 }

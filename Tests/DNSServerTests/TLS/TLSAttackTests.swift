@@ -142,7 +142,7 @@ import Testing
             // More than all buffers hold; once the client is closed nothing is taken any more.
             let isTaken = (try? client.send(queries)) != nil
             await server.until { $0.count == 0 }
-            #expect(await server.test.server.encrypted.buffered == 0)
+            #expect(await server.test.server.serving.encrypted.buffered == 0)
             withExtendedLifetime((client, isTaken)) {}
             #expect(try TestTLSClient(server.address).ask(.query("two.example")).rcode == 0)
         }

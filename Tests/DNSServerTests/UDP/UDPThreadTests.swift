@@ -27,7 +27,7 @@ import Testing
             let loop = TestServer.loop
             misses = Mailbox(capacity: 100, on: loop, sharedBy: \.origin)
             feed = QueryFeed(on: loop, dnstap: dnstap)
-            sockets = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0")), options: .server)
+            sockets = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0")), isBlocking: true)
             let socket = sockets.receivers[0]
             thread = UDPThread(socket, lateReplies: hasOneSocket ? socket : sockets.sender)
             feed.receive { [weak self] query in
@@ -47,13 +47,13 @@ import Testing
 
         /// Begins the thread when it is to leave already, and waits for its end.
         func leave() throws {
-            thread.leave()
+            thread.enter(.leaving)
             try start("udp-test")
             thread.join()
         }
 
         func end() {
-            thread.stop()
+            thread.enter(.ending)
             thread.join()
         }
 

@@ -182,10 +182,8 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
     }
 
     @Test func `shutting a blocking socket down ends the wait of its thread`() throws {
-        var options = UDPSocket.Options()
-        options.isBlocking = true
         let address = SocketAddress(ipv4: 0x7f00_0001, port: 0)
-        let server = try #require(try UDPSocket.bind(address, options: options).receivers.first)
+        let server = try #require(try UDPSocket.bind(address, isBlocking: true).receivers.first)
         let thread = try NamedThread("receiver") {
             let batch = clinux_batch_new(4, 64, 64)
             defer { clinux_batch_free(batch) }

@@ -94,9 +94,7 @@ import Testing
     @Test func `the buffer of a passed socket does not become smaller`() throws {
         let large = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
         let size = try #require(option(large.descriptor.number, SOL_SOCKET, SO_RCVBUF))
-        var options = UDPSocket.Options()
-        options.receiveBuffer = 1 << 14
-        let adopted = try UDPSocket(adopting: Descriptor(owning: dup(large.descriptor.number)), options: options)
-        #expect(option(adopted.descriptor.number, SOL_SOCKET, SO_RCVBUF) == size)
+        UDPSocket.setBuffer(large.descriptor.number, SO_RCVBUFFORCE, SO_RCVBUF, 1 << 14)
+        #expect(option(large.descriptor.number, SOL_SOCKET, SO_RCVBUF) == size)
     }
 }

@@ -3,6 +3,8 @@
 /// Strict, since a proxy before the listener may read otherwise than it does what is not quite HTTP: lines end with CRLF
 /// only, no line is folded, a body has one `Content-Length`, and no request has a transfer coding.
 struct HTTP1Reader {
+    private typealias Status = HTTPServerResponse.Status
+
     /// The state of the bytes received.
     enum Next {
         /// A whole request, and whether the client may send another one after it.
@@ -43,12 +45,11 @@ struct HTTP1Reader {
         if head == nil {
             guard let end = endOfHeader() else { return limit(bytes.count) }
             if end > header { return limit(end) }
-            let head: Head
-            switch Self.read(bytes[..<end]) {
-            case .success(let whole): head = whole
-            case .failure(let refusal): return .refused(refusal.status)
+            do throws(Status) {
+                head = try Self.read(bytes[..<end])
+            } catch {
+                return .refused(error)
             }
-            self.head = head
             remove(end + 2)
         }
         guard let head, bytes.count >= head.length ?? 0 else { return .incomplete }
@@ -90,46 +91,36 @@ struct HTTP1Reader {
 
     // MARK: The header
 
-    private struct Refusal: Error {
-        let status: HTTPServerResponse.Status
-
-        init(_ status: HTTPServerResponse.Status) { self.status = status }
-    }
-
     /// Parses a header: lines that each end with CRLF.
-    private static func read(_ header: ArraySlice<UInt8>) -> Result<Head, Refusal> {
+    private static func read(_ header: ArraySlice<UInt8>) throws(Status) -> Head {
         var head = Head()
         var rest = header
-        do throws(Refusal) {
-            try readRequestLine(takeLine(&rest), &head)
-            while !rest.isEmpty { try readField(takeLine(&rest), &head) }
-            try check(head)
-        } catch {
-            return .failure(error)
-        }
-        return .success(head)
+        try readRequestLine(takeLine(&rest), &head)
+        while !rest.isEmpty { try readField(takeLine(&rest), &head) }
+        try check(head)
+        return head
     }
 
-    private static func takeLine(_ rest: inout ArraySlice<UInt8>) throws(Refusal) -> ArraySlice<UInt8> {
+    private static func takeLine(_ rest: inout ArraySlice<UInt8>) throws(Status) -> ArraySlice<UInt8> {
         let line = rest.prefix { $0 != 13 && $0 != 10 }
         rest = rest[line.endIndex...]
-        guard rest.starts(with: [13, 10]) else { throw Refusal(.badRequest) }
+        guard rest.starts(with: [13, 10]) else { throw Status.badRequest }
         rest = rest.dropFirst(2)
         return line
     }
 
-    private static func readRequestLine(_ line: ArraySlice<UInt8>, _ head: inout Head) throws(Refusal) {
+    private static func readRequestLine(_ line: ArraySlice<UInt8>, _ head: inout Head) throws(Status) {
         let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
-        guard parts.count == 3, isToken(parts[0]) else { throw Refusal(.badRequest) }
+        guard parts.count == 3, isToken(parts[0]) else { throw Status.badRequest }
         let version = parts[2]
-        guard version.count == 8, version.starts(with: "HTTP/".utf8) else { throw Refusal(.badRequest) }
+        guard version.count == 8, version.starts(with: "HTTP/".utf8) else { throw Status.badRequest }
         if version.elementsEqual("HTTP/1.0".utf8) {
             (head.isLast, head.isOld) = (true, true)
         } else if !version.elementsEqual("HTTP/1.1".utf8) {
-            throw Refusal(.versionNotSupported)
+            throw Status.versionNotSupported
         }
         head.request.setMethod(parts[0])
-        guard head.request.setTarget(withoutOrigin(parts[1])) else { throw Refusal(.badRequest) }
+        guard head.request.setTarget(withoutOrigin(parts[1])) else { throw Status.badRequest }
     }
 
     /// A target without scheme and authority, which a client may send too (RFC 9112 section 3.2.2).
@@ -140,25 +131,25 @@ struct HTTP1Reader {
         return target
     }
 
-    private static func readField(_ line: ArraySlice<UInt8>, _ head: inout Head) throws(Refusal) {
+    private static func readField(_ line: ArraySlice<UInt8>, _ head: inout Head) throws(Status) {
         // A folded line begins with a blank, which no name has, nor has any before the colon.
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), isToken(line[..<colon]) else {
-            throw Refusal(.badRequest)
+            throw Status.badRequest
         }
         var value = line[(colon + 1)...].drop(while: isBlank)
         while let last = value.last, isBlank(last) { value = value.dropLast() }
-        guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else { throw Refusal(.badRequest) }
+        guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else { throw Status.badRequest }
         try take(line[..<colon], value, &head)
     }
 
     private static func take(
         _ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>, _ head: inout Head
-    ) throws(Refusal) {
-        if isEqual(name, to: "host") {
-            head.hosts += 1
-            head.request.take(.host, value)
+    ) throws(Status) {
+        if let field = HTTPServerRequest.Field.allCases.first(where: { isEqual(name, to: $0.rawValue) }) {
+            if field == .host { head.hosts += 1 }
+            head.request.take(field, value)
         } else if isEqual(name, to: "content-length") {
-            guard head.length == nil, let length = HTTPServerRequest.length(value) else { throw Refusal(.badRequest) }
+            guard head.length == nil, let length = HTTPServerRequest.length(value) else { throw Status.badRequest }
             head.length = length
         } else if isEqual(name, to: "transfer-encoding") {
             head.coding = isEqual(value, to: "chunked") ? .lengthRequired : .notImplemented
@@ -168,25 +159,17 @@ struct HTTP1Reader {
                 if isEqual(option, to: "close") { head.isLast = true }
             }
         } else if isEqual(name, to: "content-type") {
-            guard head.request.contentType == nil else { throw Refusal(.badRequest) }
+            guard head.request.contentType == nil else { throw Status.badRequest }
             head.request.setContentType(value)
-        } else if isEqual(name, to: "cdn-loop") {
-            head.request.addLoop(value)
         } else if isEqual(name, to: "expect") {
-            throw Refusal(.expectationFailed)
-        } else if isEqual(name, to: "accept") {
-            head.request.take(.accept, value)
-        } else if isEqual(name, to: "origin") {
-            head.request.take(.origin, value)
-        } else if isEqual(name, to: "sec-fetch-site") {
-            head.request.take(.site, value)
+            throw Status.expectationFailed
         }
     }
 
-    private static func check(_ head: Head) throws(Refusal) {
-        if let coding = head.coding { throw Refusal(head.length == nil ? coding : .badRequest) }
-        guard head.hosts == 1 || head.isOld && head.hosts == 0 else { throw Refusal(.badRequest) }
-        guard head.length ?? 0 <= HTTPServerLimits.body else { throw Refusal(.contentTooLarge) }
+    private static func check(_ head: Head) throws(Status) {
+        if let coding = head.coding { throw head.length == nil ? coding : Status.badRequest }
+        guard head.hosts == 1 || head.isOld && head.hosts == 0 else { throw Status.badRequest }
+        guard head.length ?? 0 <= HTTPServerLimits.body else { throw Status.contentTooLarge }
     }
 
     /// Whether a text is a name of a method or a field (RFC 9110 section 5.6.2).

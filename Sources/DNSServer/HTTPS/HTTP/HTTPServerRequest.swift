@@ -7,14 +7,16 @@ package struct HTTPServerRequest: Sendable {
         case get, head, post, other
     }
 
-    /// What else is read of a header over HTTP/1.1.
-    package enum Field: Sendable {
+    /// What else is read of a header, over HTTP/2 `CDN-Loop` alone.
+    package enum Field: String, CaseIterable, Sendable {
         case host
         case accept
         /// The site whose page asks, where a browser says it (RFC 6454 section 7).
         case origin
         /// `Sec-Fetch-Site`: how that site is related to this one (W3C Fetch Metadata section 2.4).
-        case site
+        case site = "sec-fetch-site"
+        /// `CDN-Loop` (RFC 8586).
+        case loop = "cdn-loop"
     }
 
     /// The media type of a body; its parameters are ignored.
@@ -30,21 +32,18 @@ package struct HTTPServerRequest: Sendable {
     package var target: [UInt8]
     /// Nil without the field `Content-Type`.
     package var contentType: MediaType?
-    /// The values of `CDN-Loop` (RFC 8586), separated by commas; nil without that field.
-    package var loop: String?
-    /// Those that came, over HTTP/1.1.
+    /// Those that came, the values of one name separated by commas.
     package var fields: [Field: String] = [:]
     /// At most `HTTPServerLimits.body` bytes; empty without a body.
     package var body: [UInt8]
 
     package init(
-        method: Method = .other, target: [UInt8] = [], contentType: MediaType? = nil, loop: String? = nil,
+        method: Method = .other, target: [UInt8] = [], contentType: MediaType? = nil,
         fields: [Field: String] = [:], body: [UInt8] = []
     ) {
         self.method = method
         self.target = target
         self.contentType = contentType
-        self.loop = loop
         self.fields = fields
         self.body = body
     }
@@ -75,10 +74,8 @@ package struct HTTPServerRequest: Sendable {
 extension HTTPServerRequest {
     /// Bytes in memory.
     var held: Int {
-        target.count + body.count + (loop?.utf8.count ?? 0) + fields.reduce(0) { $0 + $1.value.utf8.count }
+        target.count + body.count + fields.reduce(0) { $0 + $1.value.utf8.count }
     }
-
-    private static let dnsMessage: StaticString = "application/dns-message"
 
     /// Takes the method's name.
     mutating func setMethod(_ name: some Collection<UInt8>) {
@@ -102,19 +99,13 @@ extension HTTPServerRequest {
     mutating func setContentType(_ value: some Collection<UInt8>) {
         var type = value.prefix { $0 != UInt8(ascii: ";") }[...]
         while let last = type.dropFirst(max(0, type.count - 1)).first, isBlank(last) { type = type.dropLast() }
-        contentType = isEqual(type, to: Self.dnsMessage) ? .dnsMessage : .other
+        contentType = isEqual(type, to: DoHRequest.messageType) ? .dnsMessage : .other
     }
 
     /// Takes the value of a field; of several with one name all, separated by commas.
     mutating func take(_ field: Field, _ value: some Collection<UInt8>) {
         if fields[field] != nil { fields[field]? += ", " }
         fields[field, default: ""] += String(decoding: value, as: UTF8.self)
-    }
-
-    /// Takes a value of `CDN-Loop`, of which there may be several.
-    mutating func addLoop(_ value: some Collection<UInt8>) {
-        let text = String(decoding: value, as: UTF8.self)
-        loop = loop.map { "\($0), \(text)" } ?? text
     }
 
     /// Takes a field of an HTTP/2 request; nghttp2 has checked that the pseudo-header fields come once and first, and that
@@ -125,7 +116,7 @@ extension HTTPServerRequest {
         switch name.count {
         case 5 where unsafe isEqual(name, to: ":path"): return unsafe setTarget(value)
         case 7 where unsafe isEqual(name, to: ":method"): unsafe setMethod(value)
-        case 8 where unsafe isEqual(name, to: "cdn-loop"): unsafe addLoop(value)
+        case 8 where unsafe isEqual(name, to: "cdn-loop"): unsafe take(.loop, value)
         case 12 where unsafe isEqual(name, to: "content-type"): unsafe setContentType(value)
         case 14 where unsafe isEqual(name, to: "content-length"):
             return unsafe Self.length(value) ?? .max <= HTTPServerLimits.body
@@ -146,11 +137,9 @@ func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 /// Whether a text has these letters, in either case.
 ///
 /// - Parameter letters: in lower case.
-func isEqual(_ text: some Collection<UInt8>, to letters: StaticString) -> Bool {
-    guard text.count == letters.utf8CodeUnitCount else { return false }
-    return letters.withUTF8Buffer { letters in
-        unsafe zip(text, letters).allSatisfy { byte, letter in
+func isEqual(_ text: some Collection<UInt8>, to letters: String) -> Bool {
+    text.count == letters.utf8.count
+        && zip(text, letters.utf8).allSatisfy { byte, letter in
             byte == letter || (0x41...0x5a).contains(byte) && byte | 0x20 == letter
         }
-    }
 }

@@ -3,7 +3,7 @@ import Scheduling
 /// The response to an HTTP client's request.
 package struct HTTPServerResponse: Sendable {
     /// A status code of RFC 9110 section 15.
-    package enum Status: Int, Sendable {
+    package enum Status: Int, Error, Sendable {
         case ok = 200
         case badRequest = 400
         case unauthorized = 401
