@@ -68,9 +68,14 @@ final class StreamSocket: ByteStream {
     private var isOpen: Bool { descriptor != nil }
 
     func read(into buffer: inout [UInt8]) -> StreamOutcome {
+        unsafe buffer.withUnsafeMutableBytes { unsafe read(into: $0) }
+    }
+
+    /// The same into memory of the caller's.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamOutcome {
         guard isOpen else { return .failed }
         while true {
-            let count = unsafe buffer.withUnsafeMutableBytes { unsafe recv(number, $0.baseAddress, $0.count, 0) }
+            let count = unsafe recv(number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
             if count > 0 { return .moved(count) }
             if count == 0 { return .ended }
             if errno != EINTR { return errno == EAGAIN ? .waits(.readable) : .failed }

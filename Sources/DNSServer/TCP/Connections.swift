@@ -72,10 +72,10 @@ final class Connections {
     /// - Returns: the connection, unless it was closed.
     @discardableResult
     func admit<Connection: ServedConnection>(
-        _ descriptor: consuming Descriptor, from peer: SocketAddress, _ make: (consuming Descriptor) -> Connection
+        _ descriptor: consuming Descriptor, from peer: SocketAddress, _ make: (StreamSocket) -> Connection
     ) -> Connection? {
         guard !holdings.isFull || makeRoom(for: network(peer)) else { return nil }
-        let connection = make(descriptor)
+        let connection = make(StreamSocket(descriptor))
         return add(connection) ? connection : nil
     }
 

@@ -37,7 +37,7 @@ final class ServerConnections {
             on: loop, perTurn: TLSHandshake.stepsPerTurn, capacity: limits.encryptedConnections)
         func listen(
             at sockets: [ListeningSocket], for table: Connections,
-            _ make: @escaping @Loop (consuming Descriptor, SocketAddress) -> ServedConnection
+            _ make: @escaping @Loop (StreamSocket, SocketAddress) -> ServedConnection
         ) {
             listeners += sockets.map { socket in
                 Listener(socket, of: table, events: events) { descriptor, peer in
@@ -56,11 +56,11 @@ final class ServerConnections {
             }
         }
         listen(at: sockets.tcp, for: plain) {
-            TCPConnection(StreamSocket($0), client: .init(address: $1, transport: .tcp), queries, in: plain)
+            TCPConnection($0, client: .init(address: $1, transport: .tcp), queries, in: plain)
         }
         listen(at: sockets.http, for: plain) {
             HTTPServerConnection(
-                StreamSocket($0), client: .init(address: $1, transport: .tcp), alpn: nil, at: plainSite, in: plain)
+                $0, client: .init(address: $1, transport: .tcp), alpn: nil, at: plainSite, in: plain)
         }
         listenEncrypted(at: sockets.tls, over: .tls) { TCPConnection($0, client: $1, queries, in: encrypted) }
         listenEncrypted(at: sockets.https, over: .https) {
@@ -90,7 +90,7 @@ final class ServerConnections {
     @discardableResult
     func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) -> TCPConnection? {
         plain.admit(descriptor, from: peer) {
-            TCPConnection(StreamSocket($0), client: .init(address: peer, transport: .tcp), queries, in: plain)
+            TCPConnection($0, client: .init(address: peer, transport: .tcp), queries, in: plain)
         }
     }
 

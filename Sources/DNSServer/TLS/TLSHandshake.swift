@@ -1,5 +1,4 @@
 import DNSResolver
-import Glibc
 import Platform
 import Scheduling
 
@@ -13,8 +12,7 @@ final class TLSHandshake: ServedConnection {
     private let queue: TurnQueue
     /// Makes what takes its place.
     private let next: @Loop (TLSStream, ConnectionClient) -> ServedConnection
-    /// Until TLS has it.
-    private var descriptor: Descriptor?
+    private let socket: StreamSocket
     /// Nil where no proxy is, and once its header was read.
     private var header: ProxyHeader?
     /// The beginning of its ClientHello.
@@ -24,13 +22,12 @@ final class TLSHandshake: ServedConnection {
     private var stream: TLSStream?
 
     init(
-        _ descriptor: consuming Descriptor, client: ConnectionClient, terms: TLSTerms, queue: TurnQueue,
+        _ socket: StreamSocket, client: ConnectionClient, terms: TLSTerms, queue: TurnQueue,
         in owner: Connections, then next: @escaping @Loop (TLSStream, ConnectionClient) -> ServedConnection
     ) {
-        (self.next, self.terms, self.queue) = (next, terms, queue)
+        (self.socket, self.next, self.terms, self.queue) = (socket, next, terms, queue)
         header = terms.proxies.allows(client.address.ip) ? ProxyHeader() : nil
-        super.init(descriptor.number, client, in: owner)
-        self.descriptor = consume descriptor
+        super.init(socket.number, client, in: owner)
     }
 
     override var due: Instant { lastActivity + limits.handshake }
@@ -50,11 +47,11 @@ final class TLSHandshake: ServedConnection {
     private func readHeader() {
         while case .needs(let count)? = header?.progress {
             var bytes = [UInt8](repeating: 0, count: count)
-            let received = unsafe recv(number, &bytes, count, Int32(MSG_DONTWAIT))
-            if received < 0, errno == EINTR { continue }
-            if received < 0, errno == EAGAIN { return }
-            guard received > 0 else { return fail() }
-            header?.append(bytes.prefix(received))
+            switch socket.read(into: &bytes) {
+            case .moved(let received): header?.append(bytes.prefix(received))
+            case .waits: return
+            case .ended, .failed: return fail()
+            }
         }
         guard case .isDone(let address)? = header?.progress else { return fail() }
         header = nil
@@ -65,21 +62,17 @@ final class TLSHandshake: ServedConnection {
 
     // MARK: The handshake
 
-    /// What is received by one call.
-    private static var scratch = [UInt8](repeating: 0, count: HandshakeInput.most)
-
     /// Returns whether the ClientHello is whole.
     private func receiveHello() -> Bool {
         while true {
-            let count = unsafe recv(
-                number, &Self.scratch, Self.scratch.count - hello.count, Int32(MSG_DONTWAIT))
-            if count < 0, errno == EINTR { continue }
-            if count < 0, errno == EAGAIN { return false }
-            guard count > 0 else { break }
-            hello += Self.scratch[..<count]
-            let verdict = input.append(Self.scratch.span.extracting(first: count))
+            var buffer = [UInt8](repeating: 0, count: HandshakeInput.most - hello.count)
+            let outcome = socket.read(into: &buffer)
+            if case .waits = outcome { return false }
+            guard case .moved(let count) = outcome else { break }
+            hello += buffer[..<count]
+            let verdict = input.append(buffer.span.extracting(first: count))
             if verdict == .passes { return true }
-            guard verdict == .incomplete, hello.count < Self.scratch.count else { break }
+            guard verdict == .incomplete, hello.count < HandshakeInput.most else { break }
         }
         fail()
         return false
@@ -97,8 +90,8 @@ final class TLSHandshake: ServedConnection {
     }
 
     private func makeStream() -> TLSStream? {
-        guard let context = terms.context, let descriptor = descriptor.take() else { return nil }
-        stream = TLSStream(descriptor, context, isHTTP: transport == .https, received: hello, input)
+        guard let context = terms.context else { return nil }
+        stream = TLSStream(socket, context, isHTTP: transport == .https, received: hello, input)
         hello = []
         return stream
     }
@@ -124,7 +117,7 @@ final class TLSHandshake: ServedConnection {
         guard end() else { return }
         stream?.close()
         stream = nil
-        descriptor = nil
+        socket.close()
         owner.remove(self)
     }
 }

@@ -1,6 +1,5 @@
 import COpenSSL
 import CSystem.Linux
-import Glibc
 import Platform
 import Scheduling
 
@@ -33,8 +32,7 @@ import Scheduling
     nonisolated static let plaintext = 32 << 10
     private static let wire = Wire()
 
-    let number: Int32
-    private var descriptor: Descriptor?
+    private let socket: StreamSocket
     /// Owned; nil once closed.
     private nonisolated(unsafe) var connection: OpaquePointer?
     /// In use as long as the handshake goes on.
@@ -56,14 +54,13 @@ import Scheduling
     ///   - received: what has come already, at most `HandshakeInput.most` bytes.
     ///   - input: after these.
     init?(
-        _ descriptor: consuming Descriptor, _ context: TLSContext, isHTTP: Bool, received: [UInt8] = [],
+        _ socket: StreamSocket, _ context: TLSContext, isHTTP: Bool, received: [UInt8] = [],
         _ input: HandshakeInput = HandshakeInput()
     ) {
         held = received
         self.input = input
         let wire = Self.wire
-        number = descriptor.number
-        self.context = context
+        (self.socket, self.context) = (socket, context)
         guard let method = unsafe wire.method, let connection = unsafe SSL_new(context.context) else { return nil }
         guard let bio = unsafe BIO_new(method) else {
             unsafe SSL_free(connection)
@@ -74,10 +71,11 @@ import Scheduling
         unsafe SSL_set_accept_state(connection)
         if isHTTP { unsafe SSL_set_ex_data(connection, copenssl_application_data, context.applicationData) }
         unsafe self.connection = unsafe connection
-        self.descriptor = consume descriptor
     }
 
     deinit { unsafe SSL_free(connection) }
+
+    var number: Int32 { socket.number }
 
     var hasUnread: Bool { !held.isEmpty || hasEnded }
 
@@ -143,7 +141,7 @@ import Scheduling
         unsafe wire.pointee = unsafe copenssl_wire(
             descriptor: number, send: clinux_send, next: input.baseAddress?.assumingMemoryBound(to: UInt8.self), left: 0
         )
-        guard descriptor != nil, !isBroken else { return .failed }
+        guard !isBroken else { return .failed }
         if !held.isEmpty {
             // At most as much as was received at once.
             let count = min(held.count, input.count)
@@ -152,16 +150,11 @@ import Scheduling
             unsafe wire.pointee.left = count
             return .moved(count)
         }
-        while true {
-            let count = unsafe recv(number, input.baseAddress, input.count, Int32(MSG_DONTWAIT))
-            if count > 0 {
-                guard mayPass(count) else { return .failed }
-                unsafe wire.pointee.left = count
-                return .moved(count)
-            }
-            if count == 0 { return .ended }
-            if errno != EINTR { return errno == EAGAIN ? .waits(.readable) : .failed }
-        }
+        let outcome = unsafe socket.read(into: input)
+        guard case .moved(let count) = outcome else { return outcome }
+        guard mayPass(count) else { return .failed }
+        unsafe wire.pointee.left = count
+        return outcome
     }
 
     func read(into buffer: inout [UInt8]) -> StreamOutcome {
@@ -226,17 +219,23 @@ import Scheduling
         }
     }
 
-    func close() { _ = end() }
-
-    func endOutput() -> StreamSocket? {
-        let isWhole = !isBroken
-        guard let descriptor = end(), isWhole else { return nil }
-        return StreamSocket(descriptor).endOutput()
+    func close() {
+        end()
+        socket.close()
     }
 
-    /// Says that no more is sent (close_notify), as far as the socket takes it. Returns the socket.
-    private func end() -> Descriptor? {
-        guard let connection = unsafe connection else { return nil }
+    func endOutput() -> StreamSocket? {
+        end()
+        guard !isBroken else {
+            socket.close()
+            return nil
+        }
+        return socket.endOutput()
+    }
+
+    /// Says that no more is sent (close_notify), as far as the socket takes it.
+    private func end() {
+        guard let connection = unsafe connection else { return }
         if isShaken, !isBroken {
             unsafe Self.wire.wire.pointee = unsafe copenssl_wire(
                 descriptor: number, send: clinux_send, next: nil, left: 0)
@@ -246,6 +245,5 @@ import Scheduling
         unsafe SSL_free(connection)
         unsafe self.connection = nil
         held = []
-        return descriptor.take()
     }
 }
