@@ -41,19 +41,6 @@ import Testing
         }
     }
 
-    @Test func `a client that ends its direction gets the response to its last request`() async throws {
-        let responder = FakeResponder()
-        try await TestServer.run(responder: responder) { server in
-            let client = try await HTTPSClient(server)
-            client.send("GET \(TestMessage.query("www.example").target()) HTTP/1.1\r\nhost: a\r\n\r\n")
-            client.finishSending()
-            await responder.asked(1)
-            await responder.release()
-            #expect(try client.next().status == 200)
-            #expect(client.isClosed())
-        }
-    }
-
     @Test func `an error of DNS has status 200, and no cache holds it`() async throws {
         let responder = FakeResponder { _ in Response(.failure(.serverFailure)) }
         try await TestServer.run(responder: responder) { server in
@@ -82,18 +69,6 @@ import Testing
             let client = try await HTTPSClient(server)
             #expect(try client.ask("GET", "/echo?a").body == Array("/echo?a".utf8))
             #expect(try client.ask("GET", "/other").status == 404)
-        }
-    }
-
-    @Test func `a method that no form has is refused, and the connection goes on`() async throws {
-        try await TestServer.run { server in
-            await server.serve(Echo())
-            let client = try await HTTPSClient(server)
-            client.send("DELETE /echo?a HTTP/1.1\r\nhost: a\r\n\r\n")
-            let response = try client.next()
-            #expect(response.status == 405 && response.body.isEmpty)
-            #expect(response.fields["allow"] == "GET, POST" && response.fields["content-length"] == "0")
-            #expect(try client.ask("GET", "/echo?b").body == Array("/echo?b".utf8))
         }
     }
 

@@ -15,8 +15,6 @@ import Testing
     final class Fixture {
         let responder = FakeResponder()
         let queries: PendingQueries
-        /// The response codes of the answered queries.
-        private(set) var codes: [ResponseCode] = []
         private let sockets: UDPSockets
         private let received: UDPSocket
         private let clock: any LoopClock
@@ -26,19 +24,13 @@ import Testing
         ) throws {
             let loop = TestServer.loop
             self.clock = clock ?? loop
-            let feed = QueryFeed(on: loop)
-            feed.turn(on: true)
             queries = PendingQueries(
-                responder: responder, clock: self.clock, limits: limits, feed: feed,
+                responder: responder, clock: self.clock, limits: limits, feed: QueryFeed(on: loop),
                 events: EventLog(.silent, clock: loop),
                 memory: memory ?? MemoryReturn(clock: loop) {})
             let any = try #require(SocketAddress("127.0.0.1:0"))
             sockets = try UDPSocket.bind(any)
             received = try UDPSocket.bind(any).receivers[0]
-            feed.receive { [weak self] in
-                self?.codes.append($0.responseCode)
-            } missed: { _ in
-            }
         }
 
         /// Adds a query as if sent by `client`.
@@ -135,18 +127,6 @@ import Testing
         #expect(fixture.responder.questions.count == 2)
     }
 
-    @Test @Loop func `replies that become ready together leave with one system call`() async throws {
-        let fixture = try Fixture()
-        try fixture.add(.query("www.example.com", id: 1))
-        try fixture.add(.query("www.example.com", id: 2))
-        await fixture.responder.asked(2)
-        fixture.responder.releaseForEver()
-        await fixture.queries.drain()
-        await Loop.executor.idle()
-        #expect(fixture.queries.outbox.sends == 1)
-        #expect(try fixture.replies().map(\.id).sorted() == [1, 2])
-    }
-
     @Test @Loop func `more replies than one call takes leave with the next, and none is lost`() async throws {
         let fixture = try Fixture()
         for index in 0..<150 { try fixture.add(.query("name.example", id: UInt16(index)), from: "127.0.0.1:1") }
@@ -166,51 +146,6 @@ import Testing
         fixture.responder.release("one.example")
         #expect(fixture.queries.takeAll().count == 1)
         #expect(clock.nextDue == nil)
-    }
-
-    @Test @Loop func `an answer makes room for the next query`() async throws {
-        let fixture = try Fixture(.test { $0.pending = 1 })
-        for name in ["one.example", "two.example"] {
-            try fixture.add(.query(name))
-            await fixture.responder.asked(name == "one.example" ? 1 : 2)
-            fixture.responder.release()
-            await fixture.queries.drain()
-            #expect(try fixture.replies().map(\.rcode) == [0])
-        }
-    }
-
-    @Test @Loop func `clients of one query each do not take it from each other`() async throws {
-        let fixture = try Fixture(.test { $0.pending = 3 })
-        for index in 1...4 { try fixture.add(.query("name\(index).example"), from: "192.0.2.\(index):1") }
-        #expect(try fixture.replies().map(\.rcode) == [2])
-        #expect(fixture.queries.count == 3)
-        fixture.responder.releaseForEver()
-        await fixture.queries.drain()
-    }
-
-    @Test @Loop func `20,000 clients of one name all wait, and all get its answer`() async throws {
-        let fixture = try Fixture()
-        var refused = 0
-        for index in 0..<20_000 {
-            try fixture.add(.query("one.example"), from: "192.\(index >> 16).\(index >> 8 & 255).\(index & 255):1")
-            refused += try fixture.replies().count
-        }
-        #expect(refused == 0)
-        #expect(fixture.queries.count == 20_000)
-        fixture.responder.releaseForEver()
-        await fixture.queries.drain()
-        #expect(fixture.codes.count == 20_000 && fixture.codes.allSatisfy { $0 == .noError })
-    }
-
-    @Test @Loop func `a repeated datagram does not count against its client`() async throws {
-        let fixture = try Fixture(.test { $0.pending = 2 })
-        let query = TestMessage.query("same.example", id: 1)
-        for _ in 0..<5 { try fixture.add(query) }
-        #expect(fixture.queries.count == 1)
-        #expect(try fixture.replies().isEmpty)
-        fixture.responder.releaseForEver()
-        await fixture.queries.drain()
-        #expect(try fixture.replies().count == 1)
     }
 
     @Test @Loop func `the same ID with another question, case or port is another waiter`() async throws {

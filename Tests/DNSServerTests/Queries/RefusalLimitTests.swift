@@ -17,16 +17,4 @@ import Testing
         #expect(answered(by: limit, 50, at: 2_000) == 20)
         #expect(limit.counts == (120, 80))
     }
-
-    @Test func `in a second no more are answered than the limit says, however many are refused`() {
-        let limit = RefusalLimit(2_000)
-        let all = (5_000..<6_000).reduce(0) { $0 + answered(by: limit, 90, at: $1) }
-        #expect(all == 2_000)
-    }
-
-    @Test func `a burst of fewer than the limit is all answered`() {
-        let limit = RefusalLimit(2_000)
-        #expect(answered(by: limit, 1_999, at: 5_000) == 1_999)
-        #expect(limit.counts.dropped == 0)
-    }
 }

@@ -148,32 +148,6 @@ import Testing
         }
     }
 
-    @Test func `many requests over HTTP/2 that come together and miss are all asked, in several turns`() async throws {
-        try await Self.run { server, record in
-            let client = try await HTTPSClient(server, alpn: "h2")
-            client.send(Self.requests(90, of: "client"))
-            await server.responder.asked(90)
-            #expect(await record.mostInTurn() <= TestServer.limits.intake)
-        }
-    }
-
-    @Test func `a client with one connection has its equal part beside one with many`() async throws {
-        try await Self.run { server, record in
-            let flood = try Self.connect(20, from: "127.0.0.2", to: server)
-            let other = try Self.connect(from: "127.0.0.3", to: server)[0]
-            let gate = LoopGate()
-            gate.close()
-            for (number, client) in flood.enumerated() { try client.send(Self.queries(100, of: "flood\(number)")) }
-            try other.send(Self.queries(100, of: "other"))
-            gate.open()
-            await server.responder.asked(2_100)
-            let intake = TestServer.limits.intake
-            #expect(await record.mostInTurn() <= intake)
-            let before = try #require(await record.before(lastOf: "127.0.0.3"))
-            #expect(before < 2 * 100 + 4 * intake)
-        }
-    }
-
     @Test func `a client over TCP has its equal part beside one with many connections over HTTPS`() async throws {
         try await Self.run { server, record in
             var flood: [HTTPSClient] = []

@@ -57,7 +57,7 @@ private final class SteppedTLSClient {
         let leaf = try EncryptedServer.certificates.get().leaf(names: ["dns.example"])
         let terms = try TLSContext(try EncryptedServer.content(leaf))
         number = pair[0]
-        let made = TLSStream(Descriptor(owning: pair[1]), terms, isHTTP: false)
+        let made = TLSStream(StreamSocket(Descriptor(owning: pair[1])), terms, isHTTP: false)
         stream = try #require(made)
         context = try #require(SSL_CTX_new(TLS_client_method()))
         connection = try #require(SSL_new(context))

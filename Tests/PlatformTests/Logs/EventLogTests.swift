@@ -127,17 +127,12 @@ struct EventLogTests {
         #expect(fixture.lines.isEmpty)
     }
 
-    @Test @Loop func `what was counted is said at the end`() {
+    @Test @Loop func `what was counted is said at the end, and then nothing is due any more`() {
         let fixture = Fixture()
-        for _ in 0..<2 { fixture.fail("a") }
+        for subject in ["a", "b"] { for _ in 0..<2 { fixture.fail(subject, about: subject) } }
         fixture.events.finish()
-        #expect(fixture.lines == ["a", "a (again once in the last minute, lastly 0 s ago)"])
-    }
-
-    @Test @Loop func `after the end nothing is due any more`() {
-        let fixture = Fixture()
-        for subject in ["a", "b"] { for _ in 0..<2 { fixture.fail("x", about: subject) } }
-        fixture.events.finish()
+        let rest = " (again once in the last minute, lastly 0 s ago)"
+        #expect(fixture.lines.prefix(2) == ["a", "b"] && fixture.lines.suffix(2).sorted() == ["a" + rest, "b" + rest])
         #expect(fixture.clock.nextDue == nil)
     }
 }

@@ -40,14 +40,6 @@ private final class Repeater: Sendable {
         #expect(await inbox.wait(for: 2) == ["returned", "fired"])
     }
 
-    @Test @Loop func `a cancelled timer does not fire`() async {
-        let inbox = Inbox<Int>()
-        let timer = loop.schedule(after: .milliseconds(1)) { inbox.add(1) }
-        _ = loop.schedule(after: .milliseconds(2)) { inbox.add(2) }
-        timer.cancel()
-        #expect(await inbox.wait(for: 1) == [2])
-    }
-
     @Test @Loop func `a timer cancelled by another that is due at the same time does not fire`() async {
         let inbox = Inbox<Int>()
         let due = loop.now + .milliseconds(1)
@@ -69,22 +61,6 @@ private final class Repeater: Sendable {
         #expect(await inbox.wait(for: 1) == [1])
         repeater.isRunning = false
         thread.join()
-    }
-
-    @Test @Loop func `a sleep whose task is cancelled ends at once and says so`() async {
-        let loop = loop
-        let inbox = Inbox<Bool>()
-        let task = Loop.spawn { inbox.add(await loop.sleep(until: loop.now + .seconds(3_600))) }
-        await loop.nextTurn()
-        task.cancel()
-        #expect(await inbox.wait(for: 1) == [false])
-    }
-
-    @Test @Loop func `a sleep in a task that is cancelled already does not begin`() async {
-        let loop = loop
-        let inbox = Inbox<Bool>()
-        Loop.spawn { inbox.add(await loop.sleep(until: loop.now + .seconds(3_600))) }.cancel()
-        #expect(await inbox.wait(for: 1) == [false])
     }
 
     @Test @Loop func `timers that are all cancelled take no more and more room`() {

@@ -181,22 +181,6 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
         #expect(clients[0].receive() == "late")
     }
 
-    @Test func `shutting a blocking socket down ends the wait of its thread`() throws {
-        let address = SocketAddress(ipv4: 0x7f00_0001, port: 0)
-        let server = try #require(try UDPSocket.bind(address, isBlocking: true).receivers.first)
-        let thread = try NamedThread("receiver") {
-            let batch = clinux_batch_new(4, 64, 64)
-            defer { clinux_batch_free(batch) }
-            guard let batch, clinux_batch_receive(batch, server.descriptor.number, 1) > 0 else { return }
-            if clinux_batch_slots(batch)[0].peer_length != 0 {
-                _ = clinux_batch_receive(batch, server.descriptor.number, 1)
-            }
-        }
-        // Fails with ENOTCONN on a socket that is not connected, but still wakes the thread.
-        shutdown(server.descriptor.number, Int32(SHUT_RD))
-        thread.join()
-    }
-
     @Test(arguments: [0, 1_025] as [Int32]) func `a batch of no or too many slots is not made`(slots: Int32) {
         #expect(clinux_batch_new(slots, 64, 64) == nil)
     }

@@ -34,11 +34,6 @@ import Testing
         #expect([2 * 4 << 20, 2 * min(4 << 20, most)].contains(size))
     }
 
-    @Test func `the port is free again once the sockets are gone`() throws {
-        let address = try UDPSocket.bind(anyPort, count: 2).sender.address
-        #expect(try UDPSocket.bind(address).sender.address == address)
-    }
-
     /// The number of datagrams that wait in a socket. On the loopback interface one has arrived when `sendto` returns.
     private func take(from socket: UDPSocket) -> Int {
         var byte: UInt8 = 0
