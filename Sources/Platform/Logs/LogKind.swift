@@ -109,38 +109,18 @@ package enum LogKind: String, CaseIterable, Sendable {
     package var level: Logger.Level {
         switch self {
         case .startMemory, .startUser, .startSandbox, .startServing, .startSocketsAdopted, .query, .diskLoaded,
-            .providerAddresses,
-            .providerBilled:
+            .providerAddresses, .providerBilled:
             .info
         case .stop, .startSocketsClosed, .reloadTaken, .switchOn, .switchOff, .policyTaken, .providerAddressBack,
-            .providerCertificateAccepted,
-            .providerAccepted, .providerFleetCounted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded,
-            .networkChanged,
-            .networkNAT64,
-            .clockTrusted,
-            .answerStale,
-            .answerPreset, .certificateTaken, .diskBack, .sharedBack, .dnstapConnected, .providerPace:
+            .providerCertificateAccepted, .providerAccepted, .providerFleetCounted, .providerEnabled, .providerPace,
+            .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged, .networkNAT64, .clockTrusted, .answerStale,
+            .answerPreset, .certificateTaken, .diskBack, .sharedBack, .dnstapConnected:
             .notice
-        case .configurationWarning, .startRoot, .startDescriptors, .startIPv4Only, .startAddressAbsent,
-            .startControlSocket,
-            .startMonitor,
-            .startNotReplaced, .serviceManager,
-            .reloadRestartNeeded, .policyUnavailable, .policyExpired,
-            .providerBackoff, .providerClock, .providerLimitNear, .providerLimit, .providerFleetUncounted,
-            .providerAddressesUnavailable,
-            .providerDisabled,
-            .localDNSNoServers, .localDNSServerSilent,
-            .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkIntercepted, .networkUnwatched,
-            .resolverRewritten,
-            .diskUnavailable, .certificateExpires, .sharedUnavailable, .sharedRefused, .sharedDamaged, .answerFailed,
-            .clientRefused, .limitQueries, .limitMisses,
-            .limitConnections, .logDropped, .logQueriesDropped, .dnstapUnavailable, .dnstapDropped:
-            .warning
         case .startAddressHeld, .startAuthorities, .reloadRefused, .policyRefused, .providerCertificateRefused,
-            .providerRefused,
-            .diskQuarantined, .certificateRefused:
+            .providerRefused, .diskQuarantined, .certificateRefused:
             .error
         case .startFailed: .critical
+        default: .warning
         }
     }
 }

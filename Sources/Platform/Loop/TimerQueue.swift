@@ -4,18 +4,15 @@ package import Scheduling
 ///
 /// Most timers have one of a few durations and are cancelled long before they are due. Timers of one duration are added
 /// in the order in which they are due, so they are stored in a row of their own, where adding and removing cost
-/// nothing; a timer that fits no row is put into a heap. A cancelled timer stays until it reaches the front, or until
-/// there are twice as many timers as after the last cleaning: so at most half of a large queue is cancelled timers.
+/// nothing; a timer that fits no row is put among those of the row that ends soonest. A cancelled timer stays until it reaches
+/// the front, or until there are twice as many timers as after the last cleaning: so at most half of a large queue is
+/// cancelled timers.
 @Loop
 package struct TimerQueue {
     private struct Entry {
         let instant: Instant
         let serial: UInt64
         let timer: LoopTimer
-
-        func isBefore(_ other: Entry) -> Bool {
-            instant == other.instant ? serial < other.serial : instant < other.instant
-        }
     }
 
     /// Timers in the order in which they are due.
@@ -31,13 +28,16 @@ package struct TimerQueue {
         /// The due time of the last timer; nil when it is empty.
         var end: Instant? { start < entries.count ? entries[entries.count - 1].instant : nil }
 
-        mutating func append(_ entry: Entry) {
+        /// Adds the timer that was added last of all.
+        mutating func add(_ entry: Entry) {
             // Half of it was removed: moving the rest costs no more than the removals did.
             if start > 32, start * 2 > entries.count {
                 entries.removeSubrange(..<start)
                 start = 0
             }
-            entries.append(entry)
+            var place = entries.count
+            while place > start, entries[place - 1].instant > entry.instant { place -= 1 }
+            entries.insert(entry, at: place)
         }
 
         /// Removes cancelled timers from the front. Returns how many.
@@ -84,8 +84,7 @@ package struct TimerQueue {
     private struct Front {
         let instant: Instant
         let serial: UInt64
-        /// Nil: in the heap.
-        let row: Int?
+        let row: Int
     }
 
     /// Below this number of entries, cleaning is not worth a scan.
@@ -93,7 +92,6 @@ package struct TimerQueue {
     private nonisolated static let rowLimit = 8
 
     private var rows: [Row] = []
-    private var heap: [Entry] = []
     private var cleanAt = Self.smallest
     /// The serial of the next timer added; never reused.
     package private(set) var nextSerial: UInt64 = 0
@@ -108,29 +106,30 @@ package struct TimerQueue {
         let entry = Entry(instant: instant, serial: nextSerial, timer: timer)
         nextSerial += 1
         count += 1
-        if let row = row(for: instant) { return rows[row].append(entry) }
-        heap.append(entry)
-        raise(heap.count - 1)
+        rows[row(for: instant)].add(entry)
     }
 
     // The loops below are without closures: the runtime checks at each call of one that it is on the loop.
 
-    /// The row whose last timer is due latest, but not after this one; else an empty row.
-    private mutating func row(for instant: Instant) -> Int? {
-        var best: (index: Int, end: Instant)?
+    /// The row whose last timer is due latest, but not after this one; else an empty row, else the one that ends soonest.
+    private mutating func row(for instant: Instant) -> Int {
+        var (best, soonest): ((index: Int, end: Instant)?, (index: Int, end: Instant)?)
         var empty: Int?
         for index in rows.indices {
             guard let end = rows[index].end else {
                 empty = empty ?? index
                 continue
             }
-            guard end <= instant else { continue }
-            if let best, best.end >= end { continue }
-            best = (index, end)
+            if end <= instant {
+                if let best, best.end >= end { continue }
+                best = (index, end)
+            } else {
+                if let soonest, soonest.end <= end { continue }
+                soonest = (index, end)
+            }
         }
-        if let best { return best.index }
-        if let empty { return empty }
-        guard rows.count < Self.rowLimit else { return nil }
+        if let index = best?.index ?? empty { return index }
+        if rows.count == Self.rowLimit, let soonest { return soonest.index }
         rows.append(Row())
         return rows.count - 1
     }
@@ -143,22 +142,15 @@ package struct TimerQueue {
     /// The bound lets a caller run the due timers without running those that they add in turn.
     package mutating func popDue(at now: Instant, before serial: UInt64 = .max) -> LoopTimer? {
         guard let front = front(), front.instant <= now, front.serial < serial else { return nil }
-        guard let row = front.row else {
-            let timer = heap[0].timer
-            removeFirst()
-            return timer
-        }
-        let timer = rows[row].first.timer
-        rows[row].removeFirst()
+        let timer = rows[front.row].first.timer
+        rows[front.row].removeFirst()
         count -= 1
         return timer
     }
 
     /// The place of the earliest pending timer.
     private mutating func front() -> Front? {
-        while !heap.isEmpty, !heap[0].timer.isPending { removeFirst() }
         var front: Front?
-        if !heap.isEmpty { front = Front(instant: heap[0].instant, serial: heap[0].serial, row: nil) }
         for index in rows.indices {
             count -= rows[index].dropDead()
             guard !rows[index].isEmpty else { continue }
@@ -169,46 +161,10 @@ package struct TimerQueue {
         return front
     }
 
-    /// Removes the first entry of the heap.
-    private mutating func removeFirst() {
-        count -= 1
-        guard let last = heap.popLast(), !heap.isEmpty else { return }
-        heap[0] = last
-        lower(0)
-    }
-
-    /// Removes cancelled timers and restores the order.
+    /// Removes cancelled timers.
     private mutating func clean() {
-        var left = 0
-        for index in rows.indices { left += rows[index].clean() }
-        var live: [Entry] = []
-        for index in heap.indices where heap[index].timer.isPending { live.append(heap[index]) }
-        heap = live
-        count = left + live.count
-        for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { lower(index) }
+        count = 0
+        for index in rows.indices { count += rows[index].clean() }
         cleanAt = max(Self.smallest, count * 2)
-    }
-
-    private mutating func raise(_ start: Int) {
-        var index = start
-        while index > 0 {
-            let parent = (index - 1) / 2
-            guard heap[index].isBefore(heap[parent]) else { return }
-            heap.swapAt(index, parent)
-            index = parent
-        }
-    }
-
-    private mutating func lower(_ start: Int) {
-        var index = start
-        while true {
-            var least = index
-            for child in [2 * index + 1, 2 * index + 2] where child < heap.count {
-                if heap[child].isBefore(heap[least]) { least = child }
-            }
-            guard least != index else { return }
-            heap.swapAt(index, least)
-            index = least
-        }
     }
 }

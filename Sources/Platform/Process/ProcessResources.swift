@@ -78,7 +78,4 @@ package enum CoreDumps {
         var none = rlimit(rlim_cur: 0, rlim_max: 0)
         _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
     }
-
-    /// Whether the kernel may write one, as far as the process itself controls that.
-    package static var areAllowed: Bool { clinux_is_dumpable() != 0 }
 }

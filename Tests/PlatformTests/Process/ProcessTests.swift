@@ -1,3 +1,4 @@
+import CSystem.Linux
 import Glibc
 import Platform
 import Scheduling
@@ -21,13 +22,14 @@ import Testing
 
 @Suite struct ProcessTests {
     @Test func `a thread has its name and can be joined`() throws {
-        let name = ThreadName()
+        let name = Mutex("")
         let thread = try NamedThread("udp 127.0.0.1 and more") {
-            name.set(String(decoding: (try? readFile("/proc/thread-self/comm", limit: 64)) ?? [], as: UTF8.self))
+            let text = (try? readFile("/proc/thread-self/comm", limit: 64)) ?? []
+            name.withLock { $0 = String(decoding: text, as: UTF8.self) }
         }
         thread.join()
         thread.join()
-        #expect(name.value == "udp 127.0.0.1 a\n")
+        #expect(name.withLock { $0 } == "udp 127.0.0.1 a\n")
     }
 
     @Test func `a thread can be interrupted, also one made where the signal for it is blocked`() async throws {
@@ -93,11 +95,11 @@ import Testing
 
     @Test func `once core dumps are forbidden the process cannot be dumped, and its limit stays at 0`() async {
         await #expect(processExitsWith: .success) {
-            guard CoreDumps.areAllowed else { exit(1) }
+            guard clinux_is_dumpable() != 0 else { exit(1) }
             CoreDumps.forbid()
             var limit = rlimit()
             let resource = __rlimit_resource_t(RLIMIT_CORE.rawValue)
-            guard !CoreDumps.areAllowed, getrlimit(resource, &limit) == 0, limit.rlim_cur == 0, limit.rlim_max == 0
+            guard clinux_is_dumpable() == 0, getrlimit(resource, &limit) == 0, limit.rlim_cur == 0, limit.rlim_max == 0
             else { exit(2) }
         }
     }
@@ -131,13 +133,4 @@ import Testing
                 == "open x: No such file or directory; create it")
         #expect(SystemError(code: 9_999, operation: "open x").description == "open x: error 9999")
     }
-}
-
-/// The name that a thread has read of itself.
-private final class ThreadName: Sendable {
-    private let text = Mutex("")
-
-    var value: String { text.withLock { $0 } }
-
-    func set(_ value: String) { text.withLock { $0 = value } }
 }
