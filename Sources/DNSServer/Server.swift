@@ -207,7 +207,7 @@ package final class Server: Sendable {
             address: client, transport: isEncrypted ? .https : .tcp, isTrusted: isTrusted)
         let (response, isPending) = queries.handle(message, of: client)
         guard isPending else { return reply(response) }
-        queries.ask(message, of: client, for: ReplyClosure(client.transport, reply))
+        queries.ask(message, of: client) { reply($0) }
     }
 
     // MARK: Another process
@@ -256,17 +256,4 @@ package final class Server: Sendable {
             serving.admit(descriptor, from: connection.peer)?.resume(input: connection.input, output: connection.output)
         }
     }
-}
-
-/// The destination of the response to a query that came in another form.
-private final class ReplyClosure: ReplySink {
-    let transport: Transport
-    private let body: @Loop ([UInt8]?) -> Void
-
-    init(_ transport: Transport, _ body: @escaping @Loop ([UInt8]?) -> Void) {
-        self.transport = transport
-        self.body = body
-    }
-
-    func send(_ reply: [UInt8]) { body(reply) }
 }

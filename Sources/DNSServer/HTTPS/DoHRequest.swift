@@ -30,7 +30,7 @@ enum DoHRequest {
         }
         switch request.method {
         case .get:
-            let message = request.parameter("dns").flatMap(Base64URL.decode)
+            let message = request.parameter("dns").flatMap(Self.decodeBase64URL)
             self =
                 message.map { .query($0, token: token) } ?? .refused(HTTPServerResponse(.badRequest), token: token)
         case .post:
@@ -41,21 +41,10 @@ enum DoHRequest {
         case .head, .other: self = .refused(.methodNotAllowed, token: token)
         }
     }
-}
 
-extension HTTPServerResponse {
-    /// The response with a DNS message, which is status 200 whatever its response code is.
-    init(message: [UInt8]) {
-        self.init(
-            .ok, contentType: DoHRequest.messageType, maxAge: ReplyLifetime.seconds(message.span), body: message)
-    }
-}
-
-/// Base64 with the URL alphabet and without padding (RFC 4648 section 5), in which a message comes in a target (RFC 8484
-/// section 6).
-enum Base64URL {
-    /// Decodes hostile text; nil when it is anything else, or its last bits are not zero.
-    static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    /// Decodes base64 with the URL alphabet and without padding (RFC 4648 section 5), in which a message comes in a target
+    /// (RFC 8484 section 6): hostile text; nil when it is anything else, or its last bits are not zero.
+    static func decodeBase64URL(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count / 4 * 3 + 2)
@@ -81,5 +70,13 @@ enum Base64URL {
         case UInt8(ascii: "_"): 63
         default: nil
         }
+    }
+}
+
+extension HTTPServerResponse {
+    /// The response with a DNS message, which is status 200 whatever its response code is.
+    init(message: [UInt8]) {
+        self.init(
+            .ok, contentType: DoHRequest.messageType, maxAge: ReplyLifetime.seconds(message.span), body: message)
     }
 }

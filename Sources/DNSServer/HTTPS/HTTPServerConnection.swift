@@ -50,8 +50,7 @@ final class HTTPServerConnection: OpenConnection {
             ask(message, by: queries, isTrusted: isTrusted, on: stream)
         case .response(let response): finish(stream, response)
         case .other:
-            let exchange = HTTPExchange(stream, on: self)
-            site.serve(stream.request, from: client.address) { exchange.finish($0) }
+            site.serve(stream.request, from: client.address) { [self] in finish(stream, $0) }
         }
         return true
     }
@@ -63,14 +62,16 @@ final class HTTPServerConnection: OpenConnection {
         if isTrusted { client.isTrusted = true }
         let (reply, isPending) = queries.handle(message, of: client)
         if isPending {
-            queries.ask(message, of: client, for: HTTPExchange(stream, on: self))
+            queries.ask(message, of: client) { [self] in finish(stream, HTTPServerResponse(message: $0)) }
         } else {
             finish(stream, reply.map { HTTPServerResponse(message: $0) } ?? HTTPServerResponse(.badRequest))
         }
     }
 
-    /// Queues the response to an outstanding request; drops it after the connection has closed.
-    func finish(_ stream: HTTPServerStream, _ response: HTTPServerResponse) {
+    /// Queues the response to an outstanding request, the first time; drops it after the connection has closed.
+    private func finish(_ stream: HTTPServerStream, _ response: HTTPServerResponse) {
+        guard !stream.isFinished else { return }
+        stream.isFinished = true
         answer {
             // What is answered at once has the date of when it was read.
             if !isHandling { site.updateDate() }
@@ -138,29 +139,5 @@ final class HTTPServerConnection: OpenConnection {
     override func discard() {
         feedTimer?.cancel()
         session.continueFeed(nil)
-    }
-}
-
-/// One request over HTTPS whose answer comes from the resolver or a service.
-@Loop
-private final class HTTPExchange: ReplySink {
-    nonisolated let transport: Transport
-    private let connection: HTTPServerConnection
-    private let stream: HTTPServerStream
-    private var isFinished = false
-
-    init(_ stream: HTTPServerStream, on connection: HTTPServerConnection) {
-        self.stream = stream
-        self.connection = connection
-        transport = connection.transport
-    }
-
-    func send(_ reply: [UInt8]) { finish(HTTPServerResponse(message: reply)) }
-
-    /// Sends the response, the first time.
-    func finish(_ response: HTTPServerResponse) {
-        guard !isFinished else { return }
-        isFinished = true
-        connection.finish(stream, response)
     }
 }

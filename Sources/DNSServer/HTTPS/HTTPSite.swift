@@ -63,7 +63,7 @@ package final class HTTPSite: Sendable {
         let now = clock.now
         if let dateDue, now < dateDue { return }
         dateDue = now + .seconds(1)
-        date.text = DateText.of(Int64(time(nil))) ?? ""
+        date.text = ResponseDate.text(of: Int64(time(nil))) ?? ""
     }
 
     /// Decides about a request.

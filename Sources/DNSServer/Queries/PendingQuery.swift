@@ -60,14 +60,14 @@ final class PendingQuery: Sendable {
             return outbox.add(by: path, limit: limit) { @Sendable output in
                 compose(response, limit: limit, keepalive: nil, cookie: cookie, into: &output)
             }
-        case .connection(let connection):
+        case .connection(let transport, _, let send):
             let cookie = cookie
-            let keepalive = query.hasKeepalive && path.transport.hasKeepalive ? limits.keepalive : nil
+            let keepalive = query.hasKeepalive && transport.hasKeepalive ? limits.keepalive : nil
             let reply = ReplyBuffer.compose(isPadded: wantsPadding) { @Sendable output in
                 compose(
                     response, limit: MessageBuilder.maximumLength, keepalive: keepalive, cookie: cookie, into: &output)
             }
-            connection.send(reply)
+            send(reply)
             return reply[...]
         }
     }

@@ -60,13 +60,9 @@ package struct RefusedQueries: Equatable, Sendable {
 /// CPUs, a flood of several times the capacity would spend most of the time on refusals, and ever fewer queries would be
 /// answered. So no more than a number a second are; clients of the others retransmit, as if the kernel had had no room.
 final class RefusalLimit: Sendable {
-    /// Nanoseconds in which so many are answered: a whole second, since clients ask in bursts.
-    private static let interval: Int64 = 1_000_000_000
-
     private let limit: Int
-    private let current = Atomic<Int64>(0)
-    /// Refused in the current interval.
-    private let used = Atomic<Int>(0)
+    /// Of a whole second, since clients ask in bursts.
+    private let answered = SecondCount()
     private let refused = Atomic<Int>(0)
     private let dropped = Atomic<Int>(0)
 
@@ -81,11 +77,7 @@ final class RefusalLimit: Sendable {
     /// Counts a query that is refused. Returns whether it is answered with SERVFAIL. May be called from any thread.
     func refuse(at now: Instant) -> Bool {
         refused.wrappingAdd(1, ordering: .relaxed)
-        let interval = now.nanoseconds / Self.interval
-        if current.load(ordering: .relaxed) != interval, current.exchange(interval, ordering: .relaxed) != interval {
-            used.store(0, ordering: .relaxed)
-        }
-        if used.wrappingAdd(1, ordering: .relaxed).oldValue < limit { return true }
+        if answered.take(limit, at: now) { return true }
         dropped.wrappingAdd(1, ordering: .relaxed)
         return false
     }

@@ -24,25 +24,17 @@ enum ReplyBuffer {
     }
 }
 
-/// A connection, or a stream of one, that sends the responses to pending queries.
-@Loop
-protocol ReplySink: AnyObject, Sendable {
-    /// How its responses travel.
-    nonisolated var transport: Transport { get }
-
-    /// Sends the response to one of its queries, or drops it when the client is gone.
-    func send(_ reply: [UInt8])
-}
-
 /// The destination of the response to a pending query.
 enum ReplyPath: Sendable {
     case datagram(DatagramPath)
-    case connection(any ReplySink)
+    /// How it travels; the connection by which the query came, where another process may go on with that; and what takes the
+    /// response, or drops it when the client is gone.
+    case connection(Transport, TCPConnection?, @Loop ([UInt8]) -> Void)
 
     var transport: Transport {
         switch self {
         case .datagram: .udp
-        case .connection(let connection): connection.transport
+        case .connection(let transport, _, _): transport
         }
     }
 }

@@ -63,9 +63,17 @@ final class ConnectionQueries {
         if let answered { feed.tell(answered) }
     }
 
-    /// Asks the resolver; the response is passed to `sink.send`, perhaps before this returns.
-    func ask(_ message: [UInt8], of client: ConnectionClient, for sink: any ReplySink) {
+    /// Asks the resolver.
+    ///
+    /// - Parameters:
+    ///   - connection: by which the query came, where another process may go on with it.
+    ///   - reply: called once with the response, perhaps before this returns.
+    func ask(
+        _ message: [UInt8], of client: ConnectionClient, by connection: TCPConnection? = nil,
+        reply: @escaping @Loop ([UInt8]) -> Void
+    ) {
         turns.count()
-        pending.add(message, from: client.address, path: .connection(sink), arrived: loop.now)
+        pending.add(
+            message, from: client.address, path: .connection(client.transport, connection, reply), arrived: loop.now)
     }
 }

@@ -116,8 +116,8 @@ final class Connections {
     func handOver(_ limit: Int, unanswered: [(path: ReplyPath, message: [UInt8])]) -> [UnfinishedWork.Connection] {
         var messages: [ObjectIdentifier: [[UInt8]]] = [:]
         for query in unanswered {
-            guard case .connection(let sink) = query.path else { continue }
-            messages[ObjectIdentifier(sink), default: []].append(query.message)
+            guard case .connection(_, let connection?, _) = query.path else { continue }
+            messages[ObjectIdentifier(connection), default: []].append(query.message)
         }
         let plain = open.values.compactMap { $0 as? TCPConnection }
         let connections = plain.filter { !$0.isIdle } + plain.filter(\.isIdle)

@@ -3,7 +3,7 @@ import Platform
 import Scheduling
 
 /// One client over TCP (RFC 7766) or TLS (RFC 7858): its queries are handled concurrently, and answered in the order in which answers arrive.
-final class TCPConnection: OpenConnection, ReplySink {
+final class TCPConnection: OpenConnection {
     private let queries: ConnectionQueries
     private var frames = FrameBuffer()
     /// Whether no more is read although the client may be sending.
@@ -47,10 +47,8 @@ final class TCPConnection: OpenConnection, ReplySink {
         if let reply { queue { outbound.append(reply) } }
         guard isPending else { return }
         outstanding += 1
-        queries.ask(message, of: client, for: self)
+        queries.ask(message, of: client, by: self) { [self] reply in answer { outbound.append(reply) } }
     }
-
-    func send(_ reply: [UInt8]) { answer { outbound.append(reply) } }
 
     override func finish() {
         isReadingOver = true

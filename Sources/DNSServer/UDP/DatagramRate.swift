@@ -11,8 +11,7 @@ import Synchronization
 final class DatagramRate: Sendable {
     private static let size = 4_096
 
-    /// The second in the upper half, the responses in it in the lower one.
-    private let counts = InlineArray<4_096, Atomic<UInt64>> { _ in Atomic(0) }
+    private let counts = InlineArray<4_096, SecondCount> { _ in SecondCount() }
     private let limit: Atomic<Int>
 
     /// - Parameter limit: responses a second; 0: any number.
@@ -27,13 +26,23 @@ final class DatagramRate: Sendable {
         guard limit > 0, client.isRouted else { return true }
         var hasher = Hasher()
         hasher.combine(ClientNetwork(client))
-        let place = hasher.finalize() & (Self.size - 1)
+        return counts[hasher.finalize() & (Self.size - 1)].take(limit, at: now)
+    }
+}
+
+/// Counts up to a limit in each second.
+struct SecondCount: ~Copyable, Sendable {
+    /// The second in the upper half, the number in it in the lower one.
+    private let value = Atomic<UInt64>(0)
+
+    /// Counts one. Returns whether the limit allows it. May be called from any thread.
+    func take(_ limit: Int, at now: Instant) -> Bool {
         let second = UInt64(UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000_000)) << 32
-        var count = counts[place].load(ordering: .relaxed)
+        var count = value.load(ordering: .relaxed)
         while true {
             let next = count & ~0xffff_ffff == second ? count &+ 1 : second | 1
             guard next & 0xffff_ffff <= limit else { return false }
-            let result = counts[place].compareExchange(expected: count, desired: next, ordering: .relaxed)
+            let result = value.compareExchange(expected: count, desired: next, ordering: .relaxed)
             if result.exchanged { return true }
             count = result.original
         }

@@ -186,7 +186,10 @@ final class UDPThread: Sendable {
         // they themselves.
         var tickets = InlineArray<64, MemoryCache.Ticket>(repeating: MemoryCache.Ticket())
         for index in 0..<Int(count) {
-            unsafe prepare(slots + index, at: index)
+            guard let bytes = unsafe (slots + index).pointee.in else { continue }
+            let message = unsafe Span(
+                _unsafeStart: UnsafePointer(bytes), count: Int((slots + index).pointee.in_length))
+            unsafe handler.prepare(message, in: &prepared[index])
             tickets[index] = unsafe prepared[index].ticket
         }
         handler.prefetch(tickets.span.extracting(first: Int(count)))
@@ -201,13 +204,6 @@ final class UDPThread: Sendable {
     private func countHits(_ count: Int, since arrived: Instant) {
         guard count > 0 else { return }
         thread.hitTimes.add(from: arrived, to: .bootTime, count: count)
-    }
-
-    @inline(__always)
-    private func prepare(_ slot: UnsafeMutablePointer<clinux_slot>, at index: Int) {
-        guard let bytes = unsafe slot.pointee.in else { return }
-        let message = unsafe Span(_unsafeStart: UnsafePointer(bytes), count: Int(slot.pointee.in_length))
-        unsafe handler.prepare(message, in: &prepared[index])
     }
 
     @inline(__always)
@@ -226,16 +222,9 @@ final class UDPThread: Sendable {
                 prepared[index], message, from: client, over: .udp, now: now, into: &reply)
         }
         if disposition == .miss { return unsafe serveMiss(slot, at: index, now) }
-        if disposition == .reply { unsafe complete(slot, reply.count, room[3]) }
-    }
-
-    /// Makes a reply ready to be sent, and counts it.
-    ///
-    /// - Parameter flags: the fourth byte of its header.
-    @inline(__always)
-    private func complete(_ slot: UnsafeMutablePointer<clinux_slot>, _ length: Int, _ flags: UInt8) {
-        unsafe slot.pointee.out_length = UInt32(truncatingIfNeeded: length)
-        counters.add(flags, to: row)
+        guard disposition == .reply else { return }
+        unsafe slot.pointee.out_length = UInt32(truncatingIfNeeded: reply.count)
+        counters.add(unsafe room[3], to: row)
     }
 
     /// Answers from the entries cached for one client network, or passes the query to the loop.
@@ -257,7 +246,9 @@ final class UDPThread: Sendable {
             disposition = handler.reject(
                 message, with: .serverFailure, error: ExtendedError.overloaded, over: .udp, into: &reply)
         }
-        if disposition == .reply { unsafe complete(slot, reply.count, room[3]) }
+        guard disposition == .reply else { return }
+        unsafe slot.pointee.out_length = UInt32(truncatingIfNeeded: reply.count)
+        counters.add(unsafe room[3], to: row)
     }
 
     /// Reports the queries of a batch to the feed, also those that the loop is to answer; the responses are still in their slots.

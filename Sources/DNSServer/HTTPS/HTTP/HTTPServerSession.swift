@@ -53,6 +53,8 @@ final class HTTPServerStream {
     var header = 0
     /// Whether the request is whole.
     var isWhole = false
+    /// Whether there is a response.
+    var isFinished = false
     /// Whether the response was passed to the session.
     var isAnswered = false
     /// The response's body.
