@@ -13,7 +13,7 @@ import Testing
             (253_402_300_800, nil), (.max, nil),
         ] as [(Int64, String?)])
     func `it has one form, and there is none of a clock that is not set`(time: Int64, text: String?) {
-        #expect(DateText.of(time) == text)
+        #expect(ResponseDate.text(of: time) == text)
     }
 
     @Test func `sessions of both versions send it, and no field without one`() throws {

@@ -78,7 +78,7 @@ import Testing
             let part = bits[start..<min(start + 6, bits.count)]
             return digits[Int(part.reduce(0) { $0 << 1 | $1 }) << (6 - part.count)]
         }
-        #expect(Base64URL.decode(text[...]) == bytes)
+        #expect(DoHRequest.decodeBase64URL(text[...]) == bytes)
     }
 
     // MARK: Tokens

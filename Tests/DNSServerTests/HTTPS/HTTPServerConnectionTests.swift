@@ -257,24 +257,6 @@ import Testing
             #expect(try other.ask("GET", TestMessage.query("www.example").target()).message?.rcode == 0)
         }
     }
-
-    @Test func `a client that sends without reading is not read, and others are answered`() async throws {
-        try await TestServer.run { server in
-            try server.store("www.example")
-            let target = TestMessage.query("www.example").target()
-            let client = try await HTTPSClient(server, alpn: "h2")
-            client.send(Frames.preface + Frames.settings((4, 0x7fff_ffff)) + Frames.window(0x7fff_0000))
-            let other = try await HTTPSClient(server)
-            for index in 0..<200 {
-                client.trySend(
-                    (0..<50).flatMap {
-                        Frames.headers(UInt32(2 * (50 * index + $0) + 1), Frames.request("GET", target))
-                    })
-            }
-            #expect(try other.ask("GET", target).message?.rcode == 0)
-            #expect(await server.server.serving.encrypted.buffered < 1 << 20)
-        }
-    }
 }
 
 /// A service with one path.

@@ -173,13 +173,6 @@ import Testing
         #expect(reply.questions.isEmpty)
     }
 
-    @Test func `an EDNS version above zero is answered with the highest supported one`() throws {
-        let reply = try reply(query([11: 1], then: opt(version: 1)))
-        #expect(reply.rcode == 16)
-        #expect(reply.edns?.version == 0)
-        #expect(reply.edns?.size == 1_232)
-    }
-
     @Test func `unknown options and flags change nothing`() throws {
         try storeAnswer()
         let reply = try reply(query([3: 0x40, 11: 1], then: opt(flags: 0x40, [0xff, 0xf0, 0, 3, 1, 2, 3])))

@@ -89,11 +89,11 @@ import Testing
 
         /// Adds `count` queries, which wait for the resolver from now on.
         ///
-        /// - Parameter connection: by which they come; nil: over UDP.
-        func begin(_ count: Int, over connection: (any ReplySink)? = nil) throws {
+        /// - Parameter transport: by which they come.
+        func begin(_ count: Int, over transport: Transport = .udp) throws {
             for _ in 0..<count {
                 let query = try query()
-                let path = connection.map { ReplyPath.connection($0) } ?? .datagram(query.path)
+                let path = transport == .udp ? ReplyPath.datagram(query.path) : .connection(transport, nil) { _ in }
                 pending.add(query.message, from: query.client, path: path, arrived: query.arrived)
             }
         }
@@ -108,13 +108,6 @@ import Testing
         }
     }
 
-    /// A connection whose client is gone.
-    private final class Connection: ReplySink {
-        let transport = Transport.tcp
-
-        func send(_ reply: [UInt8]) {}
-    }
-
     @Test @Loop func `a loop that keeps up takes as many in a turn as allowed, however many wait`() async throws {
         let fixture = try Fixture()
         #expect(try await !fixture.serve(for: 1_000, arriving: 3))
@@ -125,63 +118,43 @@ import Testing
 
     // MARK: What overloads the loop
 
-    @Test(arguments: [(5, 1_050), (8, 700), (12, 500), (40, 200)]) @Loop
-    func `a loop that takes 4 queries while more come is overloaded, the sooner the more they are`(
-        arriving: Int, time: Int
-    ) async throws {
-        let fixture = try Fixture()
-        try fixture.post(8)
-        #expect(try await fixture.serve(for: time, arriving: arriving))
-        #expect(try fixture.isTaken(after: 101) == (false, true))
+    /// What a loop has to take that takes 4 queries in each turn.
+    struct Load: Sendable {
+        /// How many wait at the beginning, and for how many milliseconds they have.
+        var waiting = 0
+        var since = 0
+        /// How many more come in each turn, which takes so many milliseconds.
+        var arriving = 0
+        var turn = 10
+        /// For so many milliseconds it is not overloaded, and some time in so many more it is; 0: it never is.
+        var calm = 0
+        var overload = 0
     }
 
-    @Test @Loop func `a loop is overloaded once turns have left queries over for 0.1 s, not before`() async throws {
-        let fixture = try Fixture()
-        try fixture.post(600)
-        // The first turn begins the time, and the longest does not count.
-        #expect(try await !fixture.serve(for: 110))
-        #expect(try await fixture.serve(for: 10))
-    }
-
-    @Test @Loop func `a loop whose queue is still full after 0.1 s is overloaded, however fast it is`() async throws {
-        let fixture = try Fixture()
-        try fixture.post(1_000)
-        #expect(try await !fixture.serve(for: 100, arriving: 40, turn: 2))
-        #expect(try await fixture.serve(for: 20, arriving: 40, turn: 2))
-    }
-
-    @Test @Loop func `a loop whose every turn is slow is overloaded by what it cannot take in 1.2 s`() async throws {
-        let fixture = try Fixture()
-        #expect(try await fixture.serve(for: 1_200, arriving: 20, turn: 300))
-    }
-
-    @Test @Loop func `a loop that leaves queries over for more than 1.2 s is overloaded, however few they are`()
+    @Test(arguments: [
+        // The sooner the more come than are taken.
+        Load(waiting: 8, arriving: 5, overload: 1_050), Load(waiting: 8, arriving: 8, overload: 700),
+        Load(waiting: 8, arriving: 12, overload: 500), Load(waiting: 8, arriving: 40, overload: 200),
+        // Once turns have left queries over for 0.1 s: the first turn begins the time, and the longest does not count.
+        Load(waiting: 600, calm: 110, overload: 10),
+        // With a queue that is still full after 0.1 s, however fast the loop is.
+        Load(waiting: 1_000, arriving: 40, turn: 2, calm: 100, overload: 20),
+        // By what it cannot take in 1.2 s, be every turn slow, be it few, or had it come before.
+        Load(arriving: 20, turn: 300, overload: 1_200), Load(waiting: 8, arriving: 4, calm: 1_150, overload: 100),
+        Load(waiting: 600, since: 300, overload: 200),
+        // Not by what it has taken 1.2 s later.
+        Load(waiting: 440, since: 300, calm: 1_500), Load(waiting: 200, since: 300, arriving: 2, calm: 1_500),
+        Load(waiting: 40, turn: 100, calm: 1_200),
+    ]) @Loop
+    func `a loop is overloaded by more than it takes in 1.2 s, once it leaves queries over for 0.1 s`(load: Load)
         async throws
     {
         let fixture = try Fixture()
-        try fixture.post(8)
-        #expect(try await !fixture.serve(for: 1_150, arriving: 4))
-        #expect(try await fixture.serve(for: 100, arriving: 4))
-    }
-
-    @Test @Loop func `more queries than can be taken in 1.2 s overload the loop, also if they came before it began`()
-        async throws
-    {
-        let fixture = try Fixture()
-        try fixture.post(600, waiting: 300)
-        #expect(try await fixture.serve(for: 200))
-    }
-
-    // MARK: What does not
-
-    @Test(arguments: [(440, 0), (200, 2)]) @Loop
-    func `queries that came before the loop began overload nothing, if it has taken them 1.2 s later`(
-        waiting: Int, arriving: Int
-    ) async throws {
-        let fixture = try Fixture()
-        try fixture.post(waiting, waiting: 300)
-        #expect(try await !fixture.serve(for: 1_500, arriving: arriving))
-        #expect(fixture.queries.isEmpty)
+        try fixture.post(load.waiting, waiting: load.since)
+        #expect(try await !fixture.serve(for: load.calm, arriving: load.arriving, turn: load.turn))
+        let isOverloaded = try await fixture.serve(for: load.overload, arriving: load.arriving, turn: load.turn)
+        #expect(isOverloaded == (load.overload > 0))
+        if load.overload == 0 { #expect(fixture.queries.isEmpty) }
     }
 
     @Test @Loop func `a burst within a steady load overloads nothing`() async throws {
@@ -202,13 +175,6 @@ import Testing
         #expect(try await !fixture.serve(for: 50, arriving: 1))
         await fixture.clock.advance(by: .milliseconds(pause))
         #expect(try await !fixture.serve(for: 1_000, arriving: 1))
-        #expect(fixture.queries.isEmpty)
-    }
-
-    @Test @Loop func `a loop whose every turn is slow is not overloaded by what it can take in 1.2 s`() async throws {
-        let fixture = try Fixture()
-        try fixture.post(40)
-        #expect(try await !fixture.serve(for: 1_200, turn: 100))
         #expect(fixture.queries.isEmpty)
     }
 
@@ -273,7 +239,7 @@ import Testing
         let fixture = try Fixture()
         try await fixture.overload()
         fixture.responder.isBacklogged = true
-        try fixture.begin(50, over: Connection())
+        try fixture.begin(50, over: .tcp)
         #expect(fixture.intake.room() == 4)
         fixture.responder.release()
         try fixture.begin(5)

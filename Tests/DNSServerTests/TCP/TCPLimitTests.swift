@@ -150,17 +150,6 @@ import Testing
         }
     }
 
-    @Test func `a client that takes no replies for too long is closed, and no other client is`() async throws {
-        try await TestServer.run(limits: .test { $0.stall = .milliseconds(100) }) { server in
-            let other = try TestTCPClient(server.address)
-            #expect(try other.ask(.query("one.example")).rcode == 0)
-            let client = try askForMuch(server)
-            await server.until { $0.count == 1 }
-            #expect(try other.ask(.query("two.example")).rcode == 0)
-            withExtendedLifetime(client) {}
-        }
-    }
-
     @Test func `a client that takes no replies does not hold a stop up until it is closed for that`() async throws {
         var limits = TestServer.limits
         limits.drain = .milliseconds(100)

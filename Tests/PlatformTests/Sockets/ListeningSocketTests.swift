@@ -37,16 +37,7 @@ import Testing
         guard case .connection(let connection, let peer) = listener.accept() else {
             return #expect(Bool(false), "no connection")
         }
-        var storage = sockaddr_storage()
-        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let number = client.number
-        let local = withUnsafeMutablePointer(to: &storage) { storage in
-            storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                _ = getsockname(number, pointer, &length)
-                return SocketAddress(pointer, length: length)
-            }
-        }
-        #expect(peer == local)
+        #expect(peer == boundAddress(of: client.number))
         var byte: UInt8 = 0
         #expect(recv(connection.number, &byte, 1, 0) == -1)
         #expect(errno == EAGAIN)

@@ -70,16 +70,6 @@ import Testing
         #expect(counts.allSatisfy { $0 > 8 })
     }
 
-    @Test func `the sender's datagrams come from the address of the receivers`() throws {
-        let sockets = try UDPSocket.bind(anyPort)
-        let client = try UDPSocket.bind(anyPort).receivers[0]
-        let sent = client.address.withSockaddr { sendto(sockets.sender.descriptor.number, "x", 1, 0, $0, $1) }
-        #expect(sent == 1)
-        let (sender, text) = try #require(client.receive())
-        #expect(sender == sockets.receivers[0].address)
-        #expect(text == "x")
-    }
-
     @Test func `a program that would leave no receiver is refused`() throws {
         let socket = try UDPSocket.bind(anyPort).sender
         #expect(clinux_spread_datagrams(socket.descriptor.number, AF_INET, 0) == -EINVAL)
@@ -123,22 +113,5 @@ import Testing
 
     @Test func `no permission on a high port is not blamed on the port`() {
         #expect(SystemError.listening(on: SocketAddress(ipv4: 0, port: 1_024), .udp, code: EACCES).advice == nil)
-    }
-}
-
-extension UDPSocket {
-    /// The next datagram's sender and text; nil when none waits.
-    fileprivate func receive() -> (SocketAddress, String)? {
-        var buffer = [UInt8](repeating: 0, count: 64)
-        var peer = sockaddr_in6()
-        var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
-        let number = descriptor.number
-        return withUnsafeMutablePointer(to: &peer) { storage in
-            storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                let count = recvfrom(number, &buffer, buffer.count, Int32(MSG_DONTWAIT), pointer, &length)
-                guard count >= 0, let address = SocketAddress(pointer, length: length) else { return nil }
-                return (address, String(decoding: buffer.prefix(count), as: UTF8.self))
-            }
-        }
     }
 }
