@@ -163,9 +163,6 @@ package final class FairQueue<Element> {
     /// Whether a further element needs `displace` first.
     package var isFull: Bool { holdings.isFull }
 
-    /// The element with this number; nil when it no longer waits.
-    package subscript(ticket: FairShare.Ticket) -> Element? { elements[ticket] }
-
     /// How many networks have elements.
     package var networks: Int { turns.count }
 
@@ -199,32 +196,33 @@ package final class FairQueue<Element> {
         return elements.removeValue(forKey: ticket)
     }
 
-    /// The next element that may be taken: of the network that holds least of what is waited for, and in turns where
-    /// several hold equally much; of its elements the first of those with the lowest rank.
+    /// An element by its number.
+    package subscript(ticket: FairShare.Ticket) -> Element? { elements[ticket] }
+
+    /// The next element that may be taken: the first of the network that holds least of what is waited for, and in turns
+    /// where several hold equally much.
     ///
     /// - Parameters:
     ///   - held: how much a network holds.
-    ///   - rank: from 0 on; nil for an element that may not be taken.
-    package func first(_ held: (ClientNetwork) -> Int, rank: (Element) -> Int?) -> FairShare.Ticket? {
+    ///   - mayBeTaken: whether an element's turn may come now.
+    package func first(
+        _ held: (ClientNetwork) -> Int, where mayBeTaken: (Element) -> Bool = { _ in true }
+    ) -> FairShare.Ticket? {
         if turn >= turns.count { turn = 0 }
-        var best: (ticket: FairShare.Ticket, held: Int, rank: Int)?
+        var best: (ticket: FairShare.Ticket, held: Int)?
         for network in turns[turn...] + turns[..<turn] {
             let held = turns.count == 1 ? 0 : held(network)
-            if let best, best.held < held { continue }
-            guard let (ticket, rank) = first(of: network, rank) else { continue }
-            if best.map({ (held, rank) < ($0.held, $0.rank) }) ?? true { best = (ticket, held, rank) }
+            if let best, best.held <= held { continue }
+            guard let ticket = first(of: network, where: mayBeTaken) else { continue }
+            best = (ticket, held)
         }
         return best?.ticket
     }
 
-    private func first(of network: ClientNetwork, _ rank: (Element) -> Int?) -> (FairShare.Ticket, rank: Int)? {
-        var best: (FairShare.Ticket, rank: Int)?
+    private func first(of network: ClientNetwork, where mayBeTaken: (Element) -> Bool) -> FairShare.Ticket? {
         var next = holdings.first(of: network)
-        while let ticket = next, best?.rank != 0 {
-            if let rank = elements[ticket].flatMap(rank), best.map({ rank < $0.rank }) ?? true { best = (ticket, rank) }
-            next = holdings.next(after: ticket)
-        }
-        return best
+        while let ticket = next, elements[ticket].map(mayBeTaken) != true { next = holdings.next(after: ticket) }
+        return next
     }
 
     /// Removes an element whose turn has come: the next one is of another network where several hold equally much.

@@ -77,12 +77,10 @@ struct LocalAttempt {
         guard let checks = flight.policy.lines.checks, let server = flight[part].local?.server else { return }
         let (key, clock) = (flight.key, flight.clock)
         // One that is under way when the race ends is waited for: it may refute what was given unproved.
-        let (deadline, end) = (flight.ends - reserve, clock.now + AddressChecks.longest)
+        let end = max(flight.ends - reserve, clock.now + AddressChecks.longest)
         for (place, address) in flight[part].localAddresses.enumerated() where addresses.contains(.at(place)) {
             flight.checks.append(
-                checks.check(
-                    address, of: key.name, from: server, for: key.holder, until: deadline, orElse: end
-                ) { verdict in
+                checks.check(address, of: key.name, from: server, for: key.holder, until: end) { verdict in
                     key.note(.check, "\(address) \(verdict.traceText)")
                     flight.noteVerdict(verdict, on: address, part)
                     flight.run(.checked(part, place, Race.Verdict(verdict)))

@@ -4,14 +4,29 @@ package import Scheduling
 /// The certificate checks of the addresses that LocalDNS gives for protected names (Documentation/Strategy.md, section 4):
 /// a queue in which equal checks share one handshake, and a cache of verdicts.
 ///
+/// Checks of one client network are first in, first out, and the network with the fewest under way is next. When all places
+/// are taken, the network that has most of them loses one by the rule of `FairShare`: that check waits again.
+///
 /// A handshake that takes longer than its questions goes on, so that the verdict on a slow server is known when it is
 /// asked for again, and a silent one as such; one whose waiters have all been cancelled ends with them.
 @Loop
 package final class AddressChecks {
     /// The most handshakes at once.
     package nonisolated static let limit = 64
+    /// The most checks that wait.
+    private nonisolated static let capacity = 1_024
     /// How long a handshake may take, over all ports.
     package nonisolated static let longest: Duration = .milliseconds(1_500)
+    /// How long an address that has answered does not count as silent after one lost packet.
+    private static let answering: Duration = .seconds(600)
+    /// How long an address that was silent counts as one without TLS, for all names.
+    private static let silence: Duration = .seconds(30)
+
+    /// What a check is about.
+    struct Subject: Hashable {
+        let name: Name
+        let address: IPAddress
+    }
 
     /// Tried in this order until one speaks TLS.
     package nonisolated let ports: [UInt16]
@@ -20,12 +35,15 @@ package final class AddressChecks {
     private let handshake: any Handshake
     private let timeOfDay: TimeOfDay?
     private let clock: any LoopClock
-    private var found = VerdictCache()
+    private var verdicts = ExpiringTable<Subject, AddressVerdict>()
+    /// Whether addresses have answered a handshake in any way; false: it was silent lately.
+    private var answers = ExpiringTable<IPAddress, Bool>()
     /// The checks that wait for their turn, or are under way.
-    private(set) var pending: [VerdictCache.Subject: PendingCheck] = [:]
-    private var queue = CheckQueue()
-    /// Fires at the end of the next turn for which others wait.
-    private var turnTimer: LoopTimer?
+    private(set) var pending: [Subject: PendingCheck] = [:]
+    private let waiting = FairQueue<PendingCheck>(capacity: AddressChecks.capacity)
+    private var places = FairShare(capacity: AddressChecks.limit)
+    /// The checks under way, by their places.
+    private var underWay: [FairShare.Ticket: PendingCheck] = [:]
 
     /// - Parameter timeOfDay: nothing is recorded while that cannot be right; nil: it always is.
     package nonisolated init(
@@ -47,13 +65,13 @@ package final class AddressChecks {
 
     /// The verdict that holds on an address of a name; nil: none.
     package func known(_ address: IPAddress, for name: Name) -> AddressVerdict? {
-        found.verdict(on: VerdictCache.Subject(name: name, address: address), at: clock.now)
+        verdicts.value(for: Subject(name: name, address: address), at: clock.now)
     }
 
     /// Drops all verdicts, and ends the checks, which say nothing about another network: there the same address may be
     /// another host. What waits for one goes on waiting.
     package func forgetAll() {
-        found = VerdictCache()
+        (verdicts, answers) = (ExpiringTable(), ExpiringTable())
         for check in pending.values { end(check, nil) }
     }
 
@@ -62,8 +80,8 @@ package final class AddressChecks {
     /// - Parameter rest: how long it holds from now on; no longer than if it had been reached now.
     package func restore(_ verdict: AddressVerdict, on address: IPAddress, of name: Name, for rest: Duration) {
         guard let lifetime = verdict.lifetime, rest > .zero, known(address, for: name) == nil else { return }
-        found.record(
-            verdict, on: VerdictCache.Subject(name: name, address: address), for: min(rest, lifetime), at: clock.now)
+        let subject = Subject(name: name, address: address)
+        verdicts.store(verdict, for: subject, until: clock.now + min(rest, lifetime), at: clock.now)
     }
 
     // MARK: Waiting
@@ -73,84 +91,90 @@ package final class AddressChecks {
     /// - Parameters:
     ///   - server: the server of LocalDNS that gave the address.
     ///   - holder: the client network whose fair share of the checks it counts against.
-    ///   - deadline: when, without a verdict, it is `.forged` where its owner's other names make it so.
-    ///   - end: when, without a verdict, it is `.unchecked`; no earlier than the deadline.
+    ///   - end: when, without a verdict, it is `.unchecked`.
     ///   - done: called once with the verdict, never before this returns.
     package func check(
-        _ address: IPAddress, of name: Name, from server: String, for holder: ClientNetwork, until deadline: Instant,
-        orElse end: Instant, done: @escaping @Loop (AddressVerdict) -> Void
+        _ address: IPAddress, of name: Name, from server: String, for holder: ClientNetwork, until end: Instant,
+        done: @escaping @Loop (AddressVerdict) -> Void
     ) -> any Cancellable {
-        let subject = VerdictCache.Subject(name: name, address: address)
-        let end = max(deadline, end)
+        let subject = Subject(name: name, address: address)
         let waiter = CheckWaiter(done) { [self] in left(subject, isCancelled: true) }
-        let isSilent = found.hasAnswered(address, at: clock.now) == false
-        if let verdict = known(address, for: name) ?? (isSilent ? .unverified : nil) {
+        if let verdict = known(address, for: name) ?? (isSilent(address) ? .unverified : nil) {
             waiter.timer = clock.schedule(at: clock.now) { waiter.resume(verdict) }
             return waiter
         }
-        waiter.timer = clock.schedule(at: deadline) { [self] in expire(waiter, subject, until: end) }
+        waiter.timer = clock.schedule(at: end) { [self] in
+            // Another check may have reached a verdict.
+            waiter.resume(known(address, for: name) ?? .unchecked)
+            left(subject, isCancelled: false)
+        }
         guard clock.now < end else { return waiter }
-        let check = pending[subject] ?? enqueue(PendingCheck(subject, from: server, holder: holder, until: end))
-        check.add(waiter, until: end)
-        beginNext()
+        if let check = pending[subject] {
+            check.add(waiter)
+        } else {
+            let check = PendingCheck(subject, from: server, holder: holder)
+            check.add(waiter)
+            enqueue(check)
+            beginNext()
+        }
         return waiter
     }
 
-    /// At its deadline: another client's check may have reached a verdict.
-    private func expire(_ waiter: CheckWaiter, _ subject: VerdictCache.Subject, until end: Instant) {
-        let verdict = found.lastVerdict(on: subject, at: clock.now)
-        guard verdict != .unchecked || clock.now >= end else {
-            waiter.timer = clock.schedule(at: end) { [self] in expire(waiter, subject, until: end) }
-            return
-        }
-        waiter.resume(verdict)
-        left(subject, isCancelled: false)
-    }
-
     /// Called when a waiter waits no longer.
-    private func left(_ subject: VerdictCache.Subject, isCancelled: Bool) {
-        guard let check = pending[subject], !check.isWaitedFor, check.handshakes == nil || isCancelled else { return }
+    private func left(_ subject: Subject, isCancelled: Bool) {
+        guard let check = pending[subject], !check.isWaitedFor, !check.isUnderWay || isCancelled else { return }
         end(check, nil)
         beginNext()
     }
 
     // MARK: The queue
 
-    @discardableResult
-    private func enqueue(_ check: PendingCheck) -> PendingCheck {
+    /// Where there is no room, a check of the network with the most has no turn; perhaps this one.
+    private func enqueue(_ check: PendingCheck) {
+        if waiting.isFull {
+            guard let removed = waiting.displace(for: check.holder) else { return pending[check.subject] = nil }
+            pending[removed.subject] = nil
+        }
         pending[check.subject] = check
-        if let removed = queue.append(check) { pending[removed.subject] = nil }
-        return check
+        check.place = .waiting(waiting.append(check, for: check.holder))
     }
 
     /// Removes a check, and ends its handshake.
     ///
     /// - Parameter verdict: nil: none; what waits for one goes on waiting.
     private func end(_ check: PendingCheck, _ verdict: AddressVerdict?) {
-        check.handshakes.take()?.cancel()
-        queue.remove(check)
+        stop(check)
         pending[check.subject] = nil
         if let verdict { for waiter in check.waiters { waiter.resume(verdict) } }
     }
 
+    private func stop(_ check: PendingCheck) {
+        switch check.place {
+        case .none: break
+        case .waiting(let ticket): waiting.remove(ticket)
+        case .underWay(let ticket, let handshakes):
+            handshakes.cancel()
+            places.remove(ticket)
+            underWay[ticket] = nil
+        }
+        check.place = .none
+    }
+
     private func beginNext() {
-        guard turnTimer == nil || !queue.isFull else { return }
-        while true {
-            switch queue.next(at: clock.now, found) {
-            case .begin(let next, let displaced):
-                next.handshakes = SpawnedWork({ [self] in await look(at: next) }) { [self] in ended(next, $0.0, $0.1) }
-                guard let displaced else { continue }
-                displaced.handshakes.take()?.cancel()
-                if displaced.isWaitedFor { enqueue(displaced) } else { pending[displaced.subject] = nil }
-            case .wait(let end):
-                guard let end else { return }
-                turnTimer?.cancel()
-                turnTimer = clock.schedule(at: end) { [self] in
-                    turnTimer = nil
-                    beginNext()
-                }
-                return
+        while let ticket = waiting.first({ places.held(by: $0) }), let next = waiting[ticket] {
+            var displaced: PendingCheck?
+            if places.isFull {
+                displaced = places.yielding(to: next.holder).flatMap { underWay[$0] }
+                guard let displaced else { return }
+                stop(displaced)
             }
+            waiting.take(ticket)
+            let place = places.add(for: next.holder)
+            underWay[place] = next
+            next.place = .underWay(
+                place, SpawnedWork({ [self] in await look(at: next) }) { [self] in ended(next, $0.0, $0.1) })
+            guard let displaced else { continue }
+            if displaced.isWaitedFor { enqueue(displaced) } else { pending[displaced.subject] = nil }
         }
     }
 
@@ -158,16 +182,31 @@ package final class AddressChecks {
 
     private func ended(_ check: PendingCheck, _ verdict: AddressVerdict?, _ hasAnswered: Bool?) {
         let (subject, now) = (check.subject, clock.now)
-        found.note(hasAnswered: hasAnswered, subject.address, at: now)
+        if let hasAnswered { note(hasAnswered: hasAnswered, subject.address) }
         if let verdict, let lifetime = verdict.lifetime, verdict != .forged || !isClockDoubtful {
-            found.record(verdict, on: subject, for: lifetime, at: now)
+            verdicts.store(verdict, for: subject, until: now + lifetime, at: now)
             if verdict.isDecided { onVerdict?(subject.name, subject.address, verdict, lifetime) }
         }
         end(check, verdict)
-        if found.hasAnswered(subject.address, at: now) == false {
-            for other in queue.waiting where other.subject.address == subject.address { end(other, .unverified) }
+        if isSilent(subject.address) {
+            for other in Array(waiting.all) where other.subject.address == subject.address { end(other, .unverified) }
         }
         beginNext()
+    }
+
+    /// Whether not even a TCP connection was accepted there lately.
+    private func isSilent(_ address: IPAddress) -> Bool { answers.value(for: address, at: clock.now) == false }
+
+    private func note(hasAnswered: Bool, _ address: IPAddress) {
+        let now = clock.now
+        if hasAnswered {
+            answers.store(true, for: address, until: now + Self.answering, at: now)
+        } else if answers.value(for: address, at: now) == true {
+            // One lost packet does not make an address silent, but it no longer counts as one that has answered.
+            answers.remove(address)
+        } else {
+            answers.store(false, for: address, until: now + Self.silence, at: now)
+        }
     }
 
     /// Tries the ports in turn; the first one with a certificate decides.
@@ -201,60 +240,64 @@ package final class AddressChecks {
     }
 }
 
-/// Makes TLS handshakes with servers, to verify their certificates.
+/// One check that waits for its turn or is under way, and what waits for its verdict.
 @Loop
-package protocol Handshake: AnyObject, Sendable {
-    /// Makes one, with the name as SNI and as the name that the certificate must carry. Ends by `deadline`, and at once
-    /// when the task is cancelled.
-    func shakeHands(with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant) async
-        -> HandshakeOutcome
-}
+final class PendingCheck {
+    enum Place {
+        case none
+        case waiting(FairShare.Ticket)
+        case underWay(FairShare.Ticket, any Cancellable)
+    }
 
-/// How a handshake ended.
-package enum HandshakeOutcome: Hashable, Sendable {
-    /// The certificate is valid for the name.
-    case verified
-    /// It is not.
-    case wrongCertificate(CertificateEvidence)
-    /// It is but for its time: this machine's clock may be wrong, or the site's operator may have renewed late.
-    case wrongTime
-    /// The server answered without a certificate: it refused the connection, ended it, or speaks something else.
-    case noTLS
-    /// There was no response at all in time: not even a TCP connection.
-    case silent
-    /// Nothing is known of the address: there was a TCP connection and no TLS in time, perhaps for this name alone, or no
-    /// handshake can be made with this name.
-    case unclear
-    /// The address is unreachable from here, which says nothing about the server.
-    case unreachable
-    /// It was cancelled, or there was no room for it on this host: it was not made.
-    case cancelled
-}
+    let subject: AddressChecks.Subject
+    /// The server of LocalDNS that gave the address, in the answer for which it was first wanted.
+    let server: String
+    /// The client network whose fair share it counts against: that of the client for which it was first wanted.
+    let holder: ClientNetwork
+    var place = Place.none
+    private(set) var waiters: [CheckWaiter] = []
 
-/// Details of a certificate that is not the name's. Texts are bounded, and of printable ASCII only.
-package struct CertificateEvidence: Hashable, Sendable {
-    /// Why it is refused.
-    package var reason: String
-    /// Distinguished names in RFC 2253's form; empty when they could not be read.
-    package var subject: String
-    package var issuer: String
-    /// SHA-256 of the whole certificate in hexadecimal; empty when it is not available.
-    package var fingerprint: String
-
-    package init(reason: String, subject: String = "", issuer: String = "", fingerprint: String = "") {
-        self.reason = reason
+    init(_ subject: AddressChecks.Subject, from server: String, holder: ClientNetwork) {
         self.subject = subject
-        self.issuer = issuer
-        self.fingerprint = fingerprint
+        self.server = server
+        self.holder = holder
+    }
+
+    var isUnderWay: Bool { if case .underWay = place { true } else { false } }
+
+    var isWaitedFor: Bool { waiters.contains(where: \.isWaiting) }
+
+    func add(_ waiter: CheckWaiter) {
+        waiters.removeAll { !$0.isWaiting }
+        waiters.append(waiter)
     }
 }
 
-extension CertificateEvidence: CustomStringConvertible {
-    /// One sentence without its subject: "its certificate ...".
-    package var description: String {
-        var text = reason
-        if !subject.isEmpty { text += ": subject \(subject)" }
-        if !issuer.isEmpty { text += ", issuer \(issuer)" }
-        return text
+/// What waits for the verdict of a check.
+@Loop
+final class CheckWaiter: Cancellable {
+    private var done: (@Loop (AddressVerdict) -> Void)?
+    private var onCancel: (@Loop () -> Void)?
+    /// Fires when it waits no longer.
+    var timer: LoopTimer?
+
+    init(_ done: @escaping @Loop (AddressVerdict) -> Void, onCancel: @escaping @Loop () -> Void) {
+        self.done = done
+        self.onCancel = onCancel
+    }
+
+    var isWaiting: Bool { done != nil }
+
+    /// Does nothing after the first time, and after `cancel()`.
+    func resume(_ verdict: AddressVerdict) {
+        timer.take()?.cancel()
+        onCancel = nil
+        done.take()?(verdict)
+    }
+
+    func cancel() {
+        timer.take()?.cancel()
+        done = nil
+        onCancel.take()?()
     }
 }

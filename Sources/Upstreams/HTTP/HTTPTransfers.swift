@@ -193,7 +193,7 @@ package final class HTTPTransfers {
 
     /// Removes the next queued transfer for which there is a connection: of the client network that holds least.
     private func takeNext(_ held: (ClientNetwork) -> Int) -> HTTPTransfer? {
-        let place = waiting.first(held, rank: { hasConnection(for: $0) ? 0 : nil })
+        let place = waiting.first(held, where: hasConnection)
         guard let transfer = place.flatMap({ waiting.take($0) }) else { return nil }
         transfer.place = nil
         return transfer

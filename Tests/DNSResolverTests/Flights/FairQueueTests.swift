@@ -15,10 +15,8 @@ struct FairQueueTests {
         return queue
     }
 
-    private func next(
-        of queue: FairQueue<String>, _ held: (ClientNetwork) -> Int = { _ in 0 }
-    ) -> String? {
-        queue.first(held, rank: { _ in 0 }).flatMap { queue.take($0) }
+    private func next(of queue: FairQueue<String>, _ held: (ClientNetwork) -> Int = { _ in 0 }) -> String? {
+        queue.first(held).flatMap { queue.take($0) }
     }
 
     @Test func `a client with few elements waits behind one of each other client`() {
@@ -33,13 +31,6 @@ struct FairQueueTests {
         for number in 0..<3 { _ = queue.append("o\(number)", for: other) }
         let holdings = [flooder: 5, other: 2]
         #expect((0..<4).map { _ in next(of: queue) { holdings[$0] ?? 0 } } == ["o0", "o1", "o2", "f0"])
-    }
-
-    @Test func `of clients that hold as much, the one with an element of lower rank comes first`() {
-        let queue = queue(3)
-        _ = queue.append("o", for: other)
-        let ticket = queue.first({ _ in 1 }, rank: { $0 == "o" ? 0 : 1 })
-        #expect(ticket.flatMap { queue[$0] } == "o")
     }
 
     @Test func `one client alone is served first in, first out`() {
@@ -66,17 +57,10 @@ struct FairQueueTests {
         #expect(queue.networks == 0 && queue.all.isEmpty)
     }
 
-    @Test func `an element of the lowest rank comes first also behind one of the next rank`() {
-        let queue = queue(2)
-        let ticket = queue.first({ _ in 0 }, rank: { $0 == "f1" ? 0 : 1 })
-        #expect(ticket.flatMap { queue[$0] } == "f1")
-    }
-
-    @Test func `of one client's elements the first of those with the lowest rank comes first`() throws {
-        let queue = queue(4)
-        let ranks = ["f0": 2, "f1": 1, "f2": 1]
-        func next() -> String? { queue.first({ _ in 0 }, rank: { ranks[$0] }).flatMap { queue.take($0) } }
-        #expect((0..<4).map { _ in next() } == ["f1", "f2", "f0", nil])
+    @Test func `of one client's elements the first that may be taken comes first`() {
+        let queue = queue(3)
+        func next() -> String? { queue.first({ _ in 0 }, where: { $0 != "f0" }).flatMap { queue.take($0) } }
+        #expect((0..<3).map { _ in next() } == ["f1", "f2", nil])
         #expect(queue.count == 1)
     }
 
@@ -84,7 +68,7 @@ struct FairQueueTests {
         let queue = queue(2)
         _ = queue.append("o", for: other)
         func next() -> String? {
-            queue.first({ $0 == other ? 1 : 0 }, rank: { $0 == "o" ? 0 : nil }).flatMap { queue.take($0) }
+            queue.first({ $0 == other ? 1 : 0 }, where: { $0 == "o" }).flatMap { queue.take($0) }
         }
         #expect((0..<2).map { _ in next() } == ["o", nil])
     }

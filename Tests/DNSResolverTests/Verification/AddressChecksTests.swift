@@ -26,20 +26,17 @@ struct AddressChecksTests {
 
         /// Requests a verdict, which is stored under `label`.
         ///
-        /// - Parameters:
-        ///   - limit: its deadline, and by default its end.
         @discardableResult
         func begin(
             _ address: String, _ name: String = "www.example.com", within limit: Duration = .milliseconds(400),
-            orElse end: Duration? = nil, from client: String = "127.0.0.1", as label: String? = nil
+            from client: String = "127.0.0.1", as label: String? = nil
         ) -> (any Cancellable)? {
             guard let ip = IPAddress(address), let name = try? Name(name), let client = IPAddress(client) else {
                 return nil
             }
-            return checks.check(
-                ip, of: name, from: "", for: ClientNetwork(client), until: clock.now + limit,
-                orElse: clock.now + (end ?? limit)
-            ) { [self] in verdicts[label ?? address] = $0 }
+            return checks.check(ip, of: name, from: "", for: ClientNetwork(client), until: clock.now + limit) {
+                [self] in verdicts[label ?? address] = $0
+            }
         }
 
         func advance(_ milliseconds: Int = 0) async { await clock.advance(by: .milliseconds(milliseconds)) }
@@ -56,21 +53,6 @@ struct AddressChecksTests {
         await bench.advance()
         #expect(bench.verdicts == ["192.0.2.1": verdict])
         #expect(bench.handshake.attempts == [.init(address: "192.0.2.1", port: 443, name: "www.example.com")])
-    }
-
-    @Test @Loop func `a verdict is awaited until the deadline, or until the end if that is later`() async {
-        let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(900))
-        bench.begin("192.0.2.1", as: "short")
-        bench.begin("192.0.2.1", orElse: .milliseconds(899), as: "shorter")
-        bench.begin("192.0.2.1", orElse: .milliseconds(900), as: "long")
-        await bench.advance(399)
-        #expect(bench.verdicts.isEmpty)
-        await bench.advance(1)
-        #expect(bench.verdicts == ["short": .unchecked])
-        await bench.advance(500)
-        #expect(bench.verdicts == ["short": .unchecked, "shorter": .unchecked, "long": .verified])
-        #expect(bench.handshake.attempts.count == 1)
     }
 
     @Test @Loop func `a slow server is known when it is asked for again`() async {
@@ -185,8 +167,20 @@ struct AddressChecksTests {
             bench.verdicts.count == AddressChecks.limit + 4 && bench.verdicts.values.allSatisfy { $0 == .unchecked })
     }
 
+    @Test @Loop func `a verdict is awaited until the end of the time for it`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(900))
+        bench.begin("192.0.2.1", within: .milliseconds(899), as: "short")
+        bench.begin("192.0.2.1", within: .milliseconds(901), as: "long")
+        await bench.advance(898)
+        #expect(bench.verdicts.isEmpty)
+        await bench.advance(2)
+        #expect(bench.verdicts == ["short": .unchecked, "long": .verified])
+        #expect(bench.handshake.attempts.count == 1)
+    }
+
     @Test(arguments: [false, true]) @Loop
-    func `a check that nothing waits for ends at once if it was cancelled, else with its turn`(isCancelled: Bool) async
+    func `a check that nothing waits for ends at once if it was cancelled, else with its time`(isCancelled: Bool) async
     {
         let bench = Bench()
         let requests = (1...AddressChecks.limit).map { number in
@@ -194,14 +188,33 @@ struct AddressChecksTests {
             return bench.begin("192.0.2.\(number)", within: isCancelled ? .seconds(9) : .milliseconds(100))
         }
         bench.handshake.servers["198.51.100.1"] = .honest
-        bench.begin("198.51.100.1")
+        bench.begin("198.51.100.1", within: .seconds(2))
         await bench.advance(100)
         if isCancelled { requests[0]?.cancel() }
         await bench.advance()
         #expect(bench.verdicts["198.51.100.1"] == (isCancelled ? .verified : nil))
-        await bench.advance(150)
+        await bench.advance(1_400)
         #expect(bench.verdicts["198.51.100.1"] == .verified)
+    }
+
+    @Test @Loop func `a check displaces none of its own client, nor of one with as many under way`() async {
+        let bench = Bench()
+        func begin(_ address: String, from client: String) {
+            bench.handshake.servers[address] = .init(.verified, after: .milliseconds(400))
+            bench.begin(address, within: .seconds(3), from: client)
+        }
+        let numbers = 1...AddressChecks.limit / 2
+        for number in numbers { begin("10.1.0.\(number)", from: "192.0.2.1") }
+        for number in numbers { begin("10.2.0.\(number)", from: "192.0.2.2") }
+        begin("10.2.0.255", from: "192.0.2.2")
+        await bench.advance(399)
+        #expect(bench.handshake.cancelled == 0)
+        // One of a client without any displaces one, which is made again.
+        begin("10.3.0.1", from: "192.0.2.3")
+        await bench.advance()
         #expect(bench.handshake.cancelled == 1)
+        await bench.advance(800)
+        #expect(bench.verdicts.count == AddressChecks.limit + 2 && bench.verdicts.values.allSatisfy { $0 == .verified })
     }
 
     @Test @Loop func `a check that is cancelled before it has begun makes no handshake`() async {
@@ -228,9 +241,6 @@ struct AddressChecksTests {
         await bench.advance(100)
         await bench.advance(100)
         #expect((1...8).allSatisfy { bench.verdicts["192.0.2.\($0)"] == .verified })
-        // Without competition it has all places.
-        #expect(
-            bench.handshake.attempts.count { $0.address.hasPrefix("198.51.") } == 3 * AddressChecks.limit - 8)
     }
 
     @Test @Loop func `a full queue has room for a client network that has less in it than others`() async {
@@ -245,52 +255,7 @@ struct AddressChecksTests {
         bench.handshake.servers["198.51.100.1"] = .honest
         bench.begin("198.51.100.1", from: "192.0.2.1")
         await bench.advance()
-        #expect(bench.checks.pending.count == AddressChecks.limit + 1_024)
-        await bench.advance(100)
         #expect(bench.verdicts["198.51.100.1"] == .verified)
-    }
-
-    @Test(arguments: [FakeHandshake.Server.silent, .mute]) @Loop
-    func `a flood of names at a silent or mute address keeps no honest check waiting`(server: FakeHandshake.Server)
-        async
-    {
-        let bench = Bench()
-        bench.handshake.servers["192.0.2.66"] = server
-        // 10 s, in each of them 100 new names of the hijacker's and ten honest ones.
-        for round in 0..<100 {
-            for number in 0..<10 { bench.begin("192.0.2.66", "n\(round)-\(number).example.com", as: "hijacker") }
-            let honest = "198.51.\(round).1"
-            bench.handshake.servers[honest] = .init(.verified, after: .milliseconds(80))
-            bench.begin(honest)
-            await bench.advance(80)
-            #expect(bench.verdicts[honest] == .verified)
-            await bench.advance(20)
-        }
-    }
-
-    @Test(arguments: [3, 40]) @Loop
-    func `a silent address of its own for each name keeps no check of an address that has answered waiting`(
-        names: Int
-    ) async {
-        let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(80))
-        bench.begin("192.0.2.1", "first.example.com", as: "first")
-        await bench.advance(100)
-        // Each 0.1 s so many new names of the hijacker's, and one more of the honest server's.
-        for round in 0..<100 {
-            for number in 0..<names {
-                let hijacker = "10.\(round).\(number).1"
-                bench.handshake.servers[hijacker] = .silent
-                bench.begin(hijacker, "n\(round)-\(number).example.com")
-            }
-            bench.begin("192.0.2.1", "h\(round).example.com", as: "honest \(round)")
-            await bench.advance(100)
-        }
-        await bench.advance(400)
-        #expect((0..<100).allSatisfy { bench.verdicts["honest \($0)"] == .verified })
-        #expect(bench.verdicts.count == 1 + 100 * (names + 1))
-        await bench.advance(1_500)
-        #expect(bench.checks.pending.isEmpty)
     }
 
     /// Each 0.1 s 40 names of the hijacker's, each with a silent address of its own, and one honest name for each of
@@ -324,13 +289,6 @@ struct AddressChecksTests {
         let bench = Bench()
         let (verified, all) = await flood(bench, honest: ["192.0.2.1", "192.0.2.2", "2001:db8::1"], rounds: 50)
         #expect(verified == all && all == 150)
-    }
-
-    @Test @Loop func `40 new silent addresses each 0.1 s leave the same client's honest checks their share`() async {
-        let bench = Bench()
-        let (verified, all) = await flood(bench, honest: ["192.0.2.66", "192.0.2.66"], rounds: 50)
-        // Of 420 checks a second 64 have a turn.
-        #expect(verified >= all * 64 / 420, "\(verified) of \(all)")
     }
 
     @Test @Loop func `a silent address is one without TLS for 30 s, for all names, and then checked again`() async {
@@ -367,27 +325,13 @@ struct AddressChecksTests {
     @Test @Loop func `names that wait at an address are answered when it is detected as silent`() async {
         let bench = Bench()
         bench.handshake.servers["192.0.2.1"] = .silent
-        for number in 0..<5 {
+        for number in 0..<AddressChecks.limit + 5 {
             bench.begin("192.0.2.1", "n\(number).example.com", within: Duration.milliseconds(2_250), as: "\(number)")
         }
         await bench.advance(1_500)
-        #expect(bench.verdicts.count == 5 && bench.verdicts.values.allSatisfy { $0 == .unverified })
-        #expect(bench.handshake.attempts.count == 2)
-    }
-
-    @Test @Loop func `names at an address that answers slowly keep no check at a new address waiting`() async {
-        let bench = Bench()
-        bench.handshake.servers["192.0.2.66"] = .honest
-        bench.begin("192.0.2.66", "first.example.com")
-        await bench.advance()
-        bench.handshake.servers["192.0.2.66"] = .init(.noTLS, after: .milliseconds(450))
-        for number in 0..<400 {
-            bench.begin("192.0.2.66", "n\(number).example.com", within: Duration.milliseconds(2_250), as: "\(number)")
-        }
-        bench.handshake.servers["198.51.100.1"] = .init(.verified, after: .milliseconds(200))
-        bench.begin("198.51.100.1", within: Duration.milliseconds(2_250))
-        await bench.advance(650)
-        #expect(bench.verdicts["198.51.100.1"] == .verified)
+        #expect(bench.verdicts.count == AddressChecks.limit + 5)
+        #expect(bench.verdicts.values.allSatisfy { $0 == .unverified })
+        #expect(bench.handshake.attempts.count == AddressChecks.limit)
     }
 
     @Test @Loop func `a slow server of one client is not displaced by a client with more checks under way`() async {
@@ -405,63 +349,6 @@ struct AddressChecksTests {
         #expect(bench.verdicts["198.51.100.1"] == .verified)
     }
 
-    @Test @Loop func `a check displaces one of its own client, and none of another with as many under way`() async {
-        let bench = Bench()
-        func begin(_ address: String, from client: String) {
-            bench.handshake.servers[address] = .init(.verified, after: .milliseconds(400))
-            bench.begin(address, within: .seconds(3), from: client)
-        }
-        let numbers = 1...AddressChecks.limit / 2
-        for number in numbers { begin("10.1.0.\(number)", from: "192.0.2.1") }
-        for number in numbers { begin("10.2.0.\(number)", from: "192.0.2.2") }
-        begin("10.2.0.255", from: "192.0.2.2")
-        await bench.advance(250)
-        #expect(bench.handshake.cancelled == 1)
-        await bench.advance(150)
-        #expect(numbers.allSatisfy { bench.verdicts["10.1.0.\($0)"] == .verified })
-        #expect(bench.verdicts["10.2.0.1"] == nil)
-    }
-
-    @Test @Loop func `checks that had their turn keep none waiting that may displace another's`() async {
-        let bench = Bench()
-        func begin(_ address: String, _ server: FakeHandshake.Server, from client: String) {
-            bench.handshake.servers[address] = server
-            bench.begin(address, within: .seconds(3), from: client)
-        }
-        for number in 1...2 { begin("10.1.0.\(number)", .silent, from: "192.0.2.1") }
-        for number in 3...AddressChecks.limit { begin("10.2.0.\(number)", .silent, from: "192.0.2.2") }
-        begin("10.3.0.1", .silent, from: "192.0.2.3")
-        await bench.advance(250)
-        let honest = FakeHandshake.Server(.verified, after: .milliseconds(80))
-        for number in 1...10 { begin("10.4.0.\(number)", honest, from: "192.0.2.4") }
-        await bench.advance(80)
-        #expect((1...10).allSatisfy { bench.verdicts["10.4.0.\($0)"] == .verified })
-    }
-
-    @Test @Loop func `a check that can displace none keeps none waiting that can`() async {
-        let bench = Bench()
-        bench.handshake.servers["10.1.0.1"] = .honest
-        bench.begin("10.1.0.1", "first.example.com", from: "192.0.2.1", as: "first")
-        await bench.advance()
-        bench.handshake.servers["10.1.0.1"] = .mute
-        func mute(_ number: Int) {
-            bench.begin(
-                "10.1.0.1", "n\(number).example.com", within: .seconds(3), from: "192.0.2.1", as: "\(number)")
-        }
-        let half = AddressChecks.limit / 2
-        for number in 1...half { mute(number) }
-        for number in 1...half {
-            bench.handshake.servers["10.2.0.\(number)"] = .silent
-            bench.begin("10.2.0.\(number)", within: .seconds(3), from: "192.0.2.2")
-        }
-        mute(half + 1)
-        bench.handshake.servers["10.2.0.255"] = .init(.verified, after: .milliseconds(80))
-        await bench.advance(240)
-        bench.begin("10.2.0.255", within: .seconds(3), from: "192.0.2.2")
-        await bench.advance(90)
-        #expect(bench.verdicts["10.2.0.255"] == .verified)
-    }
-
     @Test @Loop func `an address that is mute for some names is checked for others`() async {
         let bench = Bench()
         bench.handshake.servers["192.0.2.1"] = .mute
@@ -473,77 +360,6 @@ struct AddressChecksTests {
         bench.begin("192.0.2.1", "www.bank.example", as: "bank")
         await bench.advance()
         #expect(bench.verdicts["bank"] == .verified)
-    }
-
-    @Test @Loop func `names at an address that answered one, and is mute since, keep no other client's check waiting`()
-        async
-    {
-        let bench = Bench()
-        bench.handshake.servers["192.0.2.66"] = .honest
-        bench.begin("192.0.2.66", "first.attacker.example", from: "192.0.2.99", as: "first")
-        await bench.advance()
-        bench.handshake.servers["192.0.2.66"] = .mute
-        for number in 0..<400 {
-            bench.begin(
-                "192.0.2.66", "n\(number).attacker.example", within: .milliseconds(2_250), from: "192.0.2.99",
-                as: "\(number)")
-        }
-        bench.handshake.servers["198.51.100.1"] = .init(.verified, after: .milliseconds(80))
-        bench.begin("198.51.100.1", from: "192.0.2.1")
-        await bench.advance(330)
-        #expect(bench.verdicts["198.51.100.1"] == .verified)
-    }
-
-    @Test @Loop func `an address that shows wrong certificates is another's for names without a turn`() async {
-        let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(300))
-        for number in 0..<600 { bench.begin("192.0.2.1", "n\(number).example.com", as: "\(number)") }
-        await bench.advance(400)
-        #expect(bench.verdicts.values.count { $0 == .forged } == 600)
-    }
-
-    @Test @Loop func `wrong certificates for one owner's names decide nothing about another owner's`() async {
-        let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(300))
-        for number in 0..<600 { bench.begin("192.0.2.1", "n\(number).attacker.example", as: "\(number)") }
-        bench.begin("192.0.2.1", "www.bank.example", as: "bank")
-        await bench.advance(400)
-        #expect(bench.verdicts.values.count { $0 == .forged } == 600)
-        #expect(bench.verdicts["bank"] == .unchecked)
-    }
-
-    @Test @Loop func `an address that shows a right certificate too is unchecked for names without a turn`() async {
-        let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .honest
-        bench.begin("192.0.2.1", "right.example.com")
-        await bench.advance()
-        bench.handshake.servers["192.0.2.1"] = .hijacker
-        bench.begin("192.0.2.1", "wrong.example.com")
-        await bench.advance()
-        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .seconds(1))
-        bench.begin("192.0.2.1", "slow.example.com", as: "slow")
-        await bench.advance(400)
-        #expect(bench.verdicts["slow"] == .unchecked)
-    }
-
-    @Test @Loop func `silent addresses are displaced after their turn by those that had none, and go on later`() async {
-        let bench = Bench()
-        let slow = FakeHandshake.Server(.verified, after: .milliseconds(1_200))
-        for number in 1...AddressChecks.limit {
-            bench.handshake.servers["192.0.2.\(number)"] = slow
-            bench.begin("192.0.2.\(number)", within: .seconds(3))
-        }
-        bench.handshake.servers["198.51.100.1"] = .init(.verified, after: .milliseconds(100))
-        bench.begin("198.51.100.1", within: .seconds(3))
-        await bench.advance(249)
-        #expect(bench.handshake.cancelled == 0)
-        await bench.advance(1)
-        #expect(bench.handshake.cancelled == 1)
-        await bench.advance(100)
-        #expect(bench.verdicts == ["198.51.100.1": .verified])
-        await bench.advance(1_300)
-        #expect(bench.verdicts.count == AddressChecks.limit + 1)
-        #expect(bench.verdicts.values.allSatisfy { $0 == .verified })
     }
 
     @Test @Loop func `an address that cannot be reached from here has no verdict, and is checked again`() async {
@@ -559,17 +375,6 @@ struct AddressChecksTests {
         bench.begin("192.0.2.1")
         await bench.advance()
         #expect(bench.verdicts == ["192.0.2.1": .verified])
-    }
-
-    @Test @Loop func `an address that answers takes as many handshakes as there are`() async {
-        let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .honest
-        bench.begin("192.0.2.1", "first.example.com", as: "first")
-        await bench.advance()
-        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(100))
-        for number in 0..<AddressChecks.limit { bench.begin("192.0.2.1", "n\(number).example.com", as: "\(number)") }
-        await bench.advance(10)
-        #expect(bench.handshake.underWay == AddressChecks.limit)
     }
 
     @Test @Loop func `ports are tried in turn, and the first with a certificate decides`() async {
@@ -605,20 +410,10 @@ struct AddressChecksTests {
         bench.checks.restore(.verified, on: .v4(1), of: name, for: .seconds(1 << 40))
         await bench.advance(600_000)
         #expect(bench.checks.known(.v4(1), for: name) == nil)
-    }
-
-    @Test(arguments: [0, -1]) @Loop
-    func `what an earlier process detected has no effect once its time is over`(seconds: Int64) async throws {
-        let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .hijacker
-        bench.begin("192.0.2.1", "wrong.example.com")
-        await bench.advance()
-        bench.checks.restore(
-            .verified, on: .v4(0xc000_0201), of: try Name("right.example.com"), for: .seconds(seconds))
-        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .seconds(1))
-        bench.begin("192.0.2.1", "slow.example.com", as: "slow")
-        await bench.advance(400)
-        #expect(bench.verdicts["slow"] == .forged)
+        for seconds in [0, -1] {
+            bench.checks.restore(.verified, on: address, of: name, for: .seconds(seconds))
+            #expect(bench.checks.known(address, for: name) == nil)
+        }
     }
 
     @Test @Loop func `only verdicts that hold for minutes are reported to be stored`() async {

@@ -52,7 +52,7 @@ struct HijackJournalTests {
             let name = try Name(name)
             checks.forgetAll()
             let end = clock.now + .seconds(1)
-            _ = checks.check(ip, of: name, from: server, for: .daemon, until: end, orElse: end) { _ in }
+            _ = checks.check(ip, of: name, from: server, for: .daemon, until: end) { _ in }
             await clock.advance(by: .zero)
         }
     }

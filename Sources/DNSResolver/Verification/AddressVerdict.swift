@@ -1,0 +1,112 @@
+package import DNSWire
+package import Scheduling
+
+/// What a TLS handshake says about whether an address belongs to a name (Documentation/Strategy.md, section 4).
+package enum AddressVerdict: String, Sendable {
+    /// Its certificate is valid for the name.
+    case verified
+    /// It shows a certificate that is not.
+    case forged
+    /// Its certificate is valid for the name but for its time.
+    case wrongTime
+    /// It shows no certificate: no TLS, or silence.
+    case unverified
+    /// The address is unreachable from here: no verdict, and of no use to programs on this host either.
+    case unreachable
+    /// There was no time or no room for a check.
+    case unchecked
+
+    /// Whether a certificate decided it: then it holds for minutes, also over a restart.
+    package var isDecided: Bool { self == .verified || self == .forged }
+
+    /// How long the verdict is cached; nil: not at all.
+    ///
+    /// A certificate that was right stays right for some time. A wrong one may be a mistake that is corrected; where
+    /// there was no TLS there may be some as soon as a server has started.
+    var lifetime: Duration? {
+        switch self {
+        case .verified: .seconds(600)
+        case .forged: .seconds(300)
+        case .wrongTime, .unverified: .seconds(30)
+        case .unreachable, .unchecked: nil
+        }
+    }
+}
+
+/// Makes TLS handshakes with servers, to verify their certificates.
+@Loop
+package protocol Handshake: AnyObject, Sendable {
+    /// Makes one, with the name as SNI and as the name that the certificate must carry. Ends by `deadline`, and at once
+    /// when the task is cancelled.
+    func shakeHands(with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant) async
+        -> HandshakeOutcome
+}
+
+/// How a handshake ended.
+package enum HandshakeOutcome: Hashable, Sendable {
+    /// The certificate is valid for the name.
+    case verified
+    /// It is not.
+    case wrongCertificate(CertificateEvidence)
+    /// It is but for its time: this machine's clock may be wrong, or the site's operator may have renewed late.
+    case wrongTime
+    /// The server answered without a certificate: it refused the connection, ended it, or speaks something else.
+    case noTLS
+    /// There was no response at all in time: not even a TCP connection.
+    case silent
+    /// Nothing is known of the address: there was a TCP connection and no TLS in time, perhaps for this name alone, or no
+    /// handshake can be made with this name.
+    case unclear
+    /// The address is unreachable from here, which says nothing about the server.
+    case unreachable
+    /// It was cancelled, or there was no room for it on this host: it was not made.
+    case cancelled
+}
+
+/// Details of a certificate that is not the name's. Texts are bounded, and of printable ASCII only.
+package struct CertificateEvidence: Hashable, Sendable {
+    /// Why it is refused.
+    package var reason: String
+    /// Distinguished names in RFC 2253's form; empty when they could not be read.
+    package var subject: String
+    package var issuer: String
+    /// SHA-256 of the whole certificate in hexadecimal; empty when it is not available.
+    package var fingerprint: String
+
+    package init(reason: String, subject: String = "", issuer: String = "", fingerprint: String = "") {
+        self.reason = reason
+        self.subject = subject
+        self.issuer = issuer
+        self.fingerprint = fingerprint
+    }
+}
+
+extension CertificateEvidence: CustomStringConvertible {
+    /// One sentence without its subject: "its certificate ...".
+    package var description: String {
+        var text = reason
+        if !subject.isEmpty { text += ": subject \(subject)" }
+        if !issuer.isEmpty { text += ", issuer \(issuer)" }
+        return text
+    }
+}
+
+/// Values that expire. At most `capacity`: beyond it they are dropped, which costs handshakes and never an answer.
+struct ExpiringTable<Key: Hashable, Value> {
+    private static var capacity: Int { 4_096 }
+
+    private var entries: [Key: (value: Value, until: Instant)] = [:]
+
+    func value(for key: Key, at now: Instant) -> Value? {
+        guard let entry = entries[key], now < entry.until else { return nil }
+        return entry.value
+    }
+
+    mutating func store(_ value: Value, for key: Key, until end: Instant, at now: Instant) {
+        if entries.count >= Self.capacity { entries = entries.filter { now < $0.value.until } }
+        if entries.count >= Self.capacity { entries = [:] }
+        entries[key] = (value, end)
+    }
+
+    mutating func remove(_ key: Key) { entries[key] = nil }
+}
