@@ -481,16 +481,6 @@ struct ResolverTests {
         #expect(machine.vendor.asked.count == asked)
     }
 
-    @Test @Loop
-    func `the first success lets every question that found no answer be asked again`() async {
-        let machine = Machine()
-        machine.failEverything()
-        _ = await machine.ask("one.example.com")
-        machine.localDNS.behaviour = .addresses("203.0.113.9")
-        _ = await machine.ask("two.example.com")
-        #expect(await machine.ask("one.example.com").has("203.0.113.9"))
-    }
-
     /// A machine whose vendor failed, and may be probed now; each of `names` is asked for at once.
     @Loop
     private func probedMachine(

@@ -4,9 +4,8 @@ package import Scheduling
 /// The cache of resolution failures: questions that no source could answer lately are not asked again for 1, 2, then
 /// 5 s (RFC 9520 section 3.2).
 ///
-/// An answer removes its own question, and with it those that failed by the same route without a connection or without
-/// any response: the route works again. A question that was refused stays for its pause. At most `capacity` questions;
-/// beyond it the memory is cleared, which costs attempts and never an answer.
+/// An answer removes its question. At most `capacity` questions; beyond it the memory is cleared, which costs attempts and
+/// never an answer.
 @Loop
 package final class FailureMemory {
     private static let capacity = 10_000
@@ -27,15 +26,12 @@ package final class FailureMemory {
         var type: RecordType
     }
 
-    /// Failures without a connection or response, by route.
-    private var unreachable: [Route: [Key: Failure]] = [:]
-    private var refused: [Key: Failure] = [:]
-    private var count = 0
+    private var failures: [Key: Failure] = [:]
 
     package nonisolated init() {}
 
     /// Whether no failure is remembered.
-    var isEmpty: Bool { count == 0 }
+    var isEmpty: Bool { failures.isEmpty }
 
     /// Why the question failed, while it is not to be asked again.
     ///
@@ -46,9 +42,7 @@ package final class FailureMemory {
     package func remembered(
         _ flight: FlightKey, _ type: RecordType, at now: Instant, hasStale: Bool = false, recovery: Instant? = nil
     ) -> ExtendedError? {
-        guard count > 0 else { return nil }
-        let key = Key(flight: flight, type: type)
-        guard let failure = unreachable[flight.route]?[key] ?? refused[key], now < failure.until,
+        guard !isEmpty, let failure = failures[Key(flight: flight, type: type)], now < failure.until,
             hasStale || !failure.hadStale, recovery.map({ $0 < failure.asked }) ?? true
         else { return nil }
         return failure.error
@@ -57,52 +51,30 @@ package final class FailureMemory {
     /// Why the question failed last, and when it was asked, also if it may be asked again; nil when it never failed, or was
     /// answered since.
     func last(_ flight: FlightKey, _ type: RecordType) -> (error: ExtendedError, asked: Instant)? {
-        let key = Key(flight: flight, type: type)
-        return (unreachable[flight.route]?[key] ?? refused[key]).map { ($0.error, $0.asked) }
+        failures[Key(flight: flight, type: type)].map { ($0.error, $0.asked) }
     }
 
     /// Records a failure.
     ///
     /// - Parameters:
-    ///   - isTransport: whether there was no response at all.
     ///   - asked: when the question was asked.
     ///   - hasStale: whether clients had a stale answer instead.
     package func failed(
-        _ flight: FlightKey, _ type: RecordType, isTransport: Bool, error: ExtendedError, at now: Instant,
-        asked: Instant, hasStale: Bool = false
+        _ flight: FlightKey, _ type: RecordType, error: ExtendedError, at now: Instant, asked: Instant,
+        hasStale: Bool = false
     ) {
-        if count >= Self.capacity { forgetAll() }
+        if failures.count >= Self.capacity { forgetAll() }
         let key = Key(flight: flight, type: type)
-        let earlier = unreachable[flight.route]?.removeValue(forKey: key) ?? refused.removeValue(forKey: key)
-        if earlier == nil { count += 1 }
-        let times = earlier.map { now - $0.until < Self.forgetAfter ? $0.count : 0 } ?? 0
+        let times = failures[key].map { now - $0.until < Self.forgetAfter ? $0.count : 0 } ?? 0
         let pause = Self.pauses[min(times, Self.pauses.count - 1)]
-        let failure = Failure(until: now + pause, count: times + 1, error: error, asked: asked, hadStale: hasStale)
-        if isTransport {
-            unreachable[flight.route, default: [:]][key] = failure
-        } else {
-            refused[key] = failure
-        }
+        failures[key] = Failure(until: now + pause, count: times + 1, error: error, asked: asked, hadStale: hasStale)
     }
 
     /// Clears the memory after a change of network, where the same questions may succeed.
-    package func forgetAll() {
-        unreachable = [:]
-        refused = [:]
-        count = 0
-    }
+    package func forgetAll() { failures = [:] }
 
     /// Called when the question has an answer.
-    ///
-    /// - Parameter isMadeHere: whether no source gave it, which says nothing of the route. Default: no.
-    package func answered(_ flight: FlightKey, _ type: RecordType, isMadeHere: Bool = false) {
-        guard count > 0 else { return }
-        let key = Key(flight: flight, type: type)
-        if !isMadeHere {
-            count -= unreachable.removeValue(forKey: flight.route)?.count ?? 0
-        } else if unreachable[flight.route]?.removeValue(forKey: key) != nil {
-            count -= 1
-        }
-        if refused.removeValue(forKey: key) != nil { count -= 1 }
+    package func answered(_ flight: FlightKey, _ type: RecordType) {
+        if !isEmpty { failures[Key(flight: flight, type: type)] = nil }
     }
 }

@@ -16,7 +16,7 @@ extension Flight {
         let outcome = outcome(answer, part, isStored: true)
         switch outcome {
         case .given(let response):
-            environment.failures.answered(key, type, isMadeHere: response.source == SourceTags.rule)
+            environment.failures.answered(key, type)
             // One call, for both families or for one.
             if let brake = environment.brake, type == types[0], key.isBraked, response.denies(type) {
                 brake.denied(key.name, to: key.holder, at: clock.now)
@@ -27,8 +27,7 @@ extension Flight {
                 break
             }
             environment.failures.failed(
-                key, type, isTransport: isSilent(part), error: error, at: clock.now, asked: began,
-                hasStale: answer.rank == .stale)
+                key, type, error: error, at: clock.now, asked: began, hasStale: answer.rank == .stale)
         }
         return outcome
     }
@@ -142,12 +141,6 @@ extension Flight {
     }
 
     // MARK: Why there is no answer
-
-    /// Whether there was no response at all.
-    private func isSilent(_ part: Race.Part) -> Bool {
-        (self[part].providerFailure?.isTransport ?? true) && (self[part].localFailure?.isTransport ?? true)
-            && self[part].local == nil
-    }
 
     private func missing(_ part: Race.Part) -> Outcome { .missing(stale: nil, reason(part)) }
 

@@ -17,23 +17,20 @@ struct FailureMemoryTests {
     }
 
     /// Records the failure of a question that was asked at the same time.
-    @Loop private func fail(_ key: FlightKey, isTransport: Bool = false, at now: Instant) {
-        memory.failed(
-            key, .a, isTransport: isTransport, error: ExtendedError(.other, "refused"), at: now, asked: now)
+    @Loop private func fail(_ key: FlightKey, at now: Instant) {
+        memory.failed(key, .a, error: ExtendedError(.other, "refused"), at: now, asked: now)
     }
 
     @Loop private func isRemembered(_ key: FlightKey, at now: Instant) -> Bool {
         memory.remembered(key, .a, at: now) != nil
     }
 
-    @Test(arguments: [true, false]) @Loop
-    func `a question that fails is not asked again for one second, then for two, and from then on for five`(
-        isTransport: Bool
-    ) throws {
+    @Test @Loop
+    func `a question that fails is not asked again for one second, then for two, and from then on for five`() throws {
         let key = try key("www.example.com")
         var now = at(0)
         for pause in [1, 2, 5, 5] as [Int64] {
-            fail(key, isTransport: isTransport, at: now)
+            fail(key, at: now)
             let end = now + .seconds(pause)
             #expect(isRemembered(key, at: end - .nanoseconds(1)) && !isRemembered(key, at: end))
             now = end
@@ -55,8 +52,7 @@ struct FailureMemoryTests {
     @Test @Loop func `where clients had a stale answer the pause ends with that`() throws {
         let key = try key("www.example.com")
         memory.failed(
-            key, .a, isTransport: false, error: ExtendedError(.other, "refused"), at: at(0), asked: at(0),
-            hasStale: true)
+            key, .a, error: ExtendedError(.other, "refused"), at: at(0), asked: at(0), hasStale: true)
         #expect(memory.remembered(key, .a, at: at(0), hasStale: true) != nil)
         #expect(memory.remembered(key, .a, at: at(0), hasStale: false) == nil)
     }
@@ -69,15 +65,12 @@ struct FailureMemoryTests {
         #expect(recoveries == [true, false, false])
     }
 
-    @Test @Loop func `an answer ends the failures without response of its route, and no refusal but its own`() throws {
-        let (own, silent, refused) = (try key("a.example"), try key("b.example"), try key("c.example"))
-        let elsewhere = try key("d.example", route: .protect(explicit: false))
-        for key in [own, refused] { fail(key, at: at(0)) }
-        for key in [silent, elsewhere] { fail(key, isTransport: true, at: at(0)) }
+    @Test @Loop func `an answer ends the failure of its question alone`() throws {
+        let (own, other) = (try key("a.example"), try key("b.example"))
+        for key in [own, other] { fail(key, at: at(0)) }
         memory.answered(own, .a)
-        let left = [own, silent, refused, elsewhere].map { isRemembered($0, at: at(0)) }
-        #expect(left == [false, false, true, true] && !memory.isEmpty)
-        for key in [refused, elsewhere] { memory.answered(key, .a) }
+        #expect(!isRemembered(own, at: at(0)) && isRemembered(other, at: at(0)))
+        memory.answered(other, .a)
         #expect(memory.isEmpty)
     }
 
