@@ -43,7 +43,7 @@ package enum FakeBehaviour: Sendable {
 @Loop
 package final class FakeUpstream: Upstream, Endpoint {
     package nonisolated let name: String
-    package nonisolated var family: AddressFamily { name.hasPrefix("[") ? .ipv6 : .ipv4 }
+    package nonisolated var family: RecordType { name.hasPrefix("[") ? .aaaa : .a }
     package let health = AddressHealth()
     /// How the next question is treated.
     package var behaviour: FakeBehaviour
@@ -104,7 +104,7 @@ package final class FakeUpstream: Upstream, Endpoint {
         guard due < question.deadline || delay == .zero else {
             return UpstreamReply(failure: .timeout, types: question.types)
         }
-        health.responseTime.add(delay)
+        health.measured(delay)
         return UpstreamReply(question.types) { owned(results[$0], by: question.name) }
     }
 

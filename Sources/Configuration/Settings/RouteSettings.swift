@@ -70,7 +70,7 @@ extension Configuration {
         package var maxTTL = Duration.seconds(7 * 86_400)
         /// What is done about addresses that LocalDNS gives for protected names.
         @Setting("certificate_check", .choice(), shapesAnswers: true)
-        package var certificateCheck = CertificateRule.Setting.auto
+        package var certificateCheck = RaceRules.CertificateCheck.auto
         /// 1 to 65535; never empty.
         @Setting("certificate_ports", .list(of: .integer(in: 1...65535), "list of ports"), shapesAnswers: true)
         package var certificatePorts = [443]

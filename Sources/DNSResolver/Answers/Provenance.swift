@@ -2,36 +2,11 @@ package import DNSCache
 package import DNSWire
 import Scheduling
 
-/// The origin of a cached answer, and whether it may still be served.
-package struct Provenance: Hashable, Sendable {
-    package enum State: String, Sendable {
-        case fresh, stale
-        /// Too old, or from a source or by a route that is no longer in force: it is not served.
-        case unusable
-    }
-
-    package var type: RecordType
-    package var route: Route
-    package var source: SourceName
-    /// The server of the source that answered; empty when there was none.
-    package var server: String
-    package var state: State
-    /// Whether its addresses were made of the name's IPv4 addresses (DNS64).
-    var isTranslated = false
-    /// Seconds since it was stored.
-    package var age: UInt32
-    /// Seconds until it is stale.
-    package var remaining: UInt32
-
-    /// One line of `key=value` words.
-    package var text: String {
-        let words = [
-            "type=\(type)", "route=\(route)", source.pairs, server.isEmpty ? nil : "server=\(server)",
-            isTranslated ? "made=dns64" : nil, "state=\(state)", "age=\(age)",
-            state == .fresh ? "ttl=\(remaining)" : nil,
-        ]
-        return words.compactMap { $0 }.joined(separator: " ")
-    }
+/// Whether a cached answer may still be served.
+private enum CachedState: String {
+    case fresh, stale
+    /// Too old, or from a source or by a route that is no longer in force: it is not served.
+    case unusable
 }
 
 extension HijackedAddress {
@@ -79,22 +54,22 @@ extension Resolver {
         return policy.sourceName(tag, by: .bypass)
     }
 
-    /// The origin of the cached answer to a type; nil when there is none.
-    func provenance(of key: FlightKey, _ type: RecordType) -> Provenance? {
+    /// The origin of the cached answer to a type, as one line of `key=value` words; nil when there is none.
+    func provenance(of key: FlightKey, _ type: RecordType) -> String? {
         guard let entry = store.memory.entry(for: key.cacheKey(type)) else { return nil }
-        let route = key.route
-        let age = entry.age(at: clock.now)
-        let state = state(of: entry, type, by: route)
-        return Provenance(
-            type: type, route: route,
-            source: policy.sourceName(entry.source, by: store.rules.obtained(entry, by: route)),
-            server: store.serverNames.name(of: entry.server), state: state,
-            isTranslated: store.rules.isTranslated(entry), age: age,
-            remaining: state == .fresh ? entry.lifetime - min(age, entry.lifetime) : 0)
+        let (state, age) = (state(of: entry, type, by: key.route), entry.age(at: clock.now))
+        let source = policy.sourceName(entry.source, by: store.rules.obtained(entry, by: key.route))
+        let server = store.serverNames.name(of: entry.server)
+        let words = [
+            "type=\(type)", "route=\(key.route)", source.pairs, server.isEmpty ? nil : "server=\(server)",
+            store.rules.isTranslated(entry) ? "made=dns64" : nil, "state=\(state)", "age=\(age)",
+            state == .fresh ? "ttl=\(entry.lifetime - min(age, entry.lifetime))" : nil,
+        ]
+        return words.compactMap { $0 }.joined(separator: " ")
     }
 
     /// How an entry may be used now, for a question with this `route`.
-    private func state(of entry: CacheEntry, _ type: RecordType, by route: Route) -> Provenance.State {
+    private func state(of entry: CacheEntry, _ type: RecordType, by route: Route) -> CachedState {
         let now = clock.now
         if store.rules.isLocal(entry) { return entry.age(at: now) < entry.lifetime ? .fresh : .unusable }
         return switch store.age(of: entry, type, by: route, at: now) {
@@ -131,7 +106,7 @@ extension Resolver {
     /// each type that failed since, else one that says that there is none; and one for each detected forgery.
     package func explanation(of subject: Name, for client: ClientQuestion) -> [String] {
         let keys = Self.explainedTypes.map { type in (type, flightKey(subject, type, for: client)) }
-        var lines = keys.compactMap { type, key in provenance(of: key, type)?.text }
+        var lines = keys.compactMap { type, key in provenance(of: key, type) }
         lines += keys.compactMap { type, key in
             flights.failures.last(key, type).map { failure in
                 let age = max(.zero, clock.now - failure.asked).components.seconds

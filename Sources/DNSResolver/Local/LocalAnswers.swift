@@ -137,23 +137,18 @@ package final class LocalAnswers: Sendable {
         case .resolverDiscovery where question.name == zone:
             let records = question.type == .svcb ? designated?.records(ttl: Self.configuredTTL) ?? [] : []
             return records.isEmpty ? nodata : Answer(answers: records)
-        case .loopbackReverse where question.name == zone:
-            return question.type == .ptr ? pointer(from: question.name, to: Self.localhost) : nodata
-        case .ipv4OnlyReverse where question.name == zone:
-            return question.type == .ptr ? pointer(from: question.name, to: Self.ipv4Only) : nodata
+        case .reverse(let target) where question.name == zone:
+            guard question.type == .ptr else { return nodata }
+            return Answer(answers: [Record(name: question.name, type: .ptr, ttl: Self.ttl, rdata: target.wire)])
         case .emptyZone where question.name == zone && question.type == .ds:
             return nil
         case .emptyZone where question.name == zone && question.type == .soa:
             return Answer(answers: [.negativeSOA(for: zone, ttl: ttl)])
         case .emptyZone where question.name == zone:
             return nodata
-        case .canary, .emptyZone, .loopbackReverse, .ipv4Only, .ipv4OnlyReverse, .resolverDiscovery, .alwaysNonexistent:
+        case .canary, .emptyZone, .reverse, .ipv4Only, .resolverDiscovery, .alwaysNonexistent:
             return .negative(.nameError, name: zone, ttl: ttl)
         }
-    }
-
-    private func pointer(from name: Name, to target: Name) -> Answer {
-        Answer(answers: [Record(name: name, type: .ptr, ttl: Self.ttl, rdata: target.wire)])
     }
 
     /// Those of `addresses` that the question asks for; nil if there are none.
@@ -163,9 +158,6 @@ package final class LocalAnswers: Sendable {
         let wanted = addresses.filter { $0.recordType == question.type }
         return wanted.isEmpty ? nil : Answer(name: question.name, addresses: wanted, ttl: ttl)
     }
-
-    private static let localhost = (try? Name("localhost")) ?? .root
-    private static let ipv4Only = (try? Name("ipv4only.arpa")) ?? .root
 }
 
 /// Static addresses, found by name: one hash look-up for a name, and one for each of its parents when there are

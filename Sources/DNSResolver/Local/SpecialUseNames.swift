@@ -4,7 +4,7 @@ package import DNSWire
 /// misleading answers (RFC 6761, 6303, 6762, 7686, 7793, 8375, 8880, 9462, 9476, 9665).
 enum SpecialUseNames {
     /// How a special-use name is answered.
-    enum Rule {
+    enum Rule: Equatable {
         /// 127.0.0.1 and ::1.
         case loopback
         /// NXDOMAIN; no entry of the lists changes that.
@@ -12,12 +12,10 @@ enum SpecialUseNames {
         /// An empty zone: its apex has only an SOA record, and there are no names below it. DS records of the apex are
         /// the parent's.
         case emptyZone
-        /// The reverse name of a loopback address.
-        case loopbackReverse
+        /// The reverse name of an address that means the same everywhere, and the name that it has (RFC 8880 section 7.2).
+        case reverse(of: Name)
         /// The well-known IPv4 addresses by which hosts detect NAT64, and what they translate to (RFC 8880 section 7.1).
         case ipv4Only
-        /// The reverse name of one of those (RFC 8880 section 7.2).
-        case ipv4OnlyReverse
         /// A name that browsers look up before they ask a resolver of their own: where it does not exist, they keep to the
         /// system's.
         case canary
@@ -28,12 +26,12 @@ enum SpecialUseNames {
         var isOverridable: Bool {
             switch self {
             case .loopback, .alwaysNonexistent: false
-            case .canary, .emptyZone, .loopbackReverse, .ipv4Only, .ipv4OnlyReverse, .resolverDiscovery: true
+            case .canary, .emptyZone, .reverse, .ipv4Only, .resolverDiscovery: true
             }
         }
 
         /// Whether hosts detect the prefix of NAT64 by the name.
-        var showsTranslator: Bool { self == .ipv4Only || self == .ipv4OnlyReverse }
+        var showsTranslator: Bool { self == .ipv4Only || self == .reverse(of: ipv4OnlyName) }
     }
 
     /// The rule of the nearest special-use name at or above `name`, and that name.
@@ -43,6 +41,9 @@ enum SpecialUseNames {
         if let nearest = rules.nearest(to: name) { return (nearest.suffix.name, nearest.value) }
         return name.numericTop.map { ($0, .alwaysNonexistent) }
     }
+
+    private static let localhost = (try? Name("localhost")) ?? .root
+    private static let ipv4OnlyName = (try? Name("ipv4only.arpa")) ?? .root
 
     private static let rules: NameSuffixTable<Rule> = {
         var rules = NameSuffixTable<Rule>()
@@ -55,11 +56,12 @@ enum SpecialUseNames {
         add(["invalid", "onion"], .alwaysNonexistent)
         add(["test", "local", "alt", "home.arpa", "resolver.arpa", "service.arpa"], .emptyZone)
         add(["ipv4only.arpa"], .ipv4Only)
-        add(["170", "171"].map { $0 + ".0.0.192.in-addr.arpa" }, .ipv4OnlyReverse)
+        add(["170", "171"].map { $0 + ".0.0.192.in-addr.arpa" }, .reverse(of: ipv4OnlyName))
         add(["_dns.resolver.arpa"], .resolverDiscovery)
         add(["use-application-dns.net"], .canary)
         add(privateReverseZones, .emptyZone)
-        add(["1.0.0.127.in-addr.arpa", "1" + String(repeating: ".0", count: 31) + ".ip6.arpa"], .loopbackReverse)
+        let loopback = ["1.0.0.127.in-addr.arpa", "1" + String(repeating: ".0", count: 31) + ".ip6.arpa"]
+        add(loopback, .reverse(of: localhost))
         return rules
     }()
 

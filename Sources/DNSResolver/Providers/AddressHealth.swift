@@ -18,10 +18,14 @@ package final class AddressHealth {
     private var lastCleanProbe: Instant?
     /// Why the certificate was refused by the last probe; nil when it was not, or one was accepted since.
     package private(set) var refusedCertificate: String?
-    /// Measured by the endpoint.
-    package var responseTime = ResponseTime()
+    /// From a request on a ready connection to the first byte of its reply: an exponentially weighted moving average (EWMA);
+    /// nil before the first one.
+    package private(set) var responseTime: Duration?
     /// For output only; nothing is decided by them.
     package var counters = Counters()
+
+    /// The weight of a new response time is one part in this many.
+    private static let memory = 8
 
     package init() {}
 
@@ -46,6 +50,11 @@ package final class AddressHealth {
         guard backoff.isActive else { return }
         backoff.succeeded()
         refusedCertificate = nil
+    }
+
+    /// Records how soon a reply began.
+    package func measured(_ time: Duration) {
+        responseTime = responseTime.map { $0 + (time - $0) / Self.memory } ?? time
     }
 
     /// Called when a question was not answered.
@@ -89,22 +98,6 @@ package final class AddressHealth {
         lastNetworkChange = now
         lastCleanProbe = nil
         refusedCertificate = nil
-        responseTime = ResponseTime()
-    }
-}
-
-/// How soon an address's replies begin: an exponentially weighted moving average (EWMA).
-package struct ResponseTime: Hashable, Sendable {
-    /// The weight of a new sample is one part in this many.
-    private static let memory = 8
-
-    /// From the request on a ready connection to the first byte of its reply; nil before the first one.
-    package private(set) var average: Duration?
-
-    package init() {}
-
-    /// Adds a sample.
-    package mutating func add(_ sample: Duration) {
-        average = average.map { $0 + (sample - $0) / Self.memory } ?? sample
+        responseTime = nil
     }
 }

@@ -24,9 +24,6 @@ package final class Probes {
     /// Called when a probe ends or may begin, by their numbers.
     private var waiters: [Int: @Loop () -> Void] = [:]
     private var lastWaiter = 0
-    /// Set for `alarm`, the earliest time of the waiters.
-    private var timer: LoopTimer?
-    private var alarm: Instant?
 
     package nonisolated init(clock: any LoopClock, report: @escaping @Loop (ResolverEvent) -> Void) {
         self.clock = clock
@@ -152,37 +149,21 @@ package final class Probes {
                 ? .endpointRecovered(provider: provider.name, endpoint: endpoint.name)
                 : .certificateAccepted(provider: provider.name, endpoint: endpoint.name))
         // Later in this turn: the answer is still being passed on.
-        if !isProbe, !waiters.isEmpty { setTimer(clock.now) }
+        if !isProbe, !waiters.isEmpty { _ = clock.schedule(at: clock.now) { [weak self] in self?.wake() } }
     }
 
     // MARK: Wait
 
-    /// Calls `done` once: when a probe has ended, or at the given time.
-    func wait(until end: Instant, done: @escaping @Loop () -> Void) -> any Cancellable {
+    /// Calls `done` once, when a probe has ended or an address answers again.
+    func wait(done: @escaping @Loop () -> Void) -> any Cancellable {
         lastWaiter += 1
         waiters[lastWaiter] = done
-        if alarm.map({ end < $0 }) ?? true { setTimer(end) }
         return Wait(number: lastWaiter, of: self)
-    }
-
-    private func setTimer(_ end: Instant) {
-        timer?.cancel()
-        alarm = end
-        timer = clock.schedule(at: end) { [weak self] in self?.wake() }
     }
 
     /// Calls all waiters, in the order in which they came: each checks for itself what it may do now.
     private func wake() {
-        timer?.cancel()
-        (timer, alarm) = (nil, nil)
         for number in waiters.keys.sorted() { waiters.removeValue(forKey: number)?() }
-    }
-
-    private func cancel(_ number: Int) {
-        waiters[number] = nil
-        guard waiters.isEmpty else { return }
-        timer?.cancel()
-        (timer, alarm) = (nil, nil)
     }
 
     @Loop
@@ -192,7 +173,7 @@ package final class Probes {
 
         init(number: Int, of probes: Probes) { (self.number, self.probes) = (number, probes) }
 
-        func cancel() { probes.cancel(number) }
+        func cancel() { probes.waiters[number] = nil }
     }
 }
 

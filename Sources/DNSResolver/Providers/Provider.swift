@@ -64,7 +64,8 @@ package protocol Endpoint: AnyObject, Sendable {
     /// The address and port, for logs.
     nonisolated var name: String { get }
 
-    nonisolated var family: AddressFamily { get }
+    /// A, or AAAA.
+    nonisolated var family: RecordType { get }
 
     /// Written by the selector and its probes; its response time by the endpoint.
     var health: AddressHealth { get }
@@ -104,11 +105,6 @@ extension Endpoint {
     package nonisolated var silence: Duration { .milliseconds(900) }
 
     package var pace: Int? { nil }
-}
-
-/// The family of an address: IPv4 or IPv6.
-package enum AddressFamily: Hashable, Sendable {
-    case ipv4, ipv6
 }
 
 /// An address of a provider that may be asked for a question.

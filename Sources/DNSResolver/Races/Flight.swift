@@ -229,7 +229,7 @@ package final class Flight {
     /// Waits for the probes of the providers that are asked as soon as they have answered one.
     private func awaitProbes() {
         guard isRunning, clock.now < ends, probeWait == nil, line.rules.awaitsProbe else { return }
-        probeWait = policy.lines.providers.probes.wait(until: ends) { [self] in
+        probeWait = policy.lines.providers.probes.wait { [self] in
             probeWait = nil
             for (place, source) in line.rules.line.enumerated() where source.health == .probed {
                 guard let number = source.provider, line.members[number].endpoints.isEmpty else { continue }

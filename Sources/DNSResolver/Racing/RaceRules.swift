@@ -48,7 +48,11 @@ package struct RaceRules: Hashable, Sendable {
     }
 
     /// `localdns.certificate_check`.
-    package enum CertificateCheck: UInt8, Hashable, Sendable { case auto, strict, lenient, off }
+    package enum CertificateCheck: String, CaseIterable, Hashable, Sendable {
+        /// Strict for names in a list, lenient for the rest. The default.
+        case auto
+        case strict, lenient, off
+    }
 
     /// An answer of rank 1 or 2 that has expired.
     package struct Stale: Hashable, Sendable {

@@ -19,8 +19,6 @@ struct NameSuffixTable<Value: Equatable> {
     /// Open addressing: an entry is in the slot given by its hash, or behind it in the first that was free. The count
     /// is a power of two; at most three quarters are used.
     private var slots: [Slot] = []
-    /// The `lengthMark` of the entries.
-    private var lengths = ByteSet()
     /// The `beginningMark` of the entries: in a small table it rules out most names; a large one has all of them.
     private var beginnings = ByteSet()
     /// The `endingMark` of the entries: most names end in another top-level domain than those of a small table.
@@ -50,7 +48,6 @@ struct NameSuffixTable<Value: Equatable> {
         if slots[index].value == nil {
             slots[index] = Slot(name: names.endIndex, hash: hash, value: value)
             names.append(name)
-            lengths.insert(suffix.lengthMark)
             beginnings.insert(suffix.beginningMark)
             if name.isRoot { hasRoot = true } else { endings.insert(name.endingMark) }
         } else {
@@ -87,7 +84,7 @@ struct NameSuffixTable<Value: Equatable> {
     }
 
     private subscript(suffix: NameSuffix) -> Value? {
-        guard lengths.contains(suffix.lengthMark), beginnings.contains(suffix.beginningMark) else { return nil }
+        guard beginnings.contains(suffix.beginningMark) else { return nil }
         return slots[index(of: suffix, Self.hash(suffix))].value
     }
 
@@ -162,9 +159,6 @@ extension Name {
 }
 
 extension NameSuffix {
-    /// Its length, 1 to 255.
-    fileprivate var lengthMark: UInt8 { UInt8(truncatingIfNeeded: length) }
-
     /// A hash of its length and first byte, the same in any letter case.
-    fileprivate var beginningMark: UInt8 { lengthMark &+ 37 &* firstByte }
+    fileprivate var beginningMark: UInt8 { UInt8(truncatingIfNeeded: length) &+ 37 &* firstByte }
 }

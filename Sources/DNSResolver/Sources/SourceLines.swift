@@ -125,7 +125,7 @@ package final class SourceLines {
         var rules = RaceRules(
             raceMode(key.route, mayUseLocalDNS), consume sources,
             localDNS: mayUseLocalDNS ? RaceRules.Source(provider: nil, answersBoth: true) : nil,
-            check: checks == nil ? .off : RaceRules.CertificateCheck(certificates.setting),
+            check: checks == nil ? .off : certificates.setting,
             isListed: key.route == .protect(explicit: true), isUnverified: isUnverified)
         if isUnverified || key.type != nil { rules.checksAddresses = false }
         rules.isClockWrong = checks?.isClockDoubtful ?? false
@@ -236,31 +236,12 @@ extension RaceRules.Source {
 /// How strictly addresses that LocalDNS gives for protected names are checked: `[localdns] certificate_check` and
 /// `unverified`.
 package struct CertificateRule: Hashable, Sendable {
-    /// `[localdns] certificate_check`.
-    package enum Setting: String, CaseIterable, Hashable, Sendable {
-        /// Strict for names in a list, lenient for the rest. The default.
-        case auto
-        case strict, lenient, off
-    }
-
-    package let setting: Setting
+    package let setting: RaceRules.CertificateCheck
     /// Suffixes whose servers have no TLS.
     package let unverified: [Name]
 
-    package init(_ setting: Setting = .auto, unverified: [Name] = []) {
+    package init(_ setting: RaceRules.CertificateCheck = .auto, unverified: [Name] = []) {
         self.setting = setting
         self.unverified = unverified
-    }
-}
-
-extension RaceRules.CertificateCheck {
-    fileprivate init(_ setting: CertificateRule.Setting) {
-        self =
-            switch setting {
-            case .auto: .auto
-            case .strict: .strict
-            case .lenient: .lenient
-            case .off: .off
-            }
     }
 }

@@ -172,6 +172,6 @@ extension Resolver {
             case let cached? where cached.isFresh: "used"
             case _?: "used if nothing better comes"
             }
-        trace.add(.cache, "\(provenance.text): \(use)")
+        trace.add(.cache, "\(provenance): \(use)")
     }
 }

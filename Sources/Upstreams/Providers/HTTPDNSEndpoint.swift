@@ -46,7 +46,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private nonisolated static let answeredNameAge: Duration = .seconds(60)
 
     nonisolated let name: String
-    nonisolated var family: AddressFamily { address.ip.recordType == .aaaa ? .ipv6 : .ipv4 }
+    nonisolated var family: RecordType { address.ip.recordType }
     let health = AddressHealth()
     nonisolated let address: SocketAddress
     private let origin: HTTPOrigin
@@ -244,7 +244,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// address look fast. So are waits without a reply: a client chooses the name that is slow. Where the address is
     /// slow, the probes that such waits cause have replies.
     private func noteTime(of response: HTTPResponse) {
-        if response.isSuccess, let time = response.timeToFirstByte { health.responseTime.add(time) }
+        if response.isSuccess, let time = response.timeToFirstByte { health.measured(time) }
     }
 
     /// Learns the service's time. Returns whether the offset now differs from `offset`, so that another attempt may

@@ -169,7 +169,7 @@ extension Administration {
         let counters = endpoint.health.counters
         address.requests = counters.requests
         address.failures = counters.failures
-        address.responseMilliseconds = endpoint.health.responseTime.average.map { Int($0 / .milliseconds(1)) }
+        address.responseMilliseconds = endpoint.health.responseTime.map { Int($0 / .milliseconds(1)) }
         address.pace = endpoint.pace
         address.lastError = counters.lastFailure?.reason
         address.lastErrorAge = age(counters.lastFailure?.at)

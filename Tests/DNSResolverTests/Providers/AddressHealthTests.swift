@@ -38,24 +38,24 @@ struct AddressHealthTests {
 
     @Test func `what is known of its speed survives failures and successes`() {
         let health = AddressHealth()
-        health.responseTime.add(.milliseconds(20))
+        health.measured(.milliseconds(20))
         health.backoff.failed(at: at(1))
         health.answered(at: at(2))
-        #expect(health.responseTime.average == .milliseconds(20))
+        #expect(health.responseTime == .milliseconds(20))
     }
 
     @Test func `the average follows the last replies`() {
-        var time = ResponseTime()
-        for _ in 0..<50 { time.add(.milliseconds(100)) }
-        time.add(.milliseconds(20))
-        #expect(time.average == .milliseconds(90))
+        let health = AddressHealth()
+        for _ in 0..<50 { health.measured(.milliseconds(100)) }
+        health.measured(.milliseconds(20))
+        #expect(health.responseTime == .milliseconds(90))
     }
 
     @Test(.onLoop) @Loop
     func `addresses are asked as configured, however fast, and those of another family than the first's last`() {
         let (clock, names) = (ManualClock(), ["a", "[2001:db8::1]", "b"])
         let addresses = names.map { FakeUpstream($0, .silence, clock: clock) }
-        addresses[2].health.responseTime.add(.milliseconds(1))
+        addresses[2].health.measured(.milliseconds(1))
         let provider = FakeProvider("vendor", addresses: addresses)
         #expect(provider.orderedEndpoints.map(\.name) == ["a", "b", "[2001:db8::1]"])
         let six = FakeProvider("vendor", addresses: [addresses[1], addresses[0]])

@@ -12,7 +12,7 @@ final class SimulatedServer: Upstream, Endpoint {
     nonisolated let name: String
     nonisolated let index: Int
     nonisolated let giver: SimulatedAddress.Giver
-    nonisolated var family: AddressFamily { .ipv4 }
+    nonisolated var family: RecordType { .a }
     let health = AddressHealth()
     private(set) var conduct: Conduct
     /// Whether a probe of this address has failed because of its own conduct since it was last usable; for
@@ -128,7 +128,7 @@ final class SimulatedServer: Upstream, Endpoint {
             let (due, isAnswered) = server.due(conduct, question.deadline)
             timer = server.clock.schedule(at: due) { [self] in
                 timer = nil
-                if isAnswered { server.health.responseTime.add(server.clock.now - began) }
+                if isAnswered { server.health.measured(server.clock.now - began) }
                 done(server.reply(to: question, ask, conduct, isAnswered))
                 server.judgeBackoff()
             }

@@ -46,7 +46,7 @@ struct SimulationPlan: Sendable {
         var presets: [Preset]
         var lastResort: [Preset]
         var families: FamilyPreference
-        var certificates: CertificateRule.Setting
+        var certificates: RaceRules.CertificateCheck
         var unverified: [String]
         var guardsServiceBindings: Bool
         var freshness: FreshnessPolicy

@@ -18,7 +18,7 @@ struct SearchDomainTests {
     /// A machine whose provider says that no name exists, for an hour.
     @Loop
     private func machine(
-        _ setting: CertificateRule.Setting = .auto, listed: Bool = false, mode: Mode = .httpdnsFirst,
+        _ setting: RaceRules.CertificateCheck = .auto, listed: Bool = false, mode: Mode = .httpdnsFirst,
         searchDomains: [String] = ["example.com"], server: FakeHandshake.Server = .hijacker
     ) throws -> Machine {
         let machine = Machine(
@@ -93,9 +93,9 @@ struct SearchDomainTests {
         #expect(machine.checks.journal.total == 1)
     }
 
-    @Test(arguments: [CertificateRule.Setting.auto, .strict]) @Loop
+    @Test(arguments: [RaceRules.CertificateCheck.auto, .strict]) @Loop
     func `a host of a listed domain that the provider does not know has its certificate`(
-        setting: CertificateRule.Setting
+        setting: RaceRules.CertificateCheck
     ) async throws {
         let machine = try machine(setting, listed: setting == .auto, server: .honest)
         #expect(await machine.ask().has(Self.given))
@@ -113,9 +113,9 @@ struct SearchDomainTests {
     /// Wrong or no certificate, or nothing in time.
     @Test(
         arguments: [FakeHandshake.Server.hijacker, .refusing, .silent, .plain],
-        [CertificateRule.Setting.auto, .strict]) @Loop
+        [RaceRules.CertificateCheck.auto, .strict]) @Loop
     func `A11: a search list adds no host without a certificate to a domain that a list has`(
-        server: FakeHandshake.Server, setting: CertificateRule.Setting
+        server: FakeHandshake.Server, setting: RaceRules.CertificateCheck
     ) async throws {
         let machine = try machine(setting, listed: setting == .auto, server: server)
         let reply = await machine.ask("wpad.example.com")

@@ -16,7 +16,7 @@ struct CertificateScenarioTests {
 
     @Loop
     private func machine(
-        _ setting: CertificateRule.Setting = .auto, listed: Bool = false, mode: Mode = .httpdnsFirst,
+        _ setting: RaceRules.CertificateCheck = .auto, listed: Bool = false, mode: Mode = .httpdnsFirst,
         unverified: [Name] = [], server: FakeHandshake.Server
     ) throws -> ResolverTests.Machine {
         let protect = listed ? [try Name("example.com")] : []
@@ -296,37 +296,6 @@ struct CertificateScenarioTests {
         await machine.clock.advance(by: .zero)
         #expect(machine.handshake.attempts.count == 1)
         #expect(machine.handshake.cancelled == 1)
-    }
-
-    @Test(arguments: [false, true]) @Loop
-    func `a hijacker gives each name a silent address of its own: all are answered in time, honest names too`(
-        listed: Bool
-    ) async throws {
-        let machine = try machine(listed: listed, server: .honest)
-        cutHTTPDNS(machine)
-        var replies: [ResolverTests.Reply] = []
-        // Four times as many at once as there are places for checks.
-        for number in 0..<(4 * AddressChecks.limit) {
-            let address = "198.51.100.\(number)"
-            machine.handshake.servers[address] = .silent
-            machine.localDNS.behaviour = .addresses(address)
-            replies.append(ResolverTests.Reply(clock: machine.clock))
-            machine.start("n\(number).example.com", .a, replies[number])
-            await machine.clock.advance(by: .zero)
-        }
-        machine.localDNS.behaviour = .addresses(Self.given)
-        // Its check has its turn when the time of the first of theirs is over.
-        await machine.clock.advance(by: .milliseconds(200))
-        #expect(await machine.ask().has(Self.given))
-        await machine.clock.advance(by: Budget.answer)
-        #expect(replies.allSatisfy { $0.waited ?? .seconds(9) <= Budget.answer })
-        for (number, reply) in replies.enumerated() {
-            #expect(listed ? reply.failure == .serverFailure : reply.has("198.51.100.\(number)"))
-        }
-        #expect(
-            machine.checks.known(try #require(IPAddress(Self.given)), for: try Name("www.example.com")) == .verified)
-        await machine.clock.advance(by: AddressChecks.longest)
-        #expect(machine.checks.pending.isEmpty)
     }
 
     @Test @Loop func `A16: an address that turns out to be another's after it was given at 2.3 s is dropped at once`()

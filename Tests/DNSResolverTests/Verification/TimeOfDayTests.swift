@@ -107,7 +107,7 @@ struct TimeOfDayTests {
     /// A machine whose clock was never set: HTTPDNS's certificates are not valid yet, nor are any others.
     @Loop
     private func machine(
-        _ setting: CertificateRule.Setting = .auto, server: FakeHandshake.Server, isSet: Bool = false,
+        _ setting: RaceRules.CertificateCheck = .auto, server: FakeHandshake.Server, isSet: Bool = false,
         isListed: Bool = true
     ) throws -> ResolverTests.Machine {
         let machine = ResolverTests.Machine(
@@ -126,7 +126,7 @@ struct TimeOfDayTests {
     func `A7: with an unset clock a certificate that is wrong in its time alone verifies, also a listed name`()
         async throws
     {
-        for setting in [CertificateRule.Setting.auto, .strict] {
+        for setting in [RaceRules.CertificateCheck.auto, .strict] {
             let machine = try machine(setting, server: Self.early)
             let reply = await machine.ask("ntp.example.com")
             #expect(reply.has(Self.given) && reply.packed?.longestTTL == 30)
