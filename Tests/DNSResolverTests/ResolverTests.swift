@@ -214,18 +214,6 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `a cached answer reports its age`() async {
-        let machine = Machine()
-        _ = await machine.ask()
-        await machine.clock.advance(by: .seconds(7))
-        guard case .answer(_, let age)? = await machine.ask().response?.content else {
-            Issue.record("no answer")
-            return
-        }
-        #expect(age == 7)
-    }
-
-    @Test @Loop
     func `a hundred clients of one cold name make one call`() async {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .milliseconds(50))
@@ -252,18 +240,6 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `an answer long expired is served after 0.9 s only`() async {
-        let machine = Machine()
-        _ = await machine.ask()
-        await machine.clock.advance(by: .seconds(60 + 61))
-        machine.vendor.behaviour = .silence
-        machine.localDNS.behaviour = .silence
-        let reply = await machine.ask()
-        #expect(reply.isStale)
-        #expect(reply.waited == .milliseconds(900))
-    }
-
-    @Test @Loop
     func `a refresh that comes late serves the next client`() async {
         let machine = Machine()
         _ = await machine.ask()
@@ -273,41 +249,6 @@ struct ResolverTests {
         await machine.clock.advance(by: .milliseconds(300))
         let next = await machine.ask()
         #expect(!next.isStale && next.has("192.0.2.7"))
-    }
-
-    @Test @Loop
-    func `a failed refresh deletes nothing and is not repeated at once`() async {
-        let machine = Machine()
-        _ = await machine.ask()
-        await machine.clock.advance(by: .seconds(70))
-        machine.failEverything()
-        #expect(await machine.ask().isStale)
-        let asked = machine.localDNS.asked.count
-        let again = await machine.ask()
-        #expect(again.isStale && again.waited == .zero)
-        #expect(machine.localDNS.asked.count == asked)
-    }
-
-    @Test @Loop
-    func `an explicit NXDOMAIN ends the use of a stale answer`() async throws {
-        let machine = Machine()
-        _ = await machine.ask()
-        await machine.clock.advance(by: .seconds(70))
-        let nxdomain = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 5))
-        machine.vendor.behaviour = .reply(after: .zero, [.a: nxdomain, .aaaa: nxdomain])
-        #expect(await machine.ask().packed?.responseCode == .nameError)
-        machine.failEverything()
-        await machine.clock.advance(by: .seconds(6))
-        #expect(await machine.ask().has("192.0.2.1") == false)
-    }
-
-    @Test @Loop
-    func `an unexplained empty answer does not end the use of a stale one`() async {
-        let machine = Machine(policy: RoutePolicy(mode: .httpdnsOnly))
-        _ = await machine.ask()
-        await machine.clock.advance(by: .seconds(70))
-        machine.vendor.behaviour = .unknown()
-        #expect(await machine.ask().isStale)
     }
 
     @Test(arguments: [Mode.httpdnsFirst, .httpdnsOnly]) @Loop
@@ -364,32 +305,6 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `a provider's slow answer of the other family is waited for before LocalDNS's address is given`() async {
-        let machine = Machine(answersBothFamilies: false)
-        let addresses = UpstreamResult.answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))
-        machine.vendor.behaviour = .reply(after: .zero, [.a: addresses, .aaaa: .indeterminateEmpty(ttl: nil)])
-        machine.vendor.slow = [.a: .milliseconds(1_000)]
-        let first = Reply(clock: machine.clock)
-        machine.start("www.example.com", .a, first)
-        let reply = await machine.ask("www.example.com", .aaaa)
-        #expect(reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
-        #expect(reply.waited == .milliseconds(1_000))
-    }
-
-    @Test(arguments: [Duration.zero, .milliseconds(400)]) @Loop
-    func `while a provider is silent about the other family LocalDNS's address is given in time`(later: Duration) async
-    {
-        let machine = Machine(answersBothFamilies: false)
-        machine.vendor.behaviour = .reply(after: .zero, [.aaaa: .indeterminateEmpty(ttl: nil)])
-        machine.vendor.slow = [.a: .seconds(10)]
-        machine.localDNS.slow = [.a: .seconds(10)]
-        machine.start("www.example.com", .a, Reply(clock: machine.clock))
-        await machine.clock.advance(by: later)
-        let reply = await machine.ask("www.example.com", .aaaa)
-        #expect(reply.has("2001:db8::9") && reply.waited == Budget.answer - later)
-    }
-
-    @Test @Loop
     func `when no upstream answers the client gets SERVFAIL with a reason`() async {
         let machine = Machine()
         machine.failEverything()
@@ -407,20 +322,6 @@ struct ResolverTests {
         #expect(reply.failure == .serverFailure)
         #expect((reply.waited ?? .seconds(9)) <= Budget.answer)
         #expect(reply.response?.extendedError?.code == .noReachableAuthority)
-    }
-
-    @Test @Loop
-    func `an outage of the vendor does not let LocalDNS replace a trusted answer`() async {
-        let machine = Machine()
-        _ = await machine.ask()
-        await machine.clock.advance(by: .seconds(70))
-        machine.vendor.behaviour = .failure(.network("refused"))
-        machine.localDNS.behaviour = .addresses("203.0.113.9", ttl: 86_400)
-        let reply = await machine.ask()
-        #expect(reply.isStale && reply.has("192.0.2.1"))
-        await machine.clock.advance(by: .seconds(6))
-        machine.vendor.behaviour = .addresses("192.0.2.7")
-        #expect(await machine.ask().has("192.0.2.7"))
     }
 
     @Test @Loop
@@ -453,18 +354,6 @@ struct ResolverTests {
         #expect(await machine.ask().has("192.0.2.7"))
         machine.failEverything()
         #expect(await machine.ask().failure == .serverFailure)
-    }
-
-    @Test @Loop
-    func `what is denied here, with no answer of any upstream, has no failed question asked again`() async {
-        let machine = Machine()
-        machine.failEverything()
-        #expect(await machine.ask().failure == .serverFailure)
-        let asked = machine.localDNS.asked.count
-        // No provider here answers that type, so the record is denied without asking.
-        #expect(await machine.ask("other.example.com", .https).failure == nil)
-        #expect(await machine.ask().failure == .serverFailure)
-        #expect(machine.localDNS.asked.count == asked)
     }
 
     @Test @Loop
@@ -521,45 +410,6 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `a question that waits for the probe of a silent vendor fails in time`() async {
-        let (machine, replies) = await probedMachine(of: ["a.example"], .silence)
-        await machine.clock.advance(by: .seconds(1))
-        let late = Reply(clock: machine.clock)
-        machine.start("b.example", .a, late)
-        await machine.clock.advance(by: .seconds(3))
-        #expect(
-            ([late] + replies).allSatisfy { $0.failure == .serverFailure && $0.waited ?? .seconds(9) <= .seconds(2) })
-    }
-
-    @Test @Loop
-    func `all questions wait for a probe that has just begun, whichever of them began it`() async {
-        let (machine, replies) = await probedMachine(
-            of: ["a.example", "b.example"], mode: .httpdnsFirst, .addresses("192.0.2.1", after: .milliseconds(200)))
-        await machine.clock.advance(by: .milliseconds(199))
-        #expect(replies.allSatisfy { $0.response == nil })
-        await machine.clock.advance(by: .milliseconds(201))
-        #expect(replies.allSatisfy { $0.has("192.0.2.1") })
-        #expect(machine.vendor.probes.count == 2)
-    }
-
-    @Test @Loop
-    func `LocalDNS's unverified answer waits for the probe of a silent vendor, however late it is asked`() async {
-        let (machine, replies) = await probedMachine(of: ["a.example", "b.example"], mode: .httpdnsFirst, .silence)
-        await machine.clock.advance(by: .milliseconds(300))
-        let later = Reply(clock: machine.clock)
-        machine.start("c.example", .a, later)
-        await machine.clock.advance(by: .milliseconds(699))
-        #expect((replies + [later]).allSatisfy { $0.response == nil })
-        await machine.clock.advance(by: .milliseconds(1))
-        #expect((replies + [later]).allSatisfy { $0.has("203.0.113.9") })
-        let last = Reply(clock: machine.clock)
-        machine.start("d.example", .a, last)
-        await machine.clock.advance(by: .zero)
-        #expect(last.has("203.0.113.9") && last.waited == .zero)
-        #expect(machine.vendor.asked.count == 1)
-    }
-
-    @Test @Loop
     func `once an older answer is removed, what had failed for its sake is asked for again`() async {
         let machine = Machine()
         _ = await machine.ask()
@@ -608,65 +458,23 @@ struct ResolverTests {
         #expect(await machine.ask().has("192.0.2.1"))
         #expect(machine.vendor.asked.count == 2)
     }
-}
 
-/// Two families of one name, each asked separately.
-@Suite(.onLoop)
-struct SeparateFamiliesTests {
     @Test(arguments: [false, true]) @Loop
     func `a family that does not exist is NODATA when the other one has addresses, unless signatures are asked for`(
         signed: Bool
     ) async {
+        let machine = Machine(policy: RoutePolicy(mode: .localDNSOnly))
         let a = UpstreamResult.answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))
-        let replies = await replies(
-            [.a: a, .aaaa: .answer(.negative(.nameError, name: .root, ttl: 60))], signed: signed)
+        machine.localDNS.behaviour = .reply(
+            after: .zero, [.a: a, .aaaa: .answer(.negative(.nameError, name: .root, ttl: 60))])
+        machine.localDNS.slow = [.a: .milliseconds(100)]
+        let replies = (a: Reply(clock: machine.clock), aaaa: Reply(clock: machine.clock))
+        machine.start("www.example.com", .a, replies.a, signed: signed)
+        machine.start("www.example.com", .aaaa, replies.aaaa, signed: signed)
+        await machine.clock.advance(by: .milliseconds(100))
         #expect(replies.a.has("192.0.2.1"))
         #expect(replies.aaaa.packed?.counts == .init(authority: 1))
         #expect(replies.aaaa.packed?.responseCode == (signed ? .nameError : .noError))
-    }
-
-    /// What clients of both families get by 0.1 s, when the servers answer A.
-    @Loop
-    private func replies(
-        _ results: [RecordType: UpstreamResult], signed: Bool = false
-    ) async -> (a: ResolverTests.Reply, aaaa: ResolverTests.Reply) {
-        let clock = ManualClock()
-        let dns = FakeUpstream("localdns", .reply(after: .zero, results), clock: clock)
-        dns.slow = [.a: .milliseconds(100)]
-        let resolver = resolver(dns, clock)
-        let replies = (a: ResolverTests.Reply(clock: clock), aaaa: ResolverTests.Reply(clock: clock))
-        ask(resolver, .a, replies.a, clock, signed: signed)
-        ask(resolver, .aaaa, replies.aaaa, clock, signed: signed)
-        await clock.advance(by: .milliseconds(100))
-        return replies
-    }
-
-    @Loop
-    private func resolver(_ dns: FakeUpstream, _ clock: ManualClock) -> Resolver {
-        let sources = SourceTags(forwards: 0, providers: 0)
-        return Resolver(
-            policy: ResolverPolicy(
-                localAnswers: LocalAnswers(), routes: RoutePolicy(mode: .localDNSOnly),
-                lines: SourceLines(
-                    mode: .localDNSOnly,
-                    providers: ProviderSet(providers: [], probes: Probes(clock: clock, report: { _ in })),
-                    localDNS: dns, forwarders: []),
-                sources: sources),
-            store: AnswerStore(
-                memory: MemoryCache(memory: 1 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
-                sources: sources, badAddresses: BadAddresses(clock: clock), clock: clock),
-            clock: clock)
-    }
-
-    @Loop
-    private func ask(
-        _ resolver: Resolver, _ type: RecordType, _ reply: ResolverTests.Reply, _ clock: ManualClock,
-        signed: Bool = false
-    ) {
-        let question = Question(name: (try? Name("www.example.com")) ?? .root, type: type)
-        let client = ClientQuestion(
-            question: question, dnssecOK: signed, client: .v4(0x7f00_0001), arrived: clock.now)
-        resolver.respond(to: client) { reply.response = $0 }
     }
 }
 

@@ -95,19 +95,6 @@ struct PrefetchTests {
         #expect(await machine.ask().has("192.0.2.1"))
     }
 
-    @Test @Loop func `nor does one whose certificate is verified, while the provider's answer is fresh`() async throws {
-        let machine = Machine(rule: CertificateRule(.auto))
-        machine.handshake.servers["203.0.113.9"] = .honest
-        _ = await machine.ask()
-        #expect(try machine.hit() != nil)
-        await machine.clock.advance(by: .seconds(55))
-        machine.vendor.behaviour = .silence
-        _ = await machine.ask()
-        await machine.clock.advance(by: .milliseconds(2_500))
-        #expect(!machine.localDNS.asked.isEmpty)
-        #expect(try machine.hit()?.answers.first?.address == IPAddress("192.0.2.1"))
-    }
-
     @Test @Loop func `a thousand questions in the last tenth make one call`() async throws {
         let machine = try await popular()
         await machine.clock.advance(by: .seconds(55))

@@ -157,16 +157,6 @@ struct StaleTests {
         #expect(await machine.ask().has("192.0.2.1") == false)
     }
 
-    @Test(arguments: [ResponseCode.serverFailure, .refused]) @Loop
-    func `a refresh that is refused ends nothing`(code: ResponseCode) async {
-        let machine = await outage()
-        machine.vendor.behaviour = .failure(.responseCode(code))
-        machine.localDNS.behaviour = .failure(.responseCode(code))
-        #expect(await machine.ask().isStale)
-        await machine.clock.advance(by: .seconds(60))
-        #expect(await machine.ask().isStale)
-    }
-
     @Test @Loop func `switched off, an expired answer is none`() async {
         let machine = Machine(freshness: FreshnessPolicy(staleMax: .zero))
         _ = await machine.ask()

@@ -63,42 +63,6 @@ struct FamilyPreferenceTests {
         }
     }
 
-    @Test @Loop func `ipv4 holds for what LocalDNS answers first`() async throws {
-        for first in [RecordType.a, .aaaa] {
-            let machine = Machine(
-                policy: RoutePolicy(mode: .localDNSFirst), rule: CertificateRule(.lenient),
-                local: LocalAnswers(families: .ipv4))
-            for address in ["203.0.113.9", "2001:db8::9"] { machine.handshake.servers[address] = .honest }
-            machine.localDNS.behaviour = .addresses("203.0.113.9", "2001:db8::9", after: .milliseconds(20))
-            let replies = (0..<2).map { _ in ResolverTests.Reply(clock: machine.clock) }
-            // Both at once, as the C library asks.
-            machine.start("www.example.com", first, replies[0])
-            machine.start("www.example.com", first.otherFamily, replies[1])
-            await machine.clock.advance(by: .milliseconds(20))
-            #expect((first == .a ? replies[0] : replies[1]).has("203.0.113.9"))
-            #expect(isEmpty(first == .a ? replies[1] : replies[0]))
-            #expect(try machine.hit("www.example.com", .aaaa)?.answers.isEmpty == true)
-        }
-    }
-
-    @Test @Loop func `ipv4: AAAA that LocalDNS returns first is suppressed if a slower A has addresses`() async throws {
-        let machine = Machine(
-            policy: RoutePolicy(mode: .localDNSFirst), rule: CertificateRule(.lenient),
-            local: LocalAnswers(families: .ipv4))
-        machine.localDNS.behaviour = .addresses("203.0.113.9", "2001:db8::9")
-        machine.localDNS.slow = [.a: .milliseconds(450)]
-        for address in ["203.0.113.9", "2001:db8::9"] { machine.handshake.servers[address] = .honest }
-        machine.vendor.behaviour = .silence
-        let reply = ResolverTests.Reply(clock: machine.clock)
-        machine.start("www.example.com", .aaaa, reply)
-        await machine.clock.advance(by: .milliseconds(300))
-        #expect(machine.localDNS.asked.map(\.types) == [[.a], [.aaaa]])
-        await machine.clock.advance(by: .milliseconds(150))
-        #expect(isEmpty(reply))
-        #expect(try machine.hit() != nil)
-        #expect(try machine.hit("www.example.com", .aaaa)?.answers.isEmpty == true)
-    }
-
     @Test(arguments: [Mode.httpdnsFirst, .localDNSOnly]) @Loop
     func `ipv4: a name with IPv6 addresses alone retains them`(mode: Mode) async throws {
         let machine = machine(.ipv4, mode: mode)
@@ -125,32 +89,6 @@ struct FamilyPreferenceTests {
         #expect(await isEmpty(machine.ask("www.example.com", .aaaa)))
     }
 
-    @Test(arguments: [60, 0] as [UInt32]) @Loop
-    func `ipv4: a slow A does not take the time of AAAA, also if that may not be cached`(ttl: UInt32) async {
-        let machine = machine(.ipv4, mode: .localDNSOnly)
-        machine.localDNS.behaviour = .addresses("2001:db8::9", ttl: ttl)
-        machine.localDNS.slow = [.a: .seconds(10)]
-        let reply = await machine.ask("www.example.com", .aaaa)
-        #expect(reply.has("2001:db8::9"))
-        #expect((reply.waited ?? .seconds(9)) <= Budget.answer)
-    }
-
-    @Test(arguments: [false, true]) @Loop
-    func `ipv6: an A of LocalDNS that came while AAAA was awaited is given unless it is forged`(
-        isForged: Bool
-    ) async throws {
-        let machine = Machine(
-            policy: RoutePolicy(mode: .localDNSFirst, protect: NameList([try Name("example.com")])),
-            rule: CertificateRule(.strict),
-            local: LocalAnswers(families: .ipv6), answersBothFamilies: false)
-        machine.handshake.servers["203.0.113.9"] = isForged ? .hijacker : .honest
-        (machine.vendor.behaviour, machine.localDNS.behaviour) = (.silence, .addresses("203.0.113.9", ttl: 0))
-        machine.localDNS.slow = [.aaaa: .seconds(10)]
-        let reply = await machine.ask()
-        #expect(!machine.handshake.attempts.isEmpty)
-        #expect(reply.response != nil && reply.has("203.0.113.9") != isForged)
-    }
-
     @Test @Loop func `ipv4: no upstream is asked for AAAA once another policy wants none`() async {
         let machine = machine(.ipv4)
         machine.vendor.behaviour = .silence
@@ -166,29 +104,6 @@ struct FamilyPreferenceTests {
         await machine.clock.advance(by: .seconds(3))
         #expect(isEmpty(reply))
         #expect(!machine.vendor.asked.dropFirst(asked).contains { $0.types.contains(.aaaa) })
-    }
-
-    @Test @Loop func `ipv4: when A fails AAAA is answered`() async {
-        let machine = machine(.ipv4, mode: .localDNSOnly)
-        machine.localDNS.behaviour = .reply(
-            after: .zero,
-            [
-                .a: .failure(.responseCode(.serverFailure)),
-                .aaaa: .answer(Answer(name: .root, addresses: [.v6(1)], ttl: 600)),
-            ])
-        #expect(await machine.ask("www.example.com", .aaaa).packed?.counts.answer == 1)
-    }
-
-    @Test @Loop func `ipv4: beside an unverified A alone AAAA is asked for, and not awaited unasked`() async {
-        let machine = Machine(
-            policy: RoutePolicy(mode: .httpdnsFirst), rule: CertificateRule(.lenient),
-            local: LocalAnswers(families: .ipv4), answersBothFamilies: false)
-        machine.vendor.behaviour = .failure(.responseCode(.serverFailure))
-        machine.localDNS.behaviour = .addresses("203.0.113.9")
-        let reply = await machine.ask()
-        #expect(reply.has("203.0.113.9"))
-        #expect((reply.waited ?? .seconds(9)) <= .milliseconds(300))
-        #expect(machine.vendor.asked.contains { $0.types.contains(.aaaa) })
     }
 
     @Test @Loop func `ipv4: IPv6 addresses that an older policy has cached are given no longer`() async {

@@ -74,18 +74,6 @@ struct TranslationTests {
         #expect(machine.vendor.asked.map(\.types) == (both ? [[.a, .aaaa]] : [[.aaaa], [.a]]))
     }
 
-    @Test @Loop func `both families at once cost no more questions than without`() async {
-        let machine = machine(both: false)
-        let replies = [RecordType.a, .aaaa].map { type in
-            let reply = ResolverTests.Reply(clock: machine.clock)
-            machine.start("www.example.com", type, reply)
-            return reply
-        }
-        await machine.clock.advance(by: .zero)
-        #expect(replies[0].has("192.0.2.1") && replies[1].has(Self.first))
-        #expect(machine.vendor.asked.count == 2)
-    }
-
     @Test(arguments: [true, false]) @Loop
     func `a name with IPv6 addresses keeps them, and those that stand for IPv4 ones otherwise do not count`(
         both: Bool
@@ -137,22 +125,6 @@ struct TranslationTests {
         await machine.clock.advance(by: .seconds(20))
         #expect(try records(await aaaa(machine)).map(\.ttl) == [40])
         #expect(machine.vendor.asked.map(\.types) == [[.a], [.aaaa]])
-    }
-
-    @Test(arguments: [Mode.httpdnsFirst, .httpdnsOnly], [["example.com"], []]) @Loop
-    func `an indeterminate empty response for AAAA is "no IPv6 address" of a name that has IPv4 addresses`(
-        mode: Mode, listed: [String]
-    ) async throws {
-        let protect = NameList(try listed.map { try Name($0) })
-        let machine = machine(
-            routes: RoutePolicy(mode: mode, protect: protect), rule: CertificateRule(.auto), both: false)
-        for localDNS in [FakeBehaviour.addresses("203.0.113.9"), .addresses("2001:db8::9")] {
-            let a = UpstreamResult.answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))
-            machine.vendor.behaviour = .reply(after: .zero, [.a: a, .aaaa: .indeterminateEmpty(ttl: nil)])
-            machine.localDNS.behaviour = localDNS
-            #expect(await aaaa(machine).has(Self.first))
-            await machine.clock.advance(by: .seconds(90_000))
-        }
     }
 
     @Test @Loop func `addresses are made of LocalDNS's verified ones while the provider fails`() async throws {
@@ -213,24 +185,6 @@ struct TranslationTests {
         machine.vendor.behaviour = .reply(after: .zero, [.a: .answer(a), .aaaa: .answer(denial)])
         let reply = await aaaa(machine, signed: true)
         #expect(reply.packed?.responseCode == .noError && reply.packed?.counts.answer == 0)
-    }
-
-    @Test @Loop func `with prefer ipv4-only nothing is made for a client that wants signatures`() async {
-        #expect(await isEmpty(aaaa(machine(.ipv4Only), signed: true)))
-    }
-
-    @Test @Loop func `a name that no provider knows has LocalDNS's addresses`() async {
-        let machine = machine(both: false)
-        machine.vendor.behaviour = .unknown()
-        machine.localDNS.behaviour = .addresses("2001:db8::9")
-        #expect(await aaaa(machine).has("2001:db8::9"))
-    }
-
-    @Test @Loop func `a name that does not exist does not exist`() async throws {
-        let machine = machine()
-        let denial = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 30))
-        machine.vendor.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
-        #expect(await aaaa(machine).packed?.responseCode == .nameError)
     }
 
     @Test(arguments: [true, false], [[], ["127.0.0.1"], ["10.0.0.1"]]) @Loop
@@ -299,22 +253,6 @@ struct TranslationTests {
         _ = await machine.ask()
         let records = try records(await aaaa(machine))
         #expect(records.compactMap(\.address) == [IPAddress(Self.first)] && records.map(\.ttl) == [5])
-    }
-
-    @Test @Loop func `A that has failed already is not waited for`() async {
-        let machine = machine(both: false)
-        machine.localDNS.behaviour = .failure(.network("unreachable"))
-        machine.vendor.behaviour = .reply(
-            after: .milliseconds(10),
-            [.a: .failure(.responseCode(.serverFailure)), .aaaa: .answer(.negative(name: .root, ttl: 60))])
-        machine.vendor.slow = [.aaaa: .milliseconds(50)]
-        let replies = [RecordType.a, .aaaa].map { type in
-            let reply = ResolverTests.Reply(clock: machine.clock)
-            machine.start("www.example.com", type, reply)
-            return reply
-        }
-        await machine.clock.advance(by: .milliseconds(80))
-        #expect(replies[0].failure == .serverFailure && isEmpty(replies[1]))
     }
 
     // MARK: Another prefix
@@ -407,17 +345,5 @@ struct TranslationTests {
         let reply = await aaaa(machine)
         #expect(reply.has(Self.second))
         #expect(try records(reply).map(\.ttl) == [60])
-    }
-
-    @Test @Loop func `a verified IPv6 address of a name that a provider calls empty waits for IPv4 until 0.9 s`()
-        async throws
-    {
-        let machine = machine(rule: CertificateRule(.auto), both: false)
-        machine.handshake.servers["2001:db8::9"] = .honest
-        machine.vendor.behaviour = .reply(after: .zero, [.aaaa: .indeterminateEmpty(ttl: nil)])
-        machine.vendor.slow = [.a: .seconds(10)]
-        machine.localDNS.behaviour = .addresses("2001:db8::9")
-        let reply = await aaaa(machine)
-        #expect(reply.has("2001:db8::9") && reply.waited == Duration.milliseconds(900))
     }
 }

@@ -79,35 +79,6 @@ struct AttackerTests {
 
     // MARK: What LocalDNS answered in the meantime
 
-    @Test @Loop func `what LocalDNS answered while the provider was down is given for 30 s, and never stale`()
-        async throws
-    {
-        let machine = Machine()
-        machine.vendor.behaviour = .failure(.network("refused"))
-        #expect(await machine.ask("bank.example").has("203.0.113.9"))
-        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(300))
-        await machine.clock.advance(by: .milliseconds(26_900))
-        #expect(try machine.hit("bank.example") != nil)
-        #expect(await machine.ask("bank.example").response?.origin == .cache)
-        await machine.clock.advance(by: .milliseconds(3_100))
-        #expect(try machine.hit("bank.example") == nil)
-        let reply = await machine.ask("bank.example")
-        #expect(reply.has("192.0.2.1") && reply.waited == .milliseconds(600))
-    }
-
-    @Test @Loop func `nor is it given after a change of network, where the provider is slow`() async {
-        let machine = Machine()
-        machine.vendor.behaviour = .failure(.network("refused"))
-        #expect(await machine.ask("bank.example").has("203.0.113.9"))
-        machine.vendor.behaviour = .addresses("192.0.2.1")
-        await machine.clock.advance(by: .seconds(2))
-        _ = await machine.ask("other.example")
-        machine.vendor.health.networkChanged(at: machine.clock.now)
-        machine.resolver.networkChanged()
-        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(320))
-        #expect(await machine.ask("bank.example").has("192.0.2.1"))
-    }
-
     /// A machine where a verified answer of LocalDNS, given since HTTPDNS was silent, has just expired.
     @Loop
     private func conceded() async -> Machine {
@@ -121,19 +92,6 @@ struct AttackerTests {
         #expect(await machine.ask("slow.example").response?.origin == .cache)
         await machine.clock.advance(by: .milliseconds(3_100))
         return machine
-    }
-
-    @Test @Loop func `after 30 s a verified answer of LocalDNS yields to a provider that was only slow`() async {
-        let machine = await conceded()
-        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(199))
-        #expect(await machine.ask("slow.example").has("192.0.2.1"))
-    }
-
-    @Test @Loop func `after 30 s it is given stale, after 0.2 s, where the provider is slow again`() async {
-        let machine = await conceded()
-        let reply = await machine.ask("slow.example")
-        #expect(reply.has("203.0.113.9") && reply.isStale)
-        #expect(reply.waited == .milliseconds(200))
     }
 
     @Test @Loop func `the answer of a provider that is slower than LocalDNS's certificate replaces LocalDNS's`()
@@ -161,16 +119,6 @@ struct AttackerTests {
         #expect(reply.waited == .milliseconds(700))
     }
 
-    @Test @Loop func `a client that has none has the provider asked no second time`() async {
-        let machine = await conceded()
-        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(700))
-        #expect(await machine.ask("slow.example").isStale)
-        let asked = machine.vendor.asked.count
-        _ = await machine.resolver.remove(.all)
-        #expect(await machine.ask("slow.example").has("192.0.2.1"))
-        #expect(machine.vendor.asked.count == asked)
-    }
-
     @Test @Loop func `a provider that fails behind an answer of LocalDNS takes it from no client`() async {
         let machine = await conceded()
         machine.vendor.behaviour = .failure(.network("refused"))
@@ -179,19 +127,6 @@ struct AttackerTests {
             #expect(await machine.ask("slow.example", .aaaa).failure == nil)
             await machine.clock.advance(by: .seconds(4))
         }
-    }
-
-    @Test @Loop func `while no provider answers LocalDNS's answers are given at once, and asked for once in 30 s`()
-        async
-    {
-        let machine = Machine()
-        machine.vendor.behaviour = .failure(.network("refused"))
-        for _ in 0..<20 {
-            let reply = await machine.ask("bank.example")
-            #expect(reply.has("203.0.113.9") && reply.waited == .zero)
-            await machine.clock.advance(by: .seconds(2))
-        }
-        #expect(machine.localDNS.asked.count { $0.types == [.a] } == 2)
     }
 
     // MARK: Hedging

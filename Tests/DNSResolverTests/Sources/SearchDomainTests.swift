@@ -70,29 +70,6 @@ struct SearchDomainTests {
         #expect(await machine.ask().failure == .serverFailure)
     }
 
-    @Test(arguments: [FakeHandshake.Server.hijacker, .silent]) @Loop
-    func `a denial that comes after LocalDNS's response is waited for, and no verdict is`(
-        server: FakeHandshake.Server
-    ) async throws {
-        let machine = try machine(server: server)
-        deny(machine, after: .milliseconds(1_000))
-        let reply = await machine.ask()
-        #expect(reply.has(Self.given) && reply.waited == .milliseconds(1_000))
-    }
-
-    @Test @Loop func `with LocalDNS first a name that both its certificate and the providers deny is the network's`()
-        async throws
-    {
-        let machine = try machine(mode: .localDNSFirst)
-        #expect(await machine.ask().has(Self.given))
-        await machine.clock.advance(by: .seconds(2))
-        #expect(await machine.ask().has(Self.given))
-        await machine.clock.advance(by: .seconds(61))
-        let reply = await machine.ask()
-        #expect(reply.has(Self.given) && !reply.isStale)
-        #expect(machine.checks.journal.total == 1)
-    }
-
     @Test(arguments: [RaceRules.CertificateCheck.auto, .strict]) @Loop
     func `a host of a listed domain that the provider does not know has its certificate`(
         setting: RaceRules.CertificateCheck
@@ -133,22 +110,6 @@ struct SearchDomainTests {
     func `outside the search domains a denial is final`(listed: Bool) async throws {
         let machine = try machine(listed: listed, searchDomains: ["other.example"])
         #expect(await machine.ask().packed?.responseCode == .nameError)
-        #expect(machine.localDNS.asked.isEmpty)
-    }
-
-    @Test(arguments: [false, true]) @Loop
-    func `while HTTPDNS fails the addresses need a certificate like any other`(listed: Bool) async throws {
-        let machine = try machine(listed: listed)
-        machine.vendor.behaviour = .failure(.network("refused"))
-        let reply = await machine.ask()
-        #expect(reply.failure == .serverFailure)
-        #expect(reply.response?.extendedError?.code == .forgedAnswer)
-    }
-
-    @Test @Loop func `a name that exists at the provider without addresses has none of LocalDNS`() async throws {
-        let machine = try machine()
-        deny(machine, after: .zero, code: .noError)
-        #expect(await machine.ask().has(Self.given) == false)
         #expect(machine.localDNS.asked.isEmpty)
     }
 

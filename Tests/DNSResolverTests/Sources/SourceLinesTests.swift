@@ -76,33 +76,11 @@ struct SourceLinesTests {
     }
 
     @Test @Loop
-    func `the second address is asked after 300 ms, not before`() async {
-        let network = Network()
-        network.first.behaviour = .silence
-        await network.fly()
-        await network.clock.advance(by: .milliseconds(299))
-        #expect(network.second.asked.isEmpty)
-        await network.clock.advance(by: .milliseconds(1))
-        #expect(network.addresses(.a) == ["192.0.2.2"])
-    }
-
-    @Test @Loop
     func `an address that fails at once is followed by the next one at once`() async {
         let network = Network()
         network.first.behaviour = .failure(.network("connection refused"))
         await network.fly()
         #expect(network.addresses(.a) == ["192.0.2.2"])
-    }
-
-    @Test @Loop
-    func `a single address that is only slow with this name is not asked twice`() async {
-        let network = Network()
-        network.first.behaviour = .failure(.slow, after: .seconds(1))
-        await network.fly(providers: [FakeProvider("vendor", addresses: [network.first])])
-        await network.clock.advance(by: .seconds(1))
-        #expect(network.first.asked.count == 1)
-        #expect(network.addresses(.a) == ["203.0.113.9"])
-        #expect(network.first.health.isUsable)
     }
 
     @Test @Loop
@@ -219,37 +197,6 @@ struct SourceLinesTests {
     }
 
     @Test @Loop
-    func `a type that has its answer is not asked of the next provider`() async {
-        let network = Network()
-        network.first.behaviour = .reply(
-            after: .zero,
-            [
-                .a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60)),
-                .aaaa: .failure(.responseCode(.serverFailure)),
-            ])
-        let other = FakeProvider("other", addresses: [network.second], answersBothFamilies: false)
-        await network.fly(providers: [FakeProvider("vendor", addresses: [network.first]), other])
-        #expect(network.second.asked.map(\.types) == [[.aaaa]])
-        #expect(network.addresses(.a) == ["192.0.2.1"])
-    }
-
-    @Test @Loop
-    func `LocalDNS is asked after 0.6 s, and the service's late answer is given in place of its unproved one`() async {
-        let network = Network()
-        network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(2_200))
-        network.second.behaviour = .silence
-        await network.fly()
-        await network.clock.advance(by: .milliseconds(599))
-        #expect(network.localDNS.asked.isEmpty)
-        await network.clock.advance(by: .milliseconds(1))
-        #expect(network.localDNS.asked.count == 2)
-        await network.clock.advance(by: .milliseconds(1_599))
-        #expect(network.results.isEmpty)
-        await network.clock.advance(by: .milliseconds(1))
-        #expect(network.addresses(.a) == ["192.0.2.1"])
-    }
-
-    @Test @Loop
     func `B3: when the service stays silent LocalDNS's unproved answer is given at 2.3 s`() async {
         let network = Network()
         network.first.behaviour = .silence
@@ -260,25 +207,6 @@ struct SourceLinesTests {
         await network.clock.advance(by: .milliseconds(1))
         #expect(network.addresses(.a) == ["203.0.113.9"])
         #expect(network.addresses(.aaaa) == ["2001:db8::9"])
-    }
-
-    @Test @Loop
-    func `a name that the vendor does not know goes to LocalDNS`() async {
-        let network = Network()
-        network.first.behaviour = .unknown()
-        await network.fly()
-        #expect(network.addresses(.a) == ["203.0.113.9"])
-        #expect(network.second.asked.isEmpty)
-    }
-
-    @Test @Loop
-    func `a name that the first vendor does not know goes to the next vendor`() async {
-        let network = Network()
-        network.first.behaviour = .unknown()
-        let other = FakeProvider("other", addresses: [network.second])
-        await network.fly(providers: [FakeProvider("vendor", addresses: [network.first]), other])
-        #expect(network.addresses(.a) == ["192.0.2.2"])
-        #expect(network.localDNS.asked.isEmpty)
     }
 
     @Test @Loop
@@ -313,22 +241,6 @@ struct SourceLinesTests {
     }
 
     @Test @Loop
-    func `one family that fails there does not affect the other's answer, and is asked elsewhere at once`() async {
-        let network = Network()
-        network.first.behaviour = .reply(
-            after: .zero,
-            [
-                .a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60)),
-                .aaaa: .failure(.unusable("HTTP 500")),
-            ])
-        let single = FakeProvider("single", addresses: [network.first, network.second], answersBothFamilies: false)
-        await network.fly(providers: [single])
-        #expect(network.addresses(.a) == ["192.0.2.1"])
-        #expect(network.addresses(.aaaa) == ["2001:db8::2"])
-        #expect(network.second.asked.map(\.types) == [[.aaaa]])
-    }
-
-    @Test @Loop
     func `a refused account puts the provider in backoff without a second request`() async {
         let network = Network()
         network.first.behaviour = .failure(.authentication("InvalidSignature"))
@@ -337,17 +249,6 @@ struct SourceLinesTests {
         #expect(network.second.asked.isEmpty)
         #expect(network.events.count == 1)
         await network.fly()
-        #expect(network.first.asked.count == 1)
-    }
-
-    @Test @Loop
-    func `when every address is in backoff LocalDNS is asked at once`() async {
-        let network = Network()
-        network.first.behaviour = .failure(.network("refused"))
-        network.second.behaviour = .failure(.network("refused"))
-        await network.fly()
-        await network.fly()
-        #expect(network.addresses(.a) == ["203.0.113.9"])
         #expect(network.first.asked.count == 1)
     }
 
@@ -393,14 +294,6 @@ struct SourceLinesTests {
     }
 
     @Test @Loop
-    func `LocalDNS's answer does not wait for the probe of a second address once that of the first has failed`() async {
-        let network = await networkInBackoff()
-        network.first.probeBehaviour = .failure(.network("refused"))
-        await network.fly()
-        #expect(network.addresses(.a) == ["203.0.113.9"])
-    }
-
-    @Test @Loop
     func `an address that is back is asked by the first question after a probe of the only other one has failed`()
         async
     {
@@ -438,21 +331,6 @@ struct SourceLinesTests {
         network.second.health.answered(at: network.clock.now)
         await network.clock.advance(by: .milliseconds(900))
         #expect(network.first.probes.count == probes)
-    }
-
-    @Test @Loop
-    func `a slow name is asked at no third address because a fourth one is in backoff`() async {
-        let network = Network()
-        network.mode = .httpdnsOnly
-        let provider = FakeProvider(
-            "vendor", addresses: [network.first, network.second, network.forwarder, network.localDNS])
-        await failFirst(network, providers: [provider])
-        let asked = network.second.asked.count
-        for address in [network.second, network.forwarder, network.localDNS] { address.behaviour = .silence }
-        await network.fly(providers: [provider])
-        await network.clock.advance(by: .milliseconds(1_500))
-        #expect(network.second.asked.count == asked + 1)
-        #expect(network.forwarder.asked.count + network.localDNS.asked.count == 1)
     }
 
     @Test @Loop
@@ -560,16 +438,5 @@ struct SourceLinesTests {
         await network.fly([.mx])
         #expect(network.localDNS.asked.map(\.types) == [[.mx]])
         #expect(network.first.asked.isEmpty)
-    }
-
-    @Test @Loop
-    func `a family that fails is empty for 5 s beside the addresses that LocalDNS has of the other one`() async {
-        let network = Network()
-        for source in [network.first, network.second] { source.behaviour = .unknown() }
-        network.localDNS.behaviour = .reply(
-            after: .zero, [.a: .answer(Answer(name: .root, addresses: [.v4(0xcb00_7109)], ttl: 60))])
-        await network.fly()
-        #expect(network.addresses(.a) == ["203.0.113.9"])
-        #expect(network.emptyTTL(.aaaa) == 5)
     }
 }

@@ -53,20 +53,6 @@ struct CertificateScenarioTests {
         #expect(machine.handshake.attempts.count == 2)
     }
 
-    @Test(arguments: [false, true]) @Loop
-    func `HTTPDNS is silent: LocalDNS's verified address is given after 0.9 s, an unverified one only after 2.3 s`(
-        isVerified: Bool
-    ) async throws {
-        let machine = try machine(server: isVerified ? .honest : .refusing)
-        machine.vendor.behaviour = .silence
-        let reply = await machine.ask()
-        #expect(reply.has(Self.given))
-        #expect(reply.waited == .milliseconds(isVerified ? 900 : 2_300))
-        // The silent address is detected all the same.
-        await machine.clock.advance(by: .seconds(3))
-        #expect(!machine.vendor.health.isUsable)
-    }
-
     /// Asks for both families of a name whose AAAA LocalDNS denies, and HTTPDNS is silent.
     @Loop
     private func askBothFamilies(
@@ -109,37 +95,6 @@ struct CertificateScenarioTests {
         #expect(aaaa.packed?.responseCode == .noError && aaaa.packed?.counts == .init(authority: 1))
     }
 
-    @Test @Loop func `HTTPDNS is silent again: what LocalDNS said of both families is given stale, after 0.2 s`()
-        async throws
-    {
-        let machine = try machine(server: .init(.verified, after: .milliseconds(100)))
-        machine.vendor.probeBehaviour = .addresses("192.0.2.1")
-        _ = await askBothFamilies(machine)
-        await machine.clock.advance(by: .seconds(40))
-        let (a, aaaa) = await askBothFamilies(machine)
-        #expect(a.has(Self.given) && a.isStale && a.waited == .milliseconds(200))
-        #expect(aaaa.packed?.responseCode == .noError && aaaa.packed?.counts == .init(authority: 1))
-        #expect(aaaa.isStale && aaaa.waited == .milliseconds(200))
-    }
-
-    @Test @Loop func `LocalDNS's denials of both families are not taken, though the name was verified before`()
-        async throws
-    {
-        let machine = try machine(server: .honest)
-        machine.vendor.probeBehaviour = .addresses("192.0.2.1")
-        machine.vendor.behaviour = .silence
-        #expect(await machine.ask().has(Self.given))
-        await machine.clock.advance(by: .seconds(40))
-        machine.localDNS.behaviour = .addresses()
-        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .milliseconds(950))
-        let (a, aaaa) = (ResolverTests.Reply(clock: machine.clock), ResolverTests.Reply(clock: machine.clock))
-        machine.start("www.example.com", .a, a)
-        machine.start("www.example.com", .aaaa, aaaa)
-        for _ in 0..<95 { await machine.clock.advance(by: .milliseconds(10)) }
-        #expect(a.has(Self.given) && a.isStale)
-        #expect(aaaa.has("2001:db8::1") && aaaa.waited == .milliseconds(950))
-    }
-
     @Test(arguments: [Duration.milliseconds(400), .seconds(10)]) @Loop
     func `LocalDNS's verified address of a family that a provider calls empty waits for the other family until 0.9 s`(
         slowness: Duration
@@ -175,24 +130,6 @@ struct CertificateScenarioTests {
         #expect(machine.vendor.asked.count == 1)
         await machine.clock.advance(by: .milliseconds(3_100))
         #expect(await machine.ask().packed?.responseCode == code)
-        #expect(machine.vendor.asked.count == 2)
-    }
-
-    @Test(arguments: [false, true]) @Loop
-    func `a name that was deleted is not served stale: HTTPDNS calls it empty, LocalDNS denies it, once`(
-        listed: Bool
-    ) async throws {
-        let machine = try machine(listed: listed, server: .honest)
-        #expect(await machine.ask().has("192.0.2.1"))
-        await machine.clock.advance(by: .seconds(70))
-        machine.vendor.behaviour = .unknown()
-        let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 60))
-        machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
-        for _ in 0..<3 {
-            let reply = await machine.ask()
-            #expect(reply.packed?.counts == .init(authority: 1) && !reply.isStale)
-            await machine.clock.advance(by: .seconds(3))
-        }
         #expect(machine.vendor.asked.count == 2)
     }
 
@@ -268,16 +205,6 @@ struct CertificateScenarioTests {
         cutHTTPDNS(machine)
         let reply = await machine.ask()
         #expect(reply.has("203.0.113.10") && !reply.has(Self.given) && !reply.has("203.0.113.11"))
-    }
-
-    @Test @Loop func `that a name does not exist is accepted of LocalDNS only where no list has it`() async throws {
-        for (listed, code) in [(true, ResponseCode.serverFailure), (false, .nameError)] {
-            let machine = try machine(listed: listed, server: .refusing)
-            let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 60))
-            machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
-            cutHTTPDNS(machine)
-            #expect(await machine.ask().response?.responseCode == code)
-        }
     }
 
     @Test @Loop func `names without TLS are taken as they are, and bypassed ones are never checked`() async throws {
@@ -368,79 +295,6 @@ struct CertificateScenarioTests {
             #expect(await machine.ask("www.example.com", type).response?.origin == .cache)
         }
         #expect(machine.vendor.asked.isEmpty)
-    }
-
-    @Test @Loop func `LocalDNS first: what cannot be verified costs a call, and is given while HTTPDNS fails`()
-        async throws
-    {
-        let machine = try machine(mode: .localDNSFirst, server: .refusing)
-        let reply = await machine.ask()
-        #expect(reply.has("192.0.2.1") && reply.waited == .zero && machine.vendor.asked.count == 1)
-        cutHTTPDNS(machine)
-        #expect(await machine.ask("other.example.com").has(Self.given))
-        await machine.clock.advance(by: .seconds(30))
-        machine.vendor.behaviour = .addresses("192.0.2.1")
-        #expect(await machine.ask("other.example.com").has("192.0.2.1"))
-    }
-
-    @Test @Loop func `LocalDNS first: in place of a forgery one call gets both families, though the other hangs`()
-        async throws
-    {
-        let machine = try machine(
-            mode: .localDNSFirst,
-            server: .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(100)))
-        machine.localDNS.slow[.aaaa] = .seconds(4)
-        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .milliseconds(400))
-        let other = ResolverTests.Reply(clock: machine.clock)
-        machine.start("www.example.com", .aaaa, other)
-        let reply = await machine.ask()
-        #expect(reply.has("192.0.2.1") && reply.waited == .milliseconds(500))
-        #expect(other.has("2001:db8::1") && other.waited == .milliseconds(500))
-        #expect(machine.vendor.asked.count == 1)
-    }
-
-    @Test @Loop func `LocalDNS first: a forgery is not given though HTTPDNS fails`() async throws {
-        let machine = try machine(
-            mode: .localDNSFirst,
-            server: .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(200)))
-        cutHTTPDNS(machine)
-        for _ in 0..<3 {
-            let reply = await machine.ask()
-            #expect(reply.failure == .serverFailure && !reply.has(Self.given))
-            #expect(reply.response?.extendedError?.code == .forgedAnswer)
-            await machine.clock.advance(by: .seconds(6))
-        }
-        #expect(machine.checks.journal.total == 1)
-    }
-
-    @Test @Loop func `LocalDNS first: a forgery is replaced at once though the other family's address is silent`()
-        async throws
-    {
-        let machine = try machine(mode: .localDNSFirst, server: .silent)
-        machine.localDNS.behaviour = .addresses(Self.given, "2001:db8::66")
-        machine.handshake.servers["2001:db8::66"] = .hijacker
-        let reply = await machine.ask("www.example.com", .aaaa)
-        #expect(reply.has("2001:db8::1") && reply.waited == .zero)
-    }
-
-    @Test @Loop func `LocalDNS first: HTTPDNS that has the question of one family has it of a forged one, too`()
-        async throws
-    {
-        let machine = try machine(
-            mode: .localDNSFirst,
-            server: .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(700)))
-        machine.localDNS.behaviour = .reply(
-            after: .zero,
-            [
-                .a: .answer(Answer(name: .root, addresses: [try #require(IPAddress(Self.given))], ttl: 600)),
-                .aaaa: .failure(.responseCode(.serverFailure)),
-            ])
-        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .seconds(1))
-        let reply = await machine.ask("www.example.com", .aaaa)
-        #expect(reply.has("2001:db8::1") && reply.waited == .seconds(1))
-        #expect(await machine.ask().has("192.0.2.1"))
-        #expect(machine.checks.journal.total == 1)
-        #expect(machine.vendor.asked.count == 1)
     }
 
     @Test @Loop func `what is unverified is cached for 30 s, whatever shorter TTLs are raised to`() async throws {
