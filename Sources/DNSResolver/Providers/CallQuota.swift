@@ -57,36 +57,43 @@ package struct CallQuota: Hashable, Sendable {
     /// A month, in seconds.
     private static let longest: Int64 = 31 * secondsPerDay
 
-    /// The most calls of a day, and of a month; 0: no limit.
-    package let dailyLimit: Int
-    package let monthlyLimit: Int
-    private var day: CallCount
-    private var month: CallCount
+    /// What was sent in a period, and what bounds it.
+    private struct Tally: Hashable {
+        var count = CallCount(period: .min)
+        /// The most calls; 0: no limit.
+        let limit: Int
+        /// Nil: this server counts by itself.
+        var allowance: Allowance?
+    }
+
+    private var day: Tally
+    private var month: Tally
     private var since: Int64?
-    /// Nil: this server counts by itself.
-    private var dayAllowance: Allowance?
-    private var monthAllowance: Allowance?
     /// The last day that has ended, until it is taken.
     private var ended: EndedDay?
 
     package init(dailyLimit: Int, monthlyLimit: Int = 0) {
-        (self.dailyLimit, self.monthlyLimit) = (dailyLimit, monthlyLimit)
-        (day, month) = (CallCount(period: .min), CallCount(period: .min))
+        (day, month) = (Tally(limit: dailyLimit), Tally(limit: monthlyLimit))
+    }
+
+    private subscript(period: Period) -> Tally {
+        get { period == .day ? day : month }
+        set { if period == .day { day = newValue } else { month = newValue } }
     }
 
     /// The record to store for the next start.
     ///
     /// - Parameter time: seconds since 1970.
     package func record(at time: Int64) -> Record {
-        Record(day: today(at: time), month: thisMonth(at: time), since: since)
+        Record(day: count(.day, at: time), month: count(.month, at: time), since: since)
     }
 
-    package func today(at time: Int64) -> CallCount { day.moved(to: Self.day(known(time))) }
-
-    package func thisMonth(at time: Int64) -> CallCount {
+    /// The calls of a period so far.
+    package func count(_ period: Period, at time: Int64) -> CallCount {
         let time = known(time)
+        guard period == .month else { return day.count.moved(to: Self.day(time)) }
         // A new month begins with a new day: mostly there is no date to compute.
-        return Self.day(time) == day.period ? month : month.moved(to: Self.date(time).monthNumber)
+        return Self.day(time) == day.count.period ? month.count : month.count.moved(to: Self.date(time).monthNumber)
     }
 
     /// The last day that has ended, once.
@@ -94,14 +101,14 @@ package struct CallQuota: Hashable, Sendable {
 
     /// The period until whose end no call may be sent; nil while calls may be. The longer one, if both are exhausted.
     package func exhausted(at time: Int64) -> Period? {
-        if monthlyLimit > 0, isUsedUp(thisMonth(at: time), monthlyLimit, monthAllowance) { return .month }
-        return dailyLimit > 0 && isUsedUp(today(at: time), dailyLimit, dayAllowance) ? .day : nil
+        isUsedUp(.month, at: time) ? .month : isUsedUp(.day, at: time) ? .day : nil
     }
 
-    private func isUsedUp(_ count: CallCount, _ limit: Int, _ allowance: Allowance?) -> Bool {
-        if count.calls >= limit { return true }
-        guard let allowance else { return false }
-        return allowance.number == count.period && allowance.left <= 0
+    private func isUsedUp(_ period: Period, at time: Int64) -> Bool {
+        guard limit(period) > 0 else { return false }
+        let count = count(period, at: time)
+        if count.calls >= limit(period) { return true }
+        return allowance(period).map { $0.number == count.period && $0.left <= 0 } ?? false
     }
 
     /// How many calls one client network may have caused since half of a limit was spent: as many as are left to all, and of
@@ -110,41 +117,38 @@ package struct CallQuota: Hashable, Sendable {
     ///
     /// - Returns: `.max` while no limit is half spent, or where several servers share the count; nil without a limit.
     package func share(at time: Int64) -> Int? {
-        guard dailyLimit > 0 || monthlyLimit > 0 else { return nil }
+        guard day.limit > 0 || month.limit > 0 else { return nil }
         let known = known(time)
         let date = Self.date(known)
         let seconds = known.floored(by: Self.secondsPerDay).remainder
         let ofMonth = (date.day - 1) * Self.secondsPerDay + seconds
-        let day = share(.day, today(at: time), after: seconds, of: Self.secondsPerDay)
-        let month = share(.month, thisMonth(at: time), after: ofMonth, of: date.daysInMonth * Self.secondsPerDay)
-        return min(day, month)
-    }
-
-    private func share(_ period: Period, _ count: CallCount, after elapsed: Int64, of length: Int64) -> Int {
-        let limit = limit(period)
-        guard limit > 0, allowance(period) == nil, count.calls >= limit / 2 else { return .max }
-        let part = Double(elapsed) / Double(length)
-        return max(0, limit - count.calls) + Int(Double(limit - limit / 2) * part)
+        func share(_ period: Period, after elapsed: Int64, of length: Int64) -> Int {
+            let (limit, calls) = (limit(period), count(period, at: time).calls)
+            guard limit > 0, allowance(period) == nil, calls >= limit / 2 else { return .max }
+            return max(0, limit - calls) + Int(Double(limit - limit / 2) * (Double(elapsed) / Double(length)))
+        }
+        return min(
+            share(.day, after: seconds, of: Self.secondsPerDay),
+            share(.month, after: ofMonth, of: date.daysInMonth * Self.secondsPerDay))
     }
 
     /// What is left to this server of a count that several share; nil where it counts by itself.
-    package func allowance(_ period: Period) -> Allowance? { period == .day ? dayAllowance : monthAllowance }
+    package func allowance(_ period: Period) -> Allowance? { self[period].allowance }
 
     /// Sets what is left to this server of a count that several share; nil: it counts by itself from now on.
-    package mutating func allow(_ allowance: Allowance?, in period: Period) {
-        if period == .day { dayAllowance = allowance } else { monthAllowance = allowance }
-    }
+    package mutating func allow(_ allowance: Allowance?, in period: Period) { self[period].allowance = allowance }
 
     /// Whether the limit is reached, and not only the next part of a shared count awaited.
     package func isFinal(_ period: Period, at time: Int64) -> Bool {
-        let count = period == .day ? today(at: time) : thisMonth(at: time)
+        let count = count(period, at: time)
         guard count.calls < limit(period), let allowance = allowance(period), allowance.number == count.period else {
             return true
         }
         return allowance.isFinal
     }
 
-    package func limit(_ period: Period) -> Int { period == .day ? dailyLimit : monthlyLimit }
+    /// The most calls of a period; 0: no limit.
+    package func limit(_ period: Period) -> Int { self[period].limit }
 
     /// Counts a call, unless that would exceed a limit.
     ///
@@ -152,46 +156,49 @@ package struct CallQuota: Hashable, Sendable {
     package mutating func take(at time: Int64) -> Bool {
         move(to: time)
         guard exhausted(at: time) == nil else { return false }
-        day.add(calls: 1)
-        month.add(calls: 1)
+        day.count.add(calls: 1)
+        month.count.add(calls: 1)
         return true
     }
 
     /// The period of which the call that was just taken is the first beyond four fifths of its limit; of a shared count
     /// that is known elsewhere.
     package func nearsLimit(at time: Int64) -> Period? {
-        if Self.isFirst(thisMonth(at: time).calls, near: monthlyLimit), monthAllowance == nil { return .month }
-        return Self.isFirst(today(at: time).calls, near: dailyLimit) && dayAllowance == nil ? .day : nil
+        func isFirst(_ period: Period) -> Bool {
+            let limit = limit(period)
+            return limit > 0 && allowance(period) == nil && count(period, at: time).calls == limit - limit / 5
+        }
+        return isFirst(.month) ? .month : isFirst(.day) ? .day : nil
     }
 
     /// Counts answers as the vendor bills them.
     package mutating func bill(_ units: Int, at time: Int64) {
         move(to: time)
-        day.add(billed: units)
-        month.add(billed: units)
+        day.count.add(billed: units)
+        month.count.add(billed: units)
     }
 
     /// The time, or, where the clock is not set yet, the day of the count, which then goes on.
     private func known(_ time: Int64) -> Int64 {
-        time < Self.earliest && Self.days.contains(day.period) ? day.period * Self.secondsPerDay : time
+        time < Self.earliest && Self.days.contains(day.count.period) ? day.count.period * Self.secondsPerDay : time
     }
 
     /// Adds the count from before a restart to the count since.
     package mutating func restore(_ stored: Record, at time: Int64) {
-        if time < Self.earliest, Self.days.contains(stored.day.period), day.period < stored.day.period {
+        if time < Self.earliest, Self.days.contains(stored.day.period), day.count.period < stored.day.period {
             // Goes on where the record ends; the clock will say whether that is over.
-            (day.period, month.period) = (stored.day.period, stored.month.period)
+            (day.count.period, month.count.period) = (stored.day.period, stored.month.period)
             (since, ended) = (stored.since, nil)
-            day.add(stored.day)
-            return month.add(stored.month)
+            day.count.add(stored.day)
+            return month.count.add(stored.month)
         }
         let isOfThisMonth = stored.month.period >= Self.date(time).monthNumber
         move(to: time)
-        if stored.day.period < day.period, stored.day.calls > 0, ended == nil {
+        if stored.day.period < day.count.period, stored.day.calls > 0, ended == nil {
             ended = EndedDay(day: stored.day, month: stored.month, forecast: nil)
         }
-        day.add(stored.day)
-        month.add(stored.month)
+        day.count.add(stored.day)
+        month.count.add(stored.month)
         // Of another month, or of a wrong clock, it would make the forecast senseless.
         if isOfThisMonth, let first = stored.since, (time - Self.longest...time).contains(first) { since = first }
     }
@@ -199,31 +206,29 @@ package struct CallQuota: Hashable, Sendable {
     /// What this month will have had at its end, if the rest goes on at the mean rate since counting began; nil in the
     /// first hour.
     package func forecast(at time: Int64) -> CallCount? {
-        guard let since, month.period == Self.date(time).monthNumber else { return nil }
+        guard let since, month.count.period == Self.date(time).monthNumber else { return nil }
         let elapsed = time - since
         guard elapsed >= Self.shortest else { return nil }
         let date = Self.date(time)
         let end = (Self.day(time) + date.daysInMonth - date.day + 1) * Self.secondsPerDay
         let factor = 1 + Double(end - time) / Double(elapsed)
         func grown(_ number: Int) -> Int { Int(Double(number) * factor) }
-        return CallCount(period: month.period, calls: grown(month.calls), billed: grown(month.billed))
+        let count = month.count
+        return CallCount(period: count.period, calls: grown(count.calls), billed: grown(count.billed))
     }
 
     private mutating func move(to time: Int64) {
         let time = known(time)
-        let number = Self.day(time)
-        guard number != day.period else { return }
-        if number > day.period, day.calls > 0 {
-            ended = EndedDay(day: day, month: month, forecast: forecast(at: (day.period + 1) * Self.secondsPerDay - 1))
+        let (number, last) = (Self.day(time), day.count)
+        guard number != last.period else { return }
+        if number > last.period, last.calls > 0 {
+            let forecast = forecast(at: (last.period + 1) * Self.secondsPerDay - 1)
+            ended = EndedDay(day: last, month: month.count, forecast: forecast)
         }
-        let next = thisMonth(at: time)
-        day = day.moved(to: number)
-        if since == nil || next.period != month.period { since = time }
-        month = next
-    }
-
-    private static func isFirst(_ calls: Int, near limit: Int) -> Bool {
-        limit > 0 && calls == limit - limit / 5
+        let next = count(.month, at: time)
+        day.count = last.moved(to: number)
+        if since == nil || next.period != month.count.period { since = time }
+        month.count = next
     }
 
     private static func day(_ time: Int64) -> Int64 { time.floored(by: secondsPerDay).quotient }

@@ -40,9 +40,7 @@ package final class ProviderAccount {
     }
 
     /// The calls of a period so far.
-    package func count(_ period: CallQuota.Period) -> CallCount {
-        period == .day ? calls.today(at: clock.own) : calls.thisMonth(at: clock.own)
-    }
+    package func count(_ period: CallQuota.Period) -> CallCount { calls.count(period, at: clock.own) }
 
     /// What this month will have had at its end; nil while too little is known.
     package var forecast: CallCount? { calls.forecast(at: clock.own) }

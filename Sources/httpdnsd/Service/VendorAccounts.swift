@@ -84,7 +84,7 @@ final class VendorAccounts {
         report.listen = server.httpAddresses.map(\.description)
         report.requests = VendorOutcome.allCases.map { .init(result: $0.rawValue, count: outcomes[$0] ?? 0) }
         report.accounts = quotas.sorted { $0.key < $1.key }.map { id, quota in
-            .init(id: id, names: quota.today(at: now).calls, limit: quota.dailyLimit)
+            .init(id: id, names: quota.count(.day, at: now).calls, limit: quota.limit(.day))
         }
         return report
     }

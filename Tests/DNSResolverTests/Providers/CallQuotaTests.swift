@@ -86,7 +86,7 @@ struct CallQuotaTests {
         var calls = CallQuota(dailyLimit: 3)
         let taken = (0..<5).map { _ in calls.take(at: Self.midnight) }
         #expect(taken == [true, true, true, false, false])
-        #expect(calls.today(at: Self.midnight).calls == 3 && calls.exhausted(at: Self.midnight) == .day)
+        #expect(calls.count(.day, at: Self.midnight).calls == 3 && calls.exhausted(at: Self.midnight) == .day)
     }
 
     @Test
@@ -97,7 +97,7 @@ struct CallQuotaTests {
         #expect(calls.exhausted(at: Self.december - 1) == .month)
         #expect(calls.exhausted(at: Self.december) == nil)
         let isTaken = calls.take(at: Self.december)
-        #expect(isTaken && calls.thisMonth(at: Self.december).calls == 1)
+        #expect(isTaken && calls.count(.month, at: Self.december).calls == 1)
     }
 
     @Test
@@ -117,7 +117,7 @@ struct CallQuotaTests {
         #expect(calls.take(at: Self.december - Self.secondsPerDay) == false)
         // And the day to which it was set back ends as any other; the month too.
         #expect(calls.take(at: Self.december) == true)
-        #expect(calls.thisMonth(at: Self.december).calls == 1)
+        #expect(calls.count(.month, at: Self.december).calls == 1)
     }
 
     @Test(arguments: [false, true])
@@ -136,7 +136,7 @@ struct CallQuotaTests {
         #expect(calls.takeEndedDay() == nil)
         #expect(calls.exhausted(at: midnight + 60) == .day)
         let nextDay = midnight + Self.secondsPerDay
-        #expect(calls.today(at: nextDay).calls == 0 && calls.thisMonth(at: nextDay).calls == 10)
+        #expect(calls.count(.day, at: nextDay).calls == 0 && calls.count(.month, at: nextDay).calls == 10)
     }
 
     @Test(arguments: [Int.max, Int.max - 1, 1 << 41, -1, .min])
@@ -153,7 +153,7 @@ struct CallQuotaTests {
     func `without a limit calls are counted all the same`() {
         var calls = CallQuota(dailyLimit: 0)
         for _ in 0..<1_000 { _ = calls.take(at: Self.midnight) }
-        #expect(calls.today(at: Self.midnight).calls == 1_000 && calls.exhausted(at: Self.midnight) == nil)
+        #expect(calls.count(.day, at: Self.midnight).calls == 1_000 && calls.exhausted(at: Self.midnight) == nil)
     }
 
     @Test
@@ -167,10 +167,10 @@ struct CallQuotaTests {
             return calls
         }
         let (today, tomorrow) = (Self.midnight + 86_399, Self.midnight + 86_400)
-        #expect(restored(at: today).today(at: today).calls == 1)
-        #expect(restored(at: tomorrow).today(at: tomorrow).calls == 0)
-        #expect(restored(at: tomorrow).thisMonth(at: tomorrow).calls == 1)
-        #expect(restored(at: Self.december).thisMonth(at: Self.december).calls == 0)
+        #expect(restored(at: today).count(.day, at: today).calls == 1)
+        #expect(restored(at: tomorrow).count(.day, at: tomorrow).calls == 0)
+        #expect(restored(at: tomorrow).count(.month, at: tomorrow).calls == 1)
+        #expect(restored(at: Self.december).count(.month, at: Self.december).calls == 0)
     }
 
     @Test
@@ -187,9 +187,9 @@ struct CallQuotaTests {
         _ = calls.take(at: Self.midnight)
         let day = Self.midnight / Self.secondsPerDay
         calls.restore(Self.record(day: day - 1, calls: 5), at: Self.midnight)
-        #expect(calls.today(at: Self.midnight).calls == 1)
+        #expect(calls.count(.day, at: Self.midnight).calls == 1)
         calls.restore(Self.record(day: day, calls: 5), at: Self.midnight)
-        #expect(calls.today(at: Self.midnight).calls == 6)
+        #expect(calls.count(.day, at: Self.midnight).calls == 6)
         // Counted while the clock was far ahead: this affects one day, not all until then.
         calls.restore(Self.record(day: .max, calls: .max), at: Self.midnight)
         #expect(calls.exhausted(at: Self.midnight) == .day)
@@ -297,8 +297,8 @@ struct CallQuotaTests {
         _ = calls.take(at: Self.midnight)
         calls.bill(10, at: Self.midnight)
         calls.bill(5, at: Self.midnight + Self.secondsPerDay)
-        #expect(calls.today(at: Self.midnight + Self.secondsPerDay).billed == 5)
-        #expect(calls.thisMonth(at: Self.midnight + Self.secondsPerDay).billed == 15)
-        #expect(calls.thisMonth(at: Self.midnight + Self.secondsPerDay).calls == 1)
+        #expect(calls.count(.day, at: Self.midnight + Self.secondsPerDay).billed == 5)
+        #expect(calls.count(.month, at: Self.midnight + Self.secondsPerDay).billed == 15)
+        #expect(calls.count(.month, at: Self.midnight + Self.secondsPerDay).calls == 1)
     }
 }
