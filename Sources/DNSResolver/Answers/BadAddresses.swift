@@ -18,20 +18,25 @@ package final class BadAddresses {
     /// How many times its weight halves in a report's lifetime.
     private nonisolated static let halvings = 3
 
-    /// The reports of one address.
+    /// The reports of one address. Their weight is the least at their end, and twice as much at the end of each half-life
+    /// before; between two of these it is linear.
     private struct Report {
-        var weight: Double
-        /// When it had that weight.
-        var since: Instant
-        var halfLife: Duration
+        /// When they will have faded.
+        let until: Instant
+        let halfLife: Duration
+
+        init(weight: Double, at now: Instant, halfLife: Duration) {
+            let ratio = weight / BadAddresses.least
+            let lives = Double(ratio.exponent) + ratio.significand - 1
+            until = now + .nanoseconds(Int64(Double(halfLife.nanoseconds) * lives))
+            self.halfLife = halfLife
+        }
 
         func weight(at now: Instant) -> Double {
-            let lives = Double((now - since).nanoseconds) / Double(halfLife.nanoseconds)
-            guard lives > 0 else { return weight }
-            guard lives < 64 else { return 0 }
-            // Exact at each halving, and linear between two of them.
+            let lives = Double((until - now).nanoseconds) / Double(halfLife.nanoseconds)
+            guard lives > 0 else { return 0 }
             let whole = lives.rounded(.down)
-            return weight / Double(UInt64(1) << UInt64(whole)) * (1 - (lives - whole) / 2)
+            return BadAddresses.least * Double(sign: .plus, exponent: Int(whole), significand: 1 + lives - whole)
         }
     }
 
@@ -44,7 +49,7 @@ package final class BadAddresses {
         package let until: Instant
     }
 
-    private static var least: Double { 1 / Double(1 << halvings) }
+    private nonisolated static var least: Double { 1 / Double(1 << halvings) }
 
     private let clock: any LoopClock
     private var reports: [IPAddress: Report] = [:]
@@ -60,7 +65,7 @@ package final class BadAddresses {
         let now = clock.now
         let bounded = min(max(lifetime, Self.lifetimes.lowerBound), Self.lifetimes.upperBound)
         let weight = reports[address]?.weight(at: now) ?? 0
-        reports[address] = Report(weight: weight + 1, since: now, halfLife: bounded / Self.halvings)
+        reports[address] = Report(weight: weight + 1, at: now, halfLife: bounded / Self.halvings)
         guard reports.count > Self.capacity else { return }
         let lightest = reports.filter { $0.key != address }.min { $0.value.weight(at: now) < $1.value.weight(at: now) }
         if let lightest { reports[lightest.key] = nil }
@@ -77,19 +82,7 @@ package final class BadAddresses {
         removeFaded()
         let now = clock.now
         return reports.map { address, report in
-            let weight = report.weight(at: now)
-            var until = report
-            var end = now
-            // Whole half-lives up to the last one, which is linear.
-            until.since = now
-            until.weight = weight
-            while until.weight >= Self.least * 2 {
-                until.weight /= 2
-                end = end + report.halfLife
-            }
-            let rest = (1 - Self.least / until.weight) * 2
-            end = end + .nanoseconds(Int64(Double(report.halfLife.nanoseconds) * rest))
-            return Listed(address: address, weight: weight, until: end)
+            Listed(address: address, weight: report.weight(at: now), until: report.until)
         }.sorted { ($0.weight, $1.address.description) > ($1.weight, $0.address.description) }
     }
 
@@ -116,6 +109,6 @@ package final class BadAddresses {
 
     private func removeFaded() {
         let now = clock.now
-        reports = reports.filter { $0.value.weight(at: now) >= Self.least }
+        reports = reports.filter { now < $0.value.until }
     }
 }
