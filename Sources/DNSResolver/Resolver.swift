@@ -235,7 +235,7 @@ package final class Resolver {
 
     private func noBinding(for question: Question) -> Response? {
         PackedAnswer(.negative(name: question.name, ttl: Flight.madeTTL), for: question)
-            .map { Response(.answer($0, age: 0), from: .source(store.rules.tag(of: .rule), .rule)) }
+            .map { Response(.answer($0, age: 0), source: store.rules.tag(of: .rule)) }
     }
 
     private func reportFailure(of question: Question, _ key: FlightKey, _ route: Route, _ text: String) {
@@ -251,7 +251,7 @@ package final class Resolver {
         else { return nil }
         return Response(
             .answer(packed, age: 0), extendedError: ExtendedError(.other, "preset of last resort"),
-            from: .source(store.rules.tag(of: .preset), .preset))
+            from: .preset, source: store.rules.tag(of: .preset))
     }
 
     /// The key of the flight for a name and type by the policy in force.
@@ -270,14 +270,14 @@ package final class Resolver {
     /// The response for a local answer; one from the configuration is cached where the UDP threads find it.
     private func answer(_ reply: LocalAnswers.Reply, to client: ClientQuestion) -> Response {
         let packed: PackedAnswer?
-        var origin = Response.Origin.ourselves
+        var tag: UInt16?
         switch reply {
         case .refusal(let code, let error): return Response(.failure(code), extendedError: error)
         case .answer(let answer): packed = PackedAnswer(answer, for: client.question)
         case .configured(let answer, let source):
             packed = store.keepLocal(answer, for: client, source)
-            origin = .source(store.rules.tag(of: source), reply.kind)
+            tag = store.rules.tag(of: source)
         }
-        return Response(packed.map { .answer($0, age: 0) } ?? .failure(.serverFailure), from: origin)
+        return Response(packed.map { .answer($0, age: 0) } ?? .failure(.serverFailure), from: reply.kind, source: tag)
     }
 }

@@ -13,20 +13,12 @@ package struct Response: Sendable {
         case failure(ResponseCode)
     }
 
-    /// Where an answer came from, for the query log.
-    package enum Origin: Hashable, Sendable {
-        /// There is no answer, or it was synthesized by this server.
-        case ourselves
-        /// It was in the cache, fresh or stale.
-        case cache
-        /// The archive alone had it, fresh or stale.
-        case archive
-        /// A source of the policy, by its number among `SourceTags`, was queried for it, or made it.
-        case source(UInt16, AnswerKind)
-    }
-
-    package var content: Content
-    package var origin: Origin
+    package let content: Content
+    /// Where the answer came from; by this it is counted.
+    package private(set) var kind: AnswerKind
+    /// The number, among `SourceTags`, of the source of the policy that was asked for it, or made it; nil: there is none, or it
+    /// was cached.
+    package let source: UInt16?
     /// Why the answer is degraded or missing; sent only to clients whose query had an OPT record (RFC 8914).
     package var extendedError: ExtendedError?
 
@@ -40,31 +32,25 @@ package struct Response: Sendable {
 
     /// The same as an answer that the archive had.
     var recalled: Response {
-        Response(content, extendedError: extendedError, from: origin == .cache ? .archive : origin)
+        var response = self
+        if kind == .cache { response.kind = .disk }
+        return response
     }
 
-    package init(_ content: Content, extendedError: ExtendedError? = nil, from origin: Origin = .ourselves) {
+    /// - Parameter kind: of an answer that is not stale. Default: it was synthesized by this server.
+    package init(
+        _ content: Content, extendedError: ExtendedError? = nil, from kind: AnswerKind = .rule, source: UInt16? = nil
+    ) {
         self.content = content
-        self.origin = origin
         self.extendedError = extendedError
-    }
-}
-
-extension Response {
-    /// The number of the source that was asked for it, or made it.
-    package var source: UInt16? { if case .source(let tag, _) = origin { tag } else { nil } }
-
-    /// The kind by which it is counted.
-    package var kind: AnswerKind {
-        switch (content, origin) {
-        case (.failure(.serverFailure), _): .failure
-        case (.failure, _): .rule
-        case (.stale, _): .stale
-        case (.answer, .ourselves): .rule
-        case (.answer, .cache): .cache
-        case (.answer, .archive): .disk
-        case (.answer, .source(_, let kind)): kind
-        }
+        self.source = source
+        self.kind =
+            switch content {
+            case .failure(.serverFailure): .failure
+            case .failure: .rule
+            case .stale: .stale
+            case .answer: kind
+            }
     }
 }
 
@@ -136,7 +122,9 @@ final class AnyAnswer {
         }
         let given = responses.first { !$0.isFailure }
         return PackedAnswer(answer, for: question).map {
-            Response(.answer($0, age: 0), extendedError: given?.extendedError, from: given?.origin ?? .ourselves)
+            Response(
+                .answer($0, age: 0), extendedError: given?.extendedError, from: given?.kind ?? .rule,
+                source: given?.source)
         }
     }
 

@@ -121,8 +121,7 @@ package final class AnswerStore {
         let isOfTime = entry.age(at: now) < entry.lifetime
         let text = origin(of: entry, at: now) + (isOfTime ? ", before the network changed" : "")
         return Response(
-            .stale(entry.answer), extendedError: ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, text),
-            from: .cache)
+            .stale(entry.answer), extendedError: ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, text))
     }
 
     /// Decides whether a fresh answer near its end is prefetched now: once, and only if a client has had it before.

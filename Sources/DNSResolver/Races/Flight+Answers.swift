@@ -98,7 +98,7 @@ extension Flight {
     }
 
     private func given(_ packed: PackedAnswer, _ tag: UInt16) -> Outcome {
-        .given(Response(.answer(packed, age: 0), from: .source(tag, AnswerKind(tag, route: key.route))))
+        .given(Response(.answer(packed, age: 0), from: AnswerKind(tag, route: key.route), source: tag))
     }
 
     // MARK: DNS64

@@ -154,9 +154,9 @@ struct AnswerArchiveTests {
         machine.store.archive = archive
         machine.memory.remove(key)
         machine.failEverything()
-        for origin in [Response.Origin.archive, .cache] {
+        for kind in [AnswerKind.disk, .cache] {
             let reply = await machine.ask()
-            #expect(reply.has("192.0.2.1") && !reply.isStale && reply.response?.origin == origin)
+            #expect(reply.has("192.0.2.1") && !reply.isStale && reply.response?.kind == kind)
         }
         #expect(archive.reads == 1 && machine.vendor.asked.count == 1 && machine.localDNS.asked.isEmpty)
     }

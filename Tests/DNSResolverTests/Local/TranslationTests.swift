@@ -141,7 +141,7 @@ struct TranslationTests {
         let machine = machine(both: both)
         #expect(await aaaa(machine, signed: true).has(Self.first))
         let again = await aaaa(machine, signed: true)
-        #expect(again.has(Self.first) && again.response?.origin == .cache)
+        #expect(again.has(Self.first) && again.response?.kind == .cache)
     }
 
     // MARK: What is not

@@ -89,7 +89,7 @@ struct AttackerTests {
         let reply = await machine.ask("slow.example")
         #expect(reply.has("203.0.113.9") && reply.waited == .milliseconds(900))
         await machine.clock.advance(by: .milliseconds(26_900))
-        #expect(await machine.ask("slow.example").response?.origin == .cache)
+        #expect(await machine.ask("slow.example").response?.kind == .cache)
         await machine.clock.advance(by: .milliseconds(3_100))
         return machine
     }

@@ -65,7 +65,7 @@ struct SearchDomainTests {
         machine.failEverything()
         await machine.clock.advance(by: .milliseconds(26_900))
         let fresh = await machine.ask()
-        #expect(fresh.has(Self.given) && fresh.response?.origin == .cache)
+        #expect(fresh.has(Self.given) && fresh.response?.kind == .cache)
         await machine.clock.advance(by: .milliseconds(3_100))
         #expect(await machine.ask().failure == .serverFailure)
     }
@@ -76,7 +76,7 @@ struct SearchDomainTests {
     ) async throws {
         let machine = try machine(setting, listed: setting == .auto, server: .honest)
         #expect(await machine.ask().has(Self.given))
-        #expect(await machine.ask().response?.origin == .cache)
+        #expect(await machine.ask().response?.kind == .cache)
     }
 
     @Test @Loop func `a search domain of one label is the network's where network_names has it`() async throws {
@@ -128,7 +128,7 @@ struct SearchDomainTests {
         machine.resolver.networkChanged()
         let reply = await machine.ask()
         #expect(reply.has(Self.given) && !reply.isStale)
-        #expect(await machine.ask().response?.origin == .cache)
+        #expect(await machine.ask().response?.kind == .cache)
     }
 
     @Test(arguments: [false, true]) @Loop
@@ -152,7 +152,7 @@ struct SearchDomainTests {
         machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
         #expect(await machine.ask().packed?.responseCode == .nameError)
         await machine.clock.advance(by: .seconds(3_000))
-        #expect(await machine.ask().response?.origin == .cache)
+        #expect(await machine.ask().response?.kind == .cache)
         #expect(machine.vendor.asked.count == 1)
     }
 }

@@ -44,7 +44,7 @@ struct CertificateScenarioTests {
             let reply = await machine.ask()
             #expect(reply.has(Self.given) && reply.waited == .zero && !reply.isStale)
             await machine.clock.advance(by: .milliseconds(26_900))
-            #expect(await machine.ask().response?.origin == .cache)
+            #expect(await machine.ask().response?.kind == .cache)
             #expect(machine.localDNS.asked.count { $0.types == [.a] } == round)
             await machine.clock.advance(by: .milliseconds(3_100))
         }
@@ -126,7 +126,7 @@ struct CertificateScenarioTests {
         let reply = await machine.ask()
         #expect(reply.packed?.responseCode == code && reply.packed?.counts == .init(authority: 1))
         await machine.clock.advance(by: .milliseconds(26_900))
-        #expect(await machine.ask().response?.origin == .cache)
+        #expect(await machine.ask().response?.kind == .cache)
         #expect(machine.vendor.asked.count == 1)
         await machine.clock.advance(by: .milliseconds(3_100))
         #expect(await machine.ask().packed?.responseCode == code)
@@ -175,7 +175,7 @@ struct CertificateScenarioTests {
             } else {
                 #expect(reply.has(Self.given))
                 await machine.clock.advance(by: .milliseconds(26_900))
-                #expect(await machine.ask().response?.origin == .cache)
+                #expect(await machine.ask().response?.kind == .cache)
                 await machine.clock.advance(by: .milliseconds(3_100))
                 #expect(await machine.ask().has(Self.given))
                 #expect(machine.localDNS.asked.count { $0.types == [.a] } == 2)
@@ -263,7 +263,7 @@ struct CertificateScenarioTests {
             await machine.clock.advance(by: .seconds(delay))
             #expect(await machine.ask().has(Self.given))
         }
-        #expect(await machine.ask().response?.origin == .cache)
+        #expect(await machine.ask().response?.kind == .cache)
         machine.handshake.servers[Self.given] = .hijacker
         #expect(await machine.ask(signed: true).failure == .serverFailure)
         #expect(await machine.ask().failure == .serverFailure)
@@ -292,7 +292,7 @@ struct CertificateScenarioTests {
         #expect(await machine.ask("www.example.com", .aaaa).packed?.counts == .init(authority: 1))
         await machine.clock.advance(by: .seconds(539))
         for type in [RecordType.a, .aaaa] {
-            #expect(await machine.ask("www.example.com", type).response?.origin == .cache)
+            #expect(await machine.ask("www.example.com", type).response?.kind == .cache)
         }
         #expect(machine.vendor.asked.isEmpty)
     }
@@ -315,7 +315,7 @@ struct CertificateScenarioTests {
         let reply = await machine.ask()
         #expect(reply.has(Self.given) && reply.waited == .zero)
         await machine.clock.advance(by: .seconds(539))
-        #expect(await machine.ask().response?.origin == .cache)
+        #expect(await machine.ask().response?.kind == .cache)
         #expect(machine.handshake.attempts.isEmpty && machine.vendor.asked.isEmpty)
     }
 
@@ -332,6 +332,6 @@ struct CertificateScenarioTests {
         machine.start("www.example.com", .aaaa, ResolverTests.Reply(clock: machine.clock))
         _ = await machine.resolver.remove(.all)
         await machine.clock.advance(by: .milliseconds(100))
-        #expect(await machine.ask().response?.origin == .cache)
+        #expect(await machine.ask().response?.kind == .cache)
     }
 }
