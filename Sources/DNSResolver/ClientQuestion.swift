@@ -40,9 +40,7 @@ extension ClientQuestion {
     func note(_ kind: Trace.Kind, _ text: @autoclosure () -> String) {
         trace?.add(kind, text())
     }
-}
 
-extension ClientQuestion {
     /// Whether the client validates signatures, or wants them.
     var isSigned: Bool { dnssecOK || checkingDisabled }
 

@@ -128,12 +128,12 @@ package final class LocalAnswers: Sendable {
         let nodata = Answer.negative(name: zone, ttl: ttl)
         switch rule {
         case .loopback:
-            return addresses([.v4(0x7f00_0001), .v6(1)], for: question) ?? nodata
+            return Answer(those: [.v4(0x7f00_0001), .v6(1)], for: question, ttl: ttl) ?? nodata
         case .ipv4Only where question.name == zone:
             let wellKnown: [IPAddress] = [.v4(0xc000_00aa), .v4(0xc000_00ab)]
             let translated = wellKnown.compactMap { policy.translator?.address(for: $0) }
             // The prefix may be another soon.
-            return addresses(wellKnown + translated, for: question, ttl: Self.configuredTTL) ?? nodata
+            return Answer(those: wellKnown + translated, for: question, ttl: Self.configuredTTL) ?? nodata
         case .resolverDiscovery where question.name == zone:
             let records = question.type == .svcb ? designated?.records(ttl: Self.configuredTTL) ?? [] : []
             return records.isEmpty ? nodata : Answer(answers: records)
@@ -151,13 +151,6 @@ package final class LocalAnswers: Sendable {
         }
     }
 
-    /// Those of `addresses` that the question asks for; nil if there are none.
-    private func addresses(
-        _ addresses: [IPAddress], for question: Question, ttl: UInt32 = LocalAnswers.ttl
-    ) -> Answer? {
-        let wanted = addresses.filter { $0.recordType == question.type }
-        return wanted.isEmpty ? nil : Answer(name: question.name, addresses: wanted, ttl: ttl)
-    }
 }
 
 /// Static addresses, found by name: one hash look-up for a name, and one for each of its parents when there are
@@ -218,8 +211,15 @@ package struct Presets: Hashable, Sendable {
     /// - Returns: nil for another name, or another type than A and AAAA.
     package func answer(to question: Question, ttl: UInt32) -> Answer? {
         guard question.type.isAddress, let addresses = addresses(of: question.name) else { return nil }
+        return Answer(those: addresses, for: question, ttl: ttl) ?? .negative(name: question.name, ttl: ttl)
+    }
+}
+
+extension Answer {
+    /// Those of some addresses that the question asks for; nil if there are none.
+    fileprivate init?(those addresses: [IPAddress], for question: Question, ttl: UInt32) {
         let wanted = addresses.filter { $0.recordType == question.type }
-        return wanted.isEmpty
-            ? .negative(name: question.name, ttl: ttl) : Answer(name: question.name, addresses: wanted, ttl: ttl)
+        guard !wanted.isEmpty else { return nil }
+        self.init(name: question.name, addresses: wanted, ttl: ttl)
     }
 }

@@ -17,8 +17,6 @@ package final class AddressChecks {
     private nonisolated static let capacity = 1_024
     /// How long a handshake may take, over all ports.
     package nonisolated static let longest: Duration = .milliseconds(1_500)
-    /// How long an address that has answered does not count as silent after one lost packet.
-    private static let answering: Duration = .seconds(600)
     /// How long an address that was silent counts as one without TLS, for all names.
     private static let silence: Duration = .seconds(30)
 
@@ -36,8 +34,8 @@ package final class AddressChecks {
     private let timeOfDay: TimeOfDay?
     private let clock: any LoopClock
     private var verdicts = ExpiringTable<Subject, AddressVerdict>()
-    /// Whether addresses have answered a handshake in any way; false: it was silent lately.
-    private var answers = ExpiringTable<IPAddress, Bool>()
+    /// The addresses where not even a TCP connection was accepted lately.
+    private var silent = ExpiringTable<IPAddress, Void>()
     /// The checks that wait for their turn, or are under way.
     private(set) var pending: [Subject: PendingCheck] = [:]
     private let waiting = FairQueue<PendingCheck>(capacity: AddressChecks.capacity)
@@ -71,7 +69,7 @@ package final class AddressChecks {
     /// Drops all verdicts, and ends the checks, which say nothing about another network: there the same address may be
     /// another host. What waits for one goes on waiting.
     package func forgetAll() {
-        (verdicts, answers) = (ExpiringTable(), ExpiringTable())
+        (verdicts, silent) = (ExpiringTable(), ExpiringTable())
         for check in pending.values { end(check, nil) }
     }
 
@@ -99,7 +97,8 @@ package final class AddressChecks {
     ) -> any Cancellable {
         let subject = Subject(name: name, address: address)
         let waiter = CheckWaiter(done) { [self] in left(subject, isCancelled: true) }
-        if let verdict = known(address, for: name) ?? (isSilent(address) ? .unverified : nil) {
+        let isSilent = silent.value(for: address, at: clock.now) != nil
+        if let verdict = known(address, for: name) ?? (isSilent ? .unverified : nil) {
             waiter.timer = clock.schedule(at: clock.now) { waiter.resume(verdict) }
             return waiter
         }
@@ -172,7 +171,7 @@ package final class AddressChecks {
             let place = places.add(for: next.holder)
             underWay[place] = next
             next.place = .underWay(
-                place, SpawnedWork({ [self] in await look(at: next) }) { [self] in ended(next, $0.0, $0.1) })
+                place, SpawnedWork({ [self] in await look(at: next) }) { [self] in ended(next, $0.0, isSilent: $0.1) })
             guard let displaced else { continue }
             if displaced.isWaitedFor { enqueue(displaced) } else { pending[displaced.subject] = nil }
         }
@@ -180,63 +179,47 @@ package final class AddressChecks {
 
     // MARK: A check
 
-    private func ended(_ check: PendingCheck, _ verdict: AddressVerdict?, _ hasAnswered: Bool?) {
+    private func ended(_ check: PendingCheck, _ verdict: AddressVerdict?, isSilent: Bool) {
         let (subject, now) = (check.subject, clock.now)
-        if let hasAnswered { note(hasAnswered: hasAnswered, subject.address) }
         if let verdict, let lifetime = verdict.lifetime, verdict != .forged || !isClockDoubtful {
             verdicts.store(verdict, for: subject, until: now + lifetime, at: now)
             if verdict.isDecided { onVerdict?(subject.name, subject.address, verdict, lifetime) }
         }
         end(check, verdict)
-        if isSilent(subject.address) {
+        if isSilent {
+            silent.store((), for: subject.address, until: now + Self.silence, at: now)
             for other in Array(waiting.all) where other.subject.address == subject.address { end(other, .unverified) }
         }
         beginNext()
     }
 
-    /// Whether not even a TCP connection was accepted there lately.
-    private func isSilent(_ address: IPAddress) -> Bool { answers.value(for: address, at: clock.now) == false }
-
-    private func note(hasAnswered: Bool, _ address: IPAddress) {
-        let now = clock.now
-        if hasAnswered {
-            answers.store(true, for: address, until: now + Self.answering, at: now)
-        } else if answers.value(for: address, at: now) == true {
-            // One lost packet does not make an address silent, but it no longer counts as one that has answered.
-            answers.remove(address)
-        } else {
-            answers.store(false, for: address, until: now + Self.silence, at: now)
-        }
-    }
-
     /// Tries the ports in turn; the first one with a certificate decides.
     ///
-    /// - Returns: nil for what is not known: the verdict, and whether the address has answered, whatever the name.
-    private func look(at check: PendingCheck) async -> (AddressVerdict?, hasAnswered: Bool?) {
-        guard !Task.isCancelled else { return (nil, nil) }
+    /// - Returns: the verdict, nil where it was cancelled; and whether there was not even a TCP connection.
+    private func look(at check: PendingCheck) async -> (AddressVerdict?, isSilent: Bool) {
+        guard !Task.isCancelled else { return (nil, false) }
         let subject = check.subject
         let deadline = clock.now + Self.longest
-        var (verdict, hasAnswered) = (AddressVerdict.unverified, Bool?.some(false))
+        var (verdict, isSilent) = (AddressVerdict.unverified, true)
         for (index, port) in ports.enumerated() {
             let share = (deadline - clock.now) / (ports.count - index)
             let outcome = await handshake.shakeHands(
                 with: subject.address, port: port, as: subject.name, until: clock.now + share)
             switch outcome {
-            case .verified: return (.verified, true)
+            case .verified: return (.verified, false)
             case .wrongCertificate(let evidence):
                 if !isClockDoubtful {
                     journal.record(subject.name, subject.address, from: check.server, port: port, evidence)
                 }
-                return (.forged, true)
-            case .wrongTime: (verdict, hasAnswered) = (.wrongTime, true)
-            case .noTLS: hasAnswered = true
-            case .unclear: if hasAnswered == false { hasAnswered = nil }
+                return (.forged, false)
+            case .wrongTime: (verdict, isSilent) = (.wrongTime, false)
+            case .noTLS, .unclear: isSilent = false
             case .silent: break
-            case .unreachable: return (.unreachable, nil)
-            case .cancelled: return (nil, nil)
+            case .unreachable: return (.unreachable, false)
+            case .cancelled: return (nil, false)
             }
         }
-        return (verdict, hasAnswered)
+        return (verdict, isSilent)
     }
 }
 

@@ -107,6 +107,4 @@ struct ExpiringTable<Key: Hashable, Value> {
         if entries.count >= Self.capacity { entries = [:] }
         entries[key] = (value, end)
     }
-
-    mutating func remove(_ key: Key) { entries[key] = nil }
 }

@@ -163,23 +163,6 @@ struct MissBrakeTests {
         #expect(await flood(5_000, below: "example.com") == 0)
     }
 
-    @Test @Loop
-    func `a person's 400 names at once and 50 a second are never refused, one in ten of which does not exist`()
-        async
-    {
-        machine.resolver.limitMisses(.whereBilled)
-        var refused = 0
-        for second in 0..<30 {
-            for index in 0..<(second == 0 ? 400 : 50) {
-                let domain = "site\(index % 25).com"
-                if index % 10 == 0 { denyAll() } else { machine.vendor.behaviour = .addresses("192.0.2.1") }
-                refused += await flood(1, below: domain)
-            }
-            await machine.clock.advance(by: .seconds(1))
-        }
-        #expect(refused == 0)
-    }
-
     // MARK: Limits of calls
 
     @Test @Loop func `of calls that are nearly spent a flood has its share, and another client its names`() async throws

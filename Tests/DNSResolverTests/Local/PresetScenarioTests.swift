@@ -91,32 +91,4 @@ struct PresetScenarioTests {
         await machine.clock.advance(by: .seconds(6))
         #expect(await machine.ask().has("192.0.2.1"))
     }
-
-    @Test @Loop func `the last resort also goes before an unverified answer that is stale`() async {
-        let machine = Machine()
-        machine.vendor.behaviour = .failure(.network("refused"))
-        #expect(await machine.ask().has("203.0.113.9"))
-        machine.resolver.replace(
-            with: ResolverPolicy(
-                localAnswers: LocalAnswers(), routes: machine.policy.routes, lines: machine.policy.lines,
-                sources: machine.policy.sources, lastResort: presets("www.example.com", "198.51.100.7")),
-            freshness: FreshnessPolicy(), isNewGeneration: false)
-        machine.failEverything()
-        await machine.clock.advance(by: .seconds(61))
-        #expect(await machine.ask().has("198.51.100.7"))
-    }
-
-    @Test @Loop func `a name that its source denies is not revived by the last resort`() async throws {
-        let machine = Machine(lastResort: presets("www.example.com", "198.51.100.7"))
-        let nxdomain = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 5))
-        machine.vendor.behaviour = .reply(after: .zero, [.a: nxdomain, .aaaa: nxdomain])
-        #expect(await machine.ask().packed?.responseCode == .nameError)
-    }
-
-    @Test @Loop func `a name for which every source is empty has the last resort`() async {
-        let machine = Machine(
-            policy: RoutePolicy(mode: .httpdnsOnly), lastResort: presets("www.example.com", "198.51.100.7"))
-        machine.vendor.behaviour = .unknown()
-        #expect(await machine.ask().has("198.51.100.7"))
-    }
 }

@@ -142,6 +142,16 @@ struct LateAnswerTests {
         #expect(race.replies == [.init(1_880, 1, .a, .verified(.at(3)))])
     }
 
+    @Test func `of nine addresses eight are checked, three at a time, and unverified all nine are given`() {
+        let verdicts = (0..<8).map { (at: 30, event: Race.Event.checked(.a, $0, .unproved)) }
+        let race = ScriptedRace(
+            rules,
+            [(0, .joined(1, .a)), (10, .failed(0, .a)), (20, .replied(1, a: .records(9), aaaa: .noData))] + verdicts
+                + [(40, .failed(0, .aaaa))])
+        #expect(race.checks == [RaceAnswer.Addresses(count: 3)] + (3..<8).map { .at($0) })
+        #expect(race.replies == [.init(40, 1, .a, .unverified(RaceAnswer.Addresses(count: 9)))])
+    }
+
     @Test func `B20: an answer that expired longer ago than its TTL waits for the provider until 0.9 s`() {
         var rules = rules
         rules.a.stale = RaceRules.Stale(.records, isYoung: false)
