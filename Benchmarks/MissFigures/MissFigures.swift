@@ -52,16 +52,14 @@ private final class Run {
         self.count = count
         let localDNS = NoLocalDNS()
         let set = ProviderSet(providers: [FakeProvider(loop)], probes: Probes(clock: loop, report: { _ in }))
-        let sources = SourceTags(forwards: 0, providers: 1)
+        let sources = SourceTags(localDNS: 1, forwards: [], providers: [0x8001])
         let routes = RoutePolicy()
         let lines = SourceLines(mode: routes.mode, providers: set, localDNS: localDNS, forwarders: [])
+        let policy = ResolverPolicy(localAnswers: LocalAnswers(), routes: routes, lines: lines, sources: sources)
         let store = AnswerStore(
             memory: MemoryCache(memory: 64 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
-            sources: sources, badAddresses: BadAddresses(clock: loop), clock: loop)
-        resolver = Resolver(
-            policy: ResolverPolicy(
-                localAnswers: LocalAnswers(), routes: routes, lines: lines, sources: sources),
-            store: store, clock: loop)
+            policy: policy, badAddresses: BadAddresses(clock: loop), clock: loop)
+        resolver = Resolver(policy: policy, store: store, clock: loop)
         self.loop = loop
     }
 

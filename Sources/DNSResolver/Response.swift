@@ -108,17 +108,12 @@ final class AnyAnswer {
     /// The merged answer when at most one response is a failure; nil when there is none.
     private func merged(_ responses: [Response]) -> Response? {
         let answers = responses.compactMap { $0.records(for: question) }
-        let records = Self.distinct(answers.flatMap(\.answers))
-        let isDenied = answers.count == responses.count && answers.allSatisfy { $0.responseCode == .nameError }
-        let answer: Answer
-        if isDenied {
-            answer = Answer(responseCode: .nameError, answers: records, authorities: answers[0].authorities)
-        } else if !records.isEmpty {
-            answer = Answer(answers: records)
-        } else if answers.count == responses.count {
-            answer = existing(for: answers.flatMap(\.authorities).map(\.ttl).min() ?? 0)
-        } else {
-            return nil
+        var answer = Answer(answers: Self.distinct(answers.flatMap(\.answers)))
+        if answers.count == responses.count, answers.allSatisfy({ $0.responseCode == .nameError }) {
+            (answer.responseCode, answer.authorities) = (.nameError, answers[0].authorities)
+        } else if answer.answers.isEmpty {
+            guard answers.count == responses.count else { return nil }
+            answer.answers = [existing(for: answers.flatMap(\.authorities).map(\.ttl).min() ?? 0)]
         }
         let given = responses.first { !$0.isFailure }
         return PackedAnswer(answer, for: question).map {
@@ -131,10 +126,8 @@ final class AnyAnswer {
     /// The HINFO record that RFC 8482 section 4.2 allows, for a name without addresses: it may have other records.
     ///
     /// - Parameter ttl: in seconds.
-    private func existing(for ttl: UInt32) -> Answer {
-        Answer(answers: [
-            Record(name: question.name, type: .hinfo, ttl: ttl, rdata: [7] + Array("RFC8482".utf8) + [0])
-        ])
+    private func existing(for ttl: UInt32) -> Record {
+        Record(name: question.name, type: .hinfo, ttl: ttl, rdata: [7] + Array("RFC8482".utf8) + [0])
     }
 
     /// Each record once, whatever its TTL: A and AAAA follow the same CNAME records.

@@ -143,20 +143,6 @@ struct NetworkChangeTests {
         #expect(await machine.ask("www.example.com", .a).isStale)
     }
 
-    @Test @Loop func `names that do not exist in one network are asked for again in another`() async {
-        let machine = Machine()
-        machine.vendor.behaviour = .reply(
-            after: .zero,
-            [
-                .a: .answer(.negative(.nameError, name: .root, ttl: 3_600)),
-                .aaaa: .answer(.negative(.nameError, name: .root, ttl: 3_600)),
-            ])
-        #expect(await machine.ask().response?.responseCode == .nameError)
-        machine.resolver.networkChanged()
-        machine.vendor.behaviour = .addresses("192.0.2.1")
-        #expect(await machine.ask().has("192.0.2.1"))
-    }
-
     @Test func `numbers are distinguished by policy and network, also when they wrap`() {
         let number = PolicyGeneration()
         var generations = Generations(number)

@@ -96,51 +96,6 @@ struct PolicyTests {
         #expect(waiting.has("192.0.2.1") && machine.vendor.asked.count == 1)
     }
 
-    @Test @Loop func `a client that waits for a refresh gets no stale answer of a provider that goes away`() async {
-        let machine = Machine()
-        #expect(await machine.ask().has("192.0.2.1"))
-        await machine.clock.advance(by: .seconds(600))
-        machine.vendor.behaviour = .silence
-        let waiting = ResolverTests.Reply(clock: machine.clock)
-        machine.start("www.example.com", .a, waiting)
-        await machine.clock.advance(by: .milliseconds(50))
-        let other = FakeUpstream("other", .addresses("192.0.2.99", after: .milliseconds(250)), clock: machine.clock)
-        machine.resolver.replace(
-            with: policy(machine, vendor: other, .init(localDNS: 11, forwards: [], providers: [0x8002])),
-            freshness: FreshnessPolicy(), isNewGeneration: true)
-        await machine.clock.advance(by: .milliseconds(200))
-        #expect(waiting.response == nil)
-        await machine.clock.advance(by: .milliseconds(100))
-        #expect(waiting.has("192.0.2.99"))
-        #expect(machine.resolver.staleAnswers == 0)
-    }
-
-    @Test(arguments: [true, false]) @Loop
-    func `a name that changes lists while it is asked is answered by its new route`(becomesProtected: Bool) async {
-        let machine = Machine()
-        let name = (try? Name("www.example.com")) ?? .root
-        var lists = [RoutePolicy(protect: [name]), RoutePolicy(bypass: [name])]
-        if becomesProtected { lists.reverse() }
-        func put(_ routes: RoutePolicy) {
-            let policy = machine.policy
-            machine.resolver.replace(
-                with: ResolverPolicy(
-                    localAnswers: policy.localAnswers, routes: routes, lines: policy.lines,
-                    sources: policy.sources),
-                freshness: FreshnessPolicy(), isNewGeneration: true)
-        }
-        put(lists[0])
-        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(100))
-        machine.localDNS.behaviour = .addresses("203.0.113.9", after: .milliseconds(100))
-        let waiting = ResolverTests.Reply(clock: machine.clock)
-        machine.start("www.example.com", .a, waiting)
-        await machine.clock.advance(by: .milliseconds(99))
-        put(lists[1])
-        await machine.clock.advance(by: .milliseconds(100))
-        #expect(waiting.has(becomesProtected ? "192.0.2.1" : "203.0.113.9"))
-        #expect(waiting.waited == .milliseconds(199))
-    }
-
     @Test(arguments: 1...20) @Loop
     func `however questions and switches fall, no client gets an answer of the state before`(seed: UInt64) async {
         let machine = Machine()

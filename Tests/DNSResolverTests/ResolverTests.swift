@@ -68,8 +68,8 @@ struct ResolverTests {
                     checks: checks, certificates: rule),
                 sources: sources, lastResort: lastResort, preresolve: preresolve, translation: translation)
             store = AnswerStore(
-                memory: memory, freshness: freshness, generation: generation, sources: sources,
-                isTranslating: translation != .none, badAddresses: badAddresses, clock: clock)
+                memory: memory, freshness: freshness, generation: generation, policy: self.policy,
+                badAddresses: badAddresses, clock: clock)
             resolver = Resolver(policy: self.policy, store: store, clock: clock, flightLimit: flightLimit) { [heard] in
                 heard.events.append($0)
             }

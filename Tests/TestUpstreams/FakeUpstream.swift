@@ -159,3 +159,14 @@ package final class FakeProvider: Provider {
 
     package var endpoints: [any Endpoint] { addresses }
 }
+
+extension SourceTags {
+    /// Numbers for all sources of a policy that replaces none.
+    package init(forwards: Int, providers: Int) {
+        var numbers = Numbers()
+        let localDNS = numbers.next()
+        self.init(
+            localDNS: localDNS, forwards: (0..<forwards).map { _ in numbers.next() },
+            providers: (0..<providers).map { _ in numbers.nextProvider() })
+    }
+}

@@ -12,27 +12,11 @@ struct AnswerRules {
     /// without one. No `[[forward]]` entry has it.
     private static let translatedRoute = UInt16.max - 2
 
+    /// As configured, whether HTTPDNS is switched off or not.
+    var policy: ResolverPolicy
     var generations: Generations
-    /// The numbers of the sources of the policy in force.
-    private var sources: SourceTags
-    /// Whether IPv6 addresses are made of IPv4 addresses by the policy in force.
-    private var isTranslating: Bool
-    /// The family that is suppressed where a name has addresses of the other one, since the policy was last replaced.
-    private var suppressed: RecordType?
 
-    init(_ sources: SourceTags, isTranslating: Bool, _ generations: Generations) {
-        self.sources = sources
-        self.isTranslating = isTranslating
-        self.generations = generations
-    }
-
-    mutating func adopt(_ policy: ResolverPolicy) {
-        isTranslating = policy.isTranslating
-        suppressed = policy.localAnswers.families.yielding
-        sources = policy.sources
-    }
-
-    func tag(of source: Source) -> UInt16 { sources.tag(of: source) }
+    func tag(of source: Source) -> UInt16 { policy.sources.tag(of: source) }
 
     func isOfLocalDNS(_ tag: UInt16) -> Bool {
         tag == self.tag(of: .localDNS) || tag == self.tag(of: .verifiedLocalDNS)
@@ -58,9 +42,9 @@ struct AnswerRules {
     ///
     /// LocalDNS's answer for a protected name was right only under the mode of its time, and so was a local rule.
     func isUsable(_ entry: CacheEntry, _ type: RecordType, by route: Route) -> Bool {
-        guard entry.route == route.tag || isTranslated(entry), let source = sources.source(of: entry.source) else {
-            return false
-        }
+        guard entry.route == route.tag || isTranslated(entry),
+            let source = policy.sources.source(of: entry.source)
+        else { return false }
         switch (source, route) {
         case (.provider, _), (.shared, _):
             return !dependsOnPolicy(entry, type) || generations.isOfPolicy(entry.generation)
@@ -77,8 +61,8 @@ struct AnswerRules {
     /// Service bindings lose their hints by one policy and keep them by another. Addresses that were made of others are wrong by
     /// another prefix, and "no IPv6 address" is wrong since there is one. So are addresses of a family that is suppressed now.
     private func dependsOnPolicy(_ entry: CacheEntry, _ type: RecordType) -> Bool {
-        type.isServiceBinding || isTranslated(entry) || isTranslating && type == .aaaa && entry.isNegative
-            || type == suppressed && !entry.isNegative
+        type.isServiceBinding || isTranslated(entry) || policy.isTranslating && type == .aaaa && entry.isNegative
+            || type == policy.localAnswers.families.yielding && !entry.isNegative
     }
 
     /// Whether it is not served stale: what was made here, an answer for a portal check, and LocalDNS's for a protected name,

@@ -21,14 +21,13 @@ package final class AnswerStore {
     /// What goes through all answers.
     package var walks: CacheWalks { CacheWalks(memory: memory, archive: archive, clock: clock) }
 
-    /// - Parameter isTranslating: whether IPv6 addresses are made of IPv4 addresses.
     package nonisolated init(
-        memory: MemoryCache, freshness: FreshnessPolicy, generation: PolicyGeneration, sources: SourceTags,
-        isTranslating: Bool = false, badAddresses: BadAddresses, clock: any LoopClock
+        memory: MemoryCache, freshness: FreshnessPolicy, generation: PolicyGeneration, policy: ResolverPolicy,
+        badAddresses: BadAddresses, clock: any LoopClock
     ) {
         self.memory = memory
         self.freshness = freshness
-        rules = AnswerRules(sources, isTranslating: isTranslating, Generations(generation))
+        rules = AnswerRules(policy: policy, generations: Generations(generation))
         self.badAddresses = badAddresses
         self.clock = clock
     }
@@ -43,7 +42,7 @@ package final class AnswerStore {
     ///
     /// - Parameter freshness: how long answers are cached from now on.
     package func adopt(_ policy: ResolverPolicy, _ freshness: FreshnessPolicy) {
-        rules.adopt(policy)
+        rules.policy = policy
         self.freshness = freshness
     }
 

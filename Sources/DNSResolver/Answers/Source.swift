@@ -130,14 +130,6 @@ package struct SourceTags: Hashable, Sendable {
         self.providers = providers
     }
 
-    /// New numbers for all sources of a policy that replaces none.
-    package init(forwards: Int, providers: Int) {
-        var numbers = Numbers()
-        localDNS = numbers.next()
-        self.forwards = (0..<forwards).map { _ in numbers.next() }
-        self.providers = (0..<providers).map { _ in numbers.nextProvider() }
-    }
-
     /// The number of a source; that of LocalDNS for an index that the policy does not have.
     package func tag(of source: Source) -> UInt16 {
         switch source {

@@ -105,8 +105,7 @@ package final class SingleRace {
         self.policy = policy
         let store = AnswerStore(
             memory: MemoryCache(memory: Self.memory), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
-            sources: policy.sources, isTranslating: policy.isTranslating, badAddresses: BadAddresses(clock: clock),
-            clock: clock)
+            policy: policy, badAddresses: BadAddresses(clock: clock), clock: clock)
         environment = FlightEnvironment(store: store, clock: clock, flightLimit: Resolver.flightLimit)
     }
 

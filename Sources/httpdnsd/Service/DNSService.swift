@@ -71,8 +71,8 @@ final class DNSService {
         reported = BadAddresses(clock: loop)
         let policy = composition.policy(Translation(settings.answers.dns64, found: .none))
         store = AnswerStore(
-            memory: memory, freshness: freshness, generation: generation, sources: composition.sources,
-            isTranslating: policy.translation != .none, badAddresses: reported, clock: loop)
+            memory: memory, freshness: freshness, generation: generation, policy: policy, badAddresses: reported,
+            clock: loop)
         routes = policy.routes
         store.rotatesAddresses = settings.answers.rotate
         store.archive = disk

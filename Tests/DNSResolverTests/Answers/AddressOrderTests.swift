@@ -81,9 +81,4 @@ struct AddressOrderTests {
         #expect(await machine.ask().packed?.rotates == true)
         #expect(machine.vendor.asked.count == 1)
     }
-
-    @Test @Loop func `turned off, no answer rotates`() async {
-        let machine = machine(rotates: false)
-        #expect(await machine.ask().packed?.rotates == false)
-    }
 }

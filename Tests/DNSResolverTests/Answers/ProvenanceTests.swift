@@ -89,17 +89,6 @@ struct ProvenanceTests {
         #expect(line?.contains("reason=") == true && line?.contains("refused") == true, "\(line ?? "")")
     }
 
-    @Test @Loop func `an answer ends what it shows of a failure`() async {
-        let machine = Machine()
-        machine.vendor.behaviour = .failure(.network("refused"))
-        machine.localDNS.behaviour = .failure(.network("no route"))
-        _ = await machine.ask()
-        machine.vendor.behaviour = .addresses("192.0.2.1")
-        await machine.clock.advance(by: .seconds(60))
-        _ = await machine.ask()
-        #expect(await why("www.example.com", machine).contains { $0.contains("state=failed") } == false)
-    }
-
     @Test(arguments: [
         (FakeHandshake.Server.honest, "source=localdns_verified"),
         (.refusing, "source=localdns_unverified"),

@@ -1,3 +1,4 @@
+import TestUpstreams
 import Testing
 
 @testable import DNSResolver

@@ -137,18 +137,6 @@ struct PrefixDiscoveryTests {
         #expect(machine.heard.last == prefix())
     }
 
-    @Test @Loop func `a prefix that LocalDNS confirms now and then stays`() async {
-        let machine = Machine(.addresses("64:ff9b::192.0.0.170", ttl: 60))
-        await machine.begin()
-        for _ in 0..<10 {
-            machine.localDNS.behaviour = .failure(.network("unreachable"))
-            await machine.clock.advance(by: .seconds(100))
-            machine.localDNS.behaviour = Self.found
-            await machine.clock.advance(by: .seconds(64))
-        }
-        #expect(machine.heard == [.awaited, prefix()])
-    }
-
     @Test @Loop func `in another network nothing of the old one is used, also not what it answers late`() async {
         let machine = Machine(.addresses("64:ff9b::192.0.0.170", after: .milliseconds(500)))
         await machine.begin(for: .milliseconds(400))
@@ -157,15 +145,6 @@ struct PrefixDiscoveryTests {
         #expect(machine.heard == [.awaited])
         await machine.clock.advance(by: .milliseconds(100))
         #expect(machine.heard == [.awaited, prefix("2001:db8:64::/96")])
-    }
-
-    @Test @Loop func `in another network the pauses begin again, however long LocalDNS was silent before`() async {
-        let machine = Machine(.failure(.network("unreachable")))
-        await machine.begin(for: .seconds(40))
-        await machine.begin()
-        let count = machine.localDNS.asked.count
-        await machine.clock.advance(by: .seconds(1))
-        #expect(machine.localDNS.asked.count == count + 1)
     }
 
     @Test @Loop func `of several prefixes the one in use stays, whatever order they come in`() async {

@@ -106,7 +106,7 @@ final class SimulatedWorld {
         let first = SimulatedWorld.policy(
             plan.policies[0], 0, plan, providers, servers, checks: checks, probes: probes, tags: tags)
         store = AnswerStore(
-            memory: memory, freshness: plan.policies[0].freshness, generation: generation, sources: first.sources,
+            memory: memory, freshness: plan.policies[0].freshness, generation: generation, policy: first,
             badAddresses: BadAddresses(clock: clock), clock: clock)
         resolver = Resolver(policy: first, store: store, clock: clock)
         policies = [0: first]

@@ -2,6 +2,7 @@ import DNSCache
 import DNSWire
 import Scheduling
 import TestSupport
+import TestUpstreams
 
 @testable import DNSResolver
 
@@ -27,7 +28,7 @@ final class Lookup {
             sources: tags)
         let store = AnswerStore(
             memory: MemoryCache(memory: 1 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
-            sources: tags, badAddresses: BadAddresses(clock: clock), clock: clock)
+            policy: policy, badAddresses: BadAddresses(clock: clock), clock: clock)
         let environment = FlightEnvironment(store: store, clock: clock, flightLimit: 100)
         let name = (try? Name("www.example.com")) ?? .root
         asked = types.count

@@ -227,7 +227,7 @@ struct SharedAnswersTests {
         let freshness = FreshnessPolicy(minTTL: .seconds(600))
         let memory = MemoryCache(memory: 1 << 20, policy: freshness)
         let store = AnswerStore(
-            memory: memory, freshness: freshness, generation: PolicyGeneration(), sources: policy.sources,
+            memory: memory, freshness: freshness, generation: PolicyGeneration(), policy: policy,
             badAddresses: BadAddresses(clock: clock), clock: clock)
         let resolver = Resolver(policy: policy, store: store, clock: clock) { _ in }
         let question = Question(name: name, type: .a)

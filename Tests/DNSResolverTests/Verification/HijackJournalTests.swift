@@ -166,14 +166,6 @@ struct HijackJournalTests {
         #expect(journal.totals[HijackJournal.otherServers] == 1)
     }
 
-    @Test @Loop func `another certificate, or one of an hour ago, is a forgery of LocalDNS`() async throws {
-        let network = Network()
-        try await network.lie(about: "www.example.com", from: "192.0.2.1", showing: "aa", at: 100)
-        try await network.lie(about: "www.example.net", from: "192.0.2.2", showing: "bb", at: 101)
-        try await network.lie(about: "www.example.org", from: "192.0.2.3", showing: "bb", at: 3_701)
-        #expect(network.events.allSatisfy { if case .addressForged = $0 { true } else { false } })
-    }
-
     @Test @Loop func `beyond its capacity the one seen longest ago is dropped, and the count goes on`() async throws {
         let network = Network()
         for number in 0...HijackJournal.capacity {

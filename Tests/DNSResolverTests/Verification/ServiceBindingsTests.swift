@@ -34,7 +34,7 @@ struct ServiceBindingsTests {
                 policy: policy,
                 store: AnswerStore(
                     memory: MemoryCache(memory: 1 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
-                    sources: sources, badAddresses: BadAddresses(clock: clock), clock: clock), clock: clock)
+                    policy: policy, badAddresses: BadAddresses(clock: clock), clock: clock), clock: clock)
         }
 
         /// Makes the provider answer with these records, and with addresses for every name.
@@ -104,22 +104,6 @@ struct ServiceBindingsTests {
         machine.tell([record])
         #expect(try await machine.ask() == [record])
         #expect(machine.doh.asked.count == 1)
-    }
-
-    @Test @Loop func `an alias passes`() async throws {
-        let machine = Machine()
-        let record = try record(to: "cdn.example.net", priority: 0, [])
-        machine.tell([record])
-        #expect(try await machine.ask() == [record])
-    }
-
-    @Test @Loop func `in another network it is stale like any other answer`() async throws {
-        let machine = Machine()
-        machine.tell([try record([Self.alpn, (4, Self.theirs)])])
-        _ = try await machine.ask()
-        machine.resolver.networkChanged()
-        machine.doh.behaviour = .silence
-        #expect(try await machine.ask().map(\.rdata) == [TestServiceBinding.rdata(1, ".", [Self.alpn])])
     }
 
     @Test @Loop func `while a failure is remembered the records are denied, too, once an older answer is too old`()

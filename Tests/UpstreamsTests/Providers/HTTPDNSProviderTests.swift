@@ -152,13 +152,13 @@ struct HTTPDNSProviderTests {
         let four = SocketAddress(.v4(0xc000_0201), port: 80)
         let six = SocketAddress(.v6(0x2001_0db8 << 96 | 1), port: 80)
         let provider = await provider(addresses: [four, six], paths: paths)
-        #expect(provider.endpoints.map(\.family) == [.ipv4, .ipv6])
+        #expect(provider.endpoints.map(\.family) == [.a, .aaaa])
         network.families = [.aaaa]
         provider.networkChanged()
-        #expect(provider.endpoints.map(\.family) == [.ipv6, .ipv4])
+        #expect(provider.endpoints.map(\.family) == [.aaaa, .a])
         network.families = []
         provider.networkChanged()
-        #expect(provider.endpoints.map(\.family) == [.ipv4, .ipv6])
+        #expect(provider.endpoints.map(\.family) == [.a, .aaaa])
         network.families = [.a, .aaaa]
         provider.networkChanged()
         #expect(provider.endpoints.map(\.name) == ["\(four)", "\(six)"])
