@@ -118,6 +118,15 @@ struct FamilyPreferenceTests {
         #expect(await machine.ask().has("192.0.2.1"))
     }
 
+    @Test @Loop func `ipv4: IPv6 addresses from before the start are given no longer`() async throws {
+        let machine = machine(.ipv4)
+        let name = try Name("www.example.com")
+        let answer = Answer(name: name, addresses: [.v6(1)], ttl: 600)
+        _ = machine.store.keep(answer, for: machine.resolver.flightKey(name, .aaaa), .aaaa, .provider(index: 0), "")
+        machine.store.beginGeneration()
+        #expect(await isEmpty(machine.ask("www.example.com", .aaaa)))
+    }
+
     @Test @Loop func `static names, and localhost, have both families`() async {
         var presets = Presets()
         presets.add((try? Name("www.example.com")) ?? .root, addresses: [.v4(1), .v6(1)])
