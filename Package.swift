@@ -96,15 +96,16 @@ let package = Package(
             ]),
 
         // Tests.
-        // Time, numbers and folders of tests.
+        // Time, numbers, folders and logs of tests.
         .target(
-            name: "TestSupport", dependencies: ["DNSWire", "Platform", "Scheduling"], path: "Tests/TestSupport",
-            swiftSettings: settings),
+            name: "TestSupport",
+            dependencies: ["DNSWire", "Platform", "Scheduling", .product(name: "Logging", package: "swift-log")],
+            path: "Tests/TestSupport", swiftSettings: settings),
         // Real servers, clients, networks, and the daemon as a process.
         .target(
             name: "TestServers",
             dependencies: [
-                "DNSWire", "Platform", "Scheduling", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "DNSWire", "HTTPDNS", "Platform", "Scheduling", "TestSupport", "Upstreams",
             ],
             path: "Tests/TestServers", swiftSettings: settings),
         // Sources on the manual clock.
@@ -119,10 +120,7 @@ let package = Package(
             ("DiskCache", ["CSQLiteFaults", "TestServers", "DNSCache", "DNSWire", "Platform", "Scheduling"]),
             ("HTTPDNS", ["DNSWire", "Upstreams"]),
             ("DNSResolver", ["DNSWire", "DNSCache", "Scheduling", "TestUpstreams"]),
-            (
-                "Platform",
-                ["DNSWire", "HTTPDNS", "Scheduling", "TestServers", .product(name: "Logging", package: "swift-log")]
-            ),
+            ("Platform", ["DNSWire", "HTTPDNS", "Scheduling", .product(name: "Logging", package: "swift-log")]),
             (
                 "Upstreams",
                 [

@@ -5,7 +5,6 @@ struct Stage {
     /// The protocol between the daemon and the vendor.
     enum Form {
         case aliyun, doh
-        case dohJSON(FakeJSONDialect)
     }
 
     let vendor: FakeHTTPDNS
@@ -35,19 +34,14 @@ struct Stage {
         on hosts: [String] = ["127.0.0.1"], listen: String = "", inside host: ClientHost? = nil,
         resolvConf: String? = nil
     ) throws {
-        let dialect = if case .dohJSON(let dialect) = form { dialect } else { FakeJSONDialect.google }
         let start = {
-            (
-                try FakeHTTPDNS(zone, secret: secret.isEmpty ? nil : secret, dialect: dialect),
-                try FakeLocalDNS(localZone)
-            )
+            (try FakeHTTPDNS(zone, secret: secret.isEmpty ? nil : secret), try FakeLocalDNS(localZone))
         }
         (vendor, localDNS) = try host.map { try $0.namespace.inside(start) } ?? start()
         let table =
             switch form {
             case .aliyun: DaemonConfiguration.aliyun(vendor.url, secret: secret, provider)
             case .doh: DaemonConfiguration.doh(vendor.url, provider)
-            case .dohJSON: DaemonConfiguration.dohJSON(vendor.jsonURL, provider)
             }
         daemon = try Daemon(
             table + route + DaemonConfiguration.rest(localDNS: localDNS.address, resolvConf: resolvConf) + extra,
@@ -58,12 +52,5 @@ struct Stage {
     /// Asks the daemon over UDP, with an OPT record.
     func ask(_ name: String, _ type: UInt16 = RecordType.a) throws -> TestMessage {
         try daemon.client().ask(name, type)
-    }
-}
-
-extension FakeZone {
-    /// Many IPv4 addresses under one name.
-    static func large(_ name: String, count: Int) -> FakeZone {
-        FakeZone(name, a: (1...count).map { "192.0.2.\($0)" })
     }
 }

@@ -3,42 +3,27 @@
 
   document.py FOLDER CERTIFICATE KEY
 
-Listens on 127.0.0.1, writes its port to FOLDER/port and each request's path to FOLDER/requests. FOLDER/document is what it
-serves at every path but these; FOLDER/other what it serves where it should serve nothing:
+Listens on 127.0.0.1, and writes its port to FOLDER/port. FOLDER/document is what it serves at every path but these;
+FOLDER/other what it serves where it should serve nothing:
 
   /endless        a body without an end, in chunks
-  /unframed       a body without an end, until the connection's
-  /claimed        a body of which its length says that it has 5 GiB
   /long           a whole body of 4 MiB and 1 byte
   /short          half of the document, and the end
   /surplus        more than the length says, which ends within the document
-  /lengths        two lengths
-  /empty          a body of no bytes
   /page           a page for people, as of a captive portal
-  /http, /file, /self
-                  a redirect to FOLDER/target, to FOLDER/other as a file, and to itself
+  /http, /file    a redirect to FOLDER/target, and to FOLDER/other as a file
   /partial        206 with the other document
   /bomb           64 MiB of spaces, compressed by gzip to 64 KiB
-  /gzip           the other document, compressed
   /header         a header of many fields, 8 MiB
-  /field          a field of 8 MiB
-  /early          informational responses without an end
   /text           the other document without a header
   /tag            the document, with an entity tag of 8 KiB and one that holds an escape character
-  /trailer        the document, with a trailer of 8 MiB behind it
-  /extension      a chunk with an extension without an end
-  /drip           a byte of the document each 100 ms
-  /slow           a byte of a header each 100 ms
-  /silent         nothing
 """
 
-import gzip
 import pathlib
 import socket
 import ssl
 import sys
 import threading
-import time
 import zlib
 
 FOLDER = pathlib.Path(sys.argv[1])
@@ -59,11 +44,10 @@ def bomb() -> bytes:
     return b"".join(compressor.compress(SPACES) for _ in range(1_024)) + compressor.flush()
 
 
-def repeat(connection: ssl.SSLSocket, start: bytes, part: bytes, pause: float = 0) -> None:
+def repeat(connection: ssl.SSLSocket, start: bytes, part: bytes) -> None:
     connection.sendall(start)
     while True:
         connection.sendall(part)
-        time.sleep(pause)
 
 
 def answer(connection: ssl.SSLSocket, path: str) -> None:
@@ -73,10 +57,6 @@ def answer(connection: ssl.SSLSocket, path: str) -> None:
     match path:
         case "/endless":
             repeat(connection, chunked(), chunk)
-        case "/unframed":
-            repeat(connection, b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", SPACES)
-        case "/claimed":
-            repeat(connection, response(document, length=5 << 30), SPACES)
         case "/long":
             connection.sendall(response(b" " * ((4 << 20) + 1)))
         case "/short":
@@ -84,47 +64,24 @@ def answer(connection: ssl.SSLSocket, path: str) -> None:
             connection.shutdown(socket.SHUT_RDWR)
         case "/surplus":
             connection.sendall(response(document + other, length=len(document) - 1))
-        case "/lengths":
-            connection.sendall(response(other, f"Content-Length: {len(other) - 9}"))
-        case "/empty":
-            connection.sendall(response(b""))
         case "/page":
             connection.sendall(response(b"<!DOCTYPE html><title>Log in</title>", "Content-Type: text/html"))
-        case "/http" | "/file" | "/self":
+        case "/http" | "/file":
             target = (FOLDER / "target").read_text()
-            place = {"/http": target, "/file": f"file://{FOLDER}/other", "/self": path}[path]
+            place = target if path == "/http" else f"file://{FOLDER}/other"
             connection.sendall(response(b"", f"Location: {place}", status="302 Found"))
         case "/partial":
             fields = f"Content-Range: bytes 0-{len(other) - 1}/{len(other)}"
             connection.sendall(response(other, fields, status="206 Partial Content"))
         case "/bomb":
             connection.sendall(response(bomb(), "Content-Encoding: gzip"))
-        case "/gzip":
-            connection.sendall(response(gzip.compress(other), "Content-Encoding: gzip"))
         case "/header":
             connection.sendall(b"HTTP/1.1 200 OK\r\n" + field * 8_192)
-        case "/field":
-            connection.sendall(b"HTTP/1.1 200 OK\r\nx-field: " + b"a" * (8 << 20) + b"\r\n")
-        case "/early":
-            repeat(connection, b"", b"HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n" * 100)
         case "/text":
             connection.sendall(other)
             connection.shutdown(socket.SHUT_RDWR)
         case "/tag":
             connection.sendall(response(document, 'ETag: "' + "a" * 8_192 + '"', 'ETag: "\x1b[31m"'))
-        case "/trailer":
-            connection.sendall(chunked() + f"{len(document):x}\r\n".encode() + document + b"\r\n0\r\n" + field * 8_192)
-        case "/extension":
-            repeat(connection, chunked() + b"1;", b"a" * 65_536)
-        case "/drip":
-            connection.sendall(response(b"", length=len(document)))
-            for byte in document:
-                connection.sendall(bytes([byte]))
-                time.sleep(0.1)
-        case "/slow":
-            repeat(connection, b"HTTP/1.1 200 OK\r\nx-field: ", b"a", 0.1)
-        case "/silent":
-            connection.recv(1)
         case _:
             connection.sendall(response(document))
 
@@ -135,10 +92,7 @@ def serve(plain: socket.socket, context: ssl.SSLContext) -> None:
             while line := source.readline():
                 while source.readline() not in (b"\r\n", b""):
                     pass
-                path = line.split()[1].decode()
-                with (FOLDER / "requests").open("a") as requests:
-                    requests.write(path + "\n")
-                answer(connection, path)
+                answer(connection, line.split()[1].decode())
     except OSError:
         # The client has left.
         pass

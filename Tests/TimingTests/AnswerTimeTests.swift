@@ -51,6 +51,17 @@ extension Timing {
             withExtendedLifetime(fast) {}
         }
 
+        @Test(arguments: BlackHole.Kind.allCases)
+        func `of 36 names none fails or is late while the first provider cannot be reached`(kind: BlackHole.Kind) throws
+        {
+            let hole = try BlackHole(kind, addresses: 10, network: kind == .silent ? 33 : 34)
+            let vendor = try FakeHTTPDNS(FakeZone("*", a: ["192.0.2.1"]))
+            let daemon = try Daemon(
+                hole.table("dead") + DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest())
+            let lookups = try BulkClient(daemon.address, window: 6).ask((0..<36).map { .init("n\($0).example") })
+            #expect(lookups.allSatisfy { $0.reply?.addresses == ["192.0.2.1"] && $0.time < Timing.promised })
+        }
+
         @Test(.requires(.networkNamespaces))
         func `after a connection went dead the next question is answered within 1.5 seconds`() throws {
             let (near, far) = (try NetworkNamespace(), try NetworkNamespace())
@@ -118,17 +129,6 @@ extension Timing {
             #expect(lookups.allSatisfy { $0.reply?.addresses == ["192.0.2.4"] && $0.time < .seconds(1) })
             let (status, time) = try Stopwatch.time { try stage.daemon.stop() }
             #expect(status == 0 && time < .seconds(5))
-        }
-
-        @Test func `a tail that does not read delays no answer`() throws {
-            let stage = try ControlStage()
-            let command = try ChildProcess([Daemon.executable, "tail", "--socket", stage.socket])
-            _ = try stage.daemon.client().ask(
-                "four.example.com", until: { _ in !command.output.isEmpty })
-            command.signal(SIGSTOP)
-            let lookups = try BulkClient(stage.daemon.address).ask(
-                Array(repeating: .init("four.example.com"), count: 30_000))
-            #expect(lookups.allSatisfy { $0.reply?.addresses == ["192.0.2.4"] && $0.time < .seconds(1) })
         }
 
         @Test(.requires(.networkNamespaces), arguments: StubResolver.allCases)

@@ -72,14 +72,6 @@ extension Timing {
             machine.daemon?.signal(SIGCONT)
         }
 
-        @Test func `40 silent clients of the control socket delay no command`() throws {
-            let stage = try ControlStage()
-            let silent = try (0..<40).map { _ in try Integration.Silent(stage.socket) }
-            let (outcome, time) = try Stopwatch.time { try stage.run("status") }
-            #expect(outcome.status == 0 && time < .seconds(2))
-            withExtendedLifetime(silent) {}
-        }
-
         @Test func `a command without a time-out gives up after 5 s, not before`() throws {
             let stage = try ControlStage()
             stage.daemon.signal(SIGSTOP)

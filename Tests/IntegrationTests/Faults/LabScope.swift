@@ -1,4 +1,3 @@
-import Synchronization
 import TestServers
 import Testing
 
@@ -16,20 +15,11 @@ extension Trait where Self == LabScope {
     static var inLab: Self { LabScope() }
 }
 
-/// A lab, and the results in it that more than one test checks.
+/// The lab of a suite.
 final class LabSession: Sendable {
     @TaskLocal static var current: LabSession?
 
     let lab: Lab
-    private let outages = Mutex<[Outage.Kind: Outage]>([:])
 
     init() throws { lab = try Lab() }
-
-    /// The results of such an outage, which is run when they are first requested.
-    func outage(_ kind: Outage.Kind) throws -> Outage {
-        if let known = outages.withLock({ $0[kind] }) { return known }
-        let outage = try Outage(kind, in: lab)
-        outages.withLock { $0[kind] = outage }
-        return outage
-    }
 }

@@ -59,29 +59,17 @@ extension Integration {
             }
         }
 
-        @Test(arguments: Lab.Hijacker.allCases)
-        func `through a hijacked resolver alone every answer is wrong`(hijacker: Lab.Hijacker) throws {
-            let lookups = try ask(hijacker.resolver, lab.newNames(25), from: "0.0.0.0")
-            #expect(lookups.tally == [.wrong: 100])
-        }
-
-        @Test(arguments: Lab.Hijacker.allCases)
-        func `through a router that hijacks port 53 every answer of the honest resolver is wrong`(
-            hijacker: Lab.Hijacker
+        @Test(arguments: [(Lab.Hijacker.wrongCertificate, Int32(60)), (.refusing, 7), (.silent, 28)])
+        func `through a router that hijacks port 53 every answer is wrong, and curl finds no right certificate`(
+            hijacker: Lab.Hijacker, status: Int32
         ) throws {
             try lab.hijack(hijacker)
             defer { try? lab.hijack(nil) }
             let lookups = try ask(Lab.resolver, lab.newNames(25), from: "0.0.0.0")
             #expect(lookups.tally == [.wrong: 100])
-        }
-
-        @Test(arguments: [(Lab.Hijacker.wrongCertificate, Int32(60)), (.refusing, 7), (.silent, 28)])
-        func `where a hijacked resolver leads curl finds no right certificate`(hijacker: Lab.Hijacker, status: Int32)
-            throws
-        {
             for family in ["-4", "-6"] {
                 let limit = hijacker == .silent ? "0.5" : "60"
-                let outcome = try curl(LabName.shop, hijacker.resolver.host, family, limit: limit)
+                let outcome = try curl(LabName.shop, Lab.resolver.host, family, limit: limit)
                 #expect(outcome.status == status, "\(outcome.errors)")
             }
         }
@@ -124,33 +112,18 @@ extension Integration {
         // HTTPDNS is cut off in the middle of a run.
 
         @Test(arguments: Outage.all)
-        func `when HTTPDNS is cut off names asked for before stay right`(kind: Outage.Kind) throws {
-            let warm = try session.outage(kind).warm
-            #expect(warm.tally == [.right: warm.count])
-        }
-
-        @Test(arguments: Outage.all.filter { $0.hijacker == nil })
-        func `when HTTPDNS is cut off new names are right from an honest LocalDNS`(kind: Outage.Kind) throws {
-            let cold = try session.outage(kind).cold
-            // Not all on a busy machine: the certificates are checked within the time that a client has.
-            #expect(cold.others(than: .right, .explainedFailure) == [])
-            #expect(cold.count(.right) > cold.count / 2, "\(cold.tally)")
-        }
-
-        @Test(arguments: Outage.all.filter { $0.hijacker != nil })
-        func `when HTTPDNS is back names asked for before, and names that failed, are right and fresh`(
-            kind: Outage.Kind
-        ) throws {
-            let recovery = try session.outage(kind).recovery
-            #expect(recovery.warm != nil && recovery.cold != nil)
-        }
-
-        @Test(arguments: Outage.all.filter { $0.hijacker != nil })
-        func `when HTTPDNS is cut off new names fail with an extended error, not a forgery`(kind: Outage.Kind) throws {
-            let cold = try session.outage(kind).cold
-            // Answers before the cut were right.
-            #expect(cold.others(than: .right, .explainedFailure) == [])
-            #expect(cold.count(.explainedFailure) > cold.count / 2, "\(cold.tally)")
+        func
+            `when HTTPDNS is cut off known names stay right and new ones are no forgery, and once it is back all are right`(
+                kind: Outage.Kind
+            ) throws
+        {
+            let outage = try Outage(kind, in: lab)
+            #expect(outage.warm.tally == [.right: outage.warm.count])
+            // From an honest LocalDNS not all on a busy machine: the certificates are checked within the time that a client has.
+            #expect(outage.cold.others(than: .right, .explainedFailure) == [])
+            let verdict = kind.hijacker == nil ? LabLookup.Verdict.right : .explainedFailure
+            #expect(outage.cold.count(verdict) > outage.cold.count / 2, "\(outage.cold.tally)")
+            #expect(kind.hijacker == nil || outage.recovery.warm != nil && outage.recovery.cold != nil)
         }
     }
 }

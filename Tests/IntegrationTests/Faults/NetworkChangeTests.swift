@@ -105,70 +105,6 @@ extension Integration {
             withExtendedLifetime(local) {}
         }
 
-        @Test func `a forward suffix that a reload corrects is answered, and the same server loops below another one`()
-            throws
-        {
-            let corp = try ResolverProgram.dnsmasq(
-                on: host, options: ["--local=/corp.example/", "--host-record=www.corp.example,198.51.100.9"])
-            func configuration(_ suffixes: [String]) -> String {
-                let entries = suffixes.map { suffix in
-                    "[[forward]]\nsuffixes = [\"\(suffix)\"]\nservers = [\"\(corp.address)\"]\n"
-                }
-                return entries.joined() + DaemonConfiguration.route(mode: "localdns-only")
-                    + DaemonConfiguration.rest(control: directory.path + "/control.sock")
-            }
-            let daemon = try Daemon(configuration(["crop.example"]), port: 53, namespace: host.namespace)
-            func reload(_ suffixes: [String]) throws {
-                let text = Daemon.listenTable(daemon.addresses) + configuration(suffixes)
-                try text.write(toFile: daemon.configurationFile, atomically: true, encoding: .utf8)
-                #expect(try Daemon.run(["reload", "--config", daemon.configurationFile]).status == 0)
-            }
-            let loops = "\(corp.address) sends our own questions back to us"
-            #expect(daemon.waitForLog { $0.contains(loops) })
-            try reload(["corp.example"])
-            #expect(try dig(daemon, "www.corp.example").addresses == ["198.51.100.9"])
-            try reload(["corp.example", "crop.example"])
-            #expect(try eventually { try status(daemon).contains("forwarding loop") })
-            #expect(try dig(daemon, "www.corp.example").addresses == ["198.51.100.9"])
-        }
-
-        @Test
-        func `a search list that changes sends only those of its names to LocalDNS that the vendor does not have`()
-            throws
-        {
-            let vendor = try host.namespace.inside {
-                try FakeHTTPDNS(FakeZone(["www.corp.example": .init(a: ["192.0.2.1"])]))
-            }
-            let local = try localDNS("10.9.5.1", answers: "198.51.100.1")
-            let daemon = try daemon(DaemonConfiguration.aliyun(vendor.url), resolvConf: "nameserver 10.9.5.1\n")
-            #expect(try dig(daemon, "www.corp.example").addresses == ["192.0.2.1"])
-            try replace("nameserver 10.9.5.1\nsearch corp.example\n")
-            #expect(daemon.waitForLog { $0.contains("the network has changed") })
-            #expect(try dig(daemon, "www.corp.example").addresses == ["192.0.2.1"])
-            #expect(try dig(daemon, "nas.corp.example").addresses == ["198.51.100.1"])
-            withExtendedLifetime(local) {}
-        }
-
-        @Test func `a cable that is plugged in again is noticed, and names are answered again`() throws {
-            let far = try FakeNetwork(beside: host)
-            let daemon = try daemon(
-                DaemonConfiguration.aliyun(far.vendor.url), resolvConf: "nameserver 10.10.0.2\n")
-            #expect(try dig(daemon, "a.example.com").addresses == ["192.0.2.1"])
-            try far.cut()
-            #expect(daemon.waitForLog { $0.contains("addresses or routes") })
-            // Enough time for every upstream to fail and be in backoff.
-            for name in ["b", "c", "d"] { #expect(try dig(daemon, "\(name).example.com").status == "SERVFAIL") }
-            // Cached answers are still served.
-            #expect(try dig(daemon, "a.example.com").addresses == ["192.0.2.1"])
-            try far.restore()
-            var number = 0
-            let isAnswered = try eventually {
-                number += 1
-                return try dig(daemon, "n\(number).example.com").addresses == ["192.0.2.1"]
-            }
-            #expect(isAnswered, "\(daemon.errors)")
-        }
-
         @Test func `what leads to nothing that is asked is no other network, and a default route is one`() throws {
             let local = try localDNS("10.9.5.1", answers: "198.51.100.1")
             let daemon = try daemon(resolvConf: "nameserver 10.9.5.1\n")
@@ -205,33 +141,4 @@ extension Integration {
             #expect(daemon.errors.split(separator: "\n").count { $0.contains("sends our own questions") } == 1)
         }
     }
-}
-
-/// A network behind a cable that can be pulled: an HTTPDNS service and a LocalDNS that both answer 192.0.2.1.
-private final class FakeNetwork {
-    let vendor: FakeHTTPDNS
-    private let localDNS: FakeLocalDNS
-    private let namespace: NetworkNamespace
-    private let host: ClientHost
-
-    init(beside host: ClientHost) throws {
-        let namespace = try NetworkNamespace()
-        (self.namespace, self.host) = (namespace, host)
-        try host.namespace.run([
-            "ip", "link", "add", "up0", "type", "veth", "peer", "name", "up0", "netns", namespace.name,
-        ])
-        try namespace.run(["ip", "address", "add", "10.10.0.2/24", "dev", "up0"])
-        try namespace.run(["ip", "link", "set", "up0", "up"])
-        try host.namespace.run(["ip", "address", "add", "10.10.0.1/24", "dev", "up0"])
-        try host.namespace.run(["ip", "link", "set", "up0", "up"])
-        let zone = FakeZone("*", a: ["192.0.2.1"])
-        (vendor, localDNS) = try namespace.inside {
-            (try FakeHTTPDNS(zone, host: "10.10.0.2"), try FakeLocalDNS(zone, host: "10.10.0.2", port: 53))
-        }
-    }
-
-    /// Pulls the cable at the other end: the carrier is lost, addresses and routes stay.
-    func cut() throws { try namespace.run(["ip", "link", "set", "up0", "down"]) }
-
-    func restore() throws { try namespace.run(["ip", "link", "set", "up0", "up"]) }
 }

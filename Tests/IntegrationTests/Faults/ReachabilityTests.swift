@@ -35,13 +35,5 @@ extension Integration {
             #expect(daemon.errors.split(separator: "\n").count { $0.contains(fault) && !$0.contains("answer") } == 1)
             #expect(nginx.requests.isEmpty)
         }
-
-        @Test func `a pinned key that is the right one is accepted, beside one that is not`() throws {
-            let leaf = try certificates.leaf(names: ["vendor.example"])
-            let nginx = try Nginx(leaf)
-            let pins = DaemonConfiguration.list([try certificates.leaf(names: ["x"]).pin, try leaf.pin])
-            let daemon = try Daemon(provider(nginx, "pin = \(pins)") + DaemonConfiguration.rest())
-            #expect(try daemon.client().ask("www.example.com").addresses == [Nginx.addresses[0]])
-        }
     }
 }

@@ -47,29 +47,5 @@ extension Integration {
             let gone = try asked(redis.url)
             #expect(gone.contains("cannot be asked from here: "), "\(gone)")
         }
-
-        @Test func `a running server says of a Redis that it is well, that its user may not write, that it is gone`()
-            throws
-        {
-            let (stage, redis, directory) = (try FleetStage(), try RedisServer(), try TemporaryDirectory())
-            let control = directory.path + "/control.sock"
-            let daemon = try stage.daemon(redis.url, control: control)
-            let file = try directory.write(Self.configuration(control: control), to: "httpdnsd.toml")
-            func finding(_ label: String, _ line: String) throws -> String {
-                for number in 0..<6 { _ = try daemon.client().ask("\(label)\(number).many.example.com") }
-                #expect(line.isEmpty || daemon.waitForLog { $0.contains(line) })
-                return try Daemon.run(["doctor", "--offline", "--config", file]).lines.first { $0.contains("shared") }
-                    ?? ""
-            }
-            #expect(
-                try finding("before", "")
-                    == "ok  shared       the shared cache answers and takes answers, or none is configured")
-            try redis.run(words: ["ACL", "SETUSER", "default", "-set"])
-            let refused = try finding("refused", "takes no answers: ")
-            #expect(refused.contains("its user may not write"), "\(refused)")
-            try redis.kill()
-            let gone = try finding("gone", "is in backoff")
-            #expect(gone.contains("is not asked, and every miss asks a provider: "), "\(gone)")
-        }
     }
 }

@@ -74,10 +74,6 @@ extension Integration {
             try Daemon.run(["status", "--socket", socket(number)]).output
         }
 
-        private func count(in redis: RedisServer) throws -> String {
-            try #require(try redis.run("KEYS", "*:20*-*").split(separator: "\n").map(String.init).first)
-        }
-
         @Test func `three daemons together send no more than the limit and a batch each, and the next source answers`()
             throws
         {
@@ -131,51 +127,6 @@ extension Integration {
             _ = try exhaust(daemons, "after")
             let all = stage.vendor.callCount()
             #expect((190...206).contains(all), "\(all)")
-        }
-
-        @Test(arguments: [
-            ["SET", "1000000000000000000"], ["SET", "no number"], ["RPUSH", "1"], ["SETRANGE", "100000", "x"],
-        ])
-        func `whoever writes over the count stops no call, and the limit still holds`(command: [String]) throws {
-            let redis = try RedisServer()
-            let daemons = try daemons(2, redis.url, "daily_limit = 200")
-            #expect(try call(100, daemons, "before"))
-            let name = try count(in: redis)
-            if command[0] == "RPUSH" { try redis.run("DEL", name) }
-            try redis.run(words: [command[0], name] + command.dropFirst())
-            #expect(try call(60, daemons, "after"))
-            _ = try exhaust(daemons, "rest")
-            let calls = stage.vendor.callCount()
-            #expect((190...206).contains(calls), "\(calls)")
-        }
-
-        @Test func `without limits = true each daemon has the whole limit, and nothing is written`() throws {
-            let redis = try RedisServer()
-            let daemons = try (0..<2).map { number in
-                try stage.daemon(
-                    redis.url, provider: "daily_limit = 10", encrypted: false, control: socket(number))
-            }
-            #expect(try ask(40, daemons, "n") == 20)
-            #expect(try redis.run("DBSIZE") == "0")
-            #expect(try !status(0).contains("the fleet"))
-        }
-
-        @Test func `a daemon that is restarted goes on with what it had claimed`() throws {
-            let redis = try RedisServer()
-            func start() throws -> Daemon {
-                try stage.daemon(
-                    redis.url, lines: "timeout = \"500ms\"\nlimits = true", provider: "daily_limit = 300",
-                    disk: directory.path + "/cache.sqlite", encrypted: false, control: socket(0))
-            }
-            for round in 0..<2 {
-                let daemon = try start()
-                #expect(try call(50, [daemon], "round\(round)-"))
-                #expect(try daemon.stop() == 0)
-            }
-            let daemon = try start()
-            _ = try exhaust([daemon], "last")
-            let calls = stage.vendor.callCount()
-            #expect((285...310).contains(calls), "\(calls)")
         }
 
         @Test func `a user that may not run scripts is said, and each daemon has its share`() throws {

@@ -26,16 +26,6 @@ extension Integration {
             #expect(stage.vendor.callCount() == 1)
         }
 
-        @Test func `a Redis over TLS that has a name is connected before the first question`() throws {
-            let stage = try FleetStage(localDNS: FakeZone("redis.example.com", a: ["127.0.0.1"]))
-            let leaf = try stage.certificates.leaf(names: ["redis.example.com"])
-            let redis = try RedisServer(tls: (leaf, stage.certificates.authority))
-            let daemon = try stage.daemon("rediss://redis.example.com:\(redis.address.port)")
-            // The test's own client comes by the Unix socket.
-            #expect(try eventually { try redis.run("CLIENT", "LIST").contains("addr=127.0.0.1:") })
-            #expect(daemon.isRunning)
-        }
-
         @Test func `a handshake that takes longer than a look-up may loses that look-up, and no other`() throws {
             let stage = try FleetStage()
             let redis = try RedisServer(tls: stage.certificate())
@@ -88,20 +78,6 @@ extension Integration {
             try second.client().send(.query("www.example.com", RecordType.a))
             #expect(stage.vendor.waitForCalls(2))
             #expect(try redis.run("DBSIZE") == "0")
-        }
-
-        @Test func `random bytes in place of every value are no answers, and the vendor is asked`() throws {
-            let stage = try FleetStage()
-            let redis = try RedisServer()
-            let (first, second) = (try stage.daemon(redis.url), try stage.daemon(redis.url))
-            _ = try first.client().ask("www.example.com")
-            #expect(try redis.waitForAnswers(1))
-            for name in try redis.names {
-                try redis.run("SET", name, String(UInt64.random(in: 0...(.max)), radix: 36))
-            }
-            #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.1"])
-            #expect(stage.vendor.callCount() == 2)
-            #expect(second.waitForLog { $0.contains("is no answer") })
         }
 
         // MARK: What operators do

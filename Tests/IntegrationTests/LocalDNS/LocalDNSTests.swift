@@ -11,23 +11,6 @@ extension Integration {
             "*.example.net": .init(a: ["198.51.100.1"], aaaa: ["2001:db8:ffff::1"], ttl: 60)
         ])
 
-        @Test func `TTLs of LocalDNS and of forward have a bound, those of providers have not`() throws {
-            let zone = FakeZone(["*": .init(a: ["198.51.100.1"], ttl: 600)])
-            let (vendor, localDNS) = (try FakeHTTPDNS(zone), try FakeLocalDNS(zone))
-            let rest = DaemonConfiguration.rest(localDNS: localDNS.address)
-                .replacing("[localdns]", with: "[localdns]\nmax_ttl = \"30s\"")
-            let daemon = try Daemon(
-                DaemonConfiguration.aliyun(vendor.url)
-                    + DaemonConfiguration.route(bypass: ["example.net"], forward: ["docker": localDNS.address]) + rest)
-            let client = try daemon.client()
-            for name in ["www.example.net", "db.docker"] {
-                let ttl = try #require(try client.ask(name).answers.first?.ttl)
-                #expect(ttl <= 30)
-            }
-            let ttl = try #require(try client.ask("www.example.com").answers.first?.ttl)
-            #expect(ttl > 30)
-        }
-
         @Test func `a name that one group of servers denies is asked of the next`() throws {
             let vpn = try FakeLocalDNS(FakeZone("db.example.net", a: ["10.8.0.9"]))
             let lan = try FakeLocalDNS(FakeZone("nas.example.net", a: ["192.168.1.9"]))
@@ -54,15 +37,6 @@ extension Integration {
         }
 
         @Test(.requires(.noSystemResolverLists))
-        func `check warns of a resolv.conf that names only ourselves, and says what to write`() throws {
-            let outcome = try Self.checkAuto("nameserver 127.0.0.1\nnameserver ::1\n")
-            #expect(outcome.status == 0)
-            #expect(outcome.errors.contains("warning: localdns.servers: no resolver of the network found"))
-            #expect(outcome.errors.contains("localdns.servers = [\"192.0.2.53\"]"))
-            #expect(outcome.output.contains("localdns  none found\n"))
-        }
-
-        @Test(.requires(.noSystemResolverLists))
         func `a server that starts before the network does answers through the vendor`()
             throws
         {
@@ -76,35 +50,6 @@ extension Integration {
             #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
             #expect(try daemon.client().ask("printer").rcode == ResponseCode.servFail)
             #expect(daemon.waitForLog { $0.contains("localdns.servers") })
-        }
-
-        private static func checkAuto(_ resolvConf: String) throws -> ChildProcess.Outcome {
-            let directory = try TemporaryDirectory()
-            let file = try directory.write(resolvConf, to: "resolv.conf")
-            return try Daemon.check(
-                """
-                [listen]
-                addresses = ["127.0.0.1:53", "[::1]:53"]
-                [[provider]]
-                type = "doh"
-                url = "https://192.0.2.1/dns-query"
-                [localdns]
-                servers = "auto"
-                resolv_conf = "\(file)"
-                """)
-        }
-
-        @Test(.requires(.privilegedPorts), .requires(.noSystemResolverLists))
-        func `auto passes over ourselves in resolv.conf`() throws {
-            let localDNS = try FakeLocalDNS(Self.lan, host: "127.0.53.7", port: 53)
-            let vendor = try FakeHTTPDNS(Stage.zone)
-            let directory = try TemporaryDirectory()
-            let file = try directory.write("nameserver 127.0.53.6\nnameserver 127.0.53.7\n", to: "resolv.conf")
-            let rest = DaemonConfiguration.rest(localDNS: localDNS.address)
-                .replacing("[\"\(localDNS.address)\"]", with: "\"auto\"\nresolv_conf = \"\(file)\"")
-            let daemon = try Daemon(
-                DaemonConfiguration.aliyun(vendor.url) + Self.bypassed + rest, on: ["127.0.53.6"], port: 53)
-            #expect(try daemon.client().ask("lan.example.net").addresses == ["198.51.100.1"])
         }
     }
 }

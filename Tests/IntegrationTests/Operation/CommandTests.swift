@@ -53,7 +53,7 @@ extension Integration {
                 to: "checked.toml")
             let outcome = try Daemon.run(["check", "--config", file, "--json"])
             #expect(outcome.status == 0 && outcome.errors.isEmpty)
-            let report = try Self.object(outcome.output)
+            let report = outcome.json
             #expect(report["bypass"] as? [String] == names)
             #expect(report["errors"] as? [String] == [])
             #expect((report["warnings"] as? [String])?.contains { $0.contains("cache.disk.path") } == true)
@@ -70,12 +70,8 @@ extension Integration {
                 try Daemon.run(["check", "--config", file]), try Daemon.run(["check", "--config", file, "--json"])
             )
             #expect(outcome.status == 78 && outcome.errors.isEmpty)
-            let errors = try Self.object(outcome.output)["errors"] as? [String]
+            let errors = outcome.json["errors"] as? [String]
             #expect(errors == plain.errors.split(separator: "\n").map(String.init) && errors?.count == 1)
-        }
-
-        private static func object(_ text: String) throws -> [String: Any] {
-            try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any] ?? [:]
         }
 
         @Test(arguments: [
@@ -90,17 +86,6 @@ extension Integration {
             #expect(outcome.errors == "/nowhere/httpdnsd.toml: cannot be read: No such file or directory\n")
         }
 
-        @Test func `variables of the environment are put in, and a default where there is none`() throws {
-            let secret = "a-secret-of-the-environment-0123"
-            let vendor = try FakeHTTPDNS(Stage.zone, secret: secret)
-            let daemon = try Daemon(
-                DaemonConfiguration.aliyun(
-                    "http://${VENDOR_HOST:-127.0.0.1}:\(vendor.address.port)", secret: "${VENDOR_SECRET}")
-                    + DaemonConfiguration.rest(), environment: ["VENDOR_SECRET": secret])
-            #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
-            #expect(vendor.calls.map(\.kind) == [.aliyunSigned])
-        }
-
         @Test(arguments: ["check", "query"])
         func `a command takes variables from the file that is named`(command: String) throws {
             let directory = try TemporaryDirectory()
@@ -112,7 +97,7 @@ extension Integration {
             let arguments = [command] + (command == "query" ? ["www.example.com"] : []) + ["--config", configuration]
             #expect(try Daemon.run(arguments).status == 78)
             #expect(try Daemon.run(arguments + ["--environment", file]).status == 0)
-            #expect(vendor.calls.map(\.kind) == (command == "query" ? [.aliyunSigned] : []))
+            #expect(vendor.callCount() == (command == "query" ? 1 : 0))
             let outcome = try Daemon.run(arguments + ["--environment", "/nowhere/environment"])
             #expect(outcome.status == 78)
             #expect(outcome.errors == "/nowhere/environment: cannot be read: No such file or directory\n")
@@ -227,6 +212,25 @@ extension Integration {
             #expect(outcome.errors.contains("warning: provider doh does not answer: "), "\(outcome.errors)")
             #expect(!outcome.errors.contains("provider vendor does not answer"), "\(outcome.errors)")
             #expect(vendor.callCount() == 1)
+        }
+
+        @Test func `check warns of a provider whose host depends on LocalDNS alone`() throws {
+            func warnings(_ lines: String) throws -> Int {
+                let text = lines + DaemonConfiguration.rest(localDNS: TestAddress("192.0.2.53", port: 53))
+                return try Daemon.check(text).errors.split(separator: "\n").count {
+                    $0.contains("through LocalDNS alone")
+                }
+            }
+            let host = "dns.vendor.example"
+            let named = DaemonConfiguration.doh("https://\(host)")
+            let known = DaemonConfiguration.doh("https://192.0.2.1", name: "known")
+            #expect(try warnings(named) == 1)
+            #expect(try warnings(named + known) == 0)
+            #expect(try warnings(known) == 0)
+            #expect(try warnings(DaemonConfiguration.doh("https://\(host)", "addresses = [\"192.0.2.1\"]")) == 0)
+            #expect(try warnings(named + known + DaemonConfiguration.route(bypass: ["vendor.example"])) == 1)
+            let other = DaemonConfiguration.doh("https://192.0.2.1", name: "known", "names = [\"example.net\"]")
+            #expect(try warnings(named + other) == 1)
         }
 
         @Test func `query asks the source that is named`() throws {

@@ -68,9 +68,7 @@ struct ControlStage {
 
     /// The JSON object that a command prints; empty if it fails.
     func json(_ arguments: String...) throws -> [String: Any] {
-        let outcome = try Daemon.run(
-            arguments + ["--config", daemon.configurationFile, "--json"] + Self.patience(of: arguments))
-        return try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any] ?? [:]
+        try Daemon.run(arguments + ["--config", daemon.configurationFile, "--json"] + Self.patience(of: arguments)).json
     }
 
     /// Asks the daemon over UDP.
@@ -101,39 +99,5 @@ struct ControlStage {
             }
         }
         return (try command.finish(within: .patience), count, addresses)
-    }
-
-    /// Sends raw bytes to the control socket.
-    ///
-    /// - Returns: what comes back until the socket is closed, or quiet for a second.
-    func raw(_ bytes: [UInt8]) throws -> [UInt8] {
-        let number = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard number >= 0 else { throw TestFailure("no socket") }
-        defer { close(number) }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(socket.utf8)) }
-        let connected = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        guard connected == 0 else { throw TestFailure("cannot connect to \(socket)") }
-        var limit = timeval(tv_sec: 1, tv_usec: 0)
-        setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        var sent = 0
-        while sent < bytes.count {
-            let count = bytes[sent...].withUnsafeBytes { send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-            guard count > 0 else { break }
-            sent += count
-        }
-        shutdown(number, Int32(SHUT_WR))
-        var received: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4_096)
-        while true {
-            let count = recv(number, &buffer, buffer.count, 0)
-            guard count > 0 else { return received }
-            received += buffer[..<count]
-        }
     }
 }

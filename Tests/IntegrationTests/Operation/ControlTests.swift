@@ -10,11 +10,6 @@ extension Integration {
     struct ControlTests {
         private static let local = FakeZone("www.example.com", a: ["198.51.100.1"])
 
-        private func mode(_ path: String) -> mode_t? {
-            var status = stat()
-            return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
-        }
-
         // MARK: The socket
 
         @Test func `a server that is stopped holds no command for longer than it may take`() throws {
@@ -81,78 +76,6 @@ extension Integration {
                     "  answered here: a preset has static.example.com (\(hosts):2)"))
         }
 
-        @Test func `clients that are refused are counted, logged once, and learn why`() throws {
-            let stage = try ControlStage(listen: "allow = [\"127.0.0.1\"]")
-            let client = try stage.daemon.client(from: "127.0.0.7")
-            for _ in 0..<50 { #expect(try client.ask("www.example.com").rcode == ResponseCode.refused) }
-            let reply = try client.ask(.query("www.example.com", edns: TestEDNS()))
-            // Hardly more than it sent: over TCP there is a text, too.
-            #expect(reply.edns?.option(15) == [0, 18])
-            #expect(try stage.ask("www.example.com").rcode == ResponseCode.noError)
-            #expect(try stage.run("status").output.contains("refused   51 queries of clients"))
-            #expect(stage.daemon.waitForLog { $0.contains("client 127.0.0.7 is not in listen.allow and gets REFUSED") })
-            #expect(try stage.daemon.stop() == 0)
-            #expect(stage.daemon.errors.split(separator: "\n").count { $0.contains("gets REFUSED") } <= 2)
-        }
-
-        @Test(arguments: ["0s", "-1s", "5", "2h"])
-        func `a time-out that is none is a usage error`(text: String) throws {
-            #expect(try Daemon.run(["status", "--timeout=\(text)"]).status == 2)
-        }
-
-        @Test func `the socket is its owner's alone, and is removed at the end`() throws {
-            let stage = try ControlStage()
-            #expect(mode(stage.socket) == 0o600)
-            #expect(try stage.daemon.stop() == 0)
-            #expect(mode(stage.socket) == nil)
-        }
-
-        @Test func `hostile bytes on the socket do no harm`() throws {
-            let stage = try ControlStage()
-            let post = "POST /v1/switch HTTP/1.1\r\nHost: x\r\n"
-            let inputs: [String] = [
-                "\u{0}\u{0}\u{0}\u{0}\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
-                "GET /" + String(repeating: "a", count: 100_000) + " HTTP/1.1\r\nHost: x\r\n\r\n",
-                "GET /v1/status HTTP/1.1\r\nHost: x\r\n" + String(repeating: "X: y\r\n", count: 20_000) + "\r\n",
-                post + "Content-Length: -1\r\n\r\n", post + "Content-Length: 99999999999999999999\r\n\r\n",
-                post + "Content-Length: 9\r\n\r\n{\"switch\"",
-                post + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
-                post + "Content-Length: 9000\r\n\r\n" + String(repeating: "{", count: 9_000),
-                post + "Content-Length: 3000\r\n\r\n" + String(repeating: "[", count: 3_000),
-                "GET /v1/cache?suffix=%00%ff%zz&limit=1 HTTP/1.1\r\nHost: x\r\n\r\n",
-                "GET /v1/cache/entry?name=" + String(repeating: "a.", count: 500) + " HTTP/1.1\r\nHost: x\r\n\r\n",
-            ]
-            for input in inputs {
-                let reply = String(decoding: try stage.raw(Array(input.utf8)), as: UTF8.self)
-                #expect(!reply.contains(" 200 "), "\(input.prefix(60)): \(reply)")
-            }
-            for _ in 0..<16 { #expect(try stage.raw((0..<200).map { _ in .random(in: .min ... .max) }).count < 4_096) }
-            #expect(try stage.json("status")["switch"] as? String == "on")
-            #expect(try stage.ask("www.example.com").addresses.count == 2)
-        }
-
-        @Test func `a command whose work takes long is not ended by clients that come later`() throws {
-            let stage = try ControlStage()
-            let silent = try (0..<16).map { _ in try Silent(stage.socket) }
-            let reload = try ChildProcess(
-                [Daemon.executable, "reload", "--config", stage.daemon.configurationFile])
-            let more = try (0..<40).map { _ in try Silent(stage.socket) }
-            #expect(try reload.finish(within: .patience).status == 0)
-            withExtendedLifetime((silent, more)) {}
-        }
-
-        @Test func `clients that all leave at once make room for others`() throws {
-            let stage = try ControlStage()
-            // As many connections as it takes at once.
-            let silent = try (0..<16).map { _ in try Silent(stage.socket) }
-            // An answer from the loop shows that it has seen them.
-            _ = try stage.ask("www.example.com")
-            stage.daemon.signal(SIGSTOP)
-            for client in silent { client.close() }
-            stage.daemon.signal(SIGCONT)
-            #expect(try stage.run("status").status == 0)
-        }
-
         // MARK: Commands
 
         @Test func `status shows providers, LocalDNS, cache and what can be forged`() throws {
@@ -192,7 +115,8 @@ extension Integration {
         @Test(arguments: [
             ["switch"], ["switch", "maybe"], ["badip", "add", "example.com"],
             ["badip", "add", "192.0.2.1", "--for", "soon"], ["cache", "flush"], ["cache", "flush", "a", "--all"],
-            ["cache", "show", "a..b"], ["cache", "list", "--limit", "-1"], ["healthcheck", "--server", "nowhere"],
+            ["status", "--timeout=5"], ["status", "--timeout=2h"], ["cache", "show", "a..b"],
+            ["cache", "list", "--limit", "-1"], ["healthcheck", "--server", "nowhere"],
         ])
         func `wrong usage has status 2`(arguments: [String]) throws {
             #expect(try Daemon.run(arguments).status == 2)
@@ -327,31 +251,5 @@ extension Integration {
                 #expect(outcome.output.contains(word), "\(word)")
             }
         }
-    }
-
-    /// A client of the control socket that sends nothing.
-    final class Silent {
-        private var number: Int32
-
-        init(_ path: String) throws {
-            // A command that is started meanwhile holds none of them open.
-            let type = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
-            number = socket(AF_UNIX, Int32(type), 0)
-            var address = sockaddr_un()
-            address.sun_family = sa_family_t(AF_UNIX)
-            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
-            _ = withUnsafePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    connect(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-                }
-            }
-        }
-
-        func close() {
-            if number >= 0 { Glibc.close(number) }
-            number = -1
-        }
-
-        deinit { close() }
     }
 }

@@ -66,56 +66,6 @@ extension Integration {
             #expect(try collector.messages() == expected.sorted())
         }
 
-        @Test func `a message has its bytes, the client's port, its times, this machine and this program`() throws {
-            let collector = try collector()
-            let stage = try stage()
-            #expect(waitForConnection(stage))
-            let client = try stage.daemon.client()
-            let before = Date().timeIntervalSince1970
-            let reply = try client.ask("www.example.com")
-            #expect(try wait(stage, "sent", 2))
-            let after = Date().timeIntervalSince1970
-            let text = try collector.received("-y")
-            let records = text.components(separatedBy: "---\n").filter { !$0.isEmpty }
-            let query = try #require(records.first { $0.contains("type: CLIENT_QUERY") })
-            let response = try #require(records.first { $0.contains("type: CLIENT_RESPONSE") })
-            #expect(records.first == query, "taken off first")
-            for record in [query, response] {
-                #expect(record.contains("query_port: \(client.localAddress.port)\n"))
-                #expect(record.contains("id: \(reply.id)\n"))
-                #expect(record.contains("version: \"httpdnsd ") && !record.contains("identity: \"\""))
-            }
-            #expect(query.contains(";; flags: rd ;") && !query.contains("192.0.2.1"))
-            #expect(response.contains("IN\tA\t192.0.2.1\n") && response.contains("IN\tA\t192.0.2.2\n"))
-            func time(_ record: String, _ key: String) throws -> Double {
-                let line = try #require(record.split(separator: "\n").first { $0.contains("  \(key): ") })
-                let format = DateFormatter()
-                format.timeZone = TimeZone(identifier: "UTC")
-                format.dateFormat = "yyyy-MM-dd HH:mm:ss.SSSSSS"
-                return try #require(format.date(from: String(line.suffix(26)))).timeIntervalSince1970
-            }
-            let (asked, answered) = (try time(query, "query_time"), try time(response, "response_time"))
-            #expect(asked > before - 1 && asked <= answered && answered < after + 1)
-            #expect(abs(try time(response, "query_time") - asked) < 0.001)
-        }
-
-        @Test func `what a collector that has stopped does not take is dropped and counted`() throws {
-            let collector = try collector()
-            let stage = try stage()
-            #expect(waitForConnection(stage))
-            #expect(try stage.ask("four.example.com").rcode == ResponseCode.noError)
-            collector.signal(SIGSTOP)
-            let lookups = try BulkClient(stage.daemon.addresses[0]).ask(
-                Array(repeating: .init("four.example.com", RecordType.a), count: 10_000))
-            #expect(lookups.allSatisfy { $0.reply?.rcode == ResponseCode.noError })
-            #expect(try wait(stage, "dropped", 1))
-            let dropped = try #require(Int(try status(stage, "dropped")))
-            #expect(stage.daemon.waitForLog { $0.contains("takes messages too slowly") })
-            collector.signal(SIGCONT)
-            #expect(try wait(stage, "sent", 20_002 - dropped))
-            #expect(try collector.messages().count == 20_002 - dropped)
-        }
-
         @Test func `what is queued when the server stops is still sent`() throws {
             let collector = try collector()
             let stage = try stage()

@@ -14,32 +14,24 @@ struct DoctorMachine {
 
     /// - Parameters:
     ///   - extra: more tables of the configuration.
-    ///   - secret: what the vendor demands; nil: nothing.
-    ///   - own: what the server has, if the vendor demands one.
     ///   - names: the names of the provider, a line of its table.
-    ///   - listen: more lines of its `[listen]` table.
     ///   - wrapper: a command that executes the server.
     ///   - runs: whether the server is started.
     init(
-        _ extra: String = "", secret: String? = nil, own: String = "another-secret-of-the-account",
-        names: String = "names = [\"example.com\"]", listen: String = "",
-        wrapper: [String] = [], runs: Bool = true
+        _ extra: String = "", names: String = "names = [\"example.com\"]", wrapper: [String] = [], runs: Bool = true
     ) throws {
         (host, directory) = (try ClientHost(), try TemporaryDirectory())
         (vendor, localDNS) = try host.namespace.inside {
-            (try FakeHTTPDNS(Stage.zone, secret: secret), try FakeLocalDNS(FakeZone()))
+            (try FakeHTTPDNS(Stage.zone), try FakeLocalDNS(FakeZone()))
         }
         let tables =
-            DaemonConfiguration.aliyun(
-                vendor.url, secret: secret == nil ? "" : own,
-                names)
+            DaemonConfiguration.aliyun(vendor.url, names)
             + DaemonConfiguration.rest(localDNS: localDNS.address, control: directory.path + "/control.sock")
             + extra
         file = try directory.write(
-            Daemon.listenTable([TestAddress("127.0.0.1", port: 53)], listen) + tables, to: "httpdnsd.toml")
-        if secret != nil { try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file) }
+            Daemon.listenTable([TestAddress("127.0.0.1", port: 53)]) + tables, to: "httpdnsd.toml")
         guard runs else { return }
-        daemon = try Daemon(tables, port: 53, listen: listen, wrapper: wrapper, namespace: host.namespace)
+        daemon = try Daemon(tables, port: 53, wrapper: wrapper, namespace: host.namespace)
     }
 
     /// Asks the server for a name.
@@ -48,10 +40,10 @@ struct DoctorMachine {
     }
 
     func doctor(
-        _ options: String..., resolvConf: String = ClientHost.resolvConf, within wrapper: [String] = []
+        _ options: String..., within wrapper: [String] = []
     ) throws -> ChildProcess.Outcome {
         let command = wrapper + [Daemon.executable, "doctor", "--config", file] + options
-        return try host.run(command, resolvConf: resolvConf)
+        return try host.run(command)
     }
 
     /// A wrapper that first runs a script, which may change the machine for the command alone.
@@ -64,24 +56,21 @@ struct DoctorMachine {
 
     /// Expects that just this is found, in any order: at some time, since on a busy machine a check may be late, which is found too.
     func finds(
-        _ keys: [String], resolvConf: String = ClientHost.resolvConf, within wrapper: [String] = [],
+        _ keys: [String], within wrapper: [String] = [],
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let end = ContinuousClock.now + .patience
         var found: [String]
         repeat {
-            found = try self.keys(resolvConf: resolvConf, within: wrapper).sorted()
+            found = try self.keys(within: wrapper).sorted()
         } while found != keys && ContinuousClock.now < end
         #expect(found == keys, sourceLocation: sourceLocation)
     }
 
     /// The keys of what is found.
-    func keys(
-        resolvConf: String = ClientHost.resolvConf, within wrapper: [String] = []
-    ) throws -> [String] {
-        let text = try doctor("--json", "--offline", resolvConf: resolvConf, within: wrapper).output
-        let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
-        let checks = object?["checks"] as? [[String: Any]] ?? []
+    func keys(within wrapper: [String] = []) throws -> [String] {
+        let report = try doctor("--json", "--offline", within: wrapper).json
+        let checks = report["checks"] as? [[String: Any]] ?? []
         return checks.flatMap { check in
             (check["findings"] as? [[String: Any]] ?? []).compactMap { $0["key"] as? String }
         }

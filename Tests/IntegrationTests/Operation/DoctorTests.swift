@@ -56,81 +56,6 @@ extension Integration {
             #expect(outcome.output.contains("127.0.0.1:53 is held by dnsmasq (process "), "\(outcome.output)")
         }
 
-        @Test func `a server that refuses what this machine asks is found`() throws {
-            let machine = try Machine(listen: "allow = [\"10.0.0.0/8\"]")
-            try machine.finds(["server.refuses"])
-            let outcome = try machine.doctor()
-            #expect(outcome.status == 1)
-            #expect(outcome.output.contains("127.0.0.1 is not in listen.allow"), "\(outcome.output)")
-        }
-
-        @Test(.requires(.otherUser))
-        func `a user that may not see what holds the port learns that, and of another DNS server there`() throws {
-            let machine = try Machine(runs: false)
-            // Where any user may read it.
-            let executable = machine.directory.path + "/httpdnsd"
-            try FileManager.default.copyItem(atPath: Daemon.executable, toPath: executable)
-            func doctor() throws -> ChildProcess.Outcome {
-                try machine.host.run(
-                    ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", executable, "doctor", "--config"]
-                        + [machine.file])
-            }
-            let address = TestAddress("127.0.0.1", port: 53)
-            var holder: TestSocket? = try machine.host.namespace.inside { try TestSocket.listener(address) }
-            let held = try doctor()
-            #expect(held.status == 1)
-            #expect(
-                held.output.contains("127.0.0.1:53 does not answer, and only root may see what program holds it"),
-                "\(held.output)\(held.errors)")
-            try machine.finds(["port.held"])
-            withExtendedLifetime(holder) {}
-            holder = nil
-            let other = try machine.host.namespace.inside { try FakeLocalDNS(Stage.zone, port: 53) }
-            let answered = try doctor()
-            #expect(answered.status == 1)
-            #expect(
-                answered.output.contains("another DNS server than httpdnsd answers on 127.0.0.1:53"),
-                "\(answered.output)\(answered.errors)")
-            other.stop()
-        }
-
-        @Test func `a server that is stopped holds nothing up`() throws {
-            let machine = try Machine()
-            machine.daemon?.signal(SIGSTOP)
-            try machine.finds(["server.silent"])
-            machine.daemon?.signal(SIGCONT)
-        }
-
-        @Test func `resolv.conf that names another server, or one beside this, is found`() throws {
-            let machine = try Machine()
-            try machine.finds(["resolver.elsewhere"], resolvConf: "nameserver 192.0.2.53\n")
-            let both = "nameserver 127.0.0.1\nnameserver 192.0.2.53\nsearch corp.example\noptions ndots:5\n"
-            try machine.finds(["resolver.beside", "resolver.ndots"], resolvConf: both)
-        }
-
-        @Test func `a clock that is hours from a provider's is found`() throws {
-            let secret = "the-secret-of-the-account-0123"
-            let machine = try Machine(secret: secret, own: secret)
-            machine.vendor.setClock(ahead: 3 * 3_600)
-            try machine.ask()
-            try machine.finds(["clock.wrong"])
-        }
-
-        @Test func `another server of ours on the port is found`() throws {
-            let machine = try Machine(runs: false)
-            let (namespace, control) = (machine.host.namespace, machine.directory.path + "/control.sock")
-            let first = try Daemon(
-                DaemonConfiguration.aliyun("http://127.0.0.1:9") + DaemonConfiguration.rest(), port: 53,
-                namespace: namespace)
-            let second = try Daemon(
-                DaemonConfiguration.aliyun("http://127.0.0.1:9") + DaemonConfiguration.rest(control: control),
-                port: 54, namespace: namespace)
-            try machine.finds(["port.second"])
-            let output = try machine.doctor().output
-            #expect(
-                output.contains("(process \(first.pid)) than the one of this configuration (process \(second.pid))"))
-        }
-
         @Test func `what a configuration and the limits of a process make worse is found, each by its key`() throws {
             let providers =
                 DaemonConfiguration.doh("http://10.9.0.2:9", "names = [\"example.org\"]")
@@ -140,17 +65,6 @@ extension Integration {
             try machine.finds([
                 "authorities.missing", "config.warning", "limits.files", "limits.memory", "provider.forgeable",
             ])
-        }
-
-        @Test func `a disk that is full is found`() throws {
-            let machine = try Machine(runs: false)
-            let disk = machine.directory.path + "/disk"
-            try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-            try machine.rewrite("path = \"\"", "path = \"\(disk)/cache.db\"")
-            let fill = Machine.after(
-                "mount -t tmpfs -o size=1m none \(disk) && head -c 1000k /dev/zero >\(disk)/full")
-            let outcome = try machine.doctor(within: fill)
-            #expect(outcome.output.contains("the file system of \(disk) has 2 % left"), "\(outcome.output)")
         }
 
         @Test func `a disk that is mounted read-only is found`() throws {
@@ -171,18 +85,6 @@ extension Integration {
             let calls = machine.vendor.requests.count
             _ = try machine.doctor()
             #expect(machine.vendor.requests.count == calls)
-        }
-
-        @Test func `programs that ask systemd-resolved, which asks other servers, are found`() throws {
-            let machine = try Machine()
-            let run = "mount -t tmpfs none /run && mkdir -p /run/systemd/resolve"
-            let stub = run + " && echo 'nameserver 192.0.2.53' >/run/systemd/resolve/resolv.conf"
-            try machine.finds(
-                ["resolver.elsewhere"], resolvConf: "nameserver 127.0.0.53\n", within: Machine.after(stub))
-            let order = try machine.directory.write("hosts: files resolve [!UNAVAIL=return] dns\n", to: "order")
-            let service =
-                run + " && touch /run/systemd/resolve/io.systemd.Resolve && mount --bind \(order) /etc/nsswitch.conf"
-            try machine.finds(["nsswitch.resolved"], within: Machine.after(service))
         }
 
         @Test func `a configuration with a mistake is shown, with status 78`() throws {

@@ -11,6 +11,10 @@ extension Integration {
         private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
             .path
 
+        private let target: String
+
+        init() throws { target = "127.0.0.1:\(try FreePort.next())" }
+
         /// What is wrong with the page. `HTTPDNSD_SCREENSHOTS` is a folder where pictures of it stay.
         ///
         /// - Parameters:
@@ -18,18 +22,17 @@ extension Integration {
         ///   - queries: how many it shows at once; empty: that their number changes.
         ///   - name: one that it shows as asked for; empty: that it shows none.
         private func use(
-            _ url: String, _ directory: TemporaryDirectory, level: String, queries: String = "", name: String = ""
+            _ directory: TemporaryDirectory, level: String, queries: String = "", name: String = ""
         ) throws -> String {
             let folder = ProcessInfo.processInfo.environment["HTTPDNSD_SCREENSHOTS"] ?? directory.path
             // The script has patience of its own, for each thing that it waits for.
             let outcome = try ChildProcess.run(
-                ["node", Self.folder + "/Tests/Page/page.js", url, folder, level, queries, name],
+                ["node", Self.folder + "/Tests/Page/page.js", "http://" + target, folder, level, queries, name],
                 within: .patience * 10)
             return outcome.output + outcome.errors
         }
 
         @Test func `it shows that all is well, lives, is used by keyboard, and runs nothing foreign`() throws {
-            let target = "127.0.0.1:\(try FreePort.next())"
             let stage = try ControlStage(control: "http = \"\(target)\"")
             for _ in 0..<3 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
             let address = stage.daemon.addresses[0]
@@ -37,38 +40,34 @@ extension Integration {
                 "bash", "-c", "while :; do dig +tries=1 @\(address.host) -p \(address.port) www.example.com; done",
             ])
             defer { clients.signal(SIGKILL) }
-            #expect(try use("http://" + target, stage.directory, level: "green") == "")
+            #expect(try use(stage.directory, level: "green") == "")
         }
 
         @Test func `it is amber while HTTPDNS is switched off, and says what mends it`() throws {
-            let target = "127.0.0.1:\(try FreePort.next())"
             let stage = try ControlStage(control: "http = \"\(target)\"")
             #expect(try stage.run("switch", "off").status == 0)
-            #expect(try use("http://" + target, stage.directory, level: "amber", queries: "0") == "")
+            #expect(try use(stage.directory, level: "amber", queries: "0") == "")
         }
 
         @Test func `it is red while most queries get SERVFAIL, or no provider is reached`() throws {
-            let target = "127.0.0.1:\(try FreePort.next())"
             let stage = try ControlStage(control: "http = \"\(target)\"")
             stage.vendor.stop()
             for number in 0..<4 { _ = try stage.ask("host\(number).example.com") }
-            #expect(try use("http://" + target, stage.directory, level: "red", queries: "4") == "")
+            #expect(try use(stage.directory, level: "red", queries: "4") == "")
         }
 
         @Test func `it shows what was answered before it was opened`() throws {
-            let target = "127.0.0.1:\(try FreePort.next())"
             let stage = try ControlStage(control: "http = \"\(target)\"")
             for _ in 0..<3 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
-            #expect(try use("http://" + target, stage.directory, level: "green", queries: "3") == "")
+            #expect(try use(stage.directory, level: "green", queries: "3") == "")
         }
 
         @Test func `it shows the names asked for most where they are logged, as text whatever they are`() throws {
-            let target = "127.0.0.1:\(try FreePort.next())"
             let stage = try ControlStage(extra: "queries = true\n", control: "http = \"\(target)\"")
             for _ in 0..<3 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
             _ = try stage.ask("<script>alert</script>.example.com")
             let problems = try use(
-                "http://" + target, stage.directory, level: "green", queries: "4",
+                stage.directory, level: "green", queries: "4",
                 name: "<script>alert</script>.example.com")
             #expect(problems == "")
         }
@@ -87,7 +86,6 @@ extension Integration {
         }
 
         @Test func `it shows what clients enter for encrypted DNS, also as QR codes`() throws {
-            let target = "127.0.0.1:\(try FreePort.next())"
             let leaf = try TestCertificates().leaf(names: ["dns.lan"])
             let (tls, https) = (try FreePort.next(), try FreePort.next())
             let stage = try ControlStage(
@@ -99,7 +97,7 @@ extension Integration {
                     key = "\(leaf.key)"
                     """, control: "http = \"\(target)\"")
             for _ in 0..<3 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
-            #expect(try use("http://" + target, stage.directory, level: "green", queries: "3") == "")
+            #expect(try use(stage.directory, level: "green", queries: "3") == "")
             let folder = ProcessInfo.processInfo.environment["HTTPDNSD_SCREENSHOTS"] ?? stage.directory.path
             for picture in ["light", "dark"] {
                 let read = try ChildProcess.run(["zbarimg", "--quiet", "--raw", "\(folder)/\(picture).png"])

@@ -120,18 +120,6 @@ extension Integration {
             #expect(try waitUntil(second, answers: Self.ofVendor))
         }
 
-        @Test func `a policy whose server was away for a while is no problem once it answers again`() throws {
-            let (site, text) = try site()
-            let published = site.path("fleet.policy")
-            try publish(serial: 1, to: published)
-            let daemon = try start(text)
-            try FileManager.default.moveItem(atPath: published, toPath: published + ".away")
-            #expect(daemon.waitForLog { $0.contains("the server answers HTTP 404") })
-            #expect(try show().contains("PROBLEM"))
-            try FileManager.default.moveItem(atPath: published + ".away", toPath: published)
-            #expect(try eventually { try !show().contains("PROBLEM") })
-        }
-
         @Test(arguments: [true, false])
         func `after a restart without network the last policy is in force with the first answer`(isStored: Bool) throws
         {
@@ -197,8 +185,8 @@ extension Integration {
         }
 
         private func generation() throws -> Int? {
-            let output = try Daemon.run(["status", "--json", "--socket", "\(directory.path)/cache.sqlite.sock"]).output
-            return (try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any])?["generation"] as? Int
+            try Daemon.run(["status", "--json", "--socket", "\(directory.path)/cache.sqlite.sock"]).json["generation"]
+                as? Int
         }
 
         @Test(arguments: [("drop", ofVendor), ("keep", ofLocalDNS)])
@@ -216,14 +204,6 @@ extension Integration {
             #expect(daemon.waitForLog { $0.contains("serial 1 has expired") })
             #expect(try waitUntil(daemon, answers: addresses))
             #expect(try show().contains("EXPIRED"))
-        }
-
-        @Test func `a policy for a label is for the machines that have it`() throws {
-            try publish(serial: 1, "labels = [\"canary\"]\n" + Self.bypass, to: file)
-            let canary = try Daemon(configuration(file, "labels = [\"canary\"]", disk: "a.sqlite"))
-            let other = try Daemon(configuration(file, disk: "b.sqlite"))
-            #expect(try waitUntil(canary, answers: Self.ofLocalDNS))
-            #expect(try other.client().ask("www.example.com").addresses == Self.ofVendor)
         }
     }
 }

@@ -35,6 +35,13 @@ extension Integration {
                 }
             }
 
+            /// A machine whose programs ask systemd-resolved.
+            static func stub(_ more: [String: String] = [:], folders: [String] = ["etc/systemd"]) throws -> Machine {
+                try Machine(
+                    nil, link: "../" + resolved, more.merging([resolved: "nameserver 127.0.0.53\n"]) { $1 },
+                    folders: folders)
+            }
+
             func path(_ name: String) -> String { directory.path + "/" + name }
 
             func folder(_ name: String) throws {
@@ -50,6 +57,14 @@ extension Integration {
 
             func resolver(_ words: String...) throws -> ChildProcess.Outcome {
                 try ChildProcess.run(aside + [Daemon.executable, "resolver"] + words + ["--root", directory.path])
+            }
+
+            /// Expects that `on` does nothing, for this reason.
+            func refuses(_ reason: String) throws {
+                let was = try picture()
+                let outcome = try resolver("on")
+                #expect(outcome.status == 1 && outcome.errors.contains(reason), "\(outcome.errors)")
+                #expect(try picture() == was)
             }
 
             /// Every file with its text, or the place to which it leads.
@@ -120,14 +135,11 @@ extension Integration {
         }
 
         @Test func `programs that ask systemd-resolved reach this server through it, and the link stays`() throws {
-            let link = "../" + Self.resolved
-            let machine = try Machine(
-                nil, link: link, [Self.resolved: "nameserver 127.0.0.53\n"],
-                folders: ["etc/systemd", "etc/NetworkManager/conf.d"])
+            let machine = try Machine.stub(folders: ["etc/systemd", "etc/NetworkManager/conf.d"])
             #expect(
                 try machine.resolver("on").output
                     == "on: /etc/resolv.conf names 127.0.0.53; configured: systemd-resolved\n")
-            #expect(try machine.picture()[Self.file] == "-> \(link)")
+            #expect(try machine.picture()[Self.file] == "-> ../\(Self.resolved)")
             let dropIn = machine.read("etc/systemd/resolved.conf.d/zz-httpdnsd.conf")
             #expect(dropIn.contains("[Resolve]\nDNS=\nDNS=127.0.0.1\nDomains=~.\nDNSSEC=no\n"))
             #expect(try machine.picture()["etc/NetworkManager/conf.d/zz-httpdnsd.conf"] == nil)
@@ -135,27 +147,16 @@ extension Integration {
 
         @Test func `systemd-resolved can ask another port, a plain file cannot`() throws {
             let configuration = "[listen]\naddresses = [\"127.0.0.1:5353\"]\n"
-            let stub = try Machine(
-                nil, link: "../" + Self.resolved,
-                [Self.resolved: "nameserver 127.0.0.53\n", "etc/httpdnsd/httpdnsd.toml": configuration],
-                folders: ["etc/systemd"])
+            let stub = try Machine.stub(["etc/httpdnsd/httpdnsd.toml": configuration])
             #expect(try stub.resolver("on").status == 0)
             #expect(stub.read("etc/systemd/resolved.conf.d/zz-httpdnsd.conf").contains("DNS=127.0.0.1:5353\n"))
             let plain = try Machine(Self.text, ["etc/httpdnsd/httpdnsd.toml": configuration])
-            let was = try plain.picture()
-            let outcome = try plain.resolver("on")
-            #expect(outcome.status == 1 && outcome.errors.contains("programs ask port 53 alone"))
-            #expect(try plain.picture() == was)
+            try plain.refuses("programs ask port 53 alone")
         }
 
         @Test func `servers that only resolved.conf names are not lost: they must be written first`() throws {
-            let files = [
-                Self.resolved: "nameserver 127.0.0.53\n", "etc/systemd/resolved.conf": "[Resolve]\nDNS=192.0.2.53\n",
-            ]
-            let machine = try Machine(nil, link: "../" + Self.resolved, files)
-            let outcome = try machine.resolver("on")
-            #expect(outcome.status == 1)
-            #expect(outcome.errors.contains("/etc/systemd/resolved.conf names servers (DNS=)"))
+            let machine = try Machine.stub(["etc/systemd/resolved.conf": "[Resolve]\nDNS=192.0.2.53\n"])
+            try machine.refuses("/etc/systemd/resolved.conf names servers (DNS=)")
             try machine.write("[localdns]\nservers = [\"192.0.2.53\"]\n", to: "etc/httpdnsd/httpdnsd.toml")
             #expect(try machine.resolver("on").status == 0)
         }
@@ -203,11 +204,7 @@ extension Integration {
         ])
         func `a file that another program would write again is refused, with what to do`(text: String) throws {
             let machine = try Machine(text, folders: ["etc/NetworkManager/conf.d"])
-            let was = try machine.picture()
-            let outcome = try machine.resolver("on")
-            #expect(outcome.status == 1)
-            #expect(outcome.errors.contains("writes /etc/resolv.conf, and would do so again: "))
-            #expect(try machine.picture() == was)
+            try machine.refuses("writes /etc/resolv.conf, and would do so again: ")
         }
 
         @Test(.requires(.networkNamespaces))
@@ -262,8 +259,7 @@ extension Integration {
             let name = "etc/NetworkManager/conf.d/zz-httpdnsd.conf"
             let machine = try Machine(Self.text, [name: "[main]\n"])
             let was = try machine.picture()
-            let outcome = try machine.resolver("on")
-            #expect(outcome.status == 1 && outcome.errors.contains("is there already"))
+            try machine.refuses("is there already")
             #expect(try machine.resolver("off").status == 0)
             #expect(try machine.picture() == was)
         }
@@ -474,8 +470,7 @@ extension Integration {
         @Test func `status says so where systemd-resolved asks an address on which the server no longer listens`()
             throws
         {
-            let machine = try Machine(
-                nil, link: "../" + Self.resolved, [Self.resolved: "nameserver 127.0.0.53\n"], folders: ["etc/systemd"])
+            let machine = try Machine.stub()
             #expect(try machine.resolver("on").status == 0)
             try machine.write("[listen]\naddresses = [\"127.0.0.1:5353\"]\n", to: "etc/httpdnsd/httpdnsd.toml")
             let status = try machine.resolver("status")

@@ -34,9 +34,7 @@ extension Integration {
         }
 
         private func users(of daemon: Daemon) throws -> [String] {
-            let status = try String(contentsOfFile: "/proc/\(daemon.pid)/status", encoding: .utf8)
-            let line = status.split(separator: "\n").first { $0.hasPrefix("Uid:") } ?? ""
-            return line.split(separator: "\t").dropFirst().map(String.init)
+            try daemon.kernelStatus("Uid").map(String.init)
         }
 
         private func owner(_ path: String) -> Int {

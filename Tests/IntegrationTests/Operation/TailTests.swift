@@ -68,31 +68,5 @@ extension Integration {
             #expect(outcome.status == 1 && outcome.errors.hasPrefix("the server has ended the stream"))
             #expect(try Daemon.run(["tail", "--socket", stage.socket]).status == 1)
         }
-
-        /// A server that ends each stream, as one does that has waited for 10 s.
-        private static let impatient = #"""
-            import socket, sys
-            listener = socket.socket(socket.AF_UNIX)
-            listener.bind(sys.argv[1])
-            listener.listen()
-            print("listening", flush=True)
-            while True:
-                client, _ = listener.accept()
-                client.recv(65536)
-                client.sendall(
-                    b'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n(the server ends this list: nothing was read for 10 s)\n')
-                client.close()
-            """#
-
-        @Test func `where the server ends the list it says why`() throws {
-            let directory = try TemporaryDirectory()
-            let socket = directory.path + "/control.sock"
-            let server = try ChildProcess(["python3", "-c", Self.impatient, socket])
-            #expect(server.waitForOutput(.patience) { output, _ in output == "listening\n" })
-            let outcome = try Daemon.run(["tail", "--socket", socket])
-            #expect(outcome.status == 1 && outcome.errors.contains("ended the stream: nothing was read for 10 s"))
-            #expect(outcome.output == "(the server ends this list: nothing was read for 10 s)\n", "\(outcome.errors)")
-            withExtendedLifetime(server) {}
-        }
     }
 }

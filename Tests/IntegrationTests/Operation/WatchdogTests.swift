@@ -55,15 +55,5 @@ extension Integration {
             try watched.calls.release(call)
             #expect(watched.manager.receive() == "WATCHDOG=1")
         }
-
-        @Test func `where no manager watches nothing is sent`() throws {
-            #expect(try Watched([:]).isSilent())
-        }
-
-        @Test func `a server that is watched stops as any other does`() throws {
-            let watched = try Watched()
-            #expect(watched.manager.receive() == "WATCHDOG=1")
-            #expect(try watched.daemon.stop() == 0)
-        }
     }
 }

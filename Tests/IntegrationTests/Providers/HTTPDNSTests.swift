@@ -35,6 +35,19 @@ extension Integration {
             #expect(try stage.ask("www.example.com").addresses.count == 2)
         }
 
+        @Test func `TTLs are limited to the configured bounds`() throws {
+            let zone = FakeZone([
+                "long.example.com": .init(a: ["192.0.2.1"], ttl: 100_000),
+                "short.example.com": .init(a: ["192.0.2.2"], ttl: 1),
+            ])
+            let stage = try Stage(.aliyun, zone, extra: "[cache]\nmin_ttl = \"5s\"\nmax_ttl = \"1h\"\n")
+            for (name, ttl) in [("long.example.com", 3_600), ("short.example.com", 5)] {
+                let watch = Stopwatch()
+                let answers = try stage.ask(name).answers
+                #expect(answers.map { ($0.ttl...$0.ttl + watch.seconds).contains(UInt32(ttl)) } == [true])
+            }
+        }
+
         @Test func `secrets stay out of logs, streams and the process list`() throws {
             let stage = try Stage(secret: Self.secret, extra: "queries = true\n")
             #expect(try stage.ask("www.example.com").addresses.count == 2)

@@ -11,19 +11,12 @@ extension Integration {
             let service: FakeHTTPDNS
             let nginx: Nginx
 
-            /// - Parameters:
-            ///   - number: the last byte of the address that it answers for every name.
-            ///   - account: for a service other than Aliyun's.
-            ///   - address: nil: a free port of 127.0.0.1.
-            init(
-                _ certificates: TestCertificates, _ number: Int, account: FakeAccount? = nil,
-                at address: TestAddress? = nil
-            ) throws {
+            /// - Parameter number: the last byte of the address that it answers for every name.
+            init(_ certificates: TestCertificates, _ number: Int) throws {
                 service = try FakeHTTPDNS(
-                    FakeZone(["*": .init(a: ["192.0.2.\(number)"], ttl: 60)]), secret: ScheduleTests.secret,
-                    account: account)
+                    FakeZone(["*": .init(a: ["192.0.2.\(number)"], ttl: 60)]), secret: ScheduleTests.secret)
                 nginx = try Nginx(
-                    certificates.leaf(addresses: ["127.0.0.1"]), at: address, backend: service, answersItself: false)
+                    certificates.leaf(addresses: ["127.0.0.1"]), backend: service, answersItself: false)
             }
         }
 
@@ -64,17 +57,6 @@ extension Integration {
             #expect(startup.service.scheduleCount == 1)
             #expect(startup.service.callCount() == 0)
             #expect(try status().contains("\(sites[1].nginx.address)"))
-        }
-
-        @Test func `a service that its vendor has disabled is not asked, and the next source is`() throws {
-            startup.service.schedule = FakeSchedule([], isDisabled: true)
-            let daemon = try daemon()
-            #expect(daemon.waitForLog { $0.contains("the vendor has disabled the service") })
-            #expect(try daemon.dig("www.example.com").addresses == ["198.51.100.1"])
-            #expect(startup.service.callCount() == 0)
-            #expect(try status().contains("disabled by its vendor, looked at again in 86"))
-            let doctor = try Daemon.run(["doctor", "--json", "--config", daemon.configurationFile])
-            #expect(doctor.status == 1 && doctor.output.contains("\"key\":\"provider.disabled\""), "\(doctor.output)")
         }
 
         @Test func `after a restart the learned addresses are used while the startup address is away`() throws {

@@ -97,8 +97,8 @@ extension Integration {
             "1" + String(repeating: ".0", count: 31) + ".ip6.arpa", "a.d.f.ip6.arpa",
         ]
 
-        /// Queries of no ordinary client: types that no record or hardly any has, a later version of EDNS, names of special
-        /// use, a single label.
+        /// Queries of no ordinary client: types that no record or hardly any has, a later version of EDNS, flags and options that
+        /// mean nothing here, names of special use, a single label.
         private static let oddQueries: [TestMessage] = {
             let types: [UInt16] = metaTypes + [RecordType.any, 10, 43, 46, 47, 48, 100]
             let specialTypes = [
@@ -106,10 +106,18 @@ extension Integration {
             ]
             return types.map { .query("www" + DrawnZone.end, $0, edns: EDNS()) }
                 + [1, 255].map { .query("www" + DrawnZone.end, edns: EDNS(version: $0)) }
+                // As ISC's genreport asks: AA, RA and the reserved flag, and options that are not for this server.
+                + [0x0400, 0x0080, 0x0040].map { .query("www" + DrawnZone.end, flags: 0x0100 | $0, edns: EDNS()) }
+                + [0, 1].flatMap { version in
+                    genreportOptions.map { .query("www" + DrawnZone.end, edns: EDNS(version: version, options: [$0])) }
+                }
                 + (specialNames + ["example", "a.example"]).flatMap { name in
                     specialTypes.map { .query(name, $0, edns: EDNS()) }
                 }
         }()
+
+        /// NSID, client subnet, EXPIRE, and one that is assigned to nothing.
+        private static let genreportOptions: [EDNS.Option] = [.init(3), .init(8, [0, 1, 0, 0]), .init(9), .init(100)]
 
         private let host: ClientHost
         private let zone: FakeZone

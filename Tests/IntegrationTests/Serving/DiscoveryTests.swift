@@ -53,15 +53,12 @@ extension Integration {
         }
 
         @Test func `one daemon asks another over https, with encryption inside`() throws {
-            let account = FakeAliyunV2Account(mode: .gcm)
             let central = try Stage(
-                extra: "[answers]\nrotate = false\n[[account]]\nid = \"\(account.id)\"\n"
-                    + "secret = \"\(account.secret ?? "")\"\nencryption = \"gcm\"\n"
-                    + "encryption_key = \"\(account.encryptionKey)\"\n", listen: listen())
+                extra: "[answers]\nrotate = false\n" + VendorForm.gcm.accountTable, listen: listen())
             let localDNS = try FakeLocalDNS(FakeZone(["*": .init(a: ["198.51.100.1"])]))
             let edge = try Daemon(
-                DaemonConfiguration.aliyunV2(
-                    "https://127.0.0.1:\(listeners.https)", account,
+                VendorForm.gcm.provider(
+                    "https://127.0.0.1:\(listeners.https)",
                     "ca_file = \"\(listeners.certificates.authority)\"\ntls_names = [\"dns.example\"]")
                     + DaemonConfiguration.route(mode: "httpdns-only")
                     + DaemonConfiguration.rest(localDNS: localDNS.address) + "[answers]\nrotate = false\n")

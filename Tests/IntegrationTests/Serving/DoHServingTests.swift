@@ -50,15 +50,5 @@ extension Integration {
             #expect(try !kdig("/dns-query/0123456789abcdeg").contains("192.0.2.1"))
             #expect(!stage.daemon.errors.contains(Self.token))
         }
-
-        @Test func `a server of this kind is a provider of type doh for another one`() throws {
-            let central = try stage()
-            let edge = try Daemon(
-                DaemonConfiguration.doh(
-                    "https://127.0.0.1:\(listeners.https)", "ca_file = \"\(listeners.certificates.authority)\"")
-                    + DaemonConfiguration.rest())
-            #expect(try edge.client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
-            withExtendedLifetime(central) {}
-        }
     }
 }

@@ -77,34 +77,6 @@ extension Integration {
             withExtendedLifetime((stage, stubby)) {}
         }
 
-        @Test func `a new certificate is used without a restart`() throws {
-            let directory = try TemporaryDirectory()
-            let (certificate, key) = (directory.path + "/c.pem", directory.path + "/k.pem")
-            func use(_ leaf: TestCertificates.Leaf) throws {
-                for (from, to) in [(leaf.key, key), (leaf.certificate, certificate)] {
-                    try ChildProcess.succeed(["sh", "-c", "cp '\(from)' '\(to).new' && mv '\(to).new' '\(to)'"])
-                }
-            }
-            try use(try listeners.certificates.leaf(names: ["old.example"]))
-            let stage = try Stage(
-                listen: """
-                    tls = ["127.0.0.1:\(listeners.tls)"]
-                    certificate = "\(certificate)"
-                    key = "\(key)"
-                    """)
-            #expect(throws: (any Error).self) { try kdig("+noretry") }
-            try use(listeners.leaf)
-            #expect(stage.daemon.waitForLog { $0.contains("\(certificate) is in use") })
-            #expect(try kdig().contains("192.0.2.1"))
-        }
-
-        /// What a process has of memory by itself, in KiB. The pages of its files go and come at any time.
-        private func memory(of pid: Int32) throws -> Int {
-            let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
-            let line = status.split(separator: "\n").first { $0.hasPrefix("RssAnon:") }
-            return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0
-        }
-
         /// With `half` of a ClientHello nothing but that is held. A key on P-521 takes the most.
         @Test(arguments: [(["hello", "secp521r1"], 40), (["half"], 4)])
         func `1,000 handshakes that stay half done take bounded memory, and honest clients are served`(
@@ -112,40 +84,17 @@ extension Integration {
         ) throws {
             let stage = try Stage(listen: listeners.lines("tls"))
             for _ in 0..<5 { #expect(try kdig().contains("192.0.2.1")) }
-            let before = try memory(of: stage.daemon.pid)
+            let before = try stage.daemon.kernelNumber("RssAnon")
             let attacker = try ChildProcess(
                 server: ["python3", ClientProgram.source("half.py"), "\(listeners.tls)", "1000"] + kind, until: "held")
             for _ in 0..<10 {
                 #expect(try kdig("+noretry").contains("192.0.2.1"))
                 #expect(try stage.ask("www.example.com").addresses.count == 2)
             }
-            let taken = try memory(of: stage.daemon.pid) - before
+            // The pages of its files go and come at any time.
+            let taken = try stage.daemon.kernelNumber("RssAnon") - before
             #expect(taken < most * 1_000, "\(taken) KiB")
             #expect(attacker.isRunning, "\(attacker.errors)")
-        }
-
-        @Test(.requires(.otherUser))
-        func `check names a file that the server's user cannot read, and what to do`() throws {
-            let directory = try TemporaryDirectory()
-            let key = directory.path + "/dns.key"
-            try ChildProcess.succeed(["install", "-m", "0600", listeners.leaf.key, key])
-            let text = """
-                [listen]
-                \(listeners.lines("tls").replacing(listeners.leaf.key, with: key))
-                user = "nobody"
-                [route]
-                mode = "localdns-only"
-                """
-            let outcome = try Daemon.check(text)
-            #expect(outcome.status == 0)
-            #expect(outcome.errors.contains("\(key): user nobody cannot read it (Permission denied)"))
-            #expect(outcome.errors.contains("chgrp $(id -gn nobody) \(key) && chmod 0640 \(key)"))
-            #expect(!outcome.errors.contains("\(listeners.leaf.certificate): user"))
-            try ChildProcess.succeed(["chmod", "0644", key])
-            #expect(try !Daemon.check(text).errors.contains("cannot read it"))
-            try ChildProcess.succeed(["chmod", "0700", directory.path])
-            let folder = directory.path.replacing("//", with: "/")
-            #expect(try Daemon.check(text).errors.contains("&& chmod g+x \(folder)"))
         }
 
         @Test func `check names the file that cannot be used`() throws {

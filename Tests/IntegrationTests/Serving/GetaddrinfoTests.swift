@@ -57,10 +57,10 @@ extension Integration {
                     // Not before the client's second question has been read: a real round trip takes longer than a busy
                     // machine may take between the two.
                     stage.vendor.misbehave(
-                        .rcode(rcode, after: .milliseconds(100)), for: name, types: "\(failing)")
+                        .rcode(rcode, after: .milliseconds(100)), for: name, type: failing)
                     stage.localDNS.behave(.rcode(rcode, after: .milliseconds(100)), for: name, type: failing)
                 } else if fault == .silence {
-                    stage.vendor.misbehave(.hang, for: name, types: "\(failing)")
+                    stage.vendor.misbehave(.hang, for: name, type: failing)
                     stage.localDNS.behave(.silent, for: name, type: failing)
                 }
             }

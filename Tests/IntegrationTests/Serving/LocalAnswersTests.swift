@@ -11,32 +11,6 @@ extension Integration {
             "*": .init(a: ["192.0.2.1"], others: [RecordType.ptr: [TestName.wire("x.example")]], ttl: 7_200)
         ])
 
-        @Test func `what means the same everywhere is answered here, and nothing is asked`() throws {
-            let stage = try Stage(.aliyun, Self.zone, localDNS: Self.zone)
-            let client = try stage.daemon.client()
-            for name in ["localhost", "LocalHost", "app.localhost"] {
-                #expect(try client.ask(name).addresses == ["127.0.0.1"])
-                #expect(try client.ask(name, RecordType.aaaa).addresses == ["::1"])
-            }
-            for name in [
-                "x.invalid", "abcdefghijklmnop.onion", "printer.local", "x.alt", "x.test", "1.2.0.192.in-addr.arpa",
-            ] {
-                for type in [RecordType.a, RecordType.ptr] {
-                    let reply = try client.ask(name, type)
-                    #expect(
-                        reply.rcode == ResponseCode.nxDomain && reply.answers.isEmpty && reply.soa != nil, "\(name)")
-                }
-            }
-            let discovered = try client.ask("_dns.resolver.arpa", 64)
-            #expect(discovered.rcode == ResponseCode.noError && discovered.answers.isEmpty && discovered.soa != nil)
-            for name in ["version.bind", "hostname.bind", "id.server"] {
-                let record = try client.ask(.query(name, RecordType.txt, class: 3)).answers.first
-                #expect(record?.class == 3 && record?.text?.isEmpty == false, "\(name)")
-            }
-            #expect(try client.ask(.query("example.com", RecordType.txt, class: 3)).rcode == ResponseCode.refused)
-            #expect(stage.vendor.callCount() == 0 && stage.localDNS.questionCount() == 0)
-        }
-
         @Test func `names of the network are asked of LocalDNS alone, and passed on whole`() throws {
             let directory = try TemporaryDirectory()
             let list = try directory.write("nameserver 127.0.0.1\nsearch corp.local\n", to: "resolv.conf")
@@ -51,18 +25,6 @@ extension Integration {
                 #expect(stage.localDNS.questionCount(name) == 2, "\(name)")
             }
             #expect(stage.vendor.callCount() == 0)
-        }
-
-        @Test func `a list takes a special-use name elsewhere, but for localhost, invalid and onion`() throws {
-            let other = try FakeLocalDNS(FakeZone("nas.home.arpa", a: ["198.51.100.9"]))
-            let stage = try Stage(
-                .aliyun, Self.zone, localDNS: Self.zone,
-                route: DaemonConfiguration.route(
-                    bypass: ["local", "localhost", "invalid", "onion"], forward: ["home.arpa": other.address]))
-            #expect(try stage.ask("nas.home.arpa").addresses == ["198.51.100.9"])
-            #expect(try stage.ask("printer.local").addresses == ["192.0.2.1"])
-            for name in ["x.localhost", "x.invalid", "x.onion"] { _ = try stage.ask(name) }
-            #expect(stage.vendor.callCount() == 0 && stage.localDNS.questions.map(\.type) == [RecordType.a])
         }
 
         @Test(.requires(.networkNamespaces))

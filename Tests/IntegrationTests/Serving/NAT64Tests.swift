@@ -63,29 +63,5 @@ extension Integration {
             let status = try Daemon.run(["status", "--config", daemon.configurationFile]).output
             #expect(status.contains("64:ff9b::/96 stands for IPv4 addresses"))
         }
-
-        @Test func `an address behind the translator is not given once the machine has IPv4 of its own`() throws {
-            let daemon = try daemon("")
-            #expect(try dig(daemon, "four.example.com") == ["64:ff9b::c633:6404"])
-            try host.namespace.addAddress("10.9.0.1/24", to: "veth0")
-            try host.namespace.run(["ip", "-4", "route", "add", "default", "via", ClientHost.neighbourAddresses[0]])
-            #expect(daemon.waitForLog { $0.contains("does not translate IPv4 addresses any more") })
-            #expect(try dig(daemon, "four.example.com") == [])
-        }
-
-        @Test func `a reload takes another prefix, for names and for services, and gives it up`() throws {
-            let daemon = try daemon("[answers]\ndns64 = \"off\"\n")
-            #expect(try dig(daemon, "four.example.com") == [])
-            func reload(_ answers: String) throws {
-                try directory.write(
-                    Daemon.listenTable(daemon.addresses) + configuration(answers), to: "other.toml")
-                try ChildProcess.succeed(["cp", "\(directory.path)/other.toml", daemon.configurationFile])
-                #expect(try Daemon.run(["reload", "--config", daemon.configurationFile]).status == 0)
-            }
-            try reload("[answers]\ndns64 = \"64:ff9b::/96\"\n")
-            #expect(try dig(daemon, "four.example.com") == ["64:ff9b::c633:6404"])
-            try reload("[answers]\ndns64 = \"off\"\n")
-            #expect(try dig(daemon, "four.example.com") == [])
-        }
     }
 }

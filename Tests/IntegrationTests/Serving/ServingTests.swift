@@ -22,14 +22,6 @@ extension Integration {
             #expect(try stage.daemon.dig("www.example.com").addresses.count == 2)
         }
 
-        @Test func `dig asks a cut answer again over TCP and gets all of it`() throws {
-            let stage = try Stage(.aliyun, .large("huge.example.com", count: 120))
-            let dig = try stage.daemon.dig("huge.example.com")
-            #expect(dig.wasTruncated)
-            #expect(dig.transport == "TCP")
-            #expect(dig.addresses.count == 120)
-        }
-
         @Test func `a second daemon on the port says so and exits 1`() throws {
             let stage = try Stage()
             let second = try Daemon.run(["serve", "--config", stage.daemon.configurationFile])
@@ -95,28 +87,5 @@ extension Integration {
             assert prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, ctypes.byref(Program(6, program))) == 0
             os.execvp(sys.argv[1], sys.argv[1:])
             """
-
-        @Test func `idle TCP clients leave descriptors for the sources, and no other client is shut out`() throws {
-            let (vendor, localDNS) = (
-                try FakeHTTPDNS(Stage.zone), try FakeLocalDNS(FakeZone(["*": .init(a: ["192.0.2.9"])]))
-            )
-            let daemon = try Daemon(
-                DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.route(bypass: ["local.example"])
-                    + DaemonConfiguration.rest(localDNS: localDNS.address),
-                wrapper: ["prlimit", "--nofile=128:128"])
-            #expect(
-                daemon.waitForLog {
-                    $0.contains("only 128 descriptors may be open, so clients may have 32 TCP connections")
-                })
-            var connections: [TestTCPClient] = []
-            for _ in 1...120 { connections.append(try TestTCPClient(daemon.address, from: "127.0.2.1")) }
-            #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
-            for number in 0..<20 {
-                #expect(try daemon.client().ask("n\(number).local.example").addresses == ["192.0.2.9"])
-            }
-            #expect(daemon.waitForLog { $0.contains("32 TCP connections are open: 32 from 127.0.2.1") })
-            #expect(try daemon.dig("four.example.com", "A", "+tcp").addresses.count == 1)
-            withExtendedLifetime(connections) {}
-        }
     }
 }

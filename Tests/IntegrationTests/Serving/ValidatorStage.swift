@@ -4,7 +4,7 @@ import Testing
 /// The daemon between validators and a provider of signed zones (`SignedZones`), with or without LocalDNS.
 struct ValidatorStage {
     /// LocalDNS by how it treats DNSSEC.
-    enum LocalDNS: CaseIterable {
+    enum LocalDNS: Sendable {
         /// As home routers are: it answers without signatures, and denies what it does not know.
         case plain
         /// It passes signatures on.
@@ -36,7 +36,7 @@ struct ValidatorStage {
     }
 
     /// A question, and what validators make of it.
-    struct Case {
+    struct Case: Sendable {
         let name: String
         let type: UInt16
         let verdict: String
@@ -86,16 +86,13 @@ struct ValidatorStage {
     }
 
     /// The provider of the zones.
-    ///
-    /// - Parameter extra: more lines of its table.
-    func provider(_ extra: String = "") -> String {
+    func provider() -> String {
         """
         [[provider]]
         type = "doh"
         name = "signed"
         url = "\(SigningResolver.url)"
         ca_file = "\(certificates.authority)"
-        \(extra)
 
         """
     }

@@ -9,7 +9,7 @@ extension Integration {
         typealias Validator = ValidatorStage.Validator
 
         /// Why the network's zones are not the provider's.
-        enum NetworkRoute: CaseIterable {
+        enum NetworkRoute {
             case network, bypass, forward
 
             var table: String {
@@ -63,111 +63,104 @@ extension Integration {
             ]
         }
 
-        @Test(arguments: [
-            (ValidatorStage.LocalDNS.plain, NetworkRoute.network), (.signing, .network), (.absent, .network),
-            (.signing, .bypass), (.absent, .forward),
-        ])
-        func `through a DoH provider what is signed is secure, what is not resolves, and what is forged fails`(
-            localDNS: ValidatorStage.LocalDNS, route: NetworkRoute
-        ) throws {
-            let stage = try ValidatorStage(localDNS)
-            let daemon = try stage.daemon(stage.provider(), route: route.table)
-            let cases =
-                Self.secure + Self.insecure + Self.forged
-                + Self.network(answers: localDNS != .absent || route == .forward)
-            for validator in Validator.allCases {
-                try stage.check(cases, at: validator)
+        /// A server, and what validators behind it make of names.
+        struct Scene: CustomTestStringConvertible, Sendable {
+            let testDescription: String
+            let localDNS: ValidatorStage.LocalDNS
+            /// Where the server asks.
+            enum Source: Sendable {
+                case doh, localDNS
+                /// DoH beside an address service, or behind one that is for the network's names alone.
+                case dohBesideAddresses, dohBehindOwn
+                /// An address service alone.
+                case addresses
             }
-            withExtendedLifetime(daemon) {}
+            var source = Source.doh
+            var route = ""
+            let cases: [Case]
+            /// The same where the validator is not to verify these names.
+            var exempt: (names: [String], cases: [Case])?
         }
 
-        @Test(arguments: Validator.allCases)
-        func `what LocalDNS answers is secure where it passes signatures on`(validator: Validator) throws {
-            let stage = try ValidatorStage(.signing)
-            let daemon = try stage.daemon("", route: DaemonConfiguration.route(mode: "localdns-only"))
-            let cases = Self.secure + Self.insecure + Self.forged + Self.network(answers: true)
-            try stage.check(cases, at: validator)
-            withExtendedLifetime(daemon) {}
-        }
+        private static let all = secure + insecure + forged
+        private static let protected = [
+            Case("www.signed.example", is: "secure 192.0.2.1"),
+            Case("www.signed.example", RecordType.txt, is: "secure 0"),
+            Case("outward.signed.example", is: "insecure 192.0.2.4"),
+        ]
 
-        @Test(arguments: Validator.allCases)
-        func `beside a DoH provider an address service changes nothing`(validator: Validator) throws {
-            let stage = try ValidatorStage(.plain)
-            let vendor = try Self.vendor(on: stage)
-            let daemon = try stage.daemon(DaemonConfiguration.aliyun(vendor.url) + stage.provider())
-            try stage.check(Self.secure + Self.insecure + Self.forged, at: validator)
-            withExtendedLifetime(daemon) {}
-        }
-
-        @Test(arguments: [["www.signed.example", "outward.signed.example"], ["signed.example"]], Validator.allCases)
-        func `what is protected is secure, though no list has its parents and LocalDNS no signatures`(
-            protect: [String], validator: Validator
-        ) throws {
-            let stage = try ValidatorStage(.plain)
-            let daemon = try stage.daemon(stage.provider(), route: DaemonConfiguration.route(protect: protect))
-            let cases = [
-                Case("www.signed.example", is: "secure 192.0.2.1"),
-                Case("www.signed.example", RecordType.txt, is: "secure 0"),
-                Case("outward.signed.example", is: "insecure 192.0.2.4"),
+        static let scenes: [Scene] =
+            [
+                (ValidatorStage.LocalDNS.plain, NetworkRoute.network), (.signing, .network), (.absent, .network),
+                (.signing, .bypass), (.absent, .forward),
+            ].map { localDNS, route in
+                Scene(
+                    testDescription: "DoH, LocalDNS \(localDNS), \(route)", localDNS: localDNS, route: route.table,
+                    cases: all + network(answers: localDNS != .absent || route == .forward))
+            } + [
+                Scene(
+                    testDescription: "LocalDNS, which passes signatures on", localDNS: .signing, source: .localDNS,
+                    route: DaemonConfiguration.route(mode: "localdns-only"), cases: all + network(answers: true)),
+                Scene(
+                    testDescription: "an address service beside DoH changes nothing", localDNS: .plain,
+                    source: .dohBesideAddresses, cases: all),
+                Scene(
+                    testDescription: "a protected name, though no list has its parents", localDNS: .plain,
+                    route: DaemonConfiguration.route(protect: ["www.signed.example", "outward.signed.example"]),
+                    cases: protected),
+                Scene(
+                    testDescription: "a protected domain, though no list has its parents", localDNS: .plain,
+                    route: DaemonConfiguration.route(protect: ["signed.example"]), cases: protected),
+                Scene(
+                    testDescription: "names of a provider of their own, which does not know who delegates them",
+                    localDNS: .absent, source: .dohBehindOwn,
+                    cases: [
+                        Case("git.corp.example", is: "insecure 10.0.0.2"),
+                        Case("none.corp.example", is: "insecure NXDOMAIN"),
+                        Case("www.signed.example", is: "secure 192.0.2.1"),
+                    ]),
+                Scene(
+                    testDescription: "signed names through an address service fail", localDNS: .signing,
+                    source: .addresses,
+                    cases: [
+                        Case("www.plain.example", is: "insecure 203.0.113.4"),
+                        Case("www.signed.example", is: "SERVFAIL"),
+                    ],
+                    exempt: (["www.signed.example"], [Case("www.signed.example", is: "insecure 203.0.113.1")])),
+                Scene(
+                    testDescription: "names of the network that the root denies fail", localDNS: .plain,
+                    cases: [Case("nas.lan", is: "SERVFAIL")],
+                    exempt: (
+                        ["lan"],
+                        [Case("nas.lan", is: "insecure 10.0.0.4"), Case("www.signed.example", is: "secure 192.0.2.1")]
+                    )),
             ]
-            try stage.check(cases, at: validator)
-            withExtendedLifetime(daemon) {}
-        }
 
-        @Test(arguments: Validator.allCases)
-        func `names that a provider of their own answers resolve, though it does not know who delegates them`(
-            validator: Validator
-        ) throws {
-            let stage = try ValidatorStage(.absent)
-            let own = try stage.host.namespace.inside {
-                try FakeHTTPDNS(FakeZone(["git.corp.example": .init(a: ["10.0.0.2"]), "corp.example": .init()]))
-            }
-            let provider = DaemonConfiguration.doh(own.url, "names = [\"corp.example\"]")
-            let daemon = try stage.daemon(provider + stage.provider())
-            let cases = [
-                Case("git.corp.example", is: "insecure 10.0.0.2"),
-                Case("none.corp.example", is: "insecure NXDOMAIN"),
-                Case("www.signed.example", is: "secure 192.0.2.1"),
-            ]
-            try stage.check(cases, at: validator)
-            withExtendedLifetime(daemon) {}
-        }
-
-        @Test(arguments: Validator.allCases)
-        func `through an address service signed names fail, but for those that the validator is not to verify`(
-            validator: Validator
-        ) throws {
-            let stage = try ValidatorStage(.signing)
-            let vendor = try Self.vendor(on: stage)
-            let daemon = try stage.daemon(DaemonConfiguration.aliyun(vendor.url))
-            let cases = [
-                Case("www.plain.example", is: "insecure 203.0.113.4"), Case("www.signed.example", is: "SERVFAIL"),
-            ]
-            try stage.check(cases, at: validator)
-            let exempt = [Case("www.signed.example", is: "insecure 203.0.113.1")]
-            try stage.check(exempt, at: validator, exempt: ["www.signed.example"])
-            withExtendedLifetime(daemon) {}
-        }
-
-        @Test(arguments: Validator.allCases)
-        func `names of the network that the root denies fail, unless the validator is not to verify them`(
-            validator: Validator
-        ) throws {
-            let stage = try ValidatorStage(.plain)
-            let daemon = try stage.daemon(stage.provider())
-            try stage.check([Case("nas.lan", is: "SERVFAIL")], at: validator)
-            let exempt = [Case("nas.lan", is: "insecure 10.0.0.4"), Case("www.signed.example", is: "secure 192.0.2.1")]
-            try stage.check(exempt, at: validator, exempt: ["lan"])
-            withExtendedLifetime(daemon) {}
-        }
-
-        private static func vendor(on stage: ValidatorStage) throws -> FakeHTTPDNS {
-            try stage.host.namespace.inside {
+        @Test(arguments: scenes)
+        func `what is signed is secure, what is not resolves, and what is forged fails`(scene: Scene) throws {
+            let stage = try ValidatorStage(scene.localDNS)
+            let vendor = try stage.host.namespace.inside {
                 try FakeHTTPDNS(
                     FakeZone([
                         "www.signed.example": .init(a: ["203.0.113.1"]), "www.plain.example": .init(a: ["203.0.113.4"]),
+                        "git.corp.example": .init(a: ["10.0.0.2"]), "corp.example": .init(),
                     ]))
             }
+            let providers =
+                switch scene.source {
+                case .doh: stage.provider()
+                case .localDNS: ""
+                case .dohBesideAddresses: DaemonConfiguration.aliyun(vendor.url) + stage.provider()
+                case .dohBehindOwn:
+                    DaemonConfiguration.doh(vendor.url, "names = [\"corp.example\"]") + stage.provider()
+                case .addresses: DaemonConfiguration.aliyun(vendor.url)
+                }
+            let daemon = try stage.daemon(providers, route: scene.route)
+            for validator in Validator.allCases {
+                try stage.check(scene.cases, at: validator)
+                if let (names, cases) = scene.exempt { try stage.check(cases, at: validator, exempt: names) }
+            }
+            withExtendedLifetime(daemon) {}
         }
     }
 }

@@ -1,6 +1,5 @@
 import Logging
 import Scheduling
-import TestServers
 import TestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 import Glibc
 import Platform
-import TestServers
 import TestSupport
 import Testing
 

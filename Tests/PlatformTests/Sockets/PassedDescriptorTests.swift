@@ -1,5 +1,4 @@
 import Glibc
-import TestServers
 import TestSupport
 import Testing
 

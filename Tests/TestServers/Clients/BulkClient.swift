@@ -17,30 +17,7 @@ package struct BulkClient {
     /// The transport of its questions.
     package enum Transport: Sendable, CaseIterable { case udp, tcp }
 
-    private enum Client {
-        case udp(TestDNSClient)
-        case tcp(TestTCPClient)
-
-        func send(_ query: TestMessage) throws {
-            switch self {
-            case .udp(let client): try client.send(query)
-            case .tcp(let client): try client.send([query])
-            }
-        }
-
-        /// The next response; nil when none arrived in time.
-        func receive(within limit: Duration) throws -> TestMessage? {
-            switch self {
-            case .udp(let client):
-                guard let reply = try client.receiveIfAny(within: limit) else { return nil }
-                guard reply.from == client.server else { throw TestFailure("a reply from \(reply.from)") }
-                return reply.message
-            case .tcp(let client): return try client.receive(within: limit)
-            }
-        }
-    }
-
-    private let client: Client
+    private let client: PlainClient
     private let window: Int
     private let stopwatch = Stopwatch()
 
@@ -58,12 +35,7 @@ package struct BulkClient {
         namespace: NetworkNamespace? = nil
     ) throws {
         self.window = window
-        let open = {
-            switch transport {
-            case .udp: Client.udp(try TestDNSClient(server, from: source))
-            case .tcp: Client.tcp(try TestTCPClient(server, from: source))
-            }
-        }
+        let open = { try PlainClient(server, over: transport, from: source) }
         client = try namespace.map { try $0.inside(open) } ?? open()
     }
 
@@ -109,5 +81,37 @@ package struct BulkClient {
             lookups[index].answered = now
         }
         return lookups
+    }
+}
+
+/// A client over either transport.
+enum PlainClient {
+    case udp(TestDNSClient)
+    case tcp(TestTCPClient)
+
+    init(_ server: TestAddress, over transport: BulkClient.Transport, from source: String? = nil) throws {
+        self =
+            switch transport {
+            case .udp: .udp(try TestDNSClient(server, from: source))
+            case .tcp: .tcp(try TestTCPClient(server, from: source))
+            }
+    }
+
+    func send(_ query: TestMessage) throws {
+        switch self {
+        case .udp(let client): try client.send(query)
+        case .tcp(let client): try client.send([query])
+        }
+    }
+
+    /// The next response; nil when none arrived in time.
+    func receive(within limit: Duration) throws -> TestMessage? {
+        switch self {
+        case .udp(let client):
+            guard let reply = try client.receiveIfAny(within: limit) else { return nil }
+            guard reply.from == client.server else { throw TestFailure("a reply from \(reply.from)") }
+            return reply.message
+        case .tcp(let client): return try client.receive(within: limit)
+        }
     }
 }

@@ -143,7 +143,5 @@ package enum TestResponseCode {
     package static let noError = 0
     package static let servFail = 2
     package static let nxDomain = 3
-    package static let notImp = 4
     package static let refused = 5
-    package static let badVers = 16
 }

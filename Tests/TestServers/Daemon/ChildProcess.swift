@@ -11,6 +11,14 @@ package final class ChildProcess: Sendable {
         package let errors: String
         /// The exit status, or 128 + the signal that ended it.
         package let status: Int32
+
+        /// Its output, line by line.
+        package var lines: [String] { output.split(separator: "\n").map(String.init) }
+
+        /// The JSON object that is its output; empty if that is none.
+        package var json: [String: Any] {
+            (try? JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any]) ?? [:]
+        }
     }
 
     private struct State {

@@ -87,6 +87,22 @@ package final class Daemon: Sendable {
 
     package func signal(_ number: Int32) { process.signal(number) }
 
+    /// The words of a line of its status in `/proc`, such as `VmRSS`; none where it is not there.
+    package func kernelStatus(_ key: String) throws -> [Substring] {
+        let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+        let line = status.split(separator: "\n").first { $0.hasPrefix(key + ":") }
+        return line?.split(whereSeparator: \.isWhitespace).dropFirst().map(\.self) ?? []
+    }
+
+    /// So many KiB of memory, or the number of what else the key stands for.
+    package func kernelNumber(_ key: String) throws -> Int { try kernelStatus(key).first.flatMap { Int($0) } ?? 0 }
+
+    /// A command that runs another one where this file (PEM) has the machine's only authorities.
+    package static func trusting(_ authority: String) -> [String] {
+        let script = #"mount --bind "$1" /etc/ssl/certs/ca-certificates.crt && shift && exec "$@""#
+        return ["unshare", "--mount", "sh", "-c", script, "sh", authority]
+    }
+
     /// Waits until its log fulfils `condition`.
     package func waitForLog(_ limit: Duration = .patience, _ condition: (String) -> Bool) -> Bool {
         process.waitForOutput(limit) { _, errors in condition(errors) }

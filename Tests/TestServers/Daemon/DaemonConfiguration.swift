@@ -33,20 +33,6 @@ package enum DaemonConfiguration {
         """
     }
 
-    /// A `[[provider]]` of type `doh-json`.
-    ///
-    /// - Parameter url: with the path, as in `FakeHTTPDNS.jsonURL`.
-    package static func dohJSON(_ url: String, name: String = "json", _ extra: String = "") -> String {
-        """
-        [[provider]]
-        type = "doh-json"
-        name = "\(name)"
-        url = "\(url)"
-        \(extra)
-
-        """
-    }
-
     /// A `[route]` table.
     package static func route(
         mode: String? = nil, protect: [String]? = nil, bypass: [String]? = nil, forward: [String: TestAddress] = [:]

@@ -58,8 +58,3 @@ package final class ClientHost: Sendable {
         try start(command, resolvConf: resolvConf, environment: environment).finish(within: limit)
     }
 }
-
-extension ChildProcess.Outcome {
-    /// Its output, line by line.
-    package var lines: [String] { output.split(separator: "\n").map(String.init) }
-}

@@ -164,10 +164,9 @@ package final class Lab: Sendable {
             + DaemonConfiguration.route(protect: ["lab.example"])
             + DaemonConfiguration.rest(
                 localDNS: Self.resolver, check: "auto", log: "info", control: directory.path + "/control.sock")
-        let script = #"mount --bind "$1" /etc/ssl/certs/ca-certificates.crt && shift && exec "$@""#
         return try Daemon(
             configuration, on: ["127.0.0.1", "::1"], port: 53,
-            wrapper: ["unshare", "--mount", "sh", "-c", script, "sh", certificates.authority],
+            wrapper: Daemon.trusting(certificates.authority),
             namespace: machine.namespace)
     }
 

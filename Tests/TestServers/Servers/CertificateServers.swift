@@ -29,9 +29,6 @@ package final class CertificateServers: Sendable {
         /// A name of which the server has a certificate, if it has any of a name: `www.example.com` of `commonName`.
         package var name: String { self == .commonName ? CertificateServers.name : "\(self).example.com" }
 
-        /// Another address with the server of `otherName`.
-        package static let secondAddress = "127.0.77.100"
-
         /// The kinds whose certificate is wrong.
         package static let forgers: [Kind] = [.otherName, .selfSigned, .commonName, .forged]
     }
@@ -71,7 +68,6 @@ package final class CertificateServers: Sendable {
             """
             server {
               listen \(kind.address):\(port) ssl;
-              \(kind == .otherName ? "listen \(Kind.secondAddress):\(port) ssl;" : "")
               ssl_certificate \(leaf.certificate);
               ssl_certificate_key \(leaf.key);
             }

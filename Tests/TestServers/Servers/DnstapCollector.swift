@@ -25,18 +25,6 @@ package final class DnstapCollector: Sendable {
 
     package func signal(_ number: Int32) { process.signal(number) }
 
-    /// Ends it.
-    ///
-    /// - Parameter format: `-q` for a line for each message, `-y` for YAML.
-    /// - Returns: what it has received.
-    package func received(_ format: String) throws -> String {
-        try waitUntilRead()
-        process.signal(SIGTERM)
-        let outcome = try process.finish(within: .patience)
-        guard outcome.status == 0 else { throw TestFailure("fstrm_capture: \(outcome.errors)") }
-        return try ChildProcess.succeed(["dnstap-ldns", format, "-r", file])
-    }
-
     /// Waits until nothing is left in its sockets: at the signal it ends without reading on.
     private func waitUntilRead() throws {
         let isRead = try eventually {
@@ -56,7 +44,11 @@ package final class DnstapCollector: Sendable {
     ///
     /// - Returns: the messages that it has received, such as `CQ 127.0.0.1 UDP "www.example.com." IN A`, sorted.
     package func messages() throws -> [String] {
-        try received("-q").split(separator: "\n").map { line in
+        try waitUntilRead()
+        process.signal(SIGTERM)
+        let outcome = try process.finish(within: .patience)
+        guard outcome.status == 0 else { throw TestFailure("fstrm_capture: \(outcome.errors)") }
+        return try ChildProcess.succeed(["dnstap-ldns", "-q", "-r", file]).split(separator: "\n").map { line in
             // Without date, time and length.
             let words = line.split(separator: " ").dropFirst(2)
             return words.enumerated().filter { $0.offset != 3 }.map(\.element).joined(separator: " ")

@@ -1,4 +1,5 @@
 import Glibc
+import HTTPDNS
 import TestSupport
 
 /// One client's connection to a `FakeHTTPDNS`, on a thread of its own.
@@ -6,30 +7,28 @@ struct FakeHTTPConnection: Sendable {
     let socket: TestSocket
     let number: Int
     let monitor: Monitor<FakeHTTPDNS.State>
-    let secret: String?
-    let dialect: FakeJSONDialect
-    let account: FakeAccount?
+    let account: ServiceAccount
 
     /// Answers requests until the client or the server closes.
     func serve() {
         var reader = HTTPRequestReader()
         defer { socket.shutdown() }
         while let request = reader.next(socket, connection: number) {
-            var service = FakeHTTPService(request: request, secret: secret, dialect: dialect, account: account)
-            (service.clockError, service.schedule) = monitor.read { ($0.clockError, $0.schedule) }
+            let (zone, schedule) = monitor.read { ($0.zone, $0.schedule) }
+            let service = FakeHTTPService(request, account, zone)
             let call = service.call
-            let (zone, headers, fault) = monitor.withLock { state in
+            let (headers, fault) = monitor.withLock { state in
                 state.requests.append(request)
                 if let call { state.calls.append(call) }
-                return (state.zone, state.headers, state.takeFault(call))
+                return (state.headers, state.takeFault(call))
             }
+            var reply = service.reply(schedule, hasSecret: account.secret != nil)
+            reply.headers += headers
             guard let fault else {
-                var reply = service.reply(zone)
-                reply.headers += headers
                 guard write(reply) else { return }
                 continue
             }
-            guard misbehave(fault, service, zone, headers) else { return }
+            guard misbehave(fault, service, reply) else { return }
         }
     }
 
@@ -41,10 +40,9 @@ struct FakeHTTPConnection: Sendable {
     ///
     /// - Returns: whether the connection goes on.
     private func misbehave(
-        _ fault: HTTPFault, _ service: FakeHTTPService, _ zone: FakeZone, _ headers: [String]
+        _ fault: HTTPFault, _ service: FakeHTTPService, _ reply: HTTPReply
     ) -> Bool {
-        var reply = service.reply(zone)
-        reply.headers += headers
+        var reply = reply
         switch fault {
         case .delay(let duration):
             guard socket.wait(for: hangUp, duration) == 0 else { return false }
@@ -93,7 +91,8 @@ struct FakeHTTPConnection: Sendable {
             while (try? socket.write(parts)) != nil {}
             return false
         case .wrongName:
-            reply = service.reply(zone, renamed: "other.example.net")
+            let text = String(decoding: reply.body, as: UTF8.self)
+            reply.body = Array(text.replacing(service.call?.name ?? "", with: "other.example.net").utf8)
         case .rcode(let code, let delay):
             guard socket.wait(for: hangUp, delay) == 0 else { return false }
             reply = service.failure(code)

@@ -1,23 +1,18 @@
 import Foundation
 import Glibc
+package import HTTPDNS
 import TestSupport
 
-/// An HTTPDNS service on loopback: Aliyun's `/{account}/d`, signed or not, RFC 8484's `/dns-query`, one dialect of DoH
-/// in JSON, and with an account Aliyun's `/v2/d` or Tencent's `/d`, over HTTP/1.1 with persistent connections. It
-/// counts its requests, and misbehaves on command.
+/// An HTTPDNS service on loopback over HTTP/1.1 with persistent connections: RFC 8484's `/dns-query`, and every vendor's
+/// form, for one account. It counts its requests, and misbehaves on command.
 package final class FakeHTTPDNS: Sendable {
     /// The question of a request.
     package struct Call: Sendable, Hashable {
-        package enum Kind: Sendable { case aliyun, aliyunSigned, aliyunV2, tencent, doh, dohJSON }
-        package var kind: Kind
         /// In lower case.
         package var name: String
-        /// Aliyun's `query` (`4`, `6`, `4,6`), Tencent's `type` (`a` when it is missing), or the number of the record
-        /// type.
-        package var types: String
+        package var types: [UInt16]
 
-        package init(_ kind: Kind, _ name: String, _ types: String) {
-            self.kind = kind
+        package init(_ name: String, _ types: [UInt16]) {
             self.name = name.lowercased()
             self.types = types
         }
@@ -33,7 +28,6 @@ package final class FakeHTTPDNS: Sendable {
         var connections = 0
         var open: [Int: TestSocket] = [:]
         var headers: [String] = []
-        var clockError: TimeInterval = 0
         var schedule: FakeSchedule?
         var stopped = false
         /// Requests that take the time of `HTTPFault.atMost`.
@@ -42,23 +36,19 @@ package final class FakeHTTPDNS: Sendable {
 
     /// The address on which it listens.
     package let address: TestAddress
-    let secret: String?
-    /// The JSON form of DoH that it uses.
-    let dialect: FakeJSONDialect
-    let account: FakeAccount?
+    private let account: ServiceAccount
     let monitor: Monitor<State>
     private let listener: TestSocket
 
     /// Starts to listen.
     ///
     /// - Parameters:
-    ///   - secret: the key with which `sign_d` must be signed; nil refuses every signed request.
-    ///   - dialect: the JSON form of DoH that it uses.
-    ///   - account: a service that it offers besides the others, and the only account there.
+    ///   - secret: the key with which `sign_d` must be signed; nil: requests need no signature.
+    ///   - account: nil: Aliyun's, with `secret`.
     ///   - port: 0: a free one.
     package init(
-        _ zone: FakeZone, secret: String? = nil, dialect: FakeJSONDialect = .google,
-        account: FakeAccount? = nil, host: String = "127.0.0.1", port: UInt16 = 0
+        _ zone: FakeZone, secret: String? = nil, account: ServiceAccount? = nil, host: String = "127.0.0.1",
+        port: UInt16 = 0
     ) throws {
         // Not one of the range from which the kernel takes source ports: there another socket may have it when a service
         // of the same port is started on another address, or again.
@@ -67,8 +57,7 @@ package final class FakeHTTPDNS: Sendable {
             ? FreePort.listeners(on: [host]).sockets[0] : TestSocket.listener(TestAddress(host, port: port))
         self.listener = listener
         address = listener.localAddress
-        self.secret = secret
-        self.dialect = dialect
+        let account = account ?? ServiceAccount(id: DaemonConfiguration.account, secret: secret.map(Secret.init))
         self.account = account
         monitor = Monitor(State(zone: zone))
         let monitor = monitor
@@ -80,8 +69,7 @@ package final class FakeHTTPDNS: Sendable {
                     return state.connections
                 }
                 let connection = FakeHTTPConnection(
-                    socket: socket, number: number, monitor: monitor, secret: secret, dialect: dialect,
-                    account: account)
+                    socket: socket, number: number, monitor: monitor, account: account)
                 Thread.detachNewThread {
                     connection.serve()
                     monitor.withLock { $0.open[number] = nil }
@@ -95,21 +83,11 @@ package final class FakeHTTPDNS: Sendable {
     /// The base of its URLs: `http://127.0.0.1:port`.
     package var url: String { "http://\(address)" }
 
-    /// The URL of its JSON form of DoH.
-    package var jsonURL: String { url + dialect.path }
-
     /// Stops listening and closes all connections.
     package func stop() {
         listener.shutdown()
         monitor.withLock { state in
             state.stopped = true
-            for socket in state.open.values { socket.shutdown() }
-        }
-    }
-
-    /// Closes all connections immediately; goes on listening.
-    package func closeConnections() {
-        monitor.withLock { state in
             for socket in state.open.values { socket.shutdown() }
         }
     }
@@ -123,17 +101,17 @@ package final class FakeHTTPDNS: Sendable {
     /// Sets how requests for `name` (nil: for all names without a fault of their own) fail; a nil fault ends it.
     ///
     /// - Parameters:
-    ///   - types: only requests for these types, as in `Call.types`; nil: for all without a fault of their own.
+    ///   - type: only requests for this type alone; nil: for all without a fault of their own.
     ///   - times: the number of requests that are affected; nil: all.
-    package func misbehave(_ fault: HTTPFault?, for name: String? = nil, types: String? = nil, times: Int? = nil) {
-        let key = State.key(name, types)
+    package func misbehave(_ fault: HTTPFault?, for name: String? = nil, type: UInt16? = nil, times: Int? = nil) {
+        let key = State.key(name, type)
         monitor.withLock { state in
             state.faults[key] = fault
             state.remaining[key] = times
         }
     }
 
-    /// The result of Aliyun's scheduling call, or Tencent's; nil: there is no such call.
+    /// The result of Aliyun's scheduling call; nil: the addresses of another service.
     package var schedule: FakeSchedule? {
         get { monitor.read { $0.schedule } }
         set { monitor.withLock { $0.schedule = newValue } }
@@ -144,21 +122,6 @@ package final class FakeHTTPDNS: Sendable {
 
     /// Header lines added to every response, such as `Age: 250`.
     package func addHeaders(_ lines: [String]) { monitor.withLock { $0.headers = lines } }
-
-    /// Sets its clock, with which it verifies signatures, wrong; every response then has the time in `Date`.
-    ///
-    /// - Parameter seconds: how far it is ahead of the true time.
-    package func setClock(ahead seconds: Int) {
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.timeZone = TimeZone(secondsFromGMT: 0)
-        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-        let date = formatter.string(from: Date().addingTimeInterval(TimeInterval(seconds)))
-        monitor.withLock { state in
-            state.clockError = TimeInterval(seconds)
-            state.headers = ["Date: \(date)"]
-        }
-    }
 
     /// The calls so far, in order of arrival.
     package var calls: [Call] { monitor.read { $0.calls } }
@@ -189,29 +152,24 @@ package final class FakeHTTPDNS: Sendable {
     package func waitForCalls(_ count: Int, for name: String? = nil, within limit: Duration = .patience) -> Bool {
         monitor.waitForLoop(limit) { $0.count(name) >= count }
     }
-
-    /// Waits until at most `count` connections are open.
-    package func waitForOpenConnections(atMost count: Int, within limit: Duration = .patience) -> Bool {
-        monitor.waitForLoop(limit) { $0.open.count <= count }
-    }
 }
 
 extension FakeHTTPDNS.State {
-    var scheduleCount: Int { requests.count { $0.path.hasSuffix("/ss") || $0.path == "/conf" } }
+    var scheduleCount: Int { requests.count { $0.path.hasSuffix("/ss") } }
 
     func count(_ name: String?) -> Int {
         guard let name = name?.lowercased() else { return calls.count }
         return calls.count { $0.name == name }
     }
 
-    static func key(_ name: String?, _ types: String?) -> String {
-        (name?.lowercased() ?? "*") + (types.map { " " + $0 } ?? "")
+    static func key(_ name: String?, _ type: UInt16?) -> String {
+        (name?.lowercased() ?? "*") + (type.map { " \($0)" } ?? "")
     }
 
     /// The key of the fault that affects a request; nil stands for a request that is not a call.
     func faultKey(_ call: FakeHTTPDNS.Call?) -> String? {
-        let (name, types) = (call?.name ?? "", call?.types ?? "")
-        return [Self.key(name, types), Self.key(name, nil), Self.key(nil, types), Self.key(nil, nil)]
+        let (name, type) = (call?.name ?? "", call?.types.count == 1 ? call?.types[0] : nil)
+        return [Self.key(name, type), Self.key(name, nil), Self.key(nil, type), Self.key(nil, nil)]
             .first { faults[$0] != nil }
     }
 

@@ -1,3 +1,5 @@
+import Foundation
+
 /// A request as a `FakeHTTPDNS` received it.
 package struct RecordedRequest: Sendable {
     package var method: String
@@ -21,24 +23,9 @@ package struct RecordedRequest: Sendable {
         var result: [String: String] = [:]
         for part in query.split(separator: "&") {
             let pair = part.split(separator: "=", maxSplits: 1)
-            result[String(pair[0])] = pair.count == 2 ? Self.unescape(pair[1]) : ""
+            result[String(pair[0])] = pair.count == 2 ? pair[1].removingPercentEncoding ?? "" : ""
         }
         return result
-    }
-
-    private static func unescape(_ text: Substring) -> String {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            let digits = rest.prefix(2)
-            if byte == UInt8(ascii: "%"), let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16) {
-                bytes.append(value)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
 

@@ -18,7 +18,7 @@ package enum HTTPFault: Sendable, Equatable {
     case oversizedBody(Int)
     /// This body, with status 200 and the right content type.
     case body([UInt8])
-    /// An answer to another name than the one asked for.
+    /// An answer to another name than the one asked for, in a form of text.
     case wrongName
     /// The head at once, then one byte of the body after each of these times.
     case drip(Duration)

@@ -27,7 +27,4 @@ package final class HostileSite: Sendable {
 
     /// Serves another document from now on.
     package func serve(_ document: String) throws { try server.directory.write(document, to: "document") }
-
-    /// How often a path was asked for.
-    package func requests(_ path: String) -> Int { server.lines(of: "requests").count { $0 == path } }
 }

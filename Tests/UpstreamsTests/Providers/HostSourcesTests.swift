@@ -61,7 +61,7 @@ struct HostSourcesTests {
         let (_, found) = await lookedUp(by: [provider()])
         #expect(found == [[Self.right]])
         #expect(localDNS.asked.isEmpty)
-        #expect(server.calls == [.init(.aliyun, "dns.example.com", "4,6")])
+        #expect(server.calls == [.init("dns.example.com", [1, 28])])
     }
 
     @Test(arguments: [HTTPFault.closeBeforeReply, .status(500), .body([])]) @Loop

@@ -1,6 +1,5 @@
 import Glibc
 package import Platform
-import TestSupport
 
 /// The datagram socket of a service manager, to which a service reports its state.
 package final class NotifySocket: Sendable {
