@@ -1,3 +1,4 @@
+import CSystem.Linux
 import Glibc
 import TestSupport
 import Testing
