@@ -173,6 +173,7 @@ package final class Resolver {
         let cached = store.cached(key, type)
         if let trace = client.trace { note(cached, type, key, in: trace) }
         if let cached, case .fresh(let isEnding) = cached.age {
+            store.share(cached, key, with: client)
             if isEnding, store.claimRefresh(key, type) { background.prefetch(key, type, for: self) }
             return reply(cached.response)
         }
@@ -260,9 +261,10 @@ package final class Resolver {
     func flightKey(_ name: Name, _ type: RecordType, for client: ClientQuestion? = nil) -> FlightKey {
         let name = name.lowercased
         let route = policy.routes.route(for: name, type)
+        let flags = policy.heedsFlags(type, by: route) ? client : nil
         return FlightKey(
-            name: name, type: type, route: route, dnssecOK: client?.dnssecOK ?? false,
-            checkingDisabled: client?.checkingDisabled ?? false,
+            name: name, type: type, route: route, dnssecOK: flags?.dnssecOK ?? false,
+            checkingDisabled: flags?.checkingDisabled ?? false,
             scope: policy.lines.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
             generation: store.generation, trace: client?.trace)
     }

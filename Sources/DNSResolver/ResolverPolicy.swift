@@ -16,6 +16,8 @@ package final class ResolverPolicy: Sendable {
     package let translation: Translation
     /// Whether there is a prefix, or one is awaited.
     let isTranslating: Bool
+    /// Whether clients with DO or CD get other addresses of protected names than those without.
+    private let heedsFlags: Bool
 
     /// - Parameter sources: the numbers of the sources that `lines` asks.
     package init(
@@ -24,6 +26,7 @@ package final class ResolverPolicy: Sendable {
     ) {
         self.translation = translation
         isTranslating = translation != .none
+        heedsFlags = isTranslating || localAnswers.families != .both || !lines.areAllUnsigned
         self.lastResort = lastResort
         self.preresolve = preresolve
         self.localAnswers = localAnswers
@@ -41,6 +44,12 @@ package final class ResolverPolicy: Sendable {
             SourceName(AnswerKind(tag, route: route), provider: lines.providers.all[index].name)
         default: SourceName(AnswerKind(tag, route: route))
         }
+    }
+
+    /// Whether DO and CD change what is asked for a type, or what is answered.
+    func heedsFlags(_ type: RecordType, by route: Route) -> Bool {
+        guard case .protect = route else { return true }
+        return heedsFlags || !type.isAddress
     }
 
     /// The types of the flight for a name: A and AAAA, unless clients get only one of them, or one other type.

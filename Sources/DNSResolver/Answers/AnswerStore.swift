@@ -100,6 +100,20 @@ package final class AnswerStore {
             age, source: entry.source, Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
     }
 
+    /// Stores a provider's fresh answer also with the flags of a client that the flight does not heed: there the UDP threads
+    /// look for it.
+    func share(_ cached: Cached, _ key: FlightKey, with client: ClientQuestion) {
+        guard key.isSigned != client.isSigned, SourceTags.isProvider(cached.source) else { return }
+        let cacheKey = key.cacheKey(client.question.type)
+        guard let entry = memory.entry(for: cacheKey) else { return }
+        memory.noteHit(cacheKey)
+        memory.store(
+            entry,
+            for: QueryKey(
+                Question(name: key.name, type: client.question.type), dnssecOK: client.dnssecOK,
+                checkingDisabled: client.checkingDisabled, scope: key.scope))
+    }
+
     func isOfLocalDNS(_ cached: Cached) -> Bool { rules.isOfLocalDNS(cached.source) }
 
     /// How an entry may be used for a question with this `route`; nil: not at all.

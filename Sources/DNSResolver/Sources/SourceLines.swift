@@ -56,6 +56,11 @@ package final class SourceLines {
 
     // MARK: Providers
 
+    /// Whether a protected name's addresses come from providers first, of which none has signatures.
+    nonisolated var areAllUnsigned: Bool {
+        mode != .localDNSFirst && !providers.all.isEmpty && !providers.all.contains { $0.answers(.rrsig) }
+    }
+
     /// Whether a request waits for a free slot at its service.
     var isBacklogged: Bool { providers.isBacklogged }
 

@@ -141,6 +141,12 @@ extension Chronicle.Reign {
         return [true, false].flatMap { returns in all.filter { plan.providers[$0].answersAnyType == returns } }
     }
 
+    /// Whether a client that wants signatures may get other addresses than others (DNSSEC.md).
+    func heedsFlags(_ name: Int, _ type: RecordType, in plan: SimulationPlan) -> Bool {
+        !route(of: name).isProtected || !type.isAddress || mode == .localDNSFirst || policy.families != .both
+            || policy.providers.contains { plan.providers[$0].answersAnyType }
+    }
+
     /// Whether a source is in the line of a name, and may answer this type (section 1).
     func mayAnswer(_ giver: SimulatedAddress.Giver, _ name: Int, _ type: RecordType, _ plan: SimulationPlan) -> Bool {
         switch (giver, route(of: name)) {

@@ -107,12 +107,20 @@ struct JudgedReply {
         return isGuarded ? hints.isEmpty : hints.allSatisfy { SimulatedAddress($0) == own }
     }
 
+    /// Whether a response was asked for with the flags of this client, or with none where they change nothing.
+    func hasRightFlags(_ telling: Chronicle.Telling) -> Bool {
+        let reigns = [reign, chronicle.reigns[telling.asked.policy]]
+        return telling.isSigned == client.isSigned
+            || client.isSigned && reigns.contains { !$0.heedsFlags(name, type, in: plan) }
+    }
+
     /// What a source said last, and alone in its race: neither a failure, nor addresses of LocalDNS that no
     /// certificate verifies.
     var lastAnswer: Chronicle.Telling? {
         let last = chronicle.tellings.last { telling in
             guard telling.name == name, telling.type == type || telling.result == .nameError,
-                telling.network == scope.network, telling.isSigned == client.isSigned
+                telling.network == scope.network,
+                telling.isSigned == (client.isSigned && reign.heedsFlags(name, type, in: plan))
             else { return false }
             switch (telling.giver, telling.result) {
             case (_, .failure): return false

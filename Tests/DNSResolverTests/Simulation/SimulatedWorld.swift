@@ -209,7 +209,7 @@ final class SimulatedWorld {
             question, asking, simulated, chronicle, usable: usable(for: question.name))
         clients.append(client)
         if client.lateness > .zero { chronicle.lateArrivals.insert(client.at - client.lateness) }
-        if !client.isSigned, let hit = hit(question) { return take(hit, for: client) }
+        if let hit = hit(question, isSigned: client.isSigned) { return take(hit, for: client) }
         let asked = ClientQuestion(
             question: question, dnssecOK: client.isSigned, client: simulated.address,
             hidesNetwork: simulated.hidesNetwork, arrived: clock.now - client.lateness)
@@ -221,8 +221,10 @@ final class SimulatedWorld {
     }
 
     /// What a UDP thread answers from the cache; nil for a miss.
-    private func hit(_ question: Question) -> SimulatedReply? {
-        let bytes = Message(id: 1, flags: .recursionDesired, questions: [question]).encoded
+    private func hit(_ question: Question, isSigned: Bool) -> SimulatedReply? {
+        var message = Message(id: 1, flags: .recursionDesired, questions: [question])
+        if isSigned { message.edns = EDNS(dnssecOK: true) }
+        let bytes = message.encoded
         guard let query = Query.read(bytes.span) else { return nil }
         var isHit = false
         let reply = [UInt8](capacity: 4_096) { output in

@@ -60,7 +60,7 @@ extension JudgedReply {
     private func faults(of telling: Chronicle.Telling) -> [String] {
         let before = chronicle.reigns[telling.asked.policy]
         let isFromBefore = telling.asked.policy != chronicle.epoch.policy
-        let isEqual = telling.name == name && telling.type == type && telling.isSigned == client.isSigned
+        let isEqual = telling.name == name && telling.type == type && hasRightFlags(telling)
         let mayAnswer = [reign, before].allSatisfy { $0.mayAnswer(telling.giver, name, type, plan) }
         let isMoved = before.route(of: name).isProtected != route.isProtected
         return check(

@@ -1,3 +1,5 @@
+import DNSCache
+import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
@@ -27,5 +29,42 @@ struct WasteTests {
         }
         #expect(times == [0, 1, 3, 8, 13].map { .seconds($0) })
         #expect(machine.vendor.asked.count == asked + times.count)
+    }
+
+    private static let flags = [(false, false), (true, false), (false, true), (true, true)]
+
+    @Test @Loop func `one call is enough for clients with and without DO and CD where no service has signatures`() async
+    {
+        for first in 0..<4 {
+            let machine = ResolverTests.Machine()
+            for (signed, checkingDisabled) in Self.flags[first...] + Self.flags[..<first] {
+                for type in [RecordType.a, .aaaa] {
+                    let reply = await machine.ask(
+                        "www.example.com", type, signed: signed, checkingDisabled: checkingDisabled)
+                    #expect(reply.has(type == .a ? "192.0.2.1" : "2001:db8::1"))
+                }
+            }
+            #expect(machine.vendor.asked.count == 1)
+        }
+    }
+
+    @Test(arguments: [true, false]) @Loop
+    func `from the second question with DO on, the UDP threads find a provider's answer, and none of LocalDNS`(
+        isProvider: Bool
+    ) async throws {
+        let machine = ResolverTests.Machine()
+        if !isProvider { machine.vendor.behaviour = .failure(.network("cut")) }
+        let question = Question(name: try Name("www.example.com"), type: .a)
+        for _ in 0..<2 { #expect(await machine.ask(signed: true).has(isProvider ? "192.0.2.1" : "203.0.113.9")) }
+        let key = QueryKey(question, dnssecOK: true, checkingDisabled: false)
+        #expect((machine.memory.entry(for: key) != nil) == isProvider)
+    }
+
+    @Test @Loop func `where LocalDNS is asked first it is asked with DO for the clients that want signatures`() async {
+        let machine = ResolverTests.Machine(policy: RoutePolicy(mode: .localDNSFirst))
+        _ = await machine.ask()
+        let asked = machine.localDNS.asked.count
+        _ = await machine.ask(signed: true)
+        #expect(machine.localDNS.asked[asked...].allSatisfy(\.dnssecOK) && machine.localDNS.asked.count > asked)
     }
 }
