@@ -71,7 +71,7 @@ struct StoreFolder {
     ///
     /// Called while this process has no connection to it: closing any descriptor of a file releases SQLite's locks on it.
     static func isOurs(_ path: String) throws(SystemError) -> Bool {
-        let header = try readFile(path, limit: idPlace.upperBound, isRegular: true)
+        let header = try readFile(path, limit: idPlace.upperBound)
         return header.isEmpty
             || header.count == idPlace.upperBound && header.starts(with: magic)
                 && header[idPlace].reduce(0) { $0 << 8 | Int64($1) } == AnswerFile.applicationID

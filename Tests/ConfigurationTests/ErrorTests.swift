@@ -78,6 +78,24 @@ import Testing
             "listen.addresses[1]: \"localhost:53\" is not an address and port"
         ),
         ("[listen]\naddresses = [\"127.0.0.1\"]", "listen.addresses[1]: \"127.0.0.1\" is not an address and port"),
+        (
+            "[listen]\naddresses = [\"[fe80::1]:53\"]",
+            "listen.addresses[1]: \"[fe80::1]:53\" needs the interface of its link, as in \"[fe80::1%eth0]\""
+        ),
+        (
+            "[localdns]\nservers = [\"fe80::1\"]",
+            "localdns.servers[1]: \"fe80::1\" needs the interface of its link, as in \"[fe80::1%eth0]\""
+        ),
+        (
+            "[control]\nhttp = \"[::ffff:127.0.0.1]:80\"",
+            "control.http: \"[::ffff:127.0.0.1]:80\" is an IPv4 address: write \"127.0.0.1:80\""
+        ),
+        ("[listen]\naddresses = [\"[ff02::fb]:5353\"]", "listen.addresses[1]: \"[ff02::fb]:5353\" is of many machines"),
+        ("[listen]\naddresses = [\"255.255.255.255:53\"]", "\"255.255.255.255:53\" is of many machines"),
+        (
+            "[listen]\nallow = [\"::ffff:127.0.0.0/104\"]",
+            "listen.allow[1]: \"::ffff:127.0.0.0/104\" has no clients: their addresses are IPv4; write \"127.0.0.0/8\""
+        ),
         ("[listen]\naddresses = []", "listen.addresses: must hold at least one address"),
         (
             "[listen]\naddresses = [\"[::1]:53\", \"[0::1]:53\"]",
@@ -135,6 +153,10 @@ import Testing
         (
             "[preset.always]\nwww.example.com = [\"192.0.2.1\"]",
             "preset.always.www: is not a list of addresses; a name with dots must be quoted"
+        ),
+        (
+            "[preset.always]\n\"a.b\" = [\"192.0.2.1\"]\n\"A.B\" = [\"192.0.2.2\"]",
+            "preset.always.\"a.b\": \"a.b\" and \"A.B\" are one name: leave out one of them"
         ),
         ("[preset.always]\n\"x\" = [\"y\"]", "preset.always.x[1]: \"y\" is not an IP address"),
         ("[preset.always]\n\"a.*.x\" = [\"192.0.2.1\"]", "may have its * only at the start"),

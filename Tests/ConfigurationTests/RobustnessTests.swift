@@ -1,4 +1,5 @@
 import Configuration
+import Glibc
 import TestSupport
 import Testing
 
@@ -46,6 +47,21 @@ import Testing
             }
             #expect(error?.description == "\(path): cannot be read: \(reason)")
         }
+    }
+
+    @Test func `a pipe is refused at once, in the place of the file and of what it names`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/pipe"
+        try #require(mkfifo(path, 0o600) == 0)
+        let reason = "is a pipe, which cannot be read again at a reload: a file is needed"
+        let error = #expect(throws: ConfigurationError.self) {
+            try Configuration.load(path: path, Variables(process: [:]))
+        }
+        #expect(error?.description == "\(path): \(reason)")
+        #expect(
+            errors("[[provider]]\ntype = \"aliyun\"\naccount = \"1\"\nsecret_file = \"\(path)\"") == [
+                "t.toml:4: provider[1].secret_file: the file \(reason)"
+            ])
     }
 
     @Test(arguments: [

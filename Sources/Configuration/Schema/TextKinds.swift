@@ -87,6 +87,21 @@ extension Kind where Value == AddressPrefix {
             problem: "is not a network; write one such as \"192.0.2.0/24\" or \"2001:db8::/32\"",
             value: { AddressPrefix($0) })
     }
+
+    /// A network of clients, whose IPv4 addresses are never in the form of IPv6 addresses.
+    static var clients: Kind {
+        .text(
+            "network", expected: "a network in quotes such as \"192.0.2.0/24\"",
+            parse: { text throws(ValueProblem) in
+                guard let network = AddressPrefix(text) else {
+                    throw ValueProblem("is not a network; write one such as \"192.0.2.0/24\" or \"2001:db8::/32\"")
+                }
+                guard network.length >= 96, let mapped = network.address.mapped,
+                    let ipv4 = AddressPrefix(mapped, length: network.length - 96)
+                else { return network }
+                throw ValueProblem("has no clients: their addresses are IPv4; write \"\(ipv4)\"")
+            })
+    }
 }
 
 extension Kind where Value == AddressAndPort {
@@ -94,8 +109,18 @@ extension Kind where Value == AddressAndPort {
     static var listener: Kind {
         .text(
             "address and port", expected: "an address and port in quotes such as \"127.0.0.1:53\"",
-            problem: "is not an address and port; write one such as \"127.0.0.1:53\" or \"[::1]:53\"",
-            value: { AddressAndPort($0) })
+            parse: { text throws(ValueProblem) in
+                guard let own = AddressAndPort(text) else {
+                    throw ValueProblem("is not an address and port; write one such as \"127.0.0.1:53\" or \"[::1]:53\"")
+                }
+                if own.address.isMulticast || own.address == .v4(.max) {
+                    throw ValueProblem("is of many machines, and only an address of this one can be listened on")
+                }
+                if let mapped = own.address.mapped {
+                    throw ValueProblem("is an IPv4 address: write \"\(AddressAndPort(mapped, port: own.port))\"")
+                }
+                return try own.checkedForZone()
+            })
     }
 
     /// An address to send to; names are refused.
@@ -111,7 +136,7 @@ extension Kind where Value == AddressAndPort {
                     throw ValueProblem(
                         "is not an IP address with an optional port, such as \"192.0.2.1\" or \"[2001:db8::1]:5353\"")
                 }
-                return endpoint
+                return try endpoint.checkedForZone()
             },
             write: { written($0.port == defaultPort ? $0.address.description : $0.description) })
     }

@@ -94,16 +94,16 @@ extension WrittenText {
 ///
 /// - Parameters:
 ///   - limit: bytes; a longer file is refused.
-///   - isRegular: whether it must be a regular file.
 ///   - replacement: what stands for a file that is not there; nil: that is an error.
-func wholeFile(
-    _ path: String, limit: Int, isRegular: Bool = false, ifMissing replacement: [UInt8]? = nil
-) throws(ValueProblem) -> [UInt8] {
+func wholeFile(_ path: String, limit: Int, ifMissing replacement: [UInt8]? = nil) throws(ValueProblem) -> [UInt8] {
     let content: [UInt8]
     do throws(SystemError) {
-        content = try readText(path, limit: limit + 1, isRegular: isRegular)
+        content = try readText(path, limit: limit + 1)
     } catch {
         if error.code == ENOENT, let replacement { return replacement }
+        guard error.code != ESPIPE else {
+            throw ValueProblem("is a pipe, which cannot be read again at a reload: a file is needed")
+        }
         let isDenied = error.code == EACCES
         throw ValueProblem(
             "cannot be read: \(error.reason)\(isDenied ? rights(of: path) : "")", isDenied: isDenied)

@@ -61,6 +61,12 @@ package struct AddressAndPort: Hashable, Sendable {
             && text.utf8.allSatisfy { (0x21...0x7e).contains($0) && !"/:[]%".utf8.contains($0) }
     }
 
+    /// This address, if packets can be sent to it: an IPv6 address of a link is on one of the machine's interfaces.
+    func checkedForZone() throws(ValueProblem) -> AddressAndPort {
+        guard address.recordType == .aaaa, address.isLinkLocal, zone == nil else { return self }
+        throw ValueProblem("needs the interface of its link, as in \"[\(address)%eth0]\"")
+    }
+
     /// Whether the port is the same and one is the wildcard of the other's family, so that not both can be bound.
     func overlaps(_ other: AddressAndPort) -> Bool {
         guard port == other.port, address.recordType == other.address.recordType else { return false }

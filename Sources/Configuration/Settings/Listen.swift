@@ -20,11 +20,11 @@ extension Configuration {
         /// The path of requests over HTTPS.
         @Setting("https_path", .requestPath) package var httpsPath = "/dns-query"
         /// The only networks from which encrypted connections come, each with a header of the PROXY protocol; empty: none has one.
-        @Setting("proxies", .list(of: .prefix, "list of networks")) package var proxies: [AddressPrefix] = []
+        @Setting("proxies", .list(of: .clients, "list of networks")) package var proxies: [AddressPrefix] = []
         /// For each listen address. 0 to 256; 0 means min(4, CPU affinity, ceiling of the cgroup's `cpu.max`).
         @Setting("udp_threads", .integer(in: 0...256)) package var udpThreads = 0
         /// Clients from elsewhere get REFUSED.
-        @Setting("allow", .list(of: .prefix, "list of networks"))
+        @Setting("allow", .list(of: .clients, "list of networks"))
         package var allow = [AddressPrefix(.v4(0x7f00_0000), length: 8), AddressPrefix(.v6(1), length: 128)]
             .compactMap { $0 }
         /// A client over HTTPS that has one in its path is answered whatever `allow` says.

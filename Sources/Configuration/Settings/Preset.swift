@@ -33,7 +33,7 @@ extension Configuration {
         private mutating func readHosts(_ reading: Reading) {
             guard !hostsFile.isEmpty else { return }
             do throws(ValueProblem) {
-                let file = HostsFile(try wholeFile(hostsFile, limit: HostsFile.maximumSize, isRegular: true))
+                let file = HostsFile(try wholeFile(hostsFile, limit: HostsFile.maximumSize))
                 hosts = file.entries
                 for (line, text) in file.problems {
                     reading.warn(Diagnostic(file: hostsFile, line: line, message: text))
@@ -56,8 +56,15 @@ extension Kind where Value == [PresetEntry] {
                     reading.fail(path, "must be a table such as { \"www.example.com\" = [\"192.0.2.1\"] }")
                     return nil
                 }
-                let entries = table.pairs.sorted { $0.key < $1.key }
-                    .map { entry($0.key, $0.node, path.appending(key: $0.key), reading, addresses) }
+                var (entries, keys): ([PresetEntry?], [String: String]) = ([], [:])
+                for (key, node) in table.pairs.sorted(by: { $0.key < $1.key }) {
+                    let path = path.appending(key: key)
+                    let entry = entry(key, node, path, reading, addresses)
+                    if let entry, let other = keys.updateValue(key, forKey: entry.writtenName) {
+                        reading.fail(path, "\(quoted(key)) and \(quoted(other)) are one name: leave out one of them")
+                    }
+                    entries.append(entry)
+                }
                 return entries.contains(nil) ? nil : entries.compactMap { $0 }
             },
             write: { entries in
@@ -105,7 +112,7 @@ package struct PresetEntry: Sendable {
     /// At least one.
     package var addresses: [IPAddress]
 
-    /// As it stands in the file.
+    /// As it stands in the file, in lower case.
     var writtenName: String { (isWildcard ? "*." : "") + name.description }
 }
 

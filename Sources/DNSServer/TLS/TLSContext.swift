@@ -180,7 +180,7 @@ package struct TLSFiles: Equatable, Sendable {
         guard !path.isEmpty else { return [] }
         let bytes: [UInt8]
         do throws(SystemError) {
-            bytes = try readFile(path, limit: longest + 1, isRegular: true)
+            bytes = try readFile(path, limit: longest + 1)
         } catch {
             throw Problem(file: path, reason: "cannot be read: \(error.reason)")
         }

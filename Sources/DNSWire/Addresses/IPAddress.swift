@@ -170,6 +170,12 @@ extension IPAddress {
         }
     }
 
+    /// The IPv4 address for which an address of ::ffff:0:0/96 stands (RFC 4291 section 2.5.5.2); nil for all others.
+    package var mapped: IPAddress? {
+        guard case .v6(let value) = self, value >> 32 == 0xffff else { return nil }
+        return .v4(UInt32(truncatingIfNeeded: value))
+    }
+
     /// Whether it is valid on one link only: 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291 section 2.5.6).
     package var isLinkLocal: Bool {
         switch self {

@@ -4,24 +4,24 @@ import Glibc
 ///
 /// - Parameters:
 ///   - limit: bytes; bounds the reading of files such as `/dev/zero`.
-///   - isRegular: fails with `EINVAL` for all but regular files, and without waiting: a FIFO must not block the loop.
-/// - Throws: the error of open(2) or read(2), such as `ENOENT`, or `EISDIR` for a directory.
-package func readFile(_ path: String, limit: Int, isRegular: Bool = false) throws(SystemError) -> [UInt8] {
-    let number = unsafe open(path, O_RDONLY | O_CLOEXEC | (isRegular ? O_NONBLOCK : 0))
+///   - waits: true reads also a pipe, to its end, however long its writer takes; never where others wait for it.
+/// - Throws: the error of open(2) or read(2), such as `ENOENT`, or `EISDIR` for a directory; `ESPIPE` for a pipe.
+package func readFile(_ path: String, limit: Int, waits: Bool = false) throws(SystemError) -> [UInt8] {
+    let number = unsafe open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK))
     guard number >= 0 else { throw .last("open \(path)") }
-    return try readFile(Descriptor(owning: number), named: path, limit: limit, isRegular: isRegular)
+    return try readFile(Descriptor(owning: number), named: path, limit: limit, waits: waits)
 }
 
 /// Reads what is open already in the same way.
 ///
 /// - Parameter path: its name in errors.
 package func readFile(
-    _ descriptor: consuming Descriptor, named path: String, limit: Int, isRegular: Bool = false
+    _ descriptor: consuming Descriptor, named path: String, limit: Int, waits: Bool = false
 ) throws(SystemError) -> [UInt8] {
-    if isRegular {
-        var status = stat()
-        guard unsafe fstat(descriptor.number, &status) == 0 else { throw .last("stat \(path)") }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw SystemError(code: EINVAL, operation: "read \(path)") }
+    var status = stat()
+    guard unsafe fstat(descriptor.number, &status) == 0 else { throw .last("stat \(path)") }
+    guard waits || status.st_mode & S_IFMT != S_IFIFO else {
+        throw SystemError(code: ESPIPE, operation: "read \(path)")
     }
     var content: [UInt8] = []
     // Larger than most files. A short read does not mean the end of the file.
@@ -38,8 +38,8 @@ package func readFile(
 }
 
 /// Reads a text as `readFile` does, without the mark that some editors put before one: U+FEFF in UTF-8.
-package func readText(_ path: String, limit: Int, isRegular: Bool = false) throws(SystemError) -> [UInt8] {
-    withoutMark(try readFile(path, limit: limit, isRegular: isRegular))
+package func readText(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
+    withoutMark(try readFile(path, limit: limit))
 }
 
 /// A text without that mark.

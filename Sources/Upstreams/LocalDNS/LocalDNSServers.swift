@@ -122,7 +122,7 @@ package func interfaceAddresses() -> Set<IPAddress> {
 
 /// The first `ResolvConf.maximumSize` bytes of a regular file; nil when it does not exist or cannot be read.
 package func readListFile(_ path: String) -> [UInt8]? {
-    try? readText(path, limit: ResolvConf.maximumSize, isRegular: true)
+    try? readText(path, limit: ResolvConf.maximumSize)
 }
 
 /// The contents of a resolv.conf (resolv.conf(5)) that a forwarder needs: its `nameserver` lines, its search list, and

@@ -32,10 +32,10 @@ import Scheduling
         return authorities
     }
 
-    /// Device, inode, size and time of change of a file; empty when it does not exist.
+    /// Device, inode, size and time of change of a file; empty for what is none, where reading could have no end.
     private static func version(of path: String) -> [Int] {
         var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return [] }
+        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return [] }
         return [
             Int(truncatingIfNeeded: status.st_dev), Int(truncatingIfNeeded: status.st_ino), Int(status.st_size),
             status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
@@ -50,7 +50,7 @@ import Scheduling
         guard let store = unsafe X509_STORE_new() else { throw .network("no memory for TLS") }
         unsafe self.store = unsafe store
         defer { ERR_clear_error() }
-        guard unsafe X509_STORE_load_file(store, path) == 1 else {
+        guard !version.isEmpty, unsafe X509_STORE_load_file(store, path) == 1 else {
             throw .unusable("\(path) has no certificates of authorities that can be read")
         }
         // A listed certificate is trusted also when it is not self-signed.

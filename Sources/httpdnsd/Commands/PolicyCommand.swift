@@ -21,7 +21,7 @@ struct PolicyCommand: ParsableCommand {
         _ path: String, limit: Int = PolicyEnvelope.maximumSize + 1
     ) throws(CommandFailure) -> [UInt8] {
         do throws(SystemError) {
-            return try readFile(path, limit: limit)
+            return try readFile(path, limit: limit, waits: true)
         } catch {
             throw CommandFailure("\(path): cannot be read: \(error.reason)")
         }

@@ -34,7 +34,7 @@ struct MachineFiles {
     /// The text of a file, through links; nil when there is none.
     func text(of path: String) -> String? {
         guard let file = try? folder.open(path, O_RDONLY | O_NONBLOCK),
-            let bytes = try? readFile(file, named: root + path, limit: Self.maximumSize, isRegular: true)
+            let bytes = try? readFile(file, named: root + path, limit: Self.maximumSize)
         else { return nil }
         return String(decoding: withoutMark(bytes), as: UTF8.self)
     }

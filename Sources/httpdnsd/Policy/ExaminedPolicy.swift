@@ -44,7 +44,7 @@ struct ExaminedPolicy {
     ) {
         let bytes: [UInt8]
         do throws(SystemError) {
-            bytes = try readFile(path, limit: PolicyEnvelope.maximumSize + 1, isRegular: true)
+            bytes = try readFile(path, limit: PolicyEnvelope.maximumSize + 1)
         } catch {
             return warnings.append("\(path): cannot be read: \(error.reason)")
         }

@@ -144,7 +144,7 @@ final class PolicyFetcher {
 
     private nonisolated static func read(_ path: String) -> Fetched {
         do throws(SystemError) {
-            return .document(try readFile(path, limit: PolicyEnvelope.maximumSize + 1, isRegular: true), tag: nil)
+            return .document(try readFile(path, limit: PolicyEnvelope.maximumSize + 1), tag: nil)
         } catch {
             return .failed("cannot be read: \(error.reason)")
         }

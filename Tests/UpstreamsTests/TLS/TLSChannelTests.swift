@@ -1,5 +1,6 @@
 import COpenSSL
 import DNSWire
+import Glibc
 import Platform
 import Scheduling
 import TestServers
@@ -25,6 +26,17 @@ struct TLSChannelTests {
         #expect(channel.pendingCount > 0)
         #expect(throws: UpstreamFailure.network("the server takes nothing any more")) {
             for _ in 0..<100 { try take((0..<100).flatMap { _ in try server.handshakeRequest() }, channel) }
+        }
+    }
+
+    @Test func `what is no file holds no authorities, and is not waited for`() async throws {
+        _ = LoopRunner.shared
+        let directory = try TemporaryDirectory()
+        try #require(mkfifo(directory.path + "/pipe", 0o600) == 0)
+        for path in [directory.path + "/pipe", "/dev/zero", directory.path, "/nowhere"] {
+            await #expect(
+                throws: UpstreamFailure.unusable("\(path) has no certificates of authorities that can be read")
+            ) { try await TLSAuthorities.read(path, at: .bootTime) }
         }
     }
 
