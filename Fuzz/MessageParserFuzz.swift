@@ -52,7 +52,8 @@ private func checkQuery(_ query: Query?, in bytes: [UInt8], against message: Mes
     precondition((query.fault == .notImplemented) == (message.flags.opcode != 0), "another opcode")
     guard message.flags.opcode == 0 else { return }
     guard message.questions.count == 1 else {
-        precondition(query.fault == .formatError, "a query without its one question was taken")
+        let asksForCookie = message.questions.isEmpty && query.fault == .badCookie
+        precondition(query.fault == .formatError || asksForCookie, "a query without its one question was taken")
         return
     }
     precondition(query.nameLength == message.questions[0].name.wire.count, "a name of another length")

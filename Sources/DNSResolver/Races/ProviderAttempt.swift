@@ -79,15 +79,15 @@ final class ProviderAttempt {
     private func received(_ reply: UpstreamReply) {
         var (failed, refused) = (Race.Parts(), Race.Parts())
         var said = Race.Replies()
-        reply.results.forEach { type, result in
-            guard let part = flight.part(of: type) else { return }
-            if case .failure(let failure) = result {
-                flight[part].providerFailure = failure
-                if failure.refusesAccount { refused = .both }
-                if failure.endsProvider { refused.insert(Race.Parts(part)) } else { failed.insert(Race.Parts(part)) }
-            } else {
+        for (type, result) in reply.results {
+            guard let part = flight.part(of: type) else { continue }
+            guard case .failure(let failure) = result else {
                 said[part] = take(result, part)
+                continue
             }
+            flight[part].providerFailure = failure
+            if failure.refusesAccount { refused = .both }
+            if failure.endsProvider { refused.insert(Race.Parts(part)) } else { failed.insert(Race.Parts(part)) }
         }
         if said[.aaaa] == .noData, let end = flight.endOfWaitForPrefix {
             flight.tell(.replied(place, Race.Replies(.aaaa, .noData)), at: end)

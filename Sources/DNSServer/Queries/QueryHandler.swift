@@ -103,7 +103,7 @@ struct QueryHandler: Sendable {
         guard prepared.isQuery else { return .ignore }
         let query = prepared.query
         if query.fault.rawValue != 0 {
-            return fail(query, message, query.fault, over: transport, into: &reply)
+            return answerFaulty(query, message, client, over: transport, into: &reply)
         }
         guard isTrusted || access.allows(client) else {
             return refuse(query, message, client, over: transport, into: &reply)
@@ -165,6 +165,21 @@ struct QueryHandler: Sendable {
         guard !shared.datagramRate.take(for: client, at: now) else { return false }
         shared.limited.add(client)
         return true
+    }
+
+    /// Answers what has no question that can be looked up; one that asks for a cookie gets it where clients are answered.
+    @inline(never)
+    private func answerFaulty(
+        _ query: Query, _ message: Span<UInt8>, _ client: IPAddress, over transport: Transport,
+        into reply: inout OutputSpan<UInt8>
+    ) -> Disposition {
+        guard query.fault == .badCookie else { return fail(query, message, query.fault, over: transport, into: &reply) }
+        guard access.allows(client), let sent = shared.cookie(of: query, in: message, from: client) else {
+            return fail(query, message, .formatError, over: transport, into: &reply)
+        }
+        let hasWrong = !sent.isValid && query.cookie(in: message)?.count != Cookie.clientLength
+        return fail(
+            query, message, hasWrong ? .badCookie : .noError, cookie: sent.cookie, over: transport, into: &reply)
     }
 
     /// Answers from a copy of the cache entry: the cache itself writes no options.

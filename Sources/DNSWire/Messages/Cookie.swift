@@ -3,6 +3,8 @@
 package struct Cookie: Hashable, Sendable {
     /// Bytes of the option in a response, its code and length included.
     package static let optionLength = 28
+    /// Bytes of a client's part, which may be alone.
+    package static let clientLength = 8
     /// How long a server's part is valid, in seconds, and how far its time may be ahead (RFC 9018 section 4.3).
     private static let lifetime: Int32 = 3_600
     private static let longestSkew: Int32 = 300
@@ -32,7 +34,7 @@ package struct Cookie: Hashable, Sendable {
     package static func answering(
         _ data: Span<UInt8>, from address: IPAddress, keys: Span<SipHash.Key>, at time: UInt32
     ) -> (cookie: Cookie, isValid: Bool)? {
-        guard data.count >= 8, !keys.isEmpty else { return nil }
+        guard data.count >= clientLength, !keys.isEmpty else { return nil }
         let client = word(data, at: 0)
         let fresh = Cookie(client: client, head: version | UInt64(time), from: address, keys[0])
         // The hash covers the reserved bytes, whatever they are (RFC 9018 section 4.2).

@@ -6,7 +6,8 @@
 package struct Query: Sendable {
     @usableFromInline package var id: UInt16 = 0
     @usableFromInline package var flags: HeaderFlags = []
-    /// NOERROR, or the RCODE with which the query must be answered: FORMERR, NOTIMP or BADVERS.
+    /// NOERROR, or the RCODE with which the query must be answered: FORMERR, NOTIMP or BADVERS; BADCOOKIE where it has no
+    /// question and asks for a server's cookie alone (RFC 7873 section 5.4).
     @usableFromInline package var fault: ResponseCode = .noError
     /// Bytes of the question, name and four; 0 when it cannot be parsed and so not be copied to the response.
     @usableFromInline package var questionLength = 0
@@ -72,8 +73,9 @@ package struct Query: Sendable {
     @usableFromInline
     mutating func readUnusual(_ message: borrowing Span<UInt8>) {
         let questions = Self.uint16(message, at: 4)
-        if questions == 1 ? readQuestion(message) : questions == 0 { _ = readRecords(message) }
-        fault = flags.opcode != 0 ? .notImplemented : .formatError
+        let isRead = (questions == 1 ? readQuestion(message) : questions == 0) && readRecords(message)
+        fault =
+            flags.opcode != 0 ? .notImplemented : isRead && questions == 0 && hasCookie ? .badCookie : .formatError
     }
 
     /// Parses the only question. Nothing before it could be the target of a compression pointer, so it has none.

@@ -80,7 +80,8 @@ private struct JSONServiceForm: ServiceForm {
     }
 
     private func reply(_ message: Message) -> ServiceReply {
-        if isShort {
+        // The short form has no word for a failure, and an empty list denies.
+        if isShort, message.responseCode == .noError || message.responseCode == .nameError {
             let found = message.answers.filter { $0.type == question.type }.map(dataText)
             return ServiceReply(200, json: JSONWriter.array(strings: found))
         }
@@ -97,7 +98,7 @@ private struct JSONServiceForm: ServiceForm {
                 writer.member("Authority", array: { write(message.authorities, to: &$0) })
             }
         }
-        return ServiceReply(200, json: body)
+        return ServiceReply(isShort ? 503 : 200, json: body)
     }
 
     private func writeQuestion(_ writer: inout JSONWriter) {

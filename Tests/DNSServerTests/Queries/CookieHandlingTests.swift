@@ -97,6 +97,22 @@ import Testing
         }
     }
 
+    @Test func `a query without a question gets the server's cookie, and learns whether its own is right`() throws {
+        let fixture = try fixture(1)
+        func ask(_ cookie: [UInt8], from client: String = Self.client) throws -> TestMessage? {
+            let edns = TestEDNS(size: 1_232, options: [TestEDNS.Option(10, cookie)])
+            var query = TestMessage.query("www.example", edns: edns)
+            query.questions = []
+            return try fixture.handle(query, from: client).reply
+        }
+        let first = try #require(try ask(Self.cookie))
+        let cookie = try #require(first.edns?.option(10))
+        #expect(first.rcode == 0 && first.questions.isEmpty && first.answers.isEmpty)
+        #expect(try ask(cookie)?.rcode == 0)
+        #expect(try ask(cookie, from: "198.51.100.2")?.rcode == 23)
+        #expect(try fixture.ask(cookie).answers.count == 1)
+    }
+
     @Test(arguments: ["127.0.0.1", "10.0.0.1", "192.168.1.1", "100.64.0.1", "169.254.1.1"])
     func `this machine and private networks have no limit`(client: String) throws {
         let fixture = try fixture(1)

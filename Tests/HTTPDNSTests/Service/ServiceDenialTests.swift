@@ -266,6 +266,11 @@ struct ServiceDenialTests {
         #expect(try service.call("/resolve?name=www.example.com").reply(refusal).status == json)
     }
 
+    @Test func `a failure is no empty list in JSON's short form, where that denies`() throws {
+        let reply = try TestService().reply(to: "/resolve?name=broken.example.com&short=1")
+        #expect(reply.status == 503 && reply.text.hasPrefix(#"{"Status":2,"#))
+    }
+
     @Test func `a family that failed is left out, and the other one soon asked for again`() throws {
         let call = try TestService().call("/1/d?host=www.example.com&query=4,6")
         let answer = Message(

@@ -129,7 +129,7 @@ final class HTTP2ServerSession: HTTPServerSession {
         overheadLeft += isServed ? HTTPServerLimits.overheadPerResponse : -HTTPServerLimits.overheadPerReset
         overheadLeft = min(overheadLeft, HTTPServerLimits.overhead)
         if !stream.isWhole { engine.consume(stream.request.body.count) }
-        held -= HTTPServerLimits.heldByStream + stream.request.held + stream.unsent
+        held -= HTTPServerLimits.heldByStream + stream.header + stream.request.body.count + stream.unsent
         unsent -= stream.unsent
         stream.isOpen = false
         requests.removeAll { $0 === stream }
@@ -167,10 +167,10 @@ extension HTTP2ServerSession: HTTP2Peer {
     func receiveField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, of stream: AnyObject) -> Bool {
         guard let stream = stream as? HTTPServerStream else { return false }
         // As RFC 9113 section 6.5.2 counts.
-        stream.header += name.count + value.count + 32
+        let size = name.count + value.count + 32
+        stream.header += size
+        held += size
         guard stream.header <= HTTPServerLimits.header else { return false }
-        let before = stream.request.held
-        defer { held += stream.request.held - before }
         return unsafe stream.request.take(
             name.assumingMemoryBound(to: UInt8.self), value.assumingMemoryBound(to: UInt8.self))
     }

@@ -139,7 +139,7 @@ func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 /// - Parameter letters: in lower case.
 func isEqual(_ text: some Collection<UInt8>, to letters: String) -> Bool {
     text.count == letters.utf8.count
-        && zip(text, letters.utf8).allSatisfy { byte, letter in
+        && text.elementsEqual(letters.utf8) { byte, letter in
             byte == letter || (0x41...0x5a).contains(byte) && byte | 0x20 == letter
         }
 }
