@@ -1,6 +1,7 @@
 import CSystem.Linux
 import Glibc
 package import Scheduling
+import Synchronization
 
 /// The event loop, one thread, which waits for descriptors (epoll), timers (one timerfd) and other threads (one
 /// eventfd).
@@ -234,3 +235,67 @@ extension Loop {
         }
     }
 }
+
+/// An event counter that wakes a waiting thread; a post while no thread waits is not lost.
+package struct EventCounter: ~Copyable, Sendable {
+    fileprivate let descriptor: Descriptor
+
+    /// - Throws: when the limit of descriptors is reached.
+    package init() throws(SystemError) {
+        descriptor = Descriptor(owning: try checked(clinux_eventfd_create(), "create eventfd"))
+    }
+
+    /// Increments the counter. May be called from any thread; never waits.
+    package func post() { _ = clinux_eventfd_post(descriptor.number) }
+
+    /// Waits until the counter was incremented since the last call, or a signal arrived. Blocks its thread.
+    ///
+    /// - Parameter limit: the longest wait in milliseconds; nil: unlimited.
+    package func wait(atMost limit: Int32? = nil) {
+        var entry = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
+        guard unsafe poll(&entry, 1, limit ?? -1) > 0 else { return }
+        var count: UInt64 = 0
+        _ = unsafe read(descriptor.number, &count, MemoryLayout<UInt64>.size)
+    }
+}
+
+/// The part of the event loop for other threads: they can wake it, stop it, and check whether they are its thread.
+package final class LoopWaker: LoopThread {
+    private let event: EventCounter
+    /// `pthread_self` of the running thread; 0 before it runs.
+    private let thread = Atomic<UInt>(0)
+    private let stopping = Atomic<Bool>(false)
+    /// The thread of the process's one loop; 0 before it runs.
+    private static let loopThread = Atomic<UInt>(0)
+
+    init() throws(SystemError) {
+        event = try EventCounter()
+    }
+
+    /// The counter that becomes readable at a wake-up; watched edge-triggered, so it is never read.
+    var descriptor: Int32 { event.descriptor.number }
+
+    package func wake() { event.post() }
+
+    package func isCurrent() -> Bool { thread.load(ordering: .relaxed) == currentThread() }
+
+    /// Makes the calling thread the loop's.
+    func adoptCurrentThread() {
+        thread.store(currentThread(), ordering: .relaxed)
+        Self.loopThread.store(currentThread(), ordering: .relaxed)
+    }
+
+    /// Whether the caller runs on the thread of a running loop: the fast check, for callbacks.
+    static var isOnLoopThread: Bool { loopThread.load(ordering: .relaxed) == currentThread() }
+
+    var isStopping: Bool { stopping.load(ordering: .acquiring) }
+
+    /// Ends `EventLoop.run()` after the current turn. May be called from any thread; safe in a signal handler.
+    package func stop() {
+        stopping.store(true, ordering: .releasing)
+        wake()
+    }
+}
+
+/// Identifies the calling thread among the running ones; never 0.
+private func currentThread() -> UInt { UInt(pthread_self()) }

@@ -1,22 +1,6 @@
 import CSystem.Linux
 import Glibc
 
-/// The Unix sockets that a process makes.
-package enum UnixSocketKind: Sendable {
-    /// Connections, as to dnstap's collector.
-    case stream
-    /// Datagrams, as to the service manager.
-    case datagram
-
-    /// As socket(2) takes it.
-    var type: UInt32 {
-        switch self {
-        case .stream: SOCK_STREAM.rawValue
-        case .datagram: SOCK_DGRAM.rawValue
-        }
-    }
-}
-
 /// What the process gives up once it has started, for ever: capabilities, executing programs, writing files elsewhere,
 /// and all but the system calls of a server.
 ///

@@ -134,3 +134,19 @@ import Glibc
         "recvmmsg", "recvmsg", "sendfile", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown",
     ]
 }
+
+/// The Unix sockets that a process makes.
+package enum UnixSocketKind: Sendable {
+    /// Connections, as to dnstap's collector.
+    case stream
+    /// Datagrams, as to the service manager.
+    case datagram
+
+    /// As socket(2) takes it.
+    var type: UInt32 {
+        switch self {
+        case .stream: SOCK_STREAM.rawValue
+        case .datagram: SOCK_DGRAM.rawValue
+        }
+    }
+}
