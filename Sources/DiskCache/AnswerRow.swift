@@ -78,55 +78,6 @@ extension AnswerHead {
     }
 }
 
-extension StoredAnswer {
-    /// Reads the value of a row: the answers to its question, each a head and records, and a checksum of all. It is checked
-    /// as if it had come from the network.
-    ///
-    /// Of a name's addresses A and AAAA are one row, since most services are asked for both at once; its question has the
-    /// type A.
-    ///
-    /// - Parameter question: name in lower case, type, class, and a byte of flags, as in a `QueryKey`.
-    /// - Returns: nil for a value that is not as it was written.
-    static func read(_ value: [UInt8], of question: [UInt8]) -> [StoredAnswer]? {
-        let (end, tail) = (value.count - checksumSize, Array(question.suffix(5)))
-        guard end > 0, question.count > 5, tail[4] < 4 else { return nil }
-        let sum = checksum(of: value[..<end], after: checksum(of: question))
-        guard value[end...].reduce(0, { $0 << 8 | UInt64($1) }) == sum,
-            let name = try? Name(wire: Array(question.dropLast(5)))
-        else { return nil }
-        let type = RecordType(rawValue: UInt16(tail[0]) << 8 | UInt16(tail[1]))
-        let `class` = RecordClass(rawValue: UInt16(tail[2]) << 8 | UInt16(tail[3]))
-        var answers: [StoredAnswer] = []
-        var start = 0
-        while start < end {
-            let records = start + AnswerHead.size
-            guard records <= end else { return nil }
-            let next = records + (Int(value[records - 2]) << 8 | Int(value[records - 1]))
-            let head = AnswerHead(value[start..<records])
-            // AAAA stands last.
-            guard next <= end, type != .aaaa, !head.isSix || type == .a,
-                answers.last.map({ head.isSix && !$0.head.isSix }) ?? true,
-                let answer = StoredAnswer(
-                    Question(name: name, type: head.isSix ? .aaaa : type, class: `class`), flags: tail[4], head,
-                    Array(value[records..<next]))
-            else { return nil }
-            answers.append(answer)
-            start = next
-        }
-        return answers
-    }
-
-    private init?(_ question: Question, flags: UInt8, _ head: AnswerHead, _ records: [UInt8]) {
-        guard AnswerHead.lifetimes.contains(head.lifetime), WallClock.times.contains(head.storedAt),
-            let (answer, isNegative) = PackedAnswer.checked(
-                records, responseCode: head.responseCode, counts: head.counts, for: question),
-            answer.longestTTL <= AnswerHead.lifetimes.upperBound, isNegative == head.isNegative
-        else { return nil }
-        (self.question, self.head, self.answer) = (question, head, answer)
-        (dnssecOK, checkingDisabled) = (flags & 1 != 0, flags & 2 != 0)
-    }
-}
-
 extension [UInt8] {
     mutating func append(_ part: Span<UInt8>) {
         append(addingCapacity: part.count) { output in
@@ -156,13 +107,3 @@ extension OutputSpan<UInt8> {
         }
     }
 }
-
-/// FNV-1a with 64 bits: detects changes of a row by a failing disk. It is no protection against deliberate changes.
-///
-/// - Parameter start: the checksum of the bytes before; default: there are none.
-func checksum(of bytes: some Sequence<UInt8>, after start: UInt64 = 0xcbf2_9ce4_8422_2325) -> UInt64 {
-    bytes.reduce(start) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
-}
-
-/// Bytes of it in a value.
-let checksumSize = 8

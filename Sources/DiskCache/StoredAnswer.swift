@@ -1,6 +1,6 @@
 package import DNSCache
 package import DNSWire
-package import Scheduling
+import Scheduling
 
 /// An answer as stored in the file; independent of the process that wrote it.
 package struct StoredAnswer: Equatable, Sendable {
@@ -49,62 +49,51 @@ package struct StoredAnswer: Equatable, Sendable {
     }
 }
 
-/// The route of a stored answer. The servers of a `[[forward]]` entry are identified by the source.
-package enum StoredRoute: UInt16, Hashable, Sendable {
-    case protect = 0
-    case protectListed = 1
-    case bypass = 2
-    case forward = 3
-
-    /// Converts the number of a route in the memory cache: all `[[forward]]` entries are one. Nil for the highest
-    /// numbers, which mean that the configuration itself, or perhaps a portal, gave the answer, or
-    /// that its addresses stand for others.
-    init?(tag: UInt16) {
-        guard tag < .max - 2 else { return nil }
-        self = StoredRoute(rawValue: min(tag, 3)) ?? .forward
+extension StoredAnswer {
+    /// Reads the value of a row: the answers to its question, each a head and records, and a checksum of all. It is checked
+    /// as if it had come from the network.
+    ///
+    /// Of a name's addresses A and AAAA are one row, since most services are asked for both at once; its question has the
+    /// type A.
+    ///
+    /// - Parameter question: name in lower case, type, class, and a byte of flags, as in a `QueryKey`.
+    /// - Returns: nil for a value that is not as it was written.
+    static func read(_ value: [UInt8], of question: [UInt8]) -> [StoredAnswer]? {
+        let (end, tail) = (value.count - checksumSize, Array(question.suffix(5)))
+        guard end > 0, question.count > 5, tail[4] < 4 else { return nil }
+        let sum = checksum(of: value[..<end], after: checksum(of: question))
+        guard value[end...].reduce(0, { $0 << 8 | UInt64($1) }) == sum,
+            let name = try? Name(wire: Array(question.dropLast(5)))
+        else { return nil }
+        let type = RecordType(rawValue: UInt16(tail[0]) << 8 | UInt16(tail[1]))
+        let `class` = RecordClass(rawValue: UInt16(tail[2]) << 8 | UInt16(tail[3]))
+        var answers: [StoredAnswer] = []
+        var start = 0
+        while start < end {
+            let records = start + AnswerHead.size
+            guard records <= end else { return nil }
+            let next = records + (Int(value[records - 2]) << 8 | Int(value[records - 1]))
+            let head = AnswerHead(value[start..<records])
+            // AAAA stands last.
+            guard next <= end, type != .aaaa, !head.isSix || type == .a,
+                answers.last.map({ head.isSix && !$0.head.isSix }) ?? true,
+                let answer = StoredAnswer(
+                    Question(name: name, type: head.isSix ? .aaaa : type, class: `class`), flags: tail[4], head,
+                    Array(value[records..<next]))
+            else { return nil }
+            answers.append(answer)
+            start = next
+        }
+        return answers
     }
-}
 
-/// The policy in force in terms that mean the same in the next process.
-///
-/// The memory cache keeps sources, routes and generations as numbers of this process. On the way to the disk they are
-/// replaced by numbers made of these texts, and on the way back by today's numbers; what has none today is not used.
-package struct PolicyIdentity: Sendable {
-    /// The number of a source in the memory cache, and a text that changes with whatever makes it another source.
-    let sources: [UInt16: String]
-    /// Numbers of sources whose answers depend on the whole policy when they are for protected names: LocalDNS.
-    let standIns: Set<UInt16>
-    /// The number that the memory cache keeps for the policy.
-    package let generation: UInt32
-    /// When the present network began, on the boot clock: answers that were stored before are stale. Default: before
-    /// everything.
-    package var networkBegan: Instant
-    /// A number that the memory cache takes for that of an earlier network. Default: 0.
-    package var earlierNetwork: UInt32
-    /// The number of the route that a question takes, with its name in lower case, and whether its client wants
-    /// signatures or validates them; nil when it is answered here, and no stored answer counts.
-    package let route: @Sendable (Question, _ isSigned: Bool) -> UInt16?
-
-    /// The number of the policy in the file.
-    let number: UInt64
-    /// The numbers of sources in the file, and those of the memory cache for them.
-    let numbers: [UInt16: UInt64]
-    let tags: [UInt64: UInt16]
-
-    /// - Parameter digest: of lists, mode and sources.
-    package init(
-        sources: [UInt16: String], standIns: Set<UInt16>, digest: String, generation: UInt32,
-        networkBegan: Instant = Instant(nanoseconds: .min), earlierNetwork: UInt32 = 0,
-        route: @escaping @Sendable (Question, _ isSigned: Bool) -> UInt16?
-    ) {
-        self.sources = sources
-        self.standIns = standIns
-        self.generation = generation
-        self.networkBegan = networkBegan
-        self.earlierNetwork = earlierNetwork
-        self.route = route
-        number = checksum(of: digest.utf8)
-        numbers = sources.mapValues { checksum(of: $0.utf8) }
-        tags = Dictionary(numbers.map { ($1, $0) }) { min($0, $1) }
+    private init?(_ question: Question, flags: UInt8, _ head: AnswerHead, _ records: [UInt8]) {
+        guard AnswerHead.lifetimes.contains(head.lifetime), WallClock.times.contains(head.storedAt),
+            let (answer, isNegative) = PackedAnswer.checked(
+                records, responseCode: head.responseCode, counts: head.counts, for: question),
+            answer.longestTTL <= AnswerHead.lifetimes.upperBound, isNegative == head.isNegative
+        else { return nil }
+        (self.question, self.head, self.answer) = (question, head, answer)
+        (dnssecOK, checkingDisabled) = (flags & 1 != 0, flags & 2 != 0)
     }
 }
