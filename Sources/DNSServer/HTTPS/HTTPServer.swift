@@ -1,0 +1,48 @@
+import DNSResolver
+package import Platform
+package import Scheduling
+
+/// A service over HTTP/1.1 on a socket of its own, with connections of its own beside those of DNS.
+@Loop
+package final class HTTPServer {
+    /// Connections at once; for a further one the one that has been idle for longest is closed, if any is.
+    package nonisolated static let connections = 64
+    /// Bytes of a request's header: browsers send to a port of this machine the cookies of all its others.
+    private nonisolated static let header = 32 << 10
+
+    private let listener: Listener
+    private let connections: Connections
+
+    /// Begins to serve.
+    ///
+    /// - Parameters:
+    ///   - kind: what the log calls its connections.
+    ///   - service: gets every request.
+    package init(
+        _ kind: String, on socket: ListeningSocket, service: any HTTPService, loop: EventLoop, events: EventLog
+    ) throws(SystemError) {
+        let limits = ServerLimits()
+        let connections = Connections(
+            kind, capacity: Self.connections, loop: loop, limits: limits,
+            bytes: BufferedBytes(limit: limits.buffered),
+            turns: TurnQueue(on: loop, perTurn: limits.intake, capacity: Self.connections), events: events,
+            memory: MemoryReturn(clock: loop))
+        let site = HTTPSite(nil, header: Self.header, events: events, clock: loop)
+        site.service = service
+        self.connections = connections
+        listener = Listener(socket, of: connections, events: events) { descriptor, peer in
+            connections.admit(descriptor, from: peer) {
+                HTTPServerConnection(
+                    $0, client: .init(address: peer, transport: .tcp), alpn: nil, at: site, in: connections)
+            }
+        }
+        try listener.start()
+    }
+
+    /// Closes the socket and every connection but those whose request is being answered; these afterwards. A second call
+    /// does nothing.
+    package func stop() {
+        listener.stop()
+        connections.finish()
+    }
+}
