@@ -12,9 +12,7 @@ package enum LogStyle: String, Sendable, CaseIterable {
 
 /// Formats the lines of the log.
 final class LogFormatter: Sendable {
-    /// The member of the JSON object with the kind.
-    static let kindField = "event"
-    /// The member with the number of messages that a line stands for beside the first one, which was logged before.
+    /// The member of the JSON object with the number of messages that a line stands for beside the first one, which was logged before.
     static let suppressedField = "suppressed"
     /// The member with the age in seconds of the last of these.
     static let lastField = "last_seconds_ago"
@@ -49,9 +47,9 @@ final class LogFormatter: Sendable {
         JSONWriter.object { writer in
             writer.member("time", time.description)
             writer.member("level", level.rawValue)
-            if let kind = fields[kindField] { writer.member(kindField, "\(kind)") }
+            if let kind = fields[LogKind.field] { writer.member(LogKind.field, "\(kind)") }
             writer.member("message", message)
-            for (key, value) in fields.sorted(by: { $0.key < $1.key }) where key != kindField {
+            for (key, value) in fields.sorted(by: { $0.key < $1.key }) where key != LogKind.field {
                 switch value {
                 case .stringConvertible(let number as any BinaryInteger): Self.write(number, key, to: &writer)
                 case .stringConvertible(let time as Milliseconds):

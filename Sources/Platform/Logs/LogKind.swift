@@ -123,6 +123,16 @@ package enum LogKind: String, CaseIterable, Sendable {
         default: .warning
         }
     }
+
+    /// The name of the field with the kind, which in JSON is a member of the object.
+    static let field = "event"
+
+    /// The fields of a line of this kind.
+    ///
+    /// - Parameter others: all but that of the kind.
+    func fields(_ others: Logger.Metadata) -> Logger.Metadata {
+        others.merging([Self.field: "\(rawValue)"]) { $1 }
+    }
 }
 
 extension Logger {
@@ -130,8 +140,6 @@ extension Logger {
     ///
     /// - Parameter fields: further members of the JSON object; the text has the same content.
     package func log(_ kind: LogKind, _ text: @autoclosure () -> String, _ fields: Logger.Metadata = [:]) {
-        log(
-            level: kind.level, "\(text())",
-            metadata: fields.merging([LogFormatter.kindField: "\(kind.rawValue)"]) { $1 })
+        log(level: kind.level, "\(text())", metadata: kind.fields(fields))
     }
 }

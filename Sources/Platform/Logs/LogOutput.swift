@@ -25,10 +25,7 @@ package final class LogOutput: Sendable {
             let kind = LogKind.logDropped
             return formatter.line(
                 kind.level, "\(count) log lines were dropped: not read in time, or the disk was full",
-                [
-                    LogFormatter.kindField: "\(kind.rawValue)",
-                    LogFormatter.suppressedField: .stringConvertible(count),
-                ])
+                kind.fields([LogFormatter.suppressedField: .stringConvertible(count)]))
         }
     }
 
@@ -45,7 +42,7 @@ package final class LogOutput: Sendable {
 
     /// Writes a line at any level; for output that has its own option, such as the query log.
     package func write(_ kind: LogKind, _ text: String, _ fields: Logger.Metadata) {
-        write(kind.level, text, fields.merging([LogFormatter.kindField: "\(kind.rawValue)"]) { $1 })
+        write(kind.level, text, kind.fields(fields))
     }
 
     fileprivate func write(_ level: Logger.Level, _ text: String, _ fields: Logger.Metadata) {

@@ -17,7 +17,7 @@ import Synchronization
 
     /// The interface of this loop for other threads.
     package nonisolated let waker: LoopWaker
-    private nonisolated let epoll: Descriptor
+    private nonisolated let watches: WatchTable
     private nonisolated let timer: Descriptor
     private nonisolated(unsafe) let ready: UnsafeMutablePointer<clinux_ready>
 
@@ -33,9 +33,6 @@ import Synchronization
     private var nextDue: Instant?
     /// The time for which the timerfd is set; nil: it is off.
     private var armed: Instant?
-    /// The watches by descriptor number.
-    private var watches: [Watch?] = []
-    private var lastSerial: UInt32 = 0
     /// The work done in every turn.
     private var habits: [Habit] = []
     /// The work deferred to the end of this turn, and the buffer for the next one.
@@ -56,14 +53,15 @@ import Synchronization
     /// Creates the descriptors; watches and timers may be set before `run()`.
     package nonisolated init() throws(SystemError) {
         waker = try LoopWaker()
-        epoll = Descriptor(owning: try checked(clinux_epoll_create(), "create epoll"))
+        watches = try WatchTable()
         timer = Descriptor(owning: try checked(clinux_timerfd_create(), "create timerfd"))
         unsafe ready = .allocate(capacity: Int(CLINUX_READY_MAX))
         turnBegan = .bootTime
         // Edge-triggered: each post or expiry is one event, and neither counter is ever read.
         for (descriptor, key) in [(waker.descriptor, Self.wakeKey), (timer.number, Self.timerKey)] {
             _ = try checked(
-                clinux_epoll_control(epoll.number, CLINUX_ADD, descriptor, CLINUX_READABLE | CLINUX_EDGE, key),
+                clinux_epoll_control(
+                    watches.epoll.number, CLINUX_ADD, descriptor, CLINUX_READABLE | CLINUX_EDGE, key),
                 "watch own descriptor")
         }
     }
@@ -98,15 +96,7 @@ import Synchronization
     package func watch(
         _ descriptor: Int32, for interest: Interest, _ handler: @escaping @Loop (Interest) -> Void
     ) throws(SystemError) -> Watch {
-        guard descriptor >= 0 else { throw SystemError(code: EBADF, operation: "watch descriptor \(descriptor)") }
-        lastSerial = lastSerial == .max - 1 ? 1 : lastSerial + 1
-        let watch = Watch(descriptor: descriptor, serial: lastSerial, loop: self, handler: handler)
-        try watch.apply(interest)
-        let index = Int(descriptor)
-        while watches.count <= index { watches.append(nil) }
-        watches[index]?.retire()
-        watches[index] = watch
-        return watch
+        try watches.add(descriptor, for: interest, handler)
     }
 
     /// Calls `work` once, after all other work of this turn and before the loop waits again: for work that is cheaper
@@ -122,36 +112,12 @@ import Synchronization
         waker.wake()
     }
 
-    // MARK: For Watch
-
-    func arm(_ watch: Watch, wasArmed: Bool) throws(SystemError) {
-        let events = watch.interest.events
-        func control(_ operation: Int32) -> Int32 {
-            clinux_epoll_control(epoll.number, operation, watch.descriptor, events, watch.key)
-        }
-        var result = control(wasArmed ? CLINUX_CHANGE : CLINUX_ADD)
-        // A library may have closed the descriptor and got the same number again, or have two watches of one socket.
-        if result == -ENOENT { result = control(CLINUX_ADD) }
-        if result == -EEXIST { result = control(CLINUX_CHANGE) }
-        _ = try checked(result, "watch descriptor \(watch.descriptor)")
-    }
-
-    /// Removes the descriptor; closed ones are removed by the kernel, so errors mean nothing.
-    func disarm(_ descriptor: Int32) { _ = clinux_epoll_control(epoll.number, CLINUX_REMOVE, descriptor, 0, 0) }
-
-    func forget(_ watch: Watch) {
-        let index = Int(watch.descriptor)
-        guard index < watches.count, watches[index] === watch else { return }
-        watches[index] = nil
-        if !watch.interest.isEmpty { disarm(watch.descriptor) }
-    }
-
     // MARK: A turn
 
     /// Waits unless there is work, then handles what has become ready. Returns whether jobs were left over.
     private func turn(hasJobs: Bool) -> Bool {
         let mayBlock = armTimer() && !hasJobs
-        let count = unsafe clinux_epoll_wait(epoll.number, ready, mayBlock ? -1 : 0)
+        let count = unsafe clinux_epoll_wait(watches.epoll.number, ready, mayBlock ? -1 : 0)
         precondition(count >= 0 || count == -EINTR, "epoll_wait: error \(-count)")
         turnCount &+= 1
         turnBegan = .bootTime
@@ -179,17 +145,7 @@ import Synchronization
         switch event.key {
         case Self.wakeKey: break
         case Self.timerKey: armed = nil
-        default:
-            // Looked up at delivery: an earlier handler may have cancelled it, or the number may have another owner
-            // now.
-            let index = Int(UInt32(truncatingIfNeeded: event.key))
-            guard index < watches.count, let watch = watches[index], watch.key == event.key else { return }
-            // Interests that an update() in this same batch removed are left out; errors are delivered as both
-            // interests.
-            let isFailure = event.events & (CLINUX_FAILED | CLINUX_HUNG_UP) != 0
-            var interest = Interest(events: event.events)
-            if !isFailure || watch.interest.isEmpty { interest.formIntersection(watch.interest) }
-            if !interest.isEmpty { watch.deliver(interest) }
+        default: watches.deliver(event)
         }
     }
 

@@ -1,4 +1,5 @@
 import CSystem.Linux
+import Glibc
 package import Scheduling
 
 /// The kinds of readiness of a watched descriptor.
@@ -33,23 +34,23 @@ package struct Interest: OptionSet, Hashable, Sendable {
 package final class Watch: Sendable {
     package let descriptor: Int32
     /// Distinguishes this watch's events from those of an earlier one of the same number.
-    let serial: UInt32
+    private let serial: UInt32
     private var handler: (@Loop (Interest) -> Void)?
     /// Nil once cancelled or superseded.
-    private weak var loop: EventLoop?
+    private weak var table: WatchTable?
     private(set) var interest: Interest = []
 
-    init(
-        descriptor: Int32, serial: UInt32, loop: EventLoop, handler: @escaping @Loop (Interest) -> Void
+    fileprivate init(
+        descriptor: Int32, serial: UInt32, in table: WatchTable, handler: @escaping @Loop (Interest) -> Void
     ) {
         self.descriptor = descriptor
         self.serial = serial
-        self.loop = loop
+        self.table = table
         self.handler = handler
     }
 
     /// The value that epoll returns with each event.
-    var key: UInt64 { UInt64(serial) << 32 | UInt64(UInt32(bitPattern: descriptor)) }
+    fileprivate var key: UInt64 { UInt64(serial) << 32 | UInt64(UInt32(bitPattern: descriptor)) }
 
     /// Whether events may still be delivered.
     package var isActive: Bool { handler != nil }
@@ -67,33 +68,97 @@ package final class Watch: Sendable {
     /// Ends the watch: no event is delivered after this returns, not even one already fetched.
     package func cancel() {
         guard isActive else { return }
-        loop?.forget(self)
+        table?.forget(self)
         retire()
     }
 
     /// Drops the handler, without changing epoll: the number now belongs to another watch.
-    func retire() {
+    fileprivate func retire() {
         handler = nil
-        loop = nil
+        table = nil
         interest = []
     }
 
-    func deliver(_ ready: Interest) { handler?(ready) }
+    fileprivate func deliver(_ ready: Interest) { handler?(ready) }
 
     /// Sets the interests in epoll; leaves them when that fails.
-    func apply(_ wanted: Interest) throws(SystemError) {
-        guard let loop else { return }
+    fileprivate func apply(_ wanted: Interest) throws(SystemError) {
+        guard let table else { return }
         let before = interest
         interest = wanted
         if wanted.isEmpty {
-            loop.disarm(descriptor)
+            table.disarm(descriptor)
         } else {
             do {
-                try loop.arm(self, wasArmed: !before.isEmpty)
+                try table.arm(self, wasArmed: !before.isEmpty)
             } catch {
                 interest = before
                 throw error
             }
         }
+    }
+}
+
+/// The descriptors that an event loop waits for, by epoll, and their watches.
+@Loop
+final class WatchTable: Sendable {
+    nonisolated let epoll: Descriptor
+    /// By descriptor number.
+    private var watches: [Watch?] = []
+    private var lastSerial: UInt32 = 0
+
+    nonisolated init() throws(SystemError) {
+        epoll = Descriptor(owning: try checked(clinux_epoll_create(), "create epoll"))
+    }
+
+    /// Adds a watch, as `EventLoop.watch` says.
+    func add(
+        _ descriptor: Int32, for interest: Interest, _ handler: @escaping @Loop (Interest) -> Void
+    ) throws(SystemError) -> Watch {
+        guard descriptor >= 0 else { throw SystemError(code: EBADF, operation: "watch descriptor \(descriptor)") }
+        lastSerial = lastSerial == .max - 1 ? 1 : lastSerial + 1
+        let watch = Watch(descriptor: descriptor, serial: lastSerial, in: self, handler: handler)
+        try watch.apply(interest)
+        let index = Int(descriptor)
+        while watches.count <= index { watches.append(nil) }
+        watches[index]?.retire()
+        watches[index] = watch
+        return watch
+    }
+
+    /// Passes an event of epoll on to its watch.
+    func deliver(_ event: clinux_ready) {
+        // Looked up at delivery: an earlier handler may have cancelled it, or the number may have another owner now.
+        let index = Int(UInt32(truncatingIfNeeded: event.key))
+        guard index < watches.count, let watch = watches[index], watch.key == event.key else { return }
+        // Interests that an update() in this same batch removed are left out; errors are delivered as both interests.
+        let isFailure = event.events & (CLINUX_FAILED | CLINUX_HUNG_UP) != 0
+        var interest = Interest(events: event.events)
+        if !isFailure || watch.interest.isEmpty { interest.formIntersection(watch.interest) }
+        if !interest.isEmpty { watch.deliver(interest) }
+    }
+
+    fileprivate func arm(_ watch: Watch, wasArmed: Bool) throws(SystemError) {
+        let events = watch.interest.events
+        func control(_ operation: Int32) -> Int32 {
+            clinux_epoll_control(epoll.number, operation, watch.descriptor, events, watch.key)
+        }
+        var result = control(wasArmed ? CLINUX_CHANGE : CLINUX_ADD)
+        // A library may have closed the descriptor and got the same number again, or have two watches of one socket.
+        if result == -ENOENT { result = control(CLINUX_ADD) }
+        if result == -EEXIST { result = control(CLINUX_CHANGE) }
+        _ = try checked(result, "watch descriptor \(watch.descriptor)")
+    }
+
+    /// Removes the descriptor; closed ones are removed by the kernel, so errors mean nothing.
+    fileprivate func disarm(_ descriptor: Int32) {
+        _ = clinux_epoll_control(epoll.number, CLINUX_REMOVE, descriptor, 0, 0)
+    }
+
+    fileprivate func forget(_ watch: Watch) {
+        let index = Int(watch.descriptor)
+        guard index < watches.count, watches[index] === watch else { return }
+        watches[index] = nil
+        if !watch.interest.isEmpty { disarm(watch.descriptor) }
     }
 }

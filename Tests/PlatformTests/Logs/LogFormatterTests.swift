@@ -30,7 +30,7 @@ import Testing
 
     @Test func `a JSON line has its members in a fixed order, and numbers as numbers`() {
         let fields: Logger.Metadata = [
-            LogFormatter.kindField: "query", "name": "a", "count": .stringConvertible(3),
+            LogKind.field: "query", "name": "a", "count": .stringConvertible(3),
             "ms": .stringConvertible(Milliseconds(.microseconds(12_045))),
         ]
         #expect(
