@@ -168,7 +168,7 @@ private final class Store {
         // As it is written again, beside what the file has of the other address family.
         var changes = PendingChanges()
         changes.store(cached, for: key)
-        let rules = DiskCache.Rules(identity: identity, freshness: policy, flushInterval: .seconds(1))
+        let rules = DiskRules(identity: identity, freshness: policy, flushInterval: .seconds(1))
         _ = try file.write(changes, 0..<1, rules, ClockMark(), reading)
     }
 

@@ -74,7 +74,7 @@ final class AnswerFile {
     /// - Parameter part: of the answers.
     /// - Returns: how many answers were written.
     func write(
-        _ changes: PendingChanges, _ part: Range<Int>, _ rules: DiskCache.Rules, _ mark: ClockMark,
+        _ changes: PendingChanges, _ part: Range<Int>, _ rules: DiskRules, _ mark: ClockMark,
         _ reading: WallClock.Reading
     ) throws(SQLiteError) -> Int {
         var written = 0

@@ -21,9 +21,8 @@ package struct AnswerHead: Equatable, Sendable {
     static let size = 35
     /// TTLs in seconds: up to the maximum of `cache.max_ttl`.
     static let lifetimes: ClosedRange<UInt32> = 1...7 * 86_400
-    /// Times of storing are written as seconds since this one: as long before 1970 as the greatest age of an answer in
-    /// memory.
-    static let earliest = -(Int64(1) << 31)
+    /// Times of storing are written as seconds since this one.
+    private static let earliest = WallClock.times.lowerBound
     /// The last one that five bytes can say.
     private static let latest = earliest + (1 << 40) - 1
 

@@ -18,50 +18,7 @@ package final class DiskCache: Sendable {
     /// So many answers are read in a quarter of a second where nothing else runs.
     private static let enough = 100_000
 
-    typealias Job = @Sendable (DiskThread) -> Void
-
-    /// What is shared with the disk's thread, and changes.
-    struct State {
-        var pending = PendingChanges()
-        /// When the oldest pending change was made, on the boot clock; nil: there is none.
-        var changedAt: Instant?
-        /// What callers want of the thread, in order.
-        var jobs: [Job] = []
-        /// Nil until a policy is in force: until then nothing is read into memory, nor written.
-        var rules: Rules?
-        /// Whether the answers of the file may be read into memory before they are queried.
-        var mayLoad = false
-        /// Whether policy or time of day are others than when this loading began, so that what it did not use may be usable.
-        var hasOtherRules = false
-        var status = DiskStatus()
-        var isStopping = false
-        var hasEnded = false
-
-        /// Makes pending changes.
-        mutating func change(_ body: (inout PendingChanges) -> Void) {
-            body(&pending)
-            changedAt = changedAt ?? .bootTime
-        }
-    }
-
-    /// What answers are judged by, and how long a change may wait before it is written: so what a crash loses.
-    struct Rules {
-        let identity: PolicyIdentity
-        let freshness: FreshnessPolicy
-        let flushInterval: Duration
-    }
-
-    let state = Mutex(State())
-    /// The path of the file.
-    package let path: String
-    let limit: Int
-    let retry: ClosedRange<Duration>
-    let memory: MemoryCache
-    let clock: WallClock
-    let report: @Sendable (DiskEvent) -> Void
-    let wake: EventCounter
-    /// Whether the file may have answers that memory does not.
-    let hasMore = Atomic<Bool>(true)
+    let work: DiskWork
     private let ended: EventCounter
 
     /// Opens the file, on the thread, while there is no policy yet.
@@ -77,25 +34,23 @@ package final class DiskCache: Sendable {
         _ path: String, limit: Int, retry: ClosedRange<Duration> = .seconds(1) ... .seconds(60), memory: MemoryCache,
         clock: WallClock, report: @escaping @Sendable (DiskEvent) -> Void
     ) throws(SystemError) {
-        self.path = path
-        self.limit = max(limit, Self.smallestLimit)
-        self.retry = retry
-        self.memory = memory
-        self.clock = clock
-        self.report = report
-        wake = try EventCounter()
+        work = try DiskWork(
+            path, limit: max(limit, Self.smallestLimit), retry: retry, memory: memory, clock: clock, report: report)
         ended = try EventCounter()
         _ = try NamedThread("disk") { [self] in
-            DiskThread(self).run()
+            DiskThread(work).run()
             ended.post()
         }
     }
 
+    /// The path of the file.
+    package var path: String { work.path }
+
     /// Begins to read the file's answers into memory, the most recently used first. Called once the server answers:
     /// earlier the reading would take CPU time from the start-up.
     package func load() {
-        state.withLock { $0.mayLoad = true }
-        wake.post()
+        work.state.withLock { $0.mayLoad = true }
+        work.wake.post()
     }
 
     /// Begins the same before the server answers. Returns when all answers are in memory, or those used last, or none can
@@ -106,22 +61,22 @@ package final class DiskCache: Sendable {
     @Loop
     package func warm(clock: any LoopClock) async {
         load()
-        await ask(atMost: (.seconds(1), clock), else: ()) { $0.tellLoaded($1, Self.enough) }
+        await ask(atMost: (.seconds(1), clock), else: ()) { .load(Self.enough, $0) }
     }
 
     /// Writes all pending changes, and closes the file. Blocks the calling thread until then.
     ///
     /// - Parameter limit: the longest wait: a disk may hang for ever.
     package func stop(within limit: Duration = .seconds(2)) {
-        state.withLock { $0.isStopping = true }
-        wake.post()
+        work.state.withLock { $0.isStopping = true }
+        work.wake.post()
         let deadline = Instant.bootTime + limit
-        while !state.withLock({ $0.hasEnded }), Instant.bootTime < deadline {
+        while !work.state.withLock({ $0.hasEnded }), Instant.bootTime < deadline {
             ended.wait(atMost: Int32(clamping: (deadline - .bootTime).nanoseconds / 1_000_000 + 1))
         }
     }
 
-    package var status: DiskStatus { state.withLock { $0.status } }
+    package var status: DiskStatus { work.state.withLock { $0.status } }
 
     // MARK: Answers
 
@@ -143,16 +98,16 @@ package final class DiskCache: Sendable {
     package func remove(_ removal: AnswerRemoval) { change { $0.remove(removal) } }
 
     private func change(_ body: (inout PendingChanges) -> Void) {
-        let isDue = state.withLock { state in
+        let isDue = work.state.withLock { state in
             let before = (isEmpty: state.changedAt == nil, isLarge: state.pending.isLarge)
             state.change(body)
             return before.isEmpty || !before.isLarge && state.pending.isLarge
         }
-        if isDue { wake.post() }
+        if isDue { work.wake.post() }
     }
 
     /// Whether the file may answer a query that memory cannot. One atomic load; may be called from any thread.
-    package var mayRecall: Bool { hasMore.load(ordering: .acquiring) }
+    package var mayRecall: Bool { work.hasMore.load(ordering: .acquiring) }
 
     /// Reads the answer under a key into memory, if the file has it.
     ///
@@ -161,7 +116,7 @@ package final class DiskCache: Sendable {
     package func recall(_ key: QueryKey, clock: any LoopClock) async {
         guard mayRecall else { return }
         let key = key.array
-        await ask(atMost: (Self.patience, clock), else: ()) { $1.finish($0.lookUp(key)) }
+        await ask(atMost: (Self.patience, clock), else: ()) { .lookUp(key, $0) }
     }
 
     /// Has the disk's thread do something for a caller, and waits for it.
@@ -172,35 +127,29 @@ package final class DiskCache: Sendable {
     @Loop
     private func ask<Value: Sendable>(
         atMost limit: (patience: Duration, clock: any LoopClock)? = nil, else value: Value,
-        _ job: @escaping @Sendable (DiskThread, Waiter<Value>) -> Void
+        _ job: (Waiter<Value>) -> DiskJob
     ) async -> Value {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value, Never>) in
             let caller = Waiter(continuation)
-            let isTaken = state.withLock { state in
+            let job = job(caller)
+            let isTaken = work.state.withLock { state in
                 guard !state.isStopping, state.jobs.count < PendingChanges.limit else { return false }
-                // Under a flood most have gone on without the disk.
-                state.jobs.append { thread in if !caller.isFinished { job(thread, caller) } }
+                state.jobs.append(job)
                 return true
             }
             guard isTaken else { return caller.finish(value) }
             if let limit { _ = limit.clock.schedule(after: limit.patience) { caller.finish(value) } }
-            wake.post()
+            work.wake.post()
         }
     }
 
     /// Adopts another policy: from now on the file's answers are judged by it.
     package func adopt(_ identity: PolicyIdentity, _ freshness: FreshnessPolicy, flushInterval: Duration) {
-        state.withLock { state in
-            state.rules = Rules(identity: identity, freshness: freshness, flushInterval: flushInterval)
-            adoptOtherRules(&state)
+        work.state.withLock { state in
+            state.rules = DiskRules(identity: identity, freshness: freshness, flushInterval: flushInterval)
+            work.adoptOtherRules(&state)
         }
-        wake.post()
-    }
-
-    /// Notes that answers which were unusable may be usable now.
-    func adoptOtherRules(_ state: inout State) {
-        state.hasOtherRules = true
-        hasMore.store(true, ordering: .releasing)
+        work.wake.post()
     }
 
     // MARK: State
@@ -212,7 +161,7 @@ package final class DiskCache: Sendable {
     ///   used, or the disk is too slow.
     @Loop
     package func settle(clock: any LoopClock) async -> Bool {
-        await ask(atMost: (Self.settlingPatience, clock), else: false) { $1.finish($0.settle()) }
+        await ask(atMost: (Self.settlingPatience, clock), else: false) { .settle($0) }
     }
 
     /// Stores a record; replaces an older one of its kind and name. One that is too long is not written.
@@ -228,54 +177,6 @@ package final class DiskCache: Sendable {
     /// All records of the previous run, once the file is open; none where it never can be opened, when the cache stops.
     @Loop
     package func states() async -> [StateRecord] {
-        await ask(else: []) { $0.tell($1) }
+        await ask(else: []) { .records($0) }
     }
-}
-
-/// A caller that waits for the disk's thread; resumed once, from any thread.
-final class Waiter<Value: Sendable>: Sendable {
-    private let continuation: Mutex<CheckedContinuation<Value, Never>?>
-
-    init(_ continuation: CheckedContinuation<Value, Never>) { self.continuation = Mutex(continuation) }
-
-    /// Whether it goes on, with or without what it waited for.
-    var isFinished: Bool { continuation.withLock { $0 == nil } }
-
-    func finish(_ value: Value) { continuation.withLock { $0.take() }?.resume(returning: value) }
-}
-
-/// An event of the disk cache that is reported to the operator.
-package enum DiskEvent: Equatable, Sendable {
-    /// The file cannot be used; answers are cached in memory only from now on.
-    case unavailable(reason: String)
-    /// The file is used again.
-    case back
-    /// The file was damaged or invalid, and a new one was started.
-    ///
-    /// - Parameter path: its new path; nil when it could not be renamed.
-    case quarantined(path: String?, reason: String)
-    /// The answers of the previous run are in memory.
-    ///
-    /// - Parameter isComplete: false when memory has no room for all: the others are read when they are queried.
-    case loaded(count: Int, isComplete: Bool)
-}
-
-/// The status of the disk cache.
-package struct DiskStatus: Equatable, Sendable {
-    package enum State: String, Sendable {
-        case opening
-        /// The answers of the previous run are being read.
-        case loading
-        case used
-        /// Nothing is read or written now.
-        case memoryOnly = "memory only"
-    }
-
-    package var state = State.opening
-    /// The reason why it is not used; empty when it is.
-    package var reason = ""
-    /// Answers read from the file, at the start and for queries.
-    package var loaded = 0
-    /// Answers written.
-    package var written = 0
 }

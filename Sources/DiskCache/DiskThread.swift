@@ -6,7 +6,7 @@ import Synchronization
 
 /// The work of the disk's thread: opens, loads, looks up and writes; and tries again after a fault.
 final class DiskThread {
-    private let cache: DiskCache
+    private let work: DiskWork
     private let folder: StoreFolder
     private var open: OpenStore?
     /// The records of the file that was open last.
@@ -19,7 +19,7 @@ final class DiskThread {
     /// Whether all that had changed by the last write outlasts a crash of the machine.
     private var isSynced = false
     /// What callers want, as far as it was taken from the others, in order.
-    private var jobs: ArraySlice<DiskCache.Job> = []
+    private var jobs: ArraySlice<DiskJob> = []
     /// Callers that wait for the records of the file, until there is one.
     private var readers: [Waiter<[StateRecord]>] = []
 
@@ -27,10 +27,10 @@ final class DiskThread {
     /// wait for the loading, nor a write for a flood of queries.
     private static let few = 128
 
-    init(_ cache: DiskCache) {
-        self.cache = cache
-        folder = StoreFolder(path: cache.path)
-        backoff = Backoff(cache.retry)
+    init(_ work: DiskWork) {
+        self.work = work
+        folder = StoreFolder(path: work.path)
+        backoff = Backoff(work.retry)
     }
 
     /// Real time: the thread's waits do not depend on the clock of the answers.
@@ -39,7 +39,7 @@ final class DiskThread {
     /// Runs until the cache is stopped.
     func run() {
         while true {
-            let isStopping = cache.state.withLock { $0.isStopping }
+            let isStopping = work.state.withLock { $0.isStopping }
             if open == nil, backoff.nextProbe.map({ $0 <= now && !isStopping }) ?? true { openFile() }
             if isStopping { return finish() }
             let isMore = doJobs()
@@ -49,11 +49,11 @@ final class DiskThread {
 
     /// Writes the remaining changes, and resumes all waiting callers.
     private func finish() {
-        if cache.state.withLock({ $0.changedAt != nil }) { flush() }
+        if work.state.withLock({ $0.changedAt != nil }) { flush() }
         while doJobs() {}
         open = nil
         for reader in readers { reader.finish([]) }
-        cache.state.withLock { $0.hasEnded = true }
+        work.state.withLock { $0.hasEnded = true }
     }
 
     /// Does some of what callers wait for.
@@ -62,24 +62,33 @@ final class DiskThread {
     private func doJobs() -> Bool {
         // All at once: the lock is not held for longer where there are many.
         if jobs.isEmpty {
-            var all: [DiskCache.Job] = []
-            cache.state.withLock { swap(&$0.jobs, &all) }
+            var all: [DiskJob] = []
+            work.state.withLock { swap(&$0.jobs, &all) }
             jobs = all[...]
         }
         let turn = jobs.prefix(Self.few)
         jobs = jobs.dropFirst(turn.count)
-        for job in turn { job(self) }
+        for job in turn { perform(job) }
         return !turn.isEmpty
+    }
+
+    private func perform(_ job: DiskJob) {
+        switch job {
+        case .lookUp(let key, let caller): caller.serve { lookUp(key) }
+        case .load(let enough, let caller): tellLoaded(caller, enough)
+        case .settle(let caller): caller.serve { settle() }
+        case .records(let caller): tell(caller)
+        }
     }
 
     /// Waits until there is work.
     private func wait() {
-        let due = cache.state.withLock { state in
+        let due = work.state.withLock { state in
             guard open != nil else { return backoff.nextProbe }
             return state.rules.flatMap { rules in state.changedAt.map { $0 + rules.flushInterval } }
         }
-        guard let due else { return cache.wake.wait() }
-        cache.wake.wait(atMost: Int32(clamping: max(0, (due - now).nanoseconds) / 1_000_000 + 1))
+        guard let due else { return work.wake.wait() }
+        work.wake.wait(atMost: Int32(clamping: max(0, (due - now).nanoseconds) / 1_000_000 + 1))
     }
 
     // MARK: Opening
@@ -92,19 +101,19 @@ final class DiskThread {
             return fail("\(error)")
         }
         do throws(SQLiteError) {
-            let store = try OpenStore(folder, limit: cache.limit, cache.clock)
+            let store = try OpenStore(folder, limit: work.limit, work.clock)
             giveRecords(to: store)
             open = store
         } catch {
             return error.isBusy ? fail("another process uses \(folder.path)") : fail(error)
         }
-        cache.hasMore.store(true, ordering: .releasing)
+        work.hasMore.store(true, ordering: .releasing)
         // After a fault only a write shows whether the file is usable again.
-        if cache.state.withLock({ $0.pending.needsAll && $0.rules != nil }), !flush() { return }
+        if work.state.withLock({ $0.pending.needsAll && $0.rules != nil }), !flush() { return }
         backoff.succeeded()
-        let wasReported = cache.status.state == .memoryOnly
-        cache.state.withLock { ($0.status.state, $0.status.reason) = (.loading, "") }
-        if wasReported { cache.report(.back) }
+        let wasReported = work.state.withLock({ $0.status.state }) == .memoryOnly
+        work.state.withLock { ($0.status.state, $0.status.reason) = (.loading, "") }
+        if wasReported { work.report(.back) }
         for reader in readers { tell(reader) }
         readers = []
     }
@@ -112,14 +121,14 @@ final class DiskThread {
     /// Continues in memory only, until the file is tried again.
     private func fail(_ reason: String) {
         close()
-        cache.hasMore.store(false, ordering: .releasing)
-        let wasReported = cache.status.state == .memoryOnly
-        cache.state.withLock { state in
+        work.hasMore.store(false, ordering: .releasing)
+        let wasReported = work.state.withLock({ $0.status.state }) == .memoryOnly
+        work.state.withLock { state in
             state.change { $0.needsAll = true }
             (state.status.state, state.status.reason) = (.memoryOnly, reason)
         }
         backoff.failed(at: now)
-        if !wasReported { cache.report(.unavailable(reason: reason)) }
+        if !wasReported { work.report(.unavailable(reason: reason)) }
     }
 
     private func fail(_ error: SQLiteError) {
@@ -133,14 +142,14 @@ final class DiskThread {
         // A file that was opened is ours, whatever its header is now; but it may have been replaced.
         let isOpened = open.map { $0.identity == folder.identity } ?? false
         if !isOpened, (try? StoreFolder.isOurs(folder.path)) != true { return failNotOurs() }
-        if let replacedAt, now - replacedAt < cache.retry.upperBound {
+        if let replacedAt, now - replacedAt < work.retry.upperBound {
             return fail("\(folder.path): \(reason)")
         }
         replacedAt = now
         close()
         let target = folder.quarantine()
-        cache.report(.quarantined(path: target, reason: reason))
-        cache.state.withLock { state in state.change { $0.needsAll = true } }
+        work.report(.quarantined(path: target, reason: reason))
+        work.state.withLock { state in state.change { $0.needsAll = true } }
         openFile()
     }
 
@@ -153,23 +162,23 @@ final class DiskThread {
     private func giveRecords(to store: OpenStore) {
         var missing = PendingChanges()
         for (key, record) in records where key.kind.isLearned && store.records[key] == nil { missing.keep(record) }
-        if !missing.states.isEmpty { cache.state.withLock { state in state.change { $0.putBack(missing) } } }
+        if !missing.states.isEmpty { work.state.withLock { state in state.change { $0.putBack(missing) } } }
     }
 
     // MARK: Reading
 
     /// Gives a caller what the file has of what was learned, once it is open.
-    func tell(_ reader: Waiter<[StateRecord]>) {
+    private func tell(_ reader: Waiter<[StateRecord]>) {
         guard let open else { return readers.append(reader) }
         reader.finish(open.records.values.filter(\.kind.isLearned))
     }
 
     /// Reads the answers of the row that has the answer under a key into memory.
-    func lookUp(_ key: [UInt8]) {
+    private func lookUp(_ key: [UInt8]) {
         guard let open else { return }
         do throws(SQLiteError) {
-            let count = open.remember(try open.file.find(key), in: cache)
-            cache.state.withLock { $0.status.loaded += count }
+            let count = open.remember(try open.file.find(key), in: work)
+            work.state.withLock { $0.status.loaded += count }
         } catch {
             fail(error)
         }
@@ -177,11 +186,11 @@ final class DiskThread {
 
     /// Resumes a caller once so many answers are in memory, or no more can be read. Until then it is asked again in each turn,
     /// so that a long file, or a slow disk, keeps nothing else waiting.
-    func tellLoaded(_ caller: Waiter<Void>, _ enough: Int) {
-        let isWaitedFor = cache.state.withLock { state in
+    private func tellLoaded(_ caller: Waiter<Void>, _ enough: Int) {
+        let isWaitedFor = work.state.withLock { state in
             let isLoading = open?.loadPosition != nil && state.rules != nil && state.status.loaded < enough
             guard isLoading, !state.isStopping, !caller.isFinished else { return false }
-            state.jobs.append { $0.tellLoaded(caller, enough) }
+            state.jobs.append(.load(enough, caller))
             return true
         }
         if !isWaitedFor { caller.finish(()) }
@@ -192,26 +201,26 @@ final class DiskThread {
     /// - Returns: whether there was anything to do.
     private func load() -> Bool {
         guard let open, let position = open.loadPosition,
-            cache.state.withLock({ $0.mayLoad && $0.rules != nil })
+            work.state.withLock({ $0.mayLoad && $0.rules != nil })
         else { return false }
-        if position == .max { cache.state.withLock { $0.hasOtherRules = false } }
+        if position == .max { work.state.withLock { $0.hasOtherRules = false } }
         do throws(SQLiteError) {
             let (answers, next, _) = try open.file.page(from: position, limit: Self.few)
-            let before = cache.memory.statistics.entries
-            let cached = open.remember(answers, in: cache)
-            let grown = cache.memory.statistics.entries - before
+            let before = work.memory.statistics.entries
+            let cached = open.remember(answers, in: work)
+            let grown = work.memory.statistics.entries - before
             if !answers.isEmpty { open.loaded = (open.loaded ?? 0) + cached }
             // Further answers would evict those read before, and are used less.
             let isFull = grown < cached - cached / 8
             open.loadPosition = isFull ? nil : next
             let isOver = open.loadPosition == nil
-            cache.state.withLock { state in
+            work.state.withLock { state in
                 state.status.loaded += cached
                 guard isOver else { return }
                 state.status.state = .used
-                if !isFull, !state.hasOtherRules { cache.hasMore.store(false, ordering: .releasing) }
+                if !isFull, !state.hasOtherRules { work.hasMore.store(false, ordering: .releasing) }
             }
-            if isOver, let count = open.loaded { cache.report(.loaded(count: count, isComplete: !isFull)) }
+            if isOver, let count = open.loaded { work.report(.loaded(count: count, isComplete: !isFull)) }
         } catch {
             fail(error)
         }
@@ -222,7 +231,7 @@ final class DiskThread {
 
     /// - Returns: whether there was anything to write.
     private func flushIfDue() -> Bool {
-        let isDue = cache.state.withLock { state in
+        let isDue = work.state.withLock { state in
             guard let changedAt = state.changedAt, let rules = state.rules else { return false }
             return state.pending.isLarge || changedAt + rules.flushInterval <= now
         }
@@ -235,8 +244,8 @@ final class DiskThread {
     /// one's write does for all.
     ///
     /// - Returns: whether it is.
-    func settle() -> Bool {
-        if isSynced, let open, folder.identity == open.identity, cache.state.withLock({ $0.changedAt == nil }) {
+    private func settle() -> Bool {
+        if isSynced, let open, folder.identity == open.identity, work.state.withLock({ $0.changedAt == nil }) {
             return true
         }
         isSynced = flush(isSynced: true)
@@ -248,15 +257,15 @@ final class DiskThread {
     /// - Parameter isSynced: whether what is in the file outlasts a crash of the machine, too.
     /// - Returns: whether all that has changed is in the file.
     @discardableResult
-    func flush(isSynced: Bool = false) -> Bool {
+    private func flush(isSynced: Bool = false) -> Bool {
         guard let open else { return false }
         // Writes to a database that was deleted would succeed without an error.
         guard folder.identity == open.identity else {
             fail("\(folder.path) is gone")
             return false
         }
-        let rules = cache.state.withLock { state in
-            guard let rules = state.rules else { return nil as DiskCache.Rules? }
+        let rules = work.state.withLock { state in
+            guard let rules = state.rules else { return nil as DiskRules? }
             swap(&state.pending, &changes)
             state.changedAt = nil
             return rules
@@ -269,22 +278,22 @@ final class DiskThread {
             if open.hasOtherTime {
                 // What was stored by the wrong time is written again by the right one, and what seemed too old may be read.
                 open.hasOtherTime = false
-                written += try open.writeAll(of: cache.memory, since: open.certain.now, rules)
-                cache.state.withLock { cache.adoptOtherRules(&$0) }
+                written += try open.writeAll(of: work.memory, since: open.certain.now, rules)
+                work.state.withLock { work.adoptOtherRules(&$0) }
             }
-            if changes.needsAll { written += try open.writeAll(of: cache.memory, rules) }
-            cache.state.withLock { $0.status.written += written }
+            if changes.needsAll { written += try open.writeAll(of: work.memory, rules) }
+            work.state.withLock { $0.status.written += written }
             try open.file.shrink()
         } catch {
-            cache.state.withLock { $0.pending.putBack(changes) }
+            work.state.withLock { $0.pending.putBack(changes) }
             changes.removeAll()
             fail(error)
             return false
         }
         changes.removeAll()
-        let memory = cache.memory.statistics
+        let memory = work.memory.statistics
         // Memory has begun to evict answers, which the file still has.
-        if memory.bytes > memory.limit / 16 * 15 { cache.hasMore.store(true, ordering: .releasing) }
+        if memory.bytes > memory.limit / 16 * 15 { work.hasMore.store(true, ordering: .releasing) }
         return true
     }
 }

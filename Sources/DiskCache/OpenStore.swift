@@ -53,13 +53,13 @@ final class OpenStore {
     /// Stores answers in memory, but for those of which memory has one, or that must not be used any more.
     ///
     /// - Returns: how many were stored.
-    func remember(_ answers: [StoredAnswer], in cache: DiskCache) -> Int {
+    func remember(_ answers: [StoredAnswer], in work: DiskWork) -> Int {
         let reading = clock.reading
         return answers.count { answer in
             let (key, lifetime) = (answer.key, answer.head.lifetime)
             let bytes = key.array
             // Under the lock: a caller that removes answers notes it here first, and only then removes them from memory.
-            return cache.state.withLock { state in
+            return work.state.withLock { state in
                 guard let rules = state.rules, state.pending.allows(bytes, answer) else { return false }
                 let usefulness = StoredAnswer.usefulness(lifetime: lifetime, rules.freshness)
                 let age = mark.age(of: answer.head, at: reading, usefulness: usefulness)
@@ -67,7 +67,7 @@ final class OpenStore {
                     entry.freshness(at: reading.now, rules.freshness) != .dead
                 else { return false }
                 entry.refreshMargin = rules.freshness.refreshMargin(lifetime: lifetime)
-                return cache.memory.storeIfAbsent(entry, for: key)
+                return work.memory.storeIfAbsent(entry, for: key)
             }
         }
     }
@@ -76,7 +76,7 @@ final class OpenStore {
     /// be closed.
     ///
     /// - Returns: how many answers were written.
-    func write(_ changes: PendingChanges, _ rules: DiskCache.Rules) throws(SQLiteError) -> Int {
+    func write(_ changes: PendingChanges, _ rules: DiskRules) throws(SQLiteError) -> Int {
         let reading = clock.reading
         let change = reading.secondsSince1970 - last.secondsSince1970 - reading.seconds(since: last)
         last = reading
@@ -111,7 +111,7 @@ final class OpenStore {
     /// - Parameter start: entries stored before, on the boot clock, are left out.
     /// - Returns: how many answers were written.
     func writeAll(
-        of memory: MemoryCache, since start: Instant = Instant(nanoseconds: .min), _ rules: DiskCache.Rules
+        of memory: MemoryCache, since start: Instant = Instant(nanoseconds: .min), _ rules: DiskRules
     ) throws(SQLiteError) -> Int {
         var (changes, written) = (PendingChanges(), 0)
         var cursor: CacheCursor? = .start

@@ -1,3 +1,4 @@
+import DNSCache
 package import DNSWire
 package import Scheduling
 
@@ -59,4 +60,11 @@ package struct PolicyIdentity: Sendable {
         numbers = sources.mapValues { checksum(of: $0.utf8) }
         tags = Dictionary(numbers.map { ($1, $0) }) { min($0, $1) }
     }
+}
+
+/// What answers are judged by, and how long a change may wait before it is written: so what a crash loses.
+struct DiskRules {
+    let identity: PolicyIdentity
+    let freshness: FreshnessPolicy
+    let flushInterval: Duration
 }

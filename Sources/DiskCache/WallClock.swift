@@ -17,8 +17,9 @@ package struct WallClock: Sendable {
     static let earliest: Int64 = 1_735_689_600
     /// Seconds since 1970 that a clock of Linux can show: it ends after 2^63 nanoseconds, in 2262.
     static let range: ClosedRange<Int64> = 0...9_223_372_036
-    /// Times of storing, in seconds since 1970; any other one in a file is damage.
-    static let times: ClosedRange<Int64> = AnswerHead.earliest...range.upperBound
+    /// Times of storing, in seconds since 1970; any other one in a file is damage. The first is as long before 1970 as the
+    /// greatest age of an answer in memory.
+    static let times: ClosedRange<Int64> = -(Int64(1) << 31)...range.upperBound
 
     /// A reading of both clocks.
     struct Reading: Equatable, Sendable {

@@ -132,8 +132,8 @@ extension StateRecord {
 }
 
 /// Rules by which answers are written.
-func rules(_ identity: PolicyIdentity = identity()) -> DiskCache.Rules {
-    DiskCache.Rules(identity: identity, freshness: FreshnessPolicy(), flushInterval: .seconds(1))
+func rules(_ identity: PolicyIdentity = identity()) -> DiskRules {
+    DiskRules(identity: identity, freshness: FreshnessPolicy(), flushInterval: .seconds(1))
 }
 
 extension AnswerFile {
