@@ -79,7 +79,7 @@ import Testing
             try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair) == 0)
             table.admit(Descriptor(owning: pair[0]), from: peer) {
                 HTTPServerConnection(
-                    $0, client: .init(address: peer, transport: .tcp), alpn: nil, at: site, in: table)
+                    $0, client: .init(address: peer, transport: .tcp), alpn: nil, at: site, in: table.context)
             }
             clients.append(pair[1])
         }

@@ -9,9 +9,6 @@ enum DoHRequest {
     /// A request for another path.
     case other
 
-    /// The media type of messages.
-    static let messageType = "application/dns-message"
-
     /// - Parameter path: as configured; a token follows it behind a slash.
     init(_ request: HTTPServerRequest, path: [UInt8]) {
         let rest = request.path
@@ -77,6 +74,7 @@ extension HTTPServerResponse {
     /// The response with a DNS message, which is status 200 whatever its response code is.
     init(message: [UInt8]) {
         self.init(
-            .ok, contentType: DoHRequest.messageType, maxAge: ReplyLifetime.seconds(message.span), body: message)
+            .ok, contentType: HTTPServerRequest.MediaType.dnsMessageName, maxAge: ReplyLifetime.seconds(message.span),
+            body: message)
     }
 }

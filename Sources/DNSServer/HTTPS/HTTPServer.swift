@@ -33,7 +33,7 @@ package final class HTTPServer {
         listener = Listener(socket, of: connections, events: events) { descriptor, peer in
             connections.admit(descriptor, from: peer) {
                 HTTPServerConnection(
-                    $0, client: .init(address: peer, transport: .tcp), alpn: nil, at: site, in: connections)
+                    $0, client: .init(address: peer, transport: .tcp), alpn: nil, at: site, in: connections.context)
             }
         }
         try listener.start()

@@ -15,13 +15,13 @@ final class HTTPServerConnection: OpenConnection {
     ///   - site: what is served.
     init(
         _ stream: any ByteStream, client: ConnectionClient, alpn: String?, at site: HTTPSite,
-        in owner: Connections
+        in context: ConnectionContext
     ) {
         self.site = site
         session =
             (alpn == "h2" ? HTTP2ServerSession(in: site.sessions) : nil)
             ?? HTTP1ServerSession(header: site.header, date: site.date)
-        super.init(stream, client: client, in: owner)
+        super.init(stream, client: client, in: context)
     }
 
     override var hasRequest: Bool { session.hasRequest }
@@ -99,7 +99,7 @@ final class HTTPServerConnection: OpenConnection {
     }
 
     private func setFeedTimer(_ feed: HTTPServerFeed) {
-        feedTimer = owner.loop.schedule(after: feed.interval) { [weak self] in self?.continueFeed() }
+        feedTimer = context.loop.schedule(after: feed.interval) { [weak self] in self?.continueFeed() }
     }
 
     /// Sends the next part, once the client has received the one before.

@@ -84,7 +84,8 @@ final class PendingQueries {
             let asked = Question(query, in: message.span)
         else { return }
         let pending = PendingQuery(
-            message: message, query: query, question: asked, client: client, path: path, arrived: arrived, of: self)
+            message: message, query: query, question: asked, client: client, path: path, arrived: arrived
+        ) { [self] in finish($0, $1) }
         if query.hasCookie { pending.cookie = rules?.cookie(of: query, in: message.span, from: client.ip)?.cookie }
         if case .datagram(let datagram) = path {
             let identity = DatagramIdentity(query, message, retained: pending.message, from: client, to: datagram)
@@ -151,16 +152,14 @@ final class PendingQueries {
     private func begin(_ pending: PendingQuery, _ question: ClientQuestion) {
         // The closures capture one object each, which needs no allocation; more captures would.
         pending.guardTimer = clock.schedule(at: question.arrived + limits.answer) {
-            pending.owner.finish(pending, Response(.failure(.serverFailure), extendedError: Self.late))
+            pending.finish(Response(.failure(.serverFailure), extendedError: Self.late))
         }
-        responder.respond(to: question) { pending.owner.finish(pending, $0) }
+        responder.respond(to: question) { pending.finish($0) }
     }
 
     /// Sends the response, unless one has been sent.
-    func finish(_ pending: PendingQuery, _ response: Response) {
-        guard !pending.isFinished else { return }
-        pending.isFinished = true
-        pending.guardTimer.take()?.cancel()
+    private func finish(_ pending: PendingQuery, _ response: Response) {
+        guard pending.end() else { return }
         remove(pending)
         if let identity = pending.identity { datagrams.remove(identity) }
         send(response, to: pending)
@@ -174,11 +173,7 @@ final class PendingQueries {
     func takeAll() -> [PendingQuery] {
         outbox.flush()
         let taken = waiting.compactMap(\.self)
-        for pending in taken {
-            pending.isFinished = true
-            pending.guardTimer.take()?.cancel()
-            remove(pending)
-        }
+        for pending in taken where pending.end() { remove(pending) }
         return taken
     }
 

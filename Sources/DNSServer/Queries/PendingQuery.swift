@@ -17,8 +17,8 @@ final class PendingQuery: Sendable {
     let arrived: Instant
     let client: SocketAddress
     let path: ReplyPath
-    /// The set of waiting queries to which it belongs.
-    let owner: PendingQueries
+    /// Called with the resolver's answer, or what is sent in place of it.
+    private let done: @Loop (PendingQuery, Response) -> Void
     /// In whose share it waits; nil until that is decided.
     var network: ClientNetwork?
     /// Identifies a retransmitted datagram; nil over TCP, where nothing is retransmitted by the client.
@@ -31,12 +31,14 @@ final class PendingQuery: Sendable {
     private let wantsPadding: Bool
     /// Of the response, if it has one.
     var cookie: Cookie?
-    var isFinished = false
+    /// Whether its wait has ended.
+    private var isFinished = false
+    /// Ends its wait when no answer comes in time.
     var guardTimer: LoopTimer?
 
     init(
         message: [UInt8], query: Query, question: Question, client: SocketAddress, path: ReplyPath, arrived: Instant,
-        of owner: PendingQueries
+        done: @escaping @Loop (PendingQuery, Response) -> Void
     ) {
         self.message =
             message.count <= Self.longestRetained
@@ -47,7 +49,20 @@ final class PendingQuery: Sendable {
         self.arrived = arrived
         self.client = client
         self.path = path
-        self.owner = owner
+        self.done = done
+    }
+
+    /// Passes a response on.
+    func finish(_ response: Response) { done(self, response) }
+
+    /// Ends its wait.
+    ///
+    /// - Returns: false when it had ended before.
+    func end() -> Bool {
+        guard !isFinished else { return false }
+        isFinished = true
+        guardTimer.take()?.cancel()
+        return true
     }
 
     /// Composes the response and sends it, over UDP by way of `outbox`. Returns it.

@@ -27,9 +27,9 @@ enum ReplyBuffer {
 /// The destination of the response to a pending query.
 enum ReplyPath: Sendable {
     case datagram(DatagramPath)
-    /// How it travels; the connection by which the query came, where another process may go on with that; and what takes the
+    /// How it travels; which connection the query came by, where another process may go on with that; and what takes the
     /// response, or drops it when the client is gone.
-    case connection(Transport, TCPConnection?, @Loop ([UInt8]) -> Void)
+    case connection(Transport, ObjectIdentifier?, @Loop ([UInt8]) -> Void)
 
     var transport: Transport {
         switch self {

@@ -10,34 +10,22 @@ import Scheduling
 final class BufferedBytes {
     private(set) var count = 0
     private let limit: Int
-    private var tables: [Table] = []
-
-    /// A table, as long as it exists.
-    private struct Table {
-        weak var connections: Connections?
-    }
+    /// What each table of connections has, with the client network in whose share it is.
+    private var tables: [@Loop () -> [(network: ClientNetwork, connection: ServedConnection)]] = []
 
     /// - Parameter limit: how many bytes all connections may hold.
     init(limit: Int) { self.limit = limit }
 
     /// Has the connections of a table share them.
-    func add(_ connections: Connections) { tables.append(Table(connections: connections)) }
-
-    /// Adds a change in what a connection holds. If that is too much for all, others are closed.
-    ///
-    /// - Returns: false when the connection itself is the one to be closed.
-    func book(_ change: Int, of connection: ServedConnection) -> Bool {
-        count += change
-        while change > 0, count > limit {
-            let largest = largest(after: connection)
-            if largest === connection { return false }
-            largest.close()
-        }
-        return true
+    func add(_ table: @escaping @Loop () -> [(network: ClientNetwork, connection: ServedConnection)]) {
+        tables.append(table)
     }
 
-    /// Counts bytes no more that a connection held, which has closed.
-    func release(_ held: Int) { count -= held }
+    /// Adds a change in what a connection holds. If that is too much for all, others are closed, or it is itself.
+    func book(_ change: Int, of connection: ServedConnection) {
+        count += change
+        while change > 0, count > limit, !connection.isClosed { largest(after: connection).close() }
+    }
 
     /// Of the network that holds most the connection that holds most; among equals the one that has booked last.
     ///
@@ -45,13 +33,11 @@ final class BufferedBytes {
     private func largest(after last: ServedConnection) -> ServedConnection {
         var shares: [ClientNetwork: (sum: Int, largest: ServedConnection)] = [:]
         var own: ClientNetwork?
-        for case let table? in tables.map(\.connections) {
-            for (network, connection) in table.holders where connection.held > 0 {
-                let share = shares[network] ?? (0, connection)
-                let isLarger = (connection.held, connection === last ? 1 : 0) > (share.largest.held, 0)
-                shares[network] = (share.sum + connection.held, isLarger ? connection : share.largest)
-                if connection === last { own = network }
-            }
+        for (network, connection) in tables.flatMap({ $0() }) where connection.held > 0 {
+            let share = shares[network] ?? (0, connection)
+            let isLarger = (connection.held, connection === last ? 1 : 0) > (share.largest.held, 0)
+            shares[network] = (share.sum + connection.held, isLarger ? connection : share.largest)
+            if connection === last { own = network }
         }
         let most = shares.max { ($0.value.sum, $0.key == own ? 1 : 0) < ($1.value.sum, $1.key == own ? 1 : 0) }
         return most?.value.largest ?? last

@@ -66,10 +66,10 @@ final class ConnectionQueries {
     /// Asks the resolver.
     ///
     /// - Parameters:
-    ///   - connection: by which the query came, where another process may go on with it.
+    ///   - connection: which one the query came by, where another process may go on with it.
     ///   - reply: called once with the response, perhaps before this returns.
     func ask(
-        _ message: [UInt8], of client: ConnectionClient, by connection: TCPConnection? = nil,
+        _ message: [UInt8], of client: ConnectionClient, by connection: ObjectIdentifier? = nil,
         reply: @escaping @Loop ([UInt8]) -> Void
     ) {
         turns.count()

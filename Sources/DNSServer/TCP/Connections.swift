@@ -6,13 +6,10 @@ import Scheduling
 /// The open connections of one kind, such as plain or encrypted, of all its listeners, and their shared state.
 @Loop
 final class Connections {
-    /// Bytes read from a connection by one system call.
-    private nonisolated static let readSize = TLSStream.plaintext
     /// The most connections that are looked at for an idle one.
     private nonisolated static let longestSearch = 32
 
-    let loop: EventLoop
-    let limits: ServerLimits
+    let context: ConnectionContext
     /// What the log calls them.
     private let kind: String
     /// In whose share a client is.
@@ -25,11 +22,7 @@ final class Connections {
     /// All of them, the one idle for longest first.
     private var order = UseOrder()
     /// Bytes buffered for all connections of the server.
-    let bytes: BufferedBytes
-    /// The turns in which their queries are handled.
-    let turns: TurnQueue
-    /// The buffer that every connection reads into first.
-    private var scratch = [UInt8](repeating: 0, count: Connections.readSize)
+    private let bytes: BufferedBytes
     /// Called when a connection has closed, so that a descriptor is free.
     private var closed: [@Loop () -> Void] = []
     private var drained: [CheckedContinuation<Void, Never>] = []
@@ -44,16 +37,16 @@ final class Connections {
         network: @escaping @Loop (SocketAddress) -> ClientNetwork = { ClientNetwork($0.ip) }
     ) {
         self.kind = kind
-        self.loop = loop
-        self.limits = limits
+        context = ConnectionContext(loop: loop, limits: limits, turns: turns)
         self.bytes = bytes
-        self.turns = turns
         self.events = events
         self.memory = memory
         self.network = network
         holdings = FairShare(capacity: capacity)
-        bytes.add(self)
+        bytes.add { [weak self] in self?.holders ?? [] }
     }
+
+    var loop: EventLoop { context.loop }
 
     /// Bytes buffered for all connections of the server.
     var buffered: Int { bytes.count }
@@ -89,9 +82,26 @@ final class Connections {
 
     private func enter(_ connection: ServedConnection) {
         let ticket = holdings.add(for: network(connection.client.address))
+        put(connection, at: ticket)
+        order.add(ticket)
+    }
+
+    private func put(_ connection: ServedConnection, at ticket: FairShare.Ticket) {
         connection.ticket = ticket
         open[ticket] = connection
-        order.add(ticket)
+        connection.tell = { [self] in hear($1, of: $0) }
+    }
+
+    private func hear(_ event: ServedConnection.Event, of connection: ServedConnection) {
+        switch event {
+        case .isUsed: used(connection)
+        case .isIdentified: identified(connection)
+        case .holds(let change): bytes.book(change, of: connection)
+        case .isFollowed(let next): replace(connection, by: next)
+        case .isClosed(let socket?):
+            replace(connection, by: EndingConnection(socket, client: connection.client, in: context))
+        case .isClosed(nil): remove(connection)
+        }
     }
 
     private func leave(_ ticket: FairShare.Ticket) {
@@ -99,11 +109,11 @@ final class Connections {
         order.remove(ticket)
     }
 
-    /// Puts a connection in the place of another, such as one whose handshake is done, and starts it.
-    func replace(_ connection: ServedConnection, by next: ServedConnection) {
+    /// Puts a connection in the place of another, and starts it.
+    private func replace(_ connection: ServedConnection, by next: ServedConnection) {
         guard let ticket = connection.ticket.take() else { return next.close() }
-        next.ticket = ticket
-        open[ticket] = next
+        connection.tell = nil
+        put(next, at: ticket)
         used(next)
         _ = next.start()
     }
@@ -117,7 +127,7 @@ final class Connections {
         var messages: [ObjectIdentifier: [[UInt8]]] = [:]
         for query in unanswered {
             guard case .connection(_, let connection?, _) = query.path else { continue }
-            messages[ObjectIdentifier(connection), default: []].append(query.message)
+            messages[connection, default: []].append(query.message)
         }
         let plain = open.values.compactMap { $0 as? TCPConnection }
         let connections = plain.filter { !$0.isIdle } + plain.filter(\.isIdle)
@@ -158,7 +168,7 @@ final class Connections {
         var next = order.first
         for _ in 0..<Self.longestSearch {
             guard let ticket = next, let connection = open[ticket],
-                loop.now - connection.lastActivity >= limits.rest
+                loop.now - connection.lastActivity >= context.limits.rest
             else { return nil }
             if connection.isIdle { return connection }
             next = order.next(after: ticket)
@@ -166,16 +176,15 @@ final class Connections {
         return nil
     }
 
-    /// Notes that the client of a connection is another one: its proxy has reported it.
-    func identified(_ connection: ServedConnection) {
+    /// Puts a connection among those of its client, which is another one now.
+    private func identified(_ connection: ServedConnection) {
         guard let ticket = connection.ticket else { return }
         leave(ticket)
         open[ticket] = nil
         enter(connection)
     }
 
-    /// Notes that a query arrived by the connection, or that a response to one is ready.
-    func used(_ connection: ServedConnection) {
+    private func used(_ connection: ServedConnection) {
         // The one used last of all is also the last of its network.
         guard let ticket = connection.ticket, order.last != ticket else { return }
         holdings.renew(ticket)
@@ -183,13 +192,9 @@ final class Connections {
     }
 
     /// Removes a connection that has closed.
-    ///
-    /// - Parameter socket: what is left of it, by which its client may still be sending.
-    func remove(_ connection: ServedConnection, leaving socket: StreamSocket? = nil) {
-        if let socket {
-            return replace(connection, by: EndingConnection(socket, client: connection.client, in: self))
-        }
+    private func remove(_ connection: ServedConnection) {
         guard let ticket = connection.ticket.take(), open.removeValue(forKey: ticket) != nil else { return }
+        connection.tell = nil
         leave(ticket)
         for body in closed { body() }
         guard open.isEmpty else { return }
@@ -205,13 +210,6 @@ final class Connections {
     /// The connections, each with the client network in whose share it is.
     var holders: [(network: ClientNetwork, connection: ServedConnection)] {
         open.compactMap { ticket, connection in holdings.holder(of: ticket).map { ($0, connection) } }
-    }
-
-    /// Reads from a connection; the slice has the bytes read.
-    func read(_ stream: any ByteStream) -> (StreamOutcome, ArraySlice<UInt8>) {
-        let outcome = stream.read(into: &scratch)
-        guard case .moved(let count) = outcome else { return (outcome, []) }
-        return (outcome, scratch[..<count])
     }
 
     /// Stops reading from all connections; each closes when its last response was received.

@@ -1,3 +1,4 @@
+import DNSWire
 import Platform
 import Scheduling
 
@@ -22,10 +23,10 @@ class OpenConnection: ServedConnection {
     /// When the client last received part of its responses.
     private var lastProgress: Instant
 
-    init(_ stream: any ByteStream, client: ConnectionClient, in owner: Connections) {
+    init(_ stream: any ByteStream, client: ConnectionClient, in context: ConnectionContext) {
         self.stream = stream
-        lastProgress = owner.loop.now
-        super.init(stream.number, client, in: owner)
+        lastProgress = context.loop.now
+        super.init(stream.number, client, in: context)
     }
 
     // MARK: What differs
@@ -83,7 +84,7 @@ class OpenConnection: ServedConnection {
     }
 
     private func receive() {
-        let (outcome, received) = owner.read(stream)
+        let (outcome, received) = context.read(stream)
         switch outcome {
         case .moved:
             readNeeds = .readable
@@ -98,7 +99,7 @@ class OpenConnection: ServedConnection {
         isHandling = true
         defer { isHandling = false }
         for _ in 0..<handledPerTurn {
-            guard !isClosed, isWithinLimits, owner.turns.hasRoom, handleNext() else { return }
+            guard !isClosed, isWithinLimits, context.turns.hasRoom, handleNext() else { return }
         }
     }
 
@@ -107,7 +108,8 @@ class OpenConnection: ServedConnection {
     final func settle() {
         flush()
         guard !isClosed else { return }
-        guard book(heldBySession() + outbound.count) else { return close() }
+        book(heldBySession() + outbound.count)
+        guard !isClosed else { return }
         if outbound.isEmpty, isOver || isReadingOver && isIdle {
             return close(lingers: !isReadingOver && !isStopping)
         }
@@ -122,7 +124,7 @@ class OpenConnection: ServedConnection {
     /// Has what it has left handled, or read, in its turn.
     private func waitForTurn() {
         guard hasRequest && isWithinLimits || isReading && stream.hasUnread, !isWaiting else { return }
-        isWaiting = owner.turns.wait(of: client) { [weak self] in
+        isWaiting = context.turns.wait(of: ClientNetwork(client.address.ip)) { [weak self] in
             guard let self, !isClosed else { return }
             isWaiting = false
             ready(hasRequest ? [] : readNeeds)
@@ -185,6 +187,6 @@ class OpenConnection: ServedConnection {
         stream.close()
         outbound = OutboundBuffer()
         discard()
-        owner.remove(self, leaving: socket)
+        tell?(self, .isClosed(leaving: socket))
     }
 }

@@ -12,11 +12,52 @@ struct ConnectionClient: Sendable {
     var isTrusted = false
 }
 
+/// What all connections of one kind have in common.
+@Loop
+final class ConnectionContext {
+    /// Bytes read from a connection by one system call.
+    private nonisolated static let readSize = TLSStream.plaintext
+
+    let loop: EventLoop
+    let limits: ServerLimits
+    /// The turns in which their queries are handled.
+    let turns: TurnQueue
+    /// The buffer that every connection reads into first.
+    private var scratch = [UInt8](repeating: 0, count: readSize)
+
+    init(loop: EventLoop, limits: ServerLimits, turns: TurnQueue) {
+        (self.loop, self.limits, self.turns) = (loop, limits, turns)
+    }
+
+    /// Reads from a connection; the slice has the bytes read.
+    func read(_ stream: any ByteStream) -> (StreamOutcome, ArraySlice<UInt8>) {
+        let outcome = stream.read(into: &scratch)
+        guard case .moved(let count) = outcome else { return (outcome, []) }
+        return (outcome, scratch[..<count])
+    }
+}
+
 /// A connection in the table of all, in one part of its life: its handshake, if it has one, its requests, or its end. Has
 /// what all of them have: a watch, the time at which it is closed, its part of the bytes that all connections hold.
 @Loop
 class ServedConnection {
-    final let owner: Connections
+    /// What is reported to its table.
+    enum Event {
+        /// A query has arrived by it, or a response to one is ready.
+        case isUsed
+        /// Its client is another one: its proxy has reported it.
+        case isIdentified
+        /// It holds so many bytes more than before.
+        case holds(more: Int)
+        /// It has ended, and another one takes its place, such as one whose handshake is done.
+        case isFollowed(ServedConnection)
+        /// It has closed; a socket may be left of it, by which its client may still be sending.
+        case isClosed(leaving: StreamSocket?)
+    }
+
+    final let context: ConnectionContext
+    /// Set by its table, as long as it is there.
+    final var tell: (@Loop (ServedConnection, Event) -> Void)?
     final var client: ConnectionClient
     /// How its responses travel.
     nonisolated final let transport: Transport
@@ -33,18 +74,18 @@ class ServedConnection {
     private(set) final var watch: Watch?
     private var timer: LoopTimer?
 
-    init(_ number: Int32, _ client: ConnectionClient, in owner: Connections) {
-        (self.number, self.client, self.owner) = (number, client, owner)
+    init(_ number: Int32, _ client: ConnectionClient, in context: ConnectionContext) {
+        (self.number, self.client, self.context) = (number, client, context)
         transport = client.transport
-        lastActivity = owner.loop.now
+        lastActivity = context.loop.now
     }
 
-    final var limits: ServerLimits { owner.limits }
-    final var now: Instant { owner.loop.now }
+    final var limits: ServerLimits { context.limits }
+    final var now: Instant { context.loop.now }
 
     /// Begins to read. Returns false when the connection is closed already: the event loop accepts no more descriptors, say.
     final func start() -> Bool {
-        watch = try? owner.loop.watch(number, for: .readable) { [self] in ready($0) }
+        watch = try? context.loop.watch(number, for: .readable) { [self] in ready($0) }
         guard watch != nil else {
             close()
             return false
@@ -57,7 +98,7 @@ class ServedConnection {
     private func setTimer() {
         // One timer that checks again costs less than one rescheduled by every query. It fires no later than the end of
         // a stall that begins now.
-        timer = owner.loop.schedule(at: min(due, now + limits.stall)) { [weak self] in
+        timer = context.loop.schedule(at: min(due, now + limits.stall)) { [weak self] in
             guard let self, !isClosed else { return }
             if due <= now { expire() } else { setTimer() }
         }
@@ -65,14 +106,14 @@ class ServedConnection {
 
     final func noteActivity() {
         lastActivity = now
-        owner.used(self)
+        tell?(self, .isUsed)
     }
 
-    /// Books the bytes that it holds now. Returns false when it is the connection that is to be closed for that.
-    final func book(_ bytes: Int) -> Bool {
+    /// Books the bytes that it holds now, for which it may be closed.
+    final func book(_ bytes: Int) {
         let change = bytes - held
         held = bytes
-        return owner.bytes.book(change, of: self)
+        tell?(self, .holds(more: change))
     }
 
     /// Ends watch, timer and booking. Returns whether they had not ended before.
@@ -83,8 +124,7 @@ class ServedConnection {
         watch = nil
         timer?.cancel()
         timer = nil
-        owner.bytes.release(held)
-        held = 0
+        book(0)
         return true
     }
 
@@ -122,15 +162,15 @@ final class EndingConnection: ServedConnection {
     private var dropped = 0
 
     /// - Parameter socket: of which the sending side is closed.
-    init(_ socket: StreamSocket, client: ConnectionClient, in owner: Connections) {
+    init(_ socket: StreamSocket, client: ConnectionClient, in context: ConnectionContext) {
         self.socket = socket
-        super.init(socket.number, client, in: owner)
+        super.init(socket.number, client, in: context)
     }
 
     override var due: Instant { lastActivity + limits.linger }
 
     override func ready(_ interest: Interest) {
-        switch owner.read(socket) {
+        switch context.read(socket) {
         case (.moved(let count), _):
             dropped += count
             if dropped > Self.most { close() }
@@ -142,6 +182,6 @@ final class EndingConnection: ServedConnection {
     override func close() {
         guard end() else { return }
         socket.close()
-        owner.remove(self)
+        tell?(self, .isClosed(leaving: nil))
     }
 }

@@ -52,19 +52,19 @@ final class ServerConnections {
             listen(at: sockets, for: encrypted) {
                 TLSHandshake(
                     $0, client: .init(address: $1, transport: transport), terms: terms, queue: handshakes,
-                    in: encrypted, then: make)
+                    in: encrypted.context, then: make)
             }
         }
         listen(at: sockets.tcp, for: plain) {
-            TCPConnection($0, client: .init(address: $1, transport: .tcp), queries, in: plain)
+            TCPConnection($0, client: .init(address: $1, transport: .tcp), queries, in: plain.context)
         }
         listen(at: sockets.http, for: plain) {
             HTTPServerConnection(
-                $0, client: .init(address: $1, transport: .tcp), alpn: nil, at: plainSite, in: plain)
+                $0, client: .init(address: $1, transport: .tcp), alpn: nil, at: plainSite, in: plain.context)
         }
-        listenEncrypted(at: sockets.tls, over: .tls) { TCPConnection($0, client: $1, queries, in: encrypted) }
+        listenEncrypted(at: sockets.tls, over: .tls) { TCPConnection($0, client: $1, queries, in: encrypted.context) }
         listenEncrypted(at: sockets.https, over: .https) {
-            HTTPServerConnection($0, client: $1, alpn: $0.alpn, at: site, in: encrypted)
+            HTTPServerConnection($0, client: $1, alpn: $0.alpn, at: site, in: encrypted.context)
         }
     }
 
@@ -90,7 +90,7 @@ final class ServerConnections {
     @discardableResult
     func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) -> TCPConnection? {
         plain.admit(descriptor, from: peer) {
-            TCPConnection($0, client: .init(address: peer, transport: .tcp), queries, in: plain)
+            TCPConnection($0, client: .init(address: peer, transport: .tcp), queries, in: plain.context)
         }
     }
 

@@ -10,10 +10,10 @@ final class TCPConnection: OpenConnection {
     private var isAbandoned = false
 
     init(
-        _ stream: any ByteStream, client: ConnectionClient, _ queries: ConnectionQueries, in owner: Connections
+        _ stream: any ByteStream, client: ConnectionClient, _ queries: ConnectionQueries, in context: ConnectionContext
     ) {
         self.queries = queries
-        super.init(stream, client: client, in: owner)
+        super.init(stream, client: client, in: context)
     }
 
     override var hasRequest: Bool { frames.hasMessage }
@@ -47,7 +47,9 @@ final class TCPConnection: OpenConnection {
         if let reply { queue { outbound.append(reply) } }
         guard isPending else { return }
         outstanding += 1
-        queries.ask(message, of: client, by: self) { [self] reply in answer { outbound.append(reply) } }
+        queries.ask(message, of: client, by: ObjectIdentifier(self)) { [self] reply in
+            answer { outbound.append(reply) }
+        }
     }
 
     override func finish() {

@@ -47,15 +47,14 @@ final class TurnQueue {
         share? -= 1
     }
 
-    /// Has `act` called at the end of this turn of the loop, or, without room, at the turn of the client's network.
+    /// Has `act` called at the end of this turn of the loop, or, without room, at the turn of a client network.
     ///
     /// - Returns: false when too much waits, and so the connection is to be closed.
-    func wait(of client: ConnectionClient, _ act: @escaping @Loop () -> Void) -> Bool {
+    func wait(of network: ClientNetwork, _ act: @escaping @Loop () -> Void) -> Bool {
         if hasRoom {
             loop.atTurnEnd(act)
             return true
         }
-        let network = ClientNetwork(client.address.ip)
         let held = lanes[network]?.count
         guard waiting < capacity || held ?? 0 < capacity / (lanes.count + (held == nil ? 1 : 0)) else { return false }
         if held == nil { order.append(network) }

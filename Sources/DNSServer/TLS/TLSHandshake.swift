@@ -1,4 +1,5 @@
 import DNSResolver
+import DNSWire
 import Platform
 import Scheduling
 
@@ -23,11 +24,11 @@ final class TLSHandshake: ServedConnection {
 
     init(
         _ socket: StreamSocket, client: ConnectionClient, terms: TLSTerms, queue: TurnQueue,
-        in owner: Connections, then next: @escaping @Loop (TLSStream, ConnectionClient) -> ServedConnection
+        in context: ConnectionContext, then next: @escaping @Loop (TLSStream, ConnectionClient) -> ServedConnection
     ) {
         (self.socket, self.next, self.terms, self.queue) = (socket, next, terms, queue)
         header = terms.proxies.allows(client.address.ip) ? ProxyHeader() : nil
-        super.init(socket.number, client, in: owner)
+        super.init(socket.number, client, in: context)
     }
 
     override var due: Instant { lastActivity + limits.handshake }
@@ -38,7 +39,7 @@ final class TLSHandshake: ServedConnection {
         if queue.hasRoom { return step() }
         // Its socket stays ready, and the loop would spin.
         watch?.update([])
-        if !queue.wait(of: client, { [weak self] in self?.step() }) { fail() }
+        if !queue.wait(of: ClientNetwork(client.address.ip), { [weak self] in self?.step() }) { fail() }
     }
 
     // MARK: The proxy's header
@@ -57,7 +58,7 @@ final class TLSHandshake: ServedConnection {
         header = nil
         guard let address else { return }
         client = ConnectionClient(address: address, transport: transport)
-        owner.identified(self)
+        tell?(self, .isIdentified)
     }
 
     // MARK: The handshake
@@ -100,7 +101,7 @@ final class TLSHandshake: ServedConnection {
         guard end() else { return }
         if stream.isResumed { terms.counts.resumed += 1 } else { terms.counts.full += 1 }
         client.isTrusted = stream.isCertified
-        owner.replace(self, by: next(stream, client))
+        tell?(self, .isFollowed(next(stream, client)))
     }
 
     // MARK: The end
@@ -118,6 +119,6 @@ final class TLSHandshake: ServedConnection {
         stream?.close()
         stream = nil
         socket.close()
-        owner.remove(self)
+        tell?(self, .isClosed(leaving: nil))
     }
 }

@@ -32,7 +32,8 @@ final class HTTPSClient: Sendable {
     private static func start(_ descriptor: Int32, _ client: ConnectionClient, _ alpn: String?, _ server: TestServer) {
         let stream = StreamSocket(Descriptor(owning: descriptor))
         let table = server.server.serving.encrypted
-        _ = table.add(HTTPServerConnection(stream, client: client, alpn: alpn, at: server.server.site, in: table))
+        _ = table.add(
+            HTTPServerConnection(stream, client: client, alpn: alpn, at: server.server.site, in: table.context))
     }
 
     func send(_ bytes: [UInt8]) { _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }

@@ -18,7 +18,7 @@ import Testing
         server.serve(service)
         let client = ConnectionClient(address: try #require(SocketAddress("127.0.0.1:5000")), transport: .https)
         let (site, table) = (server.server.site, server.server.serving.encrypted)
-        #expect(table.add(HTTPServerConnection(stream, client: client, alpn: alpn, at: site, in: table)))
+        #expect(table.add(HTTPServerConnection(stream, client: client, alpn: alpn, at: site, in: table.context)))
         return server
     }
 

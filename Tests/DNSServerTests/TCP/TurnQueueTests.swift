@@ -41,7 +41,7 @@ import Testing
             }
             guard left > 0 else { return true }
             let rest = left
-            let isWaiting = queue.wait(of: client) {
+            let isWaiting = queue.wait(of: ClientNetwork(client.address.ip)) {
                 self.waiting -= 1
                 self.proceed(rest, of: client)
             }

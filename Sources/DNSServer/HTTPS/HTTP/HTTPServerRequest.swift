@@ -24,6 +24,9 @@ package struct HTTPServerRequest: Sendable {
         /// `application/dns-message` (RFC 8484 section 6).
         case dnsMessage
         case other
+
+        /// The name of `dnsMessage`.
+        static let dnsMessageName = "application/dns-message"
     }
 
     package var method: Method
@@ -99,7 +102,7 @@ extension HTTPServerRequest {
     mutating func setContentType(_ value: some Collection<UInt8>) {
         var type = value.prefix { $0 != UInt8(ascii: ";") }[...]
         while let last = type.dropFirst(max(0, type.count - 1)).first, isBlank(last) { type = type.dropLast() }
-        contentType = isEqual(type, to: DoHRequest.messageType) ? .dnsMessage : .other
+        contentType = isEqual(type, to: MediaType.dnsMessageName) ? .dnsMessage : .other
     }
 
     /// Takes the value of a field; of several with one name all, separated by commas.
