@@ -12,14 +12,26 @@ final class HTTPConnection {
     private static var frames: [UInt8] = []
     private static let longestSilence = HTTPLimits.silence * 2
 
+    /// What is reported of it.
+    enum Event {
+        /// It is made, and what the server speaks.
+        case isReady(isHTTP2: Bool)
+        /// How many requests at once the server allows by HTTP/2.
+        case allows(UInt32)
+        /// Requests have ended, and others may have begun.
+        case requestsEnded
+        /// It is closed, and what its handshake left for the next one under the same name.
+        case isClosed(TLSSession?)
+    }
+
     /// The index of its name in `origin.hosts`.
     let host: Int
     /// When its certificate was verified, or that of the connection whose session it resumed.
     private var verified: Instant
     private let origin: HTTPOrigin
     private let loop: EventLoop
-    /// Nil once the connection is closed: until then the two retain each other.
-    private var owner: HTTPConnections?
+    /// Called with each event; nil once the connection is closed.
+    private var tell: (@Loop (HTTPConnection, Event) -> Void)?
     private let opened: Instant
     /// When a request was last sent, or anything was received.
     private var lastUse: Instant
@@ -28,13 +40,12 @@ final class HTTPConnection {
     private var session: (any HTTPSession)?
     /// Requests that wait until the connection is ready.
     private var pending: [HTTPTransfer] = []
-    private var exchanges: [(stream: HTTPStream, transfer: HTTPTransfer)] = []
+    /// Those that were sent, each at the index of its stream.
+    private var sent: [HTTPTransfer] = []
     /// Memory for streams that have ended, empty between two calls.
     private var ended: [HTTPSession.Ended] = []
-    /// The streams whose request had not been sent when the connection ended.
-    private var unsent: [HTTPStream] = []
-    /// Requests that could not be sent when the connection became ready, and why; not reported yet.
-    private var refused: [(HTTPTransfer, HTTPEnd)] = []
+    /// Requests that could not be sent when the connection became ready, or that its end has ended; not reported yet.
+    private var ends: [(transfer: HTTPTransfer, end: HTTPEnd)] = []
     /// Whether the other end gives signs of life.
     private enum Sign {
         case given
@@ -54,15 +65,17 @@ final class HTTPConnection {
 
     /// Starts to connect.
     ///
+    /// - Parameter tell: called with each event, and retained until the last one.
     /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
     ///   `UpstreamFailure.network` without a route.
     init(
         _ origin: HTTPOrigin, host: Int, resuming session: TLSSession?,
-        offering protocols: TLSChannel.Protocols = .http2, of owner: HTTPConnections, loop: EventLoop
+        offering protocols: TLSChannel.Protocols = .http2, loop: EventLoop,
+        tell: @escaping @Loop (HTTPConnection, Event) -> Void
     ) throws(UpstreamFailure) {
         self.origin = origin
         self.host = host
-        self.owner = owner
+        self.tell = tell
         self.loop = loop
         verified = session?.verified ?? loop.now
         opened = loop.now
@@ -82,20 +95,20 @@ final class HTTPConnection {
         return session.mayOpen && !isWorn(at: now)
     }
 
-    /// Whether it has as many requests as the server allows at once.
-    var isFull: Bool { owner.map { exchanges.count + pending.count >= $0.streamLimit } ?? true }
+    /// How many requests it has.
+    var requests: Int { sent.count + pending.count }
 
     /// Since when it has been idle; nil while it is not ready or has requests.
     var idleSince: Instant? { isIdle && session != nil ? lastUse : nil }
 
     /// Whether it has been unused, or has existed, for so long that no further request is sent on it.
     func isWorn(at now: Instant) -> Bool {
-        (exchanges.isEmpty && now - lastUse >= .seconds(HTTPLimits.connectionIdle))
+        (sent.isEmpty && now - lastUse >= .seconds(HTTPLimits.connectionIdle))
             || now - opened >= .seconds(HTTPLimits.connectionLifetime)
     }
 
     /// Whether it has no requests.
-    var isIdle: Bool { exchanges.isEmpty && pending.isEmpty }
+    var isIdle: Bool { requests == 0 }
 
     /// Sends a request as soon as the connection is ready.
     ///
@@ -106,7 +119,6 @@ final class HTTPConnection {
         } else {
             pending.append(transfer)
         }
-        transfer.carrier = self
     }
 
     private func send(_ transfer: HTTPTransfer, on session: any HTTPSession) throws(UpstreamFailure) {
@@ -114,23 +126,23 @@ final class HTTPConnection {
         transfer.isPermitted = false
         let stream = HTTPStream(transfer.request, isDocument: origin.hasDocuments, at: loop.now)
         try session.open(stream, path: origin.target(of: transfer.request))
-        stream.index = exchanges.count
-        transfer.slot = stream.index
-        exchanges.append((stream, transfer))
+        stream.index = sent.count
+        transfer.stream = stream
+        sent.append(transfer)
         lastUse = loop.now
         flushLater()
     }
 
     /// Withdraws a request; if it was sent its stream is reset, or its connection closed that has no streams.
     func withdraw(_ transfer: HTTPTransfer) {
-        transfer.carrier = nil
-        let slot = transfer.slot.take()
+        ends.removeAll { $0.transfer === transfer }
+        let stream = transfer.stream.take()
         guard isOpen else { return }
-        if let slot {
-            session?.reset(exchanges[slot].stream)
-            remove(at: slot)
+        if let stream {
+            session?.reset(stream)
+            remove(at: stream.index)
             if isRetired || session?.isOver == true { closeIfIdle() }
-            owner?.requestsEnded(on: self)
+            tell?(self, .requestsEnded)
             flushLater()
         } else {
             pending.removeAll { $0 === transfer }
@@ -139,18 +151,11 @@ final class HTTPConnection {
         }
     }
 
-    private func remove(at slot: Int) {
-        let last = exchanges.removeLast()
-        guard slot < exchanges.count else { return }
-        exchanges[slot] = last
-        last.stream.index = slot
-        last.transfer.slot = slot
-    }
-
-    /// The transfer of a stream; nil once that was withdrawn.
-    private func transfer(of stream: HTTPStream) -> HTTPTransfer? {
-        guard stream.index < exchanges.count, exchanges[stream.index].stream === stream else { return nil }
-        return exchanges[stream.index].transfer
+    private func remove(at index: Int) {
+        let last = sent.removeLast()
+        guard index < sent.count else { return }
+        sent[index] = last
+        last.stream?.index = index
     }
 
     // MARK: Signs of life
@@ -159,7 +164,7 @@ final class HTTPConnection {
     func readUnread() { if socket.hasUnread { serve(.readable) } }
 
     /// Sends a PING, unless one is unanswered, or the handshake has to show it.
-    func test(_ transfer: HTTPTransfer) {
+    func test() {
         guard case .given = sign else { return }
         guard let session else { return sign = .awaited(since: loop.now) }
         guard session.pings else { return }
@@ -169,7 +174,7 @@ final class HTTPConnection {
     }
 
     /// HTTP/1.1 has no PING: the kernel knows whether the request has arrived.
-    func evictIfDead(_ transfer: HTTPTransfer) {
+    func evictIfDead() {
         guard isOpen else { return }
         if session?.pings ?? true ? isDead(at: loop.now) : socket.isUnacknowledged { evict() }
     }
@@ -191,79 +196,62 @@ final class HTTPConnection {
         if ready.contains(.readable) { lastUse = loop.now }
         if ready.contains(.readable) || session == nil { sign = .given }
         var end: HTTPEnd?
-        do throws(HTTPEnd) {
-            try socket.serve(ready) { event throws(HTTPEnd) in
+        do throws(UpstreamFailure) {
+            try socket.serve(ready) { event throws(UpstreamFailure) in
                 switch event {
                 case .isReady(let isHTTP2): try begin(isHTTP2: isHTTP2)
-                case .bytes(let bytes): unsafe try receive(bytes)
+                case .bytes(let bytes): unsafe try session?.receive(bytes, at: loop.now)
                 case .isEnded: session?.receiveEnd()
                 }
             }
-            try noteOverhead()
+            if let session { try session.noteOverhead(socket.takeOverhead()) }
         } catch {
-            end = error
+            end =
+                if case .certificate = error {
+                    .refusedName(error, isTimeAlone: socket.tls?.isWrongInTimeAlone == true)
+                } else {
+                    .broken(error)
+                }
         }
         tellEnded()
         if let end {
             close(end)
         } else {
-            if let session = session as? HTTP2Session { owner?.learn(streamLimit: session.streamLimit) }
+            if let session = session as? HTTP2Session { tell?(self, .allows(session.streamLimit)) }
             flushLater()
         }
     }
 
     /// Starts the session after the handshake, and sends the requests that waited for it: of several one alone by HTTP/1.1.
-    private func begin(isHTTP2: Bool) throws(HTTPEnd) {
+    private func begin(isHTTP2: Bool) throws(UpstreamFailure) {
         if let tls = socket.tls, !origin.pins.isEmpty, tls.pin.map(origin.pins.contains) != true {
-            throw .failed(.certificate("the certificate's key is not one of those in pin"))
+            return close(.failed(.certificate("the certificate's key is not one of those in pin")))
         }
         let authority = origin.authority(host: host)
-        let session: any HTTPSession
-        do {
-            session =
-                if isHTTP2 {
-                    try HTTP2Session(authority: authority, bodyLimit: origin.bodyLimit)
-                } else {
-                    HTTP1Session(authority: authority, bodyLimit: origin.bodyLimit)
-                }
-        } catch {
-            throw .broken(error)
-        }
+        let session: any HTTPSession =
+            if isHTTP2 {
+                try HTTP2Session(authority: authority, bodyLimit: origin.bodyLimit)
+            } else {
+                HTTP1Session(authority: authority, bodyLimit: origin.bodyLimit)
+            }
         self.session = session
         makingTime = min(loop.now - opened, Self.longestSilence)
         // Discards the handshake's bytes.
         _ = socket.takeOverhead()
         if socket.tls?.isResumed != true { verified = loop.now }
-        owner?.learn(isHTTP2: isHTTP2)
+        tell?(self, .isReady(isHTTP2: isHTTP2))
         let waiting = pending
         pending = []
         for transfer in waiting {
             do throws(UpstreamFailure) {
                 guard session.mayOpen else {
-                    refused.append((transfer, .crowded))
+                    ends.append((transfer, .crowded))
                     continue
                 }
                 try send(transfer, on: session)
             } catch {
-                refused.append((transfer, .failed(error)))
+                ends.append((transfer, .failed(error)))
             }
-        }
-    }
-
-    private func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTPEnd) {
-        do {
-            unsafe try session?.receive(bytes, at: loop.now)
-        } catch {
-            throw .broken(error)
-        }
-    }
-
-    private func noteOverhead() throws(HTTPEnd) {
-        guard let session else { return }
-        do {
-            try session.noteOverhead(socket.takeOverhead())
-        } catch {
-            throw .broken(error)
         }
     }
 
@@ -311,16 +299,21 @@ final class HTTPConnection {
 
     /// Reports the requests that have ended for any reason but the connection's end.
     private func tellEnded() {
-        if !refused.isEmpty { tellRefused() }
+        if !ends.isEmpty {
+            tellEnds()
+            tell?(self, .requestsEnded)
+        }
         if let session, session.hasEnded { tellEnded(of: session) }
         if isRetired, session != nil { closeIfIdle() }
     }
 
-    private func tellRefused() {
-        let refused = refused
-        self.refused = []
-        for (transfer, end) in refused where transfer.carrier === self { transfer.attemptEnded(end) }
-        owner?.requestsEnded(on: self)
+    private func tellEnds() {
+        // One report may withdraw another request.
+        while !ends.isEmpty {
+            let (transfer, end) = ends.removeFirst()
+            transfer.stream = nil
+            transfer.attemptEnded(end)
+        }
     }
 
     private func tellEnded(of session: any HTTPSession) {
@@ -328,13 +321,14 @@ final class HTTPConnection {
         if ended.count > 1 { ended.sort(by: Self.isReportedFirst) }
         // One report may have withdrawn another request.
         for (stream, code) in ended {
-            guard let transfer = transfer(of: stream) else { continue }
+            guard stream.index < sent.count, sent[stream.index].stream === stream else { continue }
+            let transfer = sent[stream.index]
             remove(at: stream.index)
-            (transfer.slot, transfer.carrier) = (nil, nil)
-            transfer.attemptEnded(end(of: stream, code, transfer))
+            transfer.stream = nil
+            transfer.attemptEnded(end(of: stream, code))
         }
         ended.removeAll(keepingCapacity: true)
-        if !isRetired { owner?.requestsEnded(on: self) }
+        if !isRetired { tell?(self, .requestsEnded) }
     }
 
     /// Refused requests are sent again before the requests that replace answered ones, and in their original order;
@@ -345,20 +339,17 @@ final class HTTPConnection {
         return left.stream.id < right.stream.id
     }
 
-    private func end(of stream: HTTPStream, _ code: HTTP2Code, _ transfer: HTTPTransfer) -> HTTPEnd {
+    private func end(of stream: HTTPStream, _ code: HTTP2Code) -> HTTPEnd {
         if let failure = stream.failure { return .failed(failure) }
         if code == .none, stream.isAnswered {
             hasServed = true
             return .reply(stream.response, isHTTP2: session is HTTP2Session)
         }
-        if code == .downgraded {
-            transfer.isPermitted = true
-            return .wantsHTTP1
-        }
+        if code == .downgraded { return .wantsHTTP1 }
         let failure = UpstreamFailure.network(HTTP2Engine.reason(code))
         if code == .refusedStream {
             isRetired = true
-            return .unprocessed(failure, tookOthers: hasServed || !exchanges.isEmpty)
+            return .unprocessed(failure, tookOthers: hasServed || !sent.isEmpty)
         }
         return .broken(failure)
     }
@@ -366,36 +357,29 @@ final class HTTPConnection {
     /// Closes the connection, and reports the end to all its requests.
     private func close(_ end: HTTPEnd, tellsLater: Bool = false) {
         guard isOpen else { return }
+        ends += (sent + pending).map { ($0, self.end(of: $0, with: end)) }
+        sent = []
+        pending = []
         var saysGoodbye = false
-        if let session = session.take() {
-            unsent = exchanges.map(\.stream).filter { !session.isSent($0) }
-            if let tls = socket.tls { owner?.keep(tls, for: host, verified: verified) }
+        var resumable: TLSSession?
+        if session.take() != nil {
+            resumable = socket.tls?.resumable(verified: verified)
             if case .evicted = end {} else { saysGoodbye = true }
         }
         socket.close(saysGoodbye: saysGoodbye)
-        owner.take()?.remove(self)
+        tell.take()?(self, .isClosed(resumable))
         if tellsLater {
-            loop.atTurnEnd { [self] in tellAll(end) }
+            loop.atTurnEnd { [self] in tellEnds() }
         } else {
-            tellAll(end)
+            tellEnds()
         }
     }
 
-    private func tellAll(_ end: HTTPEnd) {
-        let ended = exchanges.map { (transfer: $0.transfer, stream: Optional($0.stream)) } + pending.map { ($0, nil) }
-        pending = []
-        exchanges = []
-        let unsent = unsent
-        self.unsent = []
-        for (transfer, stream) in ended where transfer.carrier === self {
-            if case .broken(let failure) = end {
-                let isUnsent = unsent.contains { $0 === stream }
-                let ofUnsent = stream == nil ? .unmade(failure) : HTTPEnd.unprocessed(failure, tookOthers: hasServed)
-                transfer.attemptEnded(stream == nil || isUnsent ? ofUnsent : end)
-            } else {
-                transfer.attemptEnded(end)
-            }
-        }
+    /// How a request ends when the connection does.
+    private func end(of transfer: HTTPTransfer, with end: HTTPEnd) -> HTTPEnd {
+        guard case .broken(let failure) = end else { return end }
+        guard let stream = transfer.stream else { return .unmade(failure) }
+        return session?.isSent(stream) == false ? .unprocessed(failure, tookOthers: hasServed) : end
     }
 
     /// Takes no further request, and closes when the current ones have ended; at once if it is not made yet.

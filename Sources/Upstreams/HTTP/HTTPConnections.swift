@@ -45,11 +45,15 @@ final class HTTPConnections {
 
     /// Sends a request on a connection under its name, which is opened if there is none.
     ///
+    /// - Returns: the connection.
     /// - Throws: why the request cannot be sent, if that is known at once.
-    func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
+    func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) -> HTTPConnection {
         // What broke one connection, or the fault of one, may be that of others: on one of its own a request finds out.
         let isAlone = transfer.isRenewing || isSeparate || streamLimit == 1 && transfer.isRepeated
-        if !isAlone, let connection = usable(transfer.host) { return try connection.add(transfer) }
+        if !isAlone, let connection = usable(transfer.host) {
+            try connection.add(transfer)
+            return connection
+        }
         if connections.count >= mostConnections, !transfer.isRenewing {
             let others = connections.filter { $0 !== renewal }
             (others.first { $0.isIdle || !$0.isUsable(at: loop.now) } ?? others.first)?.evict()
@@ -57,18 +61,19 @@ final class HTTPConnections {
         // A server may accept a session only once (RFC 8446 appendix C.4).
         let session = sessions.removeValue(forKey: transfer.host).flatMap { $0.isUsable(at: loop.now) ? $0 : nil }
         let connection = try HTTPConnection(
-            origin, host: transfer.host, resuming: session, offering: transfer.isForHTTP1 ? .http1 : .http2, of: self,
-            loop: loop)
+            origin, host: transfer.host, resuming: session, offering: transfer.isForHTTP1 ? .http1 : .http2, loop: loop
+        ) { [self] in hear($1, of: $0) }
         connections.append(connection)
         if transfer.isRenewing, !isSeparate { renewal = connection }
         try connection.add(transfer)
+        return connection
     }
 
     private func usable(_ host: Int) -> HTTPConnection? {
         let now = loop.now
         for connection in connections where connection !== renewal {
             if connection.isUsable(at: now) {
-                if connection.host == host, !connection.isFull { return connection }
+                if connection.host == host, connection.requests < streamLimit { return connection }
             } else {
                 connection.closeIfIdle()
             }
@@ -103,32 +108,30 @@ final class HTTPConnections {
 
     // MARK: From connections
 
-    /// Called when requests have ended on a connection, and others may have begun there: keeps no more idle ones than a few.
-    func requestsEnded(on connection: HTTPConnection) {
-        guard connections.count > HTTPLimits.connections else { return }
-        if connections.count(where: { $0.isIdle }) > HTTPLimits.connections { connection.closeIfIdle() }
-    }
-
-    /// Drops a connection that is closed.
-    func remove(_ connection: HTTPConnection) {
-        connections.removeAll { $0 === connection }
-        if renewal === connection { renewal = nil }
+    func hear(_ event: HTTPConnection.Event, of connection: HTTPConnection) {
+        switch event {
+        case .isReady(let isHTTP2): learn(isHTTP2: isHTTP2)
+        case .allows(let limit): learn(streamLimit: limit)
+        case .requestsEnded:
+            // No more idle ones stay open than a few.
+            guard connections.count > HTTPLimits.connections else { return }
+            if connections.count(where: { $0.isIdle }) > HTTPLimits.connections { connection.closeIfIdle() }
+        case .isClosed(let session):
+            if let session { sessions[connection.host] = session }
+            connections.removeAll { $0 === connection }
+            if renewal === connection { renewal = nil }
+        }
     }
 
     /// Learns what the server speaks: where several are behind one address, the last connection made decides.
-    func learn(isHTTP2: Bool) {
+    private func learn(isHTTP2: Bool) {
         guard isHTTP2 != isMultiplexed else { return }
         isMultiplexed = isHTTP2
         learn(streamLimit: .max)
     }
 
     /// Learns how many requests the server allows at once by HTTP/2.
-    func learn(streamLimit limit: UInt32) {
+    private func learn(streamLimit limit: UInt32) {
         streamLimit = isMultiplexed && !isSeparate ? max(1, min(HTTPLimits.streams, Int(limit))) : 1
-    }
-
-    /// Stores what a connection's handshake left for the next one under the same name.
-    func keep(_ tls: TLSChannel, for host: Int, verified: Instant) {
-        if let session = tls.resumable(verified: verified) { sessions[host] = session }
     }
 }

@@ -8,7 +8,7 @@ import Scheduling
 final class HTTPTransfer: Cancellable {
     let request: HTTPRequest
     /// Called each time before the request is sent; nil: it may be sent.
-    let permit: HTTPTransfers.Permit?
+    let permit: (@Loop () -> Bool)?
     /// Called when it waits, since the service has said "not so fast".
     let delayed: (@Loop () -> Void)?
     /// The client network in whose share it is.
@@ -23,12 +23,10 @@ final class HTTPTransfer: Cancellable {
     var stage = Stage.queued
     /// Its place in the queue while it waits.
     var place: FairShare.Ticket?
-    /// Its index in the list of active transfers; nil while it waits.
+    /// Its index among the active transfers; nil while it waits.
     var index: Int?
-    /// The connection that carries it, or will once it is ready; nil while it waits in the queue.
-    var carrier: HTTPConnection?
-    /// Its index among the requests that its carrier has sent; nil before it is sent.
-    var slot: Int?
+    /// Its stream on the connection by which it was sent; nil before it is sent.
+    var stream: HTTPStream?
     /// The name under which it is sent, as an index into `origin.hosts`.
     var host = 0
     /// Names whose certificate was rejected during this request.
@@ -46,14 +44,14 @@ final class HTTPTransfer: Cancellable {
     /// Whether it may be sent without calling `permit`: an earlier call allowed it, and the request was not processed.
     var isPermitted = false
     /// Whether it was already sent again after its connection was given up.
-    var isRepeated = false
+    private(set) var isRepeated = false
     /// Whether a connection broke under it: it is sent again on one of its own, once.
-    var hasBroken = false
+    private var hasBroken = false
     /// Whether the server has wanted it over HTTP/1.1 (HTTP_1_1_REQUIRED, RFC 9113 section 7), which says nothing of others.
-    var isForHTTP1 = false
-    /// Retained, and the connections with it, until the end.
-    private var owner: HTTPTransfers?
-    private var done: HTTPTransfers.Completion?
+    private(set) var isForHTTP1 = false
+    /// Called with the end of each attempt. Retains all transfers, and the connections with them, until its own end.
+    private var ended: (@Loop (HTTPTransfer, HTTPEnd) -> Void)?
+    private var done: (@Loop (Result<HTTPResponse, UpstreamFailure>) -> Void)?
 
     enum Stage {
         /// Its end alone: it is not sent.
@@ -63,9 +61,9 @@ final class HTTPTransfer: Cancellable {
     }
 
     init(
-        _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork, permit: HTTPTransfers.Permit?,
-        delayed: (@Loop () -> Void)?, isRenewing: Bool, of owner: HTTPTransfers,
-        done: @escaping HTTPTransfers.Completion
+        _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork, permit: (@Loop () -> Bool)?,
+        delayed: (@Loop () -> Void)?, isRenewing: Bool, ended: @escaping @Loop (HTTPTransfer, HTTPEnd) -> Void,
+        done: @escaping @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
     ) {
         self.request = request
         self.deadline = deadline
@@ -74,7 +72,7 @@ final class HTTPTransfer: Cancellable {
         self.permit = permit
         self.delayed = delayed
         self.isRenewing = isRenewing
-        self.owner = owner
+        self.ended = ended
         self.done = done
     }
 
@@ -84,21 +82,44 @@ final class HTTPTransfer: Cancellable {
     var isSeparate: Bool { hasBroken || isForHTTP1 }
 
     /// Called by its connection when an attempt has ended.
-    func attemptEnded(_ end: HTTPEnd) { owner?.attemptEnded(end, of: self) }
+    func attemptEnded(_ end: HTTPEnd) { ended?(self, end) }
+
+    /// Prepares for being sent again after an attempt without a reply.
+    ///
+    /// - Returns: why it is not sent again; nil: it is.
+    func failure(after end: HTTPEnd) -> UpstreamFailure? {
+        switch end {
+        case .evicted where !isRepeated: isRepeated = true
+        case .broken where !hasBroken && !isRenewing: hasBroken = true
+        case .unprocessed(_, let tookOthers)
+        where refusals < (tookOthers ? HTTPLimits.requests : HTTPLimits.refusals):
+            refusals += 1
+            isPermitted = true
+        case .wantsHTTP1:
+            isForHTTP1 = true
+            isPermitted = true
+        case .crowded: break
+        case .evicted(let failure), .unmade(let failure), .broken(let failure), .unprocessed(let failure, _),
+            .refusedName(let failure, _), .failed(let failure):
+            return failure
+        case .reply, .cancelled: return .cancelled
+        }
+        return nil
+    }
 
     /// Calls the completion; only the first call has an effect.
     func finish(_ result: Result<HTTPResponse, UpstreamFailure>) {
-        owner = nil
+        ended = nil
         done.take()?(result)
     }
 
     func cancel() {
         done = nil
-        owner.take()?.cancelled(self)
+        ended.take()?(self, .cancelled)
     }
 }
 
-/// The end of an attempt to send a request, as reported by its connection.
+/// The end of an attempt to send a request, as its connection reports it, or its caller.
 enum HTTPEnd: Error {
     case reply(HTTPResponse, isHTTP2: Bool)
     /// The connection's certificate is not valid for the name; nothing was sent.
@@ -119,4 +140,6 @@ enum HTTPEnd: Error {
     /// The connection takes no more requests than it has: this one was not sent.
     case crowded
     case failed(UpstreamFailure)
+    /// Its caller does not want it any more.
+    case cancelled
 }

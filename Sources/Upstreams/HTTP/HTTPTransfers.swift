@@ -23,10 +23,7 @@ package final class HTTPTransfers {
     /// Those for one request each.
     private let separate: HTTPConnections
     private let waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
-    /// Transfers on a connection, or waiting for one being opened; in no order.
-    private var active: [HTTPTransfer] = []
-    /// The active ones by client network, while others wait.
-    private var shares: HTTPShares?
+    private var active = ActiveTransfers()
     /// The active request with a new connection opened for it.
     private var renewal: HTTPTransfer?
     /// Scheduled for `alarm`, which is not later than what is due for any transfer.
@@ -93,7 +90,7 @@ package final class HTTPTransfers {
     ) -> any Cancellable {
         let transfer = HTTPTransfer(
             request, deadline: deadline, holder: holder, permit: permit, delayed: delayed, isRenewing: renewing,
-            of: self, done: done)
+            ended: { [self] in attemptEnded($1, of: $0) }, done: done)
         if deadline <= loop.now {
             fail(transfer, .timeout)
         } else if renewing {
@@ -143,16 +140,10 @@ package final class HTTPTransfers {
     ///
     /// The displaced one waits in the queue again.
     private func displaceActive(for holder: ClientNetwork) {
-        var shares = self.shares ?? HTTPShares(active)
-        self.shares = nil
-        let displaced = shares.yielding(to: holder)
-        if let displaced {
-            shares.remove(displaced)
-            release(displaced)
-            enqueue(displaced)
-        }
-        self.shares = shares
-        if displaced != nil, hasRoom, let next = takeNext({ $0 == holder ? 0 : 1 }) { dispatch(next) }
+        guard let displaced = active.yielding(to: holder) else { return }
+        release(displaced)
+        enqueue(displaced)
+        if hasRoom, let next = takeNext({ $0 == holder ? 0 : 1 }) { dispatch(next) }
     }
 
     /// Opens a connection without sending a request on it: the request is refused at the last moment.
@@ -187,8 +178,8 @@ package final class HTTPTransfers {
     private func fill() {
         // Each carries one request: what breaks it is that request's.
         separate.closeIdle(for: .zero)
-        while hasRoom, let next = takeNext({ shares?.held(by: $0) ?? 0 }) { dispatch(next) }
-        if waiting.count == 0 { shares = nil }
+        while hasRoom, let next = takeNext({ active.held(by: $0) }) { dispatch(next) }
+        if waiting.count == 0 { active.forgetShares() }
     }
 
     /// Removes the next queued transfer for which there is a connection: of the client network that holds least.
@@ -208,14 +199,11 @@ package final class HTTPTransfers {
             transfer.host = preferredHost
         }
         do throws(UpstreamFailure) {
-            try (transfer.isSeparate ? separate : shared).add(transfer)
+            active.add(transfer, on: try (transfer.isSeparate ? separate : shared).add(transfer))
         } catch {
             return fail(transfer, error)
         }
         transfer.round = pace.round
-        transfer.index = active.count
-        active.append(transfer)
-        shares?.add(transfer)
         transfer.repliesBefore = replies
         (transfer.stage, transfer.due) = (.sent, min(transfer.deadline, loop.now + HTTPLimits.test))
         watchClock(until: transfer.due)
@@ -231,7 +219,7 @@ package final class HTTPTransfers {
     /// in any case.
     private func repeatLater(_ transfer: HTTPTransfer) {
         if !hasConnection(for: transfer),
-            let displaced = HTTPShares(active.filter(\.isSeparate)).yielding(to: transfer.holder)
+            let displaced = active.separateYielding(to: transfer.holder)
         {
             release(displaced)
             enqueue(displaced)
@@ -248,15 +236,7 @@ package final class HTTPTransfers {
 
     /// Withdraws a transfer from its connection.
     private func release(_ transfer: HTTPTransfer) {
-        guard let index = transfer.index.take() else { return }
-        let last = active.removeLast()
-        if last !== transfer {
-            active[index] = last
-            last.index = index
-        }
-        shares?.remove(transfer)
-        (transfer.stage, transfer.due) = (.queued, transfer.deadline)
-        transfer.carrier?.withdraw(transfer)
+        active.remove(transfer)?.withdraw(transfer)
     }
 
     /// Ends the renewal, if `transfer` is it.
@@ -269,12 +249,6 @@ package final class HTTPTransfers {
     }
 
     // MARK: Ends from our side
-
-    /// Withdraws a transfer that its caller has cancelled, and dispatches the next one.
-    func cancelled(_ transfer: HTTPTransfer) {
-        withdraw(transfer)
-        fill()
-    }
 
     private func withdraw(_ transfer: HTTPTransfer) {
         transfer.wait.take()?.cancel()
@@ -301,11 +275,11 @@ package final class HTTPTransfers {
         func sort(_ transfer: HTTPTransfer) {
             if transfer.due <= now { due.append(transfer) } else { next = min(next ?? transfer.due, transfer.due) }
         }
-        for transfer in active { sort(transfer) }
+        for transfer in active.all { sort(transfer) }
         for transfer in waiting.all { sort(transfer) }
         if let next { watchClock(until: max(next, now + Self.clockInterval)) }
         for transfer in due where !transfer.isEnded && transfer.due <= now {
-            transfer.carrier?.readUnread()
+            active.carrier(of: transfer)?.readUnread()
             if !transfer.isEnded, transfer.due <= now { look(at: transfer, now) }
         }
         fill()
@@ -314,10 +288,11 @@ package final class HTTPTransfers {
     /// Tests a transfer's connection: a slow service answers the test, so its request stays; a dead one does not, and what waits there
     /// is sent again.
     private func look(at transfer: HTTPTransfer, _ now: Instant) {
+        let carrier = active.carrier(of: transfer)
         switch transfer.stage {
         case _ where transfer.deadline <= now:
             // What follows on the connection needs to know whether it is dead, however short this one's time was.
-            if case .sent = transfer.stage { transfer.carrier?.test(transfer) }
+            if case .sent = transfer.stage { carrier?.test() }
             return timeOut(transfer)
         case .queued: return
         case .sent:
@@ -326,9 +301,9 @@ package final class HTTPTransfers {
             (transfer.stage, transfer.due) = (.tested, min(transfer.deadline, end))
         case .tested:
             transfer.due = min(transfer.deadline, now + HTTPLimits.test)
-            transfer.carrier?.evictIfDead(transfer)
+            carrier?.evictIfDead()
         }
-        transfer.carrier?.test(transfer)
+        carrier?.test()
         watchClock(until: transfer.due)
     }
 
@@ -337,7 +312,7 @@ package final class HTTPTransfers {
         let failure: UpstreamFailure =
             if transfer.index == nil {
                 .overloaded(
-                    active.isEmpty
+                    active.count == 0
                         ? "not sent in time: there was no connection to \(origin.addressText)"
                         : "not sent in time: \(active.count) requests were under way to \(origin.addressText)")
             } else {
@@ -350,8 +325,12 @@ package final class HTTPTransfers {
     // MARK: Ends from the connection's side
 
     /// Called when an attempt has ended.
-    func attemptEnded(_ end: HTTPEnd, of transfer: HTTPTransfer) {
-        release(transfer)
+    private func attemptEnded(_ end: HTTPEnd, of transfer: HTTPTransfer) {
+        if case .cancelled = end {
+            withdraw(transfer)
+            return fill()
+        }
+        active.remove(transfer)
         switch end {
         case .reply(let response, let isHTTP2):
             endRenewal(transfer, isGood: response.status < 500 && response.status != 429)
@@ -363,29 +342,17 @@ package final class HTTPTransfers {
         case .refusedName(let failure, let isTimeAlone):
             if isTimeAlone { onWrongTime?() }
             refuseHost(of: transfer, failure)
-        case .unmade where active.contains { $0.slot != nil } && transfer.refusals < HTTPLimits.refusals:
+        case .unmade where active.hasSent && transfer.refusals < HTTPLimits.refusals:
             // The service takes no further connection now.
             transfer.refusals += 1
             delay(transfer, for: ServicePace.firstWait)
-        case .evicted where !transfer.isRepeated:
-            transfer.isRepeated = true
-            repeatLater(transfer)
-        case .broken where !transfer.hasBroken && !transfer.isRenewing:
-            transfer.hasBroken = true
-            repeatLater(transfer)
-        case .unprocessed(_, let tookOthers)
-        where transfer.refusals < (tookOthers ? HTTPLimits.requests : HTTPLimits.refusals):
-            transfer.refusals += 1
-            transfer.isPermitted = true
-            repeatLater(transfer)
-        case .wantsHTTP1:
-            transfer.isForHTTP1 = true
-            repeatLater(transfer)
-        case .crowded: repeatLater(transfer)
-        case .evicted(let failure), .unmade(let failure), .broken(let failure), .unprocessed(let failure, _),
-            .failed(let failure):
-            endRenewal(transfer)
-            transfer.finish(.failure(failure))
+        default:
+            if let failure = transfer.failure(after: end) {
+                endRenewal(transfer)
+                transfer.finish(.failure(failure))
+            } else {
+                repeatLater(transfer)
+            }
         }
         if waiting.count > 0 || separate.count > 0 { fill() }
     }

@@ -134,7 +134,7 @@ final class RedisConnection: RedisChannel {
 
     private func serve(_ ready: Interest) {
         do {
-            try socket.serve(ready) { event throws(HTTPEnd) in
+            try socket.serve(ready) { event throws(UpstreamFailure) in
                 switch event {
                 case .isReady: isReady = true
                 case .bytes(let bytes): unsafe try receive(bytes)
@@ -151,7 +151,7 @@ final class RedisConnection: RedisChannel {
             // Those whose handshake has just ended are sent outside of it.
             flush()
         } catch {
-            fail(Self.reason(of: error))
+            fail("\(error)")
         }
     }
 
@@ -165,31 +165,17 @@ final class RedisConnection: RedisChannel {
         }
     }
 
-    private func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTPEnd) {
-        do {
-            unsafe try reader.receive(bytes) { reply in
-                if case .list = reply {
-                    events?.publish(reply)
-                } else if !awaited.isEmpty {
-                    awaited.removeFirst().done(reply)
-                }
+    private func receive(_ bytes: UnsafeRawBufferPointer) throws(UpstreamFailure) {
+        unsafe try reader.receive(bytes) { reply in
+            if case .list = reply {
+                events?.publish(reply)
+            } else if !awaited.isEmpty {
+                awaited.removeFirst().done(reply)
             }
-        } catch {
-            throw .failed(error)
         }
     }
 
     // MARK: The end
-
-    private static func reason(of end: HTTPEnd) -> String {
-        switch end {
-        case .unmade(let failure), .broken(let failure), .refusedName(let failure, _), .failed(let failure),
-            .evicted(let failure),
-            .unprocessed(let failure, _):
-            "\(failure)"
-        case .reply, .wantsHTTP1, .crowded: "the connection was closed"
-        }
-    }
 
     private func fail(_ reason: String) {
         let (events, hasFailed) = (events, !isReady || !awaited.isEmpty)

@@ -112,7 +112,7 @@ private final class CertificateHandshake {
             }
             isConnected = true
         }
-        do throws(HTTPEnd) {
+        do throws(UpstreamFailure) {
             try socket?.serve(ready) { event in
                 if case .isReady = event { end(.verified) }
             }
@@ -121,11 +121,10 @@ private final class CertificateHandshake {
         }
     }
 
-    private func outcome(of end: HTTPEnd) -> HandshakeOutcome {
-        guard case .refusedName(.certificate(let reason), isTimeAlone: let isTimeAlone) = end,
-            let evidence = socket?.tls?.evidence(reason)
+    private func outcome(of failure: UpstreamFailure) -> HandshakeOutcome {
+        guard case .certificate(let reason) = failure, let tls = socket?.tls, let evidence = tls.evidence(reason)
         else { return .noTLS }
-        return isTimeAlone ? .wrongTime : .wrongCertificate(evidence)
+        return tls.isWrongInTimeAlone ? .wrongTime : .wrongCertificate(evidence)
     }
 
     /// Does nothing after the first time.

@@ -160,8 +160,9 @@ final class ServiceSocket {
 
     /// Does what the socket is ready for, and passes the events to `take`.
     ///
-    /// - Throws: what `take` throws, or why the connection has failed.
-    func serve(_ ready: Interest, _ take: (Event) throws(HTTPEnd) -> Void) throws(HTTPEnd) {
+    /// - Throws: what `take` throws, or why the connection has failed; `UpstreamFailure.certificate` for an invalid
+    ///   certificate, after which nothing was sent.
+    func serve(_ ready: Interest, _ take: (Event) throws(UpstreamFailure) -> Void) throws(UpstreamFailure) {
         if phase == .connecting { try finishConnecting(take) }
         if ready.contains(.readable) { try receive(take) }
         if ready.contains(.writable) { sendPending() }
@@ -169,16 +170,16 @@ final class ServiceSocket {
 
     // MARK: Making it
 
-    private func finishConnecting(_ take: (Event) throws(HTTPEnd) -> Void) throws(HTTPEnd) {
+    private func finishConnecting(_ take: (Event) throws(UpstreamFailure) -> Void) throws(UpstreamFailure) {
         guard let number = descriptor?.number else { return }
         var (code, length): (Int32, socklen_t) = (0, socklen_t(MemoryLayout<Int32>.size))
         guard unsafe getsockopt(number, SOL_SOCKET, SO_ERROR, &code, &length) == 0, code == 0 else {
-            throw broken(SystemError(code: code, operation: "connect").description)
+            throw .network(SystemError(code: code, operation: "connect").description)
         }
         guard let request = tunnel?.request else { return try shakeHands(take) }
         // So few bytes fit into any socket's buffer.
         guard unsafe Glibc.send(number, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
-            throw broken("the proxy takes nothing")
+            throw .network("the proxy takes nothing")
         }
         phase = .tunnelling
         watch?.update(.readable)
@@ -186,55 +187,46 @@ final class ServiceSocket {
 
     /// Parses the proxy's reply from `bytes`, and goes on once it is complete.
     private func passTunnel(
-        _ bytes: inout UnsafeRawBufferPointer, _ take: (Event) throws(HTTPEnd) -> Void
-    ) throws(HTTPEnd) {
+        _ bytes: inout UnsafeRawBufferPointer, _ take: (Event) throws(UpstreamFailure) -> Void
+    ) throws(UpstreamFailure) {
         let used = unsafe tunnel?.receive(bytes) ?? 0
         unsafe bytes = unsafe UnsafeRawBufferPointer(rebasing: bytes[used...])
         switch tunnel?.state {
         case .isOpen?:
             tunnel = nil
             try shakeHands(take)
-        case .isRefused(let reason)?: throw broken(reason)
+        case .isRefused(let reason)?: throw .network(reason)
         case .isUnderWay?, nil: break
         }
     }
 
-    private func shakeHands(_ take: (Event) throws(HTTPEnd) -> Void) throws(HTTPEnd) {
+    private func shakeHands(_ take: (Event) throws(UpstreamFailure) -> Void) throws(UpstreamFailure) {
         // Also sends the alert that says why the handshake failed.
         defer { sendPending() }
         var isHTTP2 = false
         if let tls {
             phase = .shakingHands
-            let handshake: TLSChannel.Handshake
-            do {
-                handshake = try tls.shakeHands()
-            } catch {
-                if case .certificate = error { throw .refusedName(error, isTimeAlone: tls.isWrongInTimeAlone) }
-                throw .broken(error)
-            }
-            guard case .isDone(let hasChosen) = handshake else { return }
+            guard case .isDone(let hasChosen) = try tls.shakeHands() else { return }
             isHTTP2 = hasChosen
         }
         try take(.isReady(isHTTP2: isHTTP2))
         phase = .ready
     }
 
-    private func broken(_ reason: String) -> HTTPEnd { .broken(.network(reason)) }
-
     // MARK: Bytes
 
-    private func receive(_ take: (Event) throws(HTTPEnd) -> Void) throws(HTTPEnd) {
+    private func receive(_ take: (Event) throws(UpstreamFailure) -> Void) throws(UpstreamFailure) {
         let buffers = Self.buffers
         for _ in 0..<Self.readLimit {
             guard let number = descriptor?.number else { return }
             let count = unsafe recv(number, buffers.input.baseAddress, buffers.input.count, Int32(MSG_DONTWAIT))
             if count < 0 {
                 if errno == EAGAIN || errno == EINTR { return }
-                throw broken(SystemError.last("receive").description)
+                throw .network(SystemError.last("receive").description)
             }
             if count == 0 {
                 if tls == nil { try take(.isEnded) }
-                throw broken("the connection was closed")
+                throw .network("the connection was closed")
             }
             var bytes = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffers.input)[..<count])
             if phase == .tunnelling { unsafe try passTunnel(&bytes, take) }
@@ -253,28 +245,22 @@ final class ServiceSocket {
     /// Decrypts bytes from the network; `buffer` is for the plaintext.
     private func decrypt(
         _ bytes: UnsafeRawBufferPointer, by tls: TLSChannel, into buffer: UnsafeMutableRawBufferPointer,
-        _ take: (Event) throws(HTTPEnd) -> Void
-    ) throws(HTTPEnd) {
-        guard unsafe tls.receive(bytes) else { throw broken("no memory for TLS") }
+        _ take: (Event) throws(UpstreamFailure) -> Void
+    ) throws(UpstreamFailure) {
+        guard unsafe tls.receive(bytes) else { throw .network("no memory for TLS") }
         if phase == .shakingHands {
-            guard overhead <= HTTPLimits.handshake else { throw broken("the server's handshake has no end") }
+            guard overhead <= HTTPLimits.handshake else { throw .network("the server's handshake has no end") }
             try shakeHands(take)
         }
         while phase == .ready {
-            let plaintext: TLSChannel.Plaintext
-            do {
-                plaintext = unsafe try tls.read(into: buffer)
-            } catch {
-                throw .broken(error)
-            }
-            switch plaintext {
+            switch unsafe try tls.read(into: buffer) {
             case .bytes(let count):
                 overhead -= count
                 unsafe try take(.bytes(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count])))
             case .nothing: return
             case .end:
                 try take(.isEnded)
-                throw broken("the connection was closed")
+                throw .network("the connection was closed")
             }
         }
     }

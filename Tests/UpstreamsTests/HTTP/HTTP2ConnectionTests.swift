@@ -181,7 +181,8 @@ struct HTTP2ConnectionTests {
     @Loop
     private func connect(to origin: HTTPOrigin, _ pool: HTTPConnections) async throws -> Instant {
         let connection = try HTTPConnection(
-            origin, host: 0, resuming: pool.sessions[0], of: pool, loop: LoopRunner.shared.loop)
+            origin, host: 0, resuming: pool.sessions[0], loop: LoopRunner.shared.loop
+        ) { pool.hear($1, of: $0) }
         #expect(await HTTPFixture.eventually { await connection.idleSince != nil })
         connection.closeIfIdle()
         return try #require(pool.sessions[0]).verified
