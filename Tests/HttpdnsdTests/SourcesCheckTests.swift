@@ -54,7 +54,7 @@ struct SourcesCheckTests {
         status.shared.state = .probeDue
         status.cache.fileError = "Permission denied"
         status.providers[0].state = .exhausted
-        let said = Testimony(status) { _ in true }
+        let said = Check.testimony(of: status) { _ in true }
         let lines = said.rows.map { ReportForm.row($0) }
         #expect(lines.allSatisfy { !$0.contains("\n") && !$0.contains("\u{1b}") })
         let heard = Testimony(rows: lines.map { ReportForm.cells(of: $0[...]) })

@@ -20,6 +20,14 @@ struct Check: Sendable {
         appArmor,
     ]
 
+    /// What a server says of itself.
+    ///
+    /// - Parameter hasRoute: whether the address of a provider is reached by a route of this machine, or needs none.
+    static func testimony(of status: StatusReport, _ hasRoute: (SocketAddress) -> Bool) -> Testimony {
+        let findings = all.flatMap { check in check.reported(status, hasRoute).map { (check.subject, $0) } }
+        return Testimony(status, findings: findings)
+    }
+
     /// One that looks at what the running server reports.
     static func ofStatus(
         _ subject: String, well: String, _ findings: @escaping @Sendable (StatusReport) -> [Finding]

@@ -107,9 +107,9 @@ struct Examination: Sendable {
     /// Those that the server would ask: none while HTTPDNS is not in use, and none whose limit of calls is reached, or that has
     /// refused the account.
     private var providersToAsk: [Configuration.ProviderEntry] {
-        let isOff = report?.found(by: Check.httpdnsSwitch.subject).isEmpty == false
+        let isOff = report?.found(by: "switch").isEmpty == false
         guard settings.route.mode != .localDNSOnly, !isOff else { return [] }
-        let unasked = (report?.found(by: Check.providers.subject) ?? []).filter(\.isOfAccount).map(\.provider)
+        let unasked = (report?.found(by: "providers") ?? []).filter(\.isOfAccount).map(\.provider)
         return settings.providers.filter { !unasked.contains($0.name) }
     }
 }

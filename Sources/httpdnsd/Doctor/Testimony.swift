@@ -11,8 +11,8 @@ struct Testimony: Sendable {
     /// As the server says it.
     init(rows: [[String]]) { self.rows = rows }
 
-    /// - Parameter hasRoute: whether the address of a provider is reached by a route of this machine, or needs none.
-    init(_ status: StatusReport, _ hasRoute: (SocketAddress) -> Bool) {
+    /// - Parameter findings: what is wrong by the report, each with the subject of its check.
+    init(_ status: StatusReport, findings: [(subject: String, finding: Finding)]) {
         var rows = [
             ["version", status.version], ["config", status.configuration], ["pid", "\(status.pid)"],
             ["shared", status.shared.state.rawValue],
@@ -23,10 +23,11 @@ struct Testimony: Sendable {
         rows += status.providers.map { ["provider", $0.name] + $0.addresses.map(\.address) }
         let failures = [status.cache.fileError] + status.providers.flatMap(\.addresses).compactMap(\.lastError)
         rows += failures.filter { !$0.isEmpty }.map { ["failure", $0] }
-        for check in Check.all {
-            rows += check.reported(status, hasRoute).map {
-                ["finding", check.subject, $0.provider, $0.key, $0.severity.rawValue, $0.sentence, $0.remedy]
-            }
+        rows += findings.map { subject, finding in
+            [
+                "finding", subject, finding.provider, finding.key, finding.severity.rawValue, finding.sentence,
+                finding.remedy,
+            ]
         }
         self.rows = rows
     }
