@@ -26,6 +26,15 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         unsafe clinux_error_text(code).map { unsafe String(cString: $0) } ?? "error \(code)"
     }
 
+    /// Which resource of this machine is exhausted, if that is why there is no socket.
+    package var shortage: String? {
+        switch code {
+        case EMFILE, ENFILE: "out of file descriptors"
+        case ENOBUFS, ENOMEM: "out of memory for sockets"
+        default: nil
+        }
+    }
+
     package var description: String {
         advice.map { "\(operation): \(reason); \($0)" } ?? "\(operation): \(reason)"
     }

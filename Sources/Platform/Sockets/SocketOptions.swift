@@ -60,6 +60,30 @@ extension SocketAddress {
     }
 }
 
+extension Descriptor {
+    /// A socket that is about to be connected, or over UDP sends to one address alone; no other program inherits it.
+    ///
+    /// - Parameter prepare: called with its number before that.
+    package static func connecting(
+        to address: SocketAddress, _ transport: Transport, prepare: (Int32) -> Void = { _ in }
+    ) throws(SystemError) -> Descriptor {
+        let number = address.openSocket(transport)
+        guard number >= 0 else { throw .last("socket") }
+        let descriptor = Descriptor(owning: number)
+        prepare(number)
+        guard unsafe address.withSockaddr({ unsafe connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
+            throw .last("connect")
+        }
+        return descriptor
+    }
+}
+
+/// Why a socket that was about to be connected is not; nil: it is. The kernel says so once.
+package func connectingError(of descriptor: Int32) -> SystemError? {
+    let code = option(descriptor, SOL_SOCKET, SO_ERROR) ?? EBADF
+    return code == 0 ? nil : SystemError(code: code, operation: "connect")
+}
+
 /// Binds a socket; the error thrown has advice for the user.
 func bindSocket(
     _ descriptor: borrowing Descriptor, to address: SocketAddress, _ transport: Transport

@@ -51,29 +51,27 @@ final class LocalDNSExchange {
     private static func open(_ server: LocalDNSServer, _ transport: Transport) throws(UpstreamFailure) -> Descriptor {
         let scope = server.interface.map { unsafe if_nametoindex($0) } ?? 0
         let address = SocketAddress(server.address, port: server.port, scope: scope)
-        let number = address.openSocket(transport)
-        guard number >= 0 else { throw failure("socket") }
-        let opened = Descriptor(owning: number)
-        if let interface = server.interface {
-            // Without the right to bind it, the routes decide; for a link-local address its scope does.
-            _ = unsafe setsockopt(number, SOL_SOCKET, SO_BINDTODEVICE, interface, socklen_t(interface.utf8.count))
+        do throws(SystemError) {
+            return try .connecting(to: address, transport) { number in
+                guard let interface = server.interface else { return }
+                // Without the right to bind it, the routes decide; for a link-local address its scope does.
+                _ = unsafe setsockopt(number, SOL_SOCKET, SO_BINDTODEVICE, interface, socklen_t(interface.utf8.count))
+            }
+        } catch {
+            throw failure(error)
         }
-        guard unsafe address.withSockaddr({ unsafe connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
-            throw failure("connect")
-        }
-        return opened
     }
 
-    /// The failure of the system call that just returned; clients may see it.
-    private static func failure(_ operation: String) -> UpstreamFailure {
-        if let shortage = ServiceSocket.shortage(errno) { return .overloaded("no socket for LocalDNS: \(shortage)") }
-        return .network(errno == ECONNREFUSED ? "no connection" : SystemError.last(operation).description)
+    /// The failure of a system call; clients may see it.
+    private static func failure(_ error: SystemError) -> UpstreamFailure {
+        if let shortage = error.shortage { return .overloaded("no socket for LocalDNS: \(shortage)") }
+        return .network(error.code == ECONNREFUSED ? "no connection" : error.description)
     }
 
     private func send(_ bytes: [UInt8]) throws(UpstreamFailure) {
         guard let number = socket?.number else { return }
         let count = unsafe Glibc.send(number, bytes, bytes.count, Int32(MSG_NOSIGNAL))
-        guard count >= 0 else { throw Self.failure("send") }
+        guard count >= 0 else { throw Self.failure(.last("send")) }
         // So few bytes fit into any socket's buffer.
         guard count == bytes.count else { throw .network("the server takes nothing") }
         isSent = true
@@ -100,7 +98,7 @@ final class LocalDNSExchange {
             }
             if count < 0 {
                 if errno == EAGAIN { return }
-                if errno != EINTR { return end(.lost(Self.failure("receive"))) }
+                if errno != EINTR { return end(.lost(Self.failure(.last("receive")))) }
             } else if !isStream {
                 switch query.reply(in: bytes) {
                 case nil: break

@@ -46,12 +46,10 @@ package final class CertificateCheck: Handshake {
     ///
     /// EHOSTUNREACH alone does not say that there is no route to the address: a router also sends ICMP "administratively
     /// prohibited" for a server's closed port, and then the kernel has a route.
-    ///
-    /// - Parameter error: the system's error code.
-    fileprivate func outcome(ofConnecting error: Int32, to address: IPAddress) -> HandshakeOutcome {
-        switch error {
+    fileprivate func outcome(ofConnecting error: SystemError, to address: IPAddress) -> HandshakeOutcome {
+        switch error.code {
         // Nothing is left of it in this process: that says nothing about the server.
-        case _ where ServiceSocket.shortage(error) != nil: .cancelled
+        case _ where error.shortage != nil: .cancelled
         case ENETUNREACH, ENETDOWN, EADDRNOTAVAIL: .unreachable
         case EHOSTUNREACH, EACCES, EINVAL: paths.hasRoute(to: address) ? .noTLS : .unreachable
         default: .noTLS
@@ -82,13 +80,13 @@ private final class CertificateHandshake {
         until deadline: Instant, on loop: EventLoop, _ continuation: CheckedContinuation<HandshakeOutcome, Never>
     ) {
         self.continuation = continuation
-        let address = SocketAddress(origin.address, port: origin.port)
-        number = address.openSocket(.tcp)
-        guard number >= 0 else { return failed(errno) }
-        let descriptor = Descriptor(owning: number)
-        guard unsafe address.withSockaddr({ unsafe connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
-            return failed(errno)
+        let descriptor: Descriptor
+        do throws(SystemError) {
+            descriptor = try .connecting(to: SocketAddress(origin.address, port: origin.port), .tcp)
+        } catch {
+            return failed(error)
         }
+        number = descriptor.number
         do throws(UpstreamFailure) {
             let authorities = try TLSAuthorities.read(origin.caFile, at: loop.now)
             let tls = try TLSChannel(authorities, host: origin.hosts[0], session: nil)
@@ -101,15 +99,12 @@ private final class CertificateHandshake {
         timer = loop.schedule(at: deadline) { [self] in end(isConnected ? .unclear : .silent) }
     }
 
-    /// - Parameter error: why there is no connection, as the system's error code.
-    private func failed(_ error: Int32) { end(check.outcome(ofConnecting: error, to: origin.address)) }
+    /// - Parameter error: why there is no connection.
+    private func failed(_ error: SystemError) { end(check.outcome(ofConnecting: error, to: origin.address)) }
 
     private func serve(_ ready: Interest) {
         if !isConnected {
-            var (error, length): (Int32, socklen_t) = (0, socklen_t(MemoryLayout<Int32>.size))
-            guard unsafe getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &length) == 0, error == 0 else {
-                return failed(error)
-            }
+            if let error = connectingError(of: number) { return failed(error) }
             isConnected = true
         }
         do throws(UpstreamFailure) {

@@ -96,36 +96,22 @@ final class ServiceSocket {
 
     private static func connect(to origin: HTTPOrigin) throws(UpstreamFailure) -> Descriptor {
         let address = origin.proxy ?? SocketAddress(origin.translated ?? origin.address, port: origin.port)
-        let number = address.openSocket(.tcp)
-        guard number >= 0 else {
-            if let shortage = shortage(errno) {
-                throw .overloaded("no socket for \(origin.addressText): \(shortage)")
+        do throws(SystemError) {
+            return try .connecting(to: address, .tcp) { number in
+                // An old kernel without the option only detects a dead connection later.
+                _ = clinux_set_user_timeout(number, UInt32(userTimeout.components.seconds) * 1_000)
+                for (level, option, value) in [
+                    (Int32(IPPROTO_TCP), TCP_NODELAY, 1), (SOL_SOCKET, SO_KEEPALIVE, 1),
+                    (Int32(IPPROTO_TCP), TCP_KEEPIDLE, HTTPLimits.keepAliveIdle),
+                    (Int32(IPPROTO_TCP), TCP_KEEPINTVL, HTTPLimits.keepAliveInterval),
+                ] {
+                    var value = Int32(value)
+                    _ = unsafe setsockopt(number, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+                }
             }
-            throw .network(SystemError.last("socket").description)
-        }
-        let descriptor = Descriptor(owning: number)
-        // An old kernel without the option only detects a dead connection later.
-        _ = clinux_set_user_timeout(number, UInt32(userTimeout.components.seconds) * 1_000)
-        for (level, option, value) in [
-            (Int32(IPPROTO_TCP), TCP_NODELAY, 1), (SOL_SOCKET, SO_KEEPALIVE, 1),
-            (Int32(IPPROTO_TCP), TCP_KEEPIDLE, HTTPLimits.keepAliveIdle),
-            (Int32(IPPROTO_TCP), TCP_KEEPINTVL, HTTPLimits.keepAliveInterval),
-        ] {
-            var value = Int32(value)
-            _ = unsafe setsockopt(number, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
-        }
-        guard unsafe address.withSockaddr({ unsafe Glibc.connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
-            throw .network(SystemError.last("connect").description)
-        }
-        return descriptor
-    }
-
-    /// Which local resource is exhausted, if that is why a socket could not be opened.
-    nonisolated static func shortage(_ error: Int32) -> String? {
-        switch error {
-        case EMFILE, ENFILE: "out of file descriptors"
-        case ENOBUFS, ENOMEM: "out of memory for sockets"
-        default: nil
+        } catch {
+            if let shortage = error.shortage { throw .overloaded("no socket for \(origin.addressText): \(shortage)") }
+            throw .network(error.description)
         }
     }
 
@@ -172,10 +158,7 @@ final class ServiceSocket {
 
     private func finishConnecting(_ take: (Event) throws(UpstreamFailure) -> Void) throws(UpstreamFailure) {
         guard let number = descriptor?.number else { return }
-        var (code, length): (Int32, socklen_t) = (0, socklen_t(MemoryLayout<Int32>.size))
-        guard unsafe getsockopt(number, SOL_SOCKET, SO_ERROR, &code, &length) == 0, code == 0 else {
-            throw .network(SystemError(code: code, operation: "connect").description)
-        }
+        if let error = connectingError(of: number) { throw .network(error.description) }
         guard let request = tunnel?.request else { return try shakeHands(take) }
         // So few bytes fit into any socket's buffer.
         guard unsafe Glibc.send(number, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
