@@ -393,7 +393,4 @@ final class HTTPConnection {
     func closeIfIdle() {
         if isIdle { close(.failed(.network("the connection was closed"))) }
     }
-
-    /// Closes it when its requests have no receivers any more.
-    func abandon() { close(.evicted(.network("the connection was closed"))) }
 }

@@ -103,9 +103,6 @@ final class HTTPConnections {
         }
     }
 
-    /// Closes all connections without reporting it to their requests.
-    func abandonAll() { for connection in connections { connection.abandon() } }
-
     // MARK: From connections
 
     func hear(_ event: HTTPConnection.Event, of connection: HTTPConnection) {

@@ -53,9 +53,8 @@ package final class HTTPTransfers {
         separate = HTTPConnections(origin, isSeparate: true, loop: loop)
     }
 
-    isolated deinit {
-        for connections in [shared, separate] { connections.abandonAll() }
-    }
+    // A request retains all: there is none any more.
+    isolated deinit { renewConnections() }
 
     /// Called as a request is about to be sent on a connection that is ready, also when it is sent a second time.
     ///
