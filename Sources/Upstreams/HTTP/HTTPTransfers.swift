@@ -192,11 +192,8 @@ package final class HTTPTransfers {
     private func hasConnection(for transfer: HTTPTransfer) -> Bool { !transfer.isSeparate || separate.hasRoom }
 
     private func dispatch(_ transfer: HTTPTransfer) {
-        if transfer.refusedHosts.contains(preferredHost) {
-            transfer.host = origin.hosts.indices.first { !transfer.refusedHosts.contains($0) } ?? 0
-        } else {
-            transfer.host = preferredHost
-        }
+        transfer.host =
+            transfer.refusedHosts.contains(preferredHost) ? untriedHost(of: transfer) ?? 0 : preferredHost
         do throws(UpstreamFailure) {
             active.add(transfer, on: try (transfer.isSeparate ? separate : shared).add(transfer))
         } catch {
@@ -340,18 +337,15 @@ package final class HTTPTransfers {
             transfer.finish(Self.readable(response))
         case .refusedName(let failure, let isTimeAlone):
             if isTimeAlone { onWrongTime?() }
-            refuseHost(of: transfer, failure)
+            transfer.refusedHosts.insert(transfer.host)
+            let next = untriedHost(of: transfer)
+            if preferredHost == transfer.host { preferredHost = next ?? 0 }
+            goOn(with: transfer, unless: next == nil ? failure : nil)
         case .unmade where active.hasSent && transfer.refusals < HTTPLimits.refusals:
             // The service takes no further connection now.
             transfer.refusals += 1
             delay(transfer, for: ServicePace.firstWait)
-        default:
-            if let failure = transfer.failure(after: end) {
-                endRenewal(transfer)
-                transfer.finish(.failure(failure))
-            } else {
-                repeatLater(transfer)
-            }
+        default: goOn(with: transfer, unless: transfer.failure(after: end))
         }
         if waiting.count > 0 || separate.count > 0 { fill() }
     }
@@ -397,16 +391,15 @@ package final class HTTPTransfers {
         return .failure(.unusable("the reply is compressed (\(compression.rawValue)), which the request forbids"))
     }
 
-    /// Tries the next name in `origin.hosts`.
-    private func refuseHost(of transfer: HTTPTransfer, _ failure: UpstreamFailure) {
-        transfer.refusedHosts.insert(transfer.host)
-        let next = origin.hosts.indices.first { !transfer.refusedHosts.contains($0) }
-        if preferredHost == transfer.host { preferredHost = next ?? 0 }
-        if next == nil {
-            endRenewal(transfer)
-            transfer.finish(.failure(failure))
-        } else {
-            repeatLater(transfer)
-        }
+    /// Sends a transfer again, unless it has failed.
+    private func goOn(with transfer: HTTPTransfer, unless failure: UpstreamFailure?) {
+        guard let failure else { return repeatLater(transfer) }
+        endRenewal(transfer)
+        transfer.finish(.failure(failure))
+    }
+
+    /// The next name in `origin.hosts` to try, as an index; nil: the certificate is for none of them.
+    private func untriedHost(of transfer: HTTPTransfer) -> Int? {
+        origin.hosts.indices.first { !transfer.refusedHosts.contains($0) }
     }
 }
