@@ -77,6 +77,31 @@ package struct MessageParser {
         return Record(name: owner, type: type, class: recordClass, ttl: ttl > 0x7fff_ffff ? 0 : ttl, rdata: rdata)
     }
 
+    /// Parses rdata up to `end`, with names expanded.
+    ///
+    /// A and AAAA are addresses in class IN only; in other classes they are opaque (RFC 3597 section 2).
+    mutating func rdata(of type: RecordType, class: RecordClass, end: Int) throws(MessageParseError) -> [UInt8] {
+        var rdata: [UInt8] = []
+        let isOpaque = type.isAddress && `class` != .internet
+        for field in isOpaque ? [.rest] : RecordDataField.fields(of: type) {
+            switch field {
+            case .bytes(let count):
+                rdata += try take(count, before: end)
+            case .string:
+                let length = try take(1, before: end)
+                rdata += length
+                rdata += try take(length.reduce(0) { $0 + Int($1) }, before: end)
+            case .name:
+                rdata += try name().wire
+                guard offset <= end else { throw fault(.rdataLength) }
+            case .rest:
+                rdata += try take(end - offset, before: end)
+            }
+        }
+        guard offset == end else { throw fault(.rdataLength) }
+        return rdata
+    }
+
     /// Whether an OPT record follows: its owner is the root, in one byte.
     ///
     /// With any other owner, a pointer to a root included, it is parsed as an ordinary record, and refused there.
