@@ -73,3 +73,23 @@ struct ServiceAddresses {
 
     var texts: [String] { addresses.map(\.description) }
 }
+
+/// A name of a call, as it was sent.
+struct ServiceHost: Sendable {
+    let text: String
+    let name: Name
+
+    /// Nil for text that is no host name.
+    init?(_ text: some StringProtocol) {
+        guard let name = try? Name(text), (try? HostText.of(name)) != nil else { return nil }
+        self.text = String(text)
+        self.name = name
+    }
+}
+
+extension [ServiceHost] {
+    /// A question for each name and type.
+    func questions(_ types: [RecordType]) -> [Question] {
+        flatMap { host in types.map { Question(name: host.name, type: $0) } }
+    }
+}

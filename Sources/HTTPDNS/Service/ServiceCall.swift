@@ -111,26 +111,6 @@ extension ServiceForm {
     }
 }
 
-/// A name of a call, as it was sent.
-struct ServiceHost: Sendable {
-    let text: String
-    let name: Name
-
-    /// Nil for text that is no host name.
-    init?(_ text: some StringProtocol) {
-        guard let name = try? Name(text), (try? HostText.of(name)) != nil else { return nil }
-        self.text = String(text)
-        self.name = name
-    }
-}
-
-extension [ServiceHost] {
-    /// A question for each name and type.
-    func questions(_ types: [RecordType]) -> [Question] {
-        flatMap { host in types.map { Question(name: host.name, type: $0) } }
-    }
-}
-
 /// What a client of ours gets: an answer, or an error in the vendor's form.
 package struct ServiceReply: Hashable, Sendable {
     /// An HTTP status code.
