@@ -38,7 +38,7 @@ private func check(_ response: HTTPServerResponse, to request: HTTPServerRequest
 
 /// Whether the only object of a body has a text for its error.
 private func hasError(_ body: [UInt8]) -> Bool {
-    guard let members = try? JSONNode(body).members() else { preconditionFailure("not one object") }
+    guard let members = try? JSONReader.read(body).members() else { preconditionFailure("not one object") }
     return (try? members.first { $0.key == "error" }?.value.text()).map { !$0.isEmpty } ?? false
 }
 

@@ -6,8 +6,8 @@ import DNSWire
 
 func fuzzJSONReader(_ bytes: [UInt8]) {
     do throws(JSONError) {
-        let text = try JSONNode(bytes).written
-        guard let again = try? JSONNode(text).written else { preconditionFailure("what was written is refused") }
+        let text = try JSONReader.read(bytes).written
+        guard let again = try? JSONReader.read(text).written else { preconditionFailure("what was written is refused") }
         precondition(again == text, "what was written reads otherwise")
     } catch {
         precondition((0...bytes.count).contains(error.offset), "an error outside the text")

@@ -203,7 +203,7 @@ extension HTTPServerRequest {
         guard !body.isEmpty else { return members }
         var unknown: String?
         do throws(JSONError) {
-            for (key, value) in try JSONNode(body).members() where members.values[key] == nil {
+            for (key, value) in try JSONReader.read(body).members() where members.values[key] == nil {
                 switch known[key] {
                 case .string?: members.values[key] = .string(try value.text())
                 case .number?: members.values[key] = .integer(try value.number())

@@ -91,7 +91,8 @@ package struct AliyunV2Format: ProviderFormat {
         default: throw .unusable("the reply holds no data")
         }
         do throws(JSONError) {
-            return try AliyunV2Answer.all(try text.map { text throws(JSONError) in try JSONNode(text) } ?? reply.data)
+            return try AliyunV2Answer.all(
+                try text.map { text throws(JSONError) in try JSONReader.read(text) } ?? reply.data)
         } catch {
             throw .unreadable(error)
         }

@@ -93,7 +93,7 @@ extension HTTPResponse {
         or failure: @autoclosure () -> UpstreamFailure, _ read: (JSONNode) throws(JSONError) -> Reply
     ) throws(UpstreamFailure) -> Reply {
         do throws(JSONError) {
-            let json = try JSONNode(body)
+            let json = try JSONReader.read(body)
             _ = try json.members()
             return try read(json)
         } catch {

@@ -25,12 +25,6 @@ package struct JSONNode: Sendable {
 
     init(_ content: Content, offset: Int) { (self.content, self.offset) = (content, offset) }
 
-    /// Reads a text, which is this value and white space around it.
-    package init(_ bytes: [UInt8]) throws(JSONError) {
-        var reader = JSONReader(bytes)
-        self = try reader.document()
-    }
-
     /// That the value is of another kind than expected, or means nothing.
     package func fault(_ reason: JSONError.Reason) -> JSONError { JSONError(reason: reason, offset: offset) }
 }

@@ -1,7 +1,7 @@
 import DNSWire
 
 /// Reads a JSON text front to back.
-struct JSONReader {
+package struct JSONReader {
     private static let quote = UInt8(ascii: "\"")
     /// Most objects have no more.
     private static let usualMembers = 8
@@ -10,12 +10,13 @@ struct JSONReader {
     private var offset = 0
     private var depth = 0
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The only value of the text.
-    mutating func document() throws(JSONError) -> JSONNode {
-        let value = try value()
-        guard offset == bytes.count else { throw fault(.trailingBytes) }
+    /// Reads a text, which is one value and white space around it.
+    package static func read(_ bytes: [UInt8]) throws(JSONError) -> JSONNode {
+        var reader = JSONReader(bytes)
+        let value = try reader.value()
+        guard reader.offset == bytes.count else { throw reader.fault(.trailingBytes) }
         return value
     }
 

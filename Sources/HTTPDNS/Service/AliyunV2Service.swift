@@ -19,7 +19,7 @@ extension VendorService {
         }
         guard let box = Self.box(account, mode), let encrypted = target["enc"] else { throw .missingArgument }
         // One error for all that may be wrong with it: it is no oracle.
-        guard let text = try? box.open(TextDecoding.hexadecimal(encrypted)), let query = try? JSONNode(text),
+        guard let text = try? box.open(TextDecoding.hexadecimal(encrypted)), let query = try? JSONReader.read(text),
             let members = try? query.members()
         else { throw .invalidSignature }
         return try call(

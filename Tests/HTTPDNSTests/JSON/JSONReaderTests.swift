@@ -9,14 +9,14 @@ struct JSONReaderTests {
     /// The reason why `bytes` are not one JSON value; nil when they are one.
     private func error(_ bytes: [UInt8]) -> JSONError? {
         do {
-            _ = try JSONNode(bytes)
+            _ = try JSONReader.read(bytes)
             return nil
         } catch {
             return error
         }
     }
 
-    private func value(_ text: String) throws(JSONError) -> JSONNode { try JSONNode(Array(text.utf8)) }
+    private func value(_ text: String) throws(JSONError) -> JSONNode { try JSONReader.read(Array(text.utf8)) }
 
     @Test(arguments: [
         "{}", "[]", "null", "true", "false", "0", "-0", #""""#, " \t\r\n{ \"a\" : [ 1 , 2 ] , \"b\" : { } } \n",

@@ -50,6 +50,6 @@ struct JSONWriterTests {
         let array = JSONWriter.array(strings: [text])
         #expect(array == "[\"\(written)\"]")
         #expect(JSONWriter.object { $0.member(text, 1) } == "{\"\(written)\":1}")
-        #expect(try JSONNode(Array(array.utf8)).elements().first?.text() == text)
+        #expect(try JSONReader.read(Array(array.utf8)).elements().first?.text() == text)
     }
 }
