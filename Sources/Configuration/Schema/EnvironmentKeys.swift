@@ -138,7 +138,7 @@ extension EnvironmentKeys {
     /// Whether a variable is for a configuration, and not one of those that Kubernetes sets in all pods beside a Service
     /// of the name httpdnsd, or httpdnsd and more.
     private static func isMeant(_ name: String) -> Bool {
-        guard name.hasPrefix(prefix), WrittenText.isVariableName(name) else { return false }
+        guard name.hasPrefix(prefix), Variables.isName(name) else { return false }
         let parts = name.split(separator: "_")
         return parts.last != "PORT" && !name.contains("_PORT_") && !name.hasSuffix("_SERVICE_HOST")
     }

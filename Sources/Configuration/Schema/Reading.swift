@@ -155,6 +155,24 @@ final class Reading {
     }
 }
 
+/// The lines on which the entries of each list stand. They are no part of a configuration: any two are equal.
+struct ListLines: Sendable, Equatable {
+    private var lines: [SettingPath: [UInt32]] = [:]
+
+    /// Notes the lines of a list's entries.
+    mutating func note(_ lines: [Int], of list: SettingPath) { self.lines[list] = lines.map { UInt32(clamping: $0) } }
+
+    /// The line of an entry.
+    ///
+    /// - Parameter number: counted from 0.
+    subscript(list: SettingPath, number: Int) -> Int? {
+        guard let lines = lines[list], lines.indices.contains(number) else { return nil }
+        return Int(lines[number])
+    }
+
+    static func == (left: ListLines, right: ListLines) -> Bool { true }
+}
+
 extension Substring {
     /// Without this character at both ends.
     fileprivate func trimming(_ character: Character) -> String {

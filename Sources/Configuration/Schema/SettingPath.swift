@@ -150,12 +150,6 @@ package struct ValueProblem: Error, Hashable, Sendable {
     init(_ text: String, isOfTheStart: Bool = false, isDenied: Bool = false) {
         (self.text, self.isOfTheStart, self.isDenied) = (text, isOfTheStart, isDenied)
     }
-
-    /// Of a file with more bytes than `limit`; nil for any other.
-    init?(of file: [UInt8], limit: Int) {
-        guard file.count > limit else { return nil }
-        self.init("is larger than \(SizeText.write(limit))")
-    }
 }
 
 /// How many single characters must be inserted, deleted, replaced or swapped with their neighbour to turn one text

@@ -169,24 +169,6 @@ struct TableKeys {
     func warn(_ key: String, _ message: String) { reading.warn(self[key], message) }
 }
 
-/// One key of the configuration, for the options page and for messages.
-package struct SchemaKey: Hashable, Sendable {
-    /// `listen.udp_threads`, `provider[].type`, `cache.stale.max`.
-    package var path: String
-    /// `duration`, `list of suffixes`, ...
-    package var type: String
-    /// Range, unit or choices; nil where the type says it all.
-    package var range: String?
-    /// As it would be written in the file; for a value that depends on others, what it is.
-    package var defaultText: String
-    /// Whether an answer may be another one under another value, as `Setting` says.
-    package var shapesAnswers: Bool
-
-    /// Every key of the configuration, made from the settings that the decoder itself reads with; in the order of the file.
-    /// Tables are not listed, only what is in them.
-    package static let all: [SchemaKey] = Configuration.schemaKeys
-}
-
 extension Kind where Value: SettingsTable {
     static var table: Kind {
         Kind(

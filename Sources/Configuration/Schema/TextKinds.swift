@@ -30,19 +30,6 @@ extension Kind where Value == String {
     }
 }
 
-extension Kind where Value == Secret? {
-    /// Never repeated in an error; empty means none.
-    static var secret: Kind {
-        .text(
-            "secret", expected: "a string in quotes", isShown: false, isSecret: true,
-            parse: { text throws(ValueProblem) in
-                if let fault = Secret.fault(text) { throw ValueProblem(fault) }
-                return text.isEmpty ? nil : Secret(text)
-            },
-            write: { _ in "\"\"" })
-    }
-}
-
 extension Kind where Value == Name {
     /// A name that stands for itself and all below it; lower-cased.
     static var suffix: Kind {

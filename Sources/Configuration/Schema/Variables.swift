@@ -1,3 +1,5 @@
+import HTTPDNS
+
 /// Where `${VARIABLE}` in a configuration has its value from: the environment of the process, and a file.
 package struct Variables: Sendable {
     /// What the packaged unit of systemd reads at the start (`EnvironmentFile=`).
@@ -26,6 +28,11 @@ package struct Variables: Sendable {
         } catch {
             throw ConfigurationError(file, error)
         }
+    }
+
+    /// Whether all characters may be in a variable's name.
+    static func isName(_ text: some StringProtocol) -> Bool {
+        text.utf8.allSatisfy { $0.isWordByte && $0 != UInt8(ascii: "-") }
     }
 
     /// Where systemd puts the copy of a file that it has read for this process (`LoadCredential=` with the file's name).
@@ -82,7 +89,7 @@ package struct EnvironmentFile: Equatable, Sendable {
         var reader = EnvironmentReader(rest: bytes[...])
         while let (name, value) = reader.next() {
             guard let first = name.first, !(0x30...0x39).contains(first), !value.contains(0),
-                let name = String(validating: name, as: UTF8.self), WrittenText.isVariableName(name),
+                let name = String(validating: name, as: UTF8.self), Variables.isName(name),
                 let value = String(validating: value, as: UTF8.self)
             else { continue }
             variables[name] = value
