@@ -27,6 +27,10 @@ package struct Configuration: SettingsTable {
 
     package init() {}
 
+    /// Every key, made from the settings that the decoder itself reads with; in the order of the file. Tables are not listed,
+    /// only what is in them.
+    package static let allKeys: [SchemaKey] = schemaKeys
+
     /// The identity of all that decides which source answers a name, and how.
     package var answerIdentity: String { identity }
 
@@ -215,12 +219,14 @@ extension Configuration {
         if let problem = ValueProblem(of: bytes, limit: maximumFileSize) { throw ConfigurationError(file, problem) }
         let document = try document(bytes, file: file)
         let read = EnvironmentKeys.read(by: document)
-        let keys = read.isEmpty ? nil : EnvironmentKeys(of: environment, into: document, read: read)
+        let keys = read.isEmpty ? nil : EnvironmentKeys(of: environment, into: document, read: read, schema: allKeys)
         let reading = Reading(file: file, document: document, environment: environment)
         for problem in keys?.problems ?? [] { reading.fail(.root, problem) }
         let configuration = Configuration.read(document, .root, reading)
         let all = read.union(EnvironmentKeys.read(by: document))
-        for message in EnvironmentKeys.unread(environment, read: all) { reading.fail(.root, message) }
+        for message in EnvironmentKeys.unread(environment, read: all, schema: allKeys) {
+            reading.fail(.root, message)
+        }
         guard var configuration, reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
         }

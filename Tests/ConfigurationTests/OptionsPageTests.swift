@@ -30,11 +30,11 @@ import Testing
 
     /// Each key with what the page says of it.
     private var pairs: [(key: SchemaKey, entry: Entry)] {
-        SchemaKey.all.compactMap { key in entries.first { $0.path == key.path }.map { (key, $0) } }
+        Configuration.allKeys.compactMap { key in entries.first { $0.path == key.path }.map { (key, $0) } }
     }
 
     @Test func `every key of the schema has its entry, once and in the order of the file`() {
-        #expect(entries.map(\.path) == SchemaKey.all.map(\.path))
+        #expect(entries.map(\.path) == Configuration.allKeys.map(\.path))
     }
 
     @Test func `the defaults are those of the schema`() {
@@ -52,7 +52,7 @@ import Testing
 
     @Test func `every example loads, and sets the key that it stands under`() throws {
         let examples = try examples()
-        #expect(examples.map(\.key) == SchemaKey.all)
+        #expect(examples.map(\.key) == Configuration.allKeys)
         try withCredentials { environment in
             for (key, example) in examples {
                 let name = key.path.split(separator: ".").last ?? ""

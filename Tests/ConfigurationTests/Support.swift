@@ -74,7 +74,7 @@ let everyKey: String = {
         "cache.shared.key": "\"\"",
     ]
     var (text, table) = ("", Substring())
-    for key in SchemaKey.all {
+    for key in Configuration.allKeys {
         let name = key.path.split(separator: ".").last ?? ""
         let own = key.path.dropLast(name.count + 1)
         if own != table { text += own.hasSuffix("[]") ? "[[\(own.dropLast(2))]]\n" : "[\(own)]\n" }
@@ -87,7 +87,7 @@ let everyKey: String = {
 /// The examples of the options page, by key.
 func examples() throws -> [(key: SchemaKey, text: String)] {
     let page = try documentationLines("Options.md").joined(separator: "\n")
-    return SchemaKey.all.compactMap { key in
+    return Configuration.allKeys.compactMap { key in
         guard let start = page.firstRange(of: "\n### `\(key.path)`\n"),
             let open = page[start.upperBound...].firstRange(of: "```toml\n"),
             let close = page[open.upperBound...].firstRange(of: "```\n")

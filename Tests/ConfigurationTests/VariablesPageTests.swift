@@ -27,7 +27,7 @@ import Testing
         """
 
     private static var text: String {
-        SchemaKey.all.reduce(into: page) { text, key in
+        Configuration.allKeys.reduce(into: page) { text, key in
             guard let name = EnvironmentKeys.name(key) else { return }
             let anchor = key.path.filter { !".[]".contains($0) }
             let range = key.range.map { ", \($0)" } ?? ""
@@ -73,6 +73,6 @@ import Testing
                 tried += 1
             }
         }
-        #expect(tried == SchemaKey.all.count(where: { EnvironmentKeys.name($0) != nil }))
+        #expect(tried == Configuration.allKeys.count(where: { EnvironmentKeys.name($0) != nil }))
     }
 }

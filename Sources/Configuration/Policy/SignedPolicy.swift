@@ -109,7 +109,7 @@ package final class SignedPolicy: Sendable {
     private static func refuse(_ path: SettingPath, _ key: String, known: [String], _ reading: Reading) {
         let place = path.schemaPath
         guard
-            SchemaKey.all.contains(where: {
+            Configuration.allKeys.contains(where: {
                 $0.path == place || $0.path.hasPrefix(place + ".") || $0.path.hasPrefix(place + "[]")
             })
         else { return reading.failUnknown(path, key, known: known) }

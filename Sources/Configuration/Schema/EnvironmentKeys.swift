@@ -44,26 +44,26 @@ struct EnvironmentKeys {
         var example: String { start + (isInArray ? "1" : "") + end }
     }
 
-    private static let keys = SchemaKey.all.compactMap { Key($0) }
-
     /// The variable of a key, with the number 1; nil for a table of names, which none can hold.
     static func name(_ key: SchemaKey) -> String? { Key(key)?.example }
-
-    /// Those of all keys.
-    private static var names: [String] { keys.map(\.example) }
 
     /// Why a variable cannot be taken: one line each.
     private(set) var problems: [String] = []
 
     /// Puts them into a document that reads such variables.
     ///
-    /// - Parameter read: the variables that the file reads itself.
-    init(of environment: [String: String], into document: TOMLNode, read: Set<String>) {
+    /// - Parameters:
+    ///   - read: the variables that the file reads itself.
+    ///   - schema: all keys.
+    init(
+        of environment: [String: String], into document: TOMLNode, read: Set<String>, schema: [SchemaKey]
+    ) {
+        let keys = schema.compactMap { Key($0) }
         guard case .table(let root) = document.value else { return }
         var wanted: [(variable: String, key: Key, entry: Int)] = []
         for (name, value) in environment
         where name.hasPrefix(EnvironmentKeys.prefix) && !value.isEmpty && !read.contains(name) {
-            for key in Self.keys { if let entry = key.entry(of: name) { wanted.append((name, key, entry)) } }
+            for key in keys { if let entry = key.entry(of: name) { wanted.append((name, key, entry)) } }
         }
         // So that the second entry comes after the first.
         for (name, key, entry) in wanted.sorted(by: { ($0.entry, $0.variable) < ($1.entry, $1.variable) }) {
@@ -118,9 +118,12 @@ extension EnvironmentKeys {
     /// What is said of variables that were meant for a file and that it does not read: a misspelt one would be ignored
     /// silently. Sorted by name; none for a file that reads no variable with the prefix.
     ///
-    /// - Parameter read: those that the file reads itself, or that were put into it.
-    static func unread(_ environment: [String: String], read: Set<String>) -> [String] {
+    /// - Parameters:
+    ///   - read: those that the file reads itself, or that were put into it.
+    ///   - schema: all keys.
+    static func unread(_ environment: [String: String], read: Set<String>, schema: [SchemaKey]) -> [String] {
         guard !read.isEmpty else { return [] }
+        let names = schema.compactMap { name($0) }
         // What the file has goes before what its rule makes of its keys.
         let endings = read.sorted().map { String($0.dropFirst(prefix.count)) }
         return environment.filter { !$0.value.isEmpty && !read.contains($0.key) && isMeant($0.key) }

@@ -27,7 +27,7 @@ struct SettingPath: Hashable, Sendable {
     /// Whether this is `ancestor` or inside it.
     func isWithin(_ ancestor: SettingPath) -> Bool { parts.starts(with: ancestor.parts) }
 
-    /// The same for every entry of an array: `provider[].type`. The form of `SchemaKey.all`.
+    /// The same for every entry of an array: `provider[].type`. The form of `Configuration.allKeys`.
     var schemaPath: String {
         parts.reduce(into: "") { text, part in
             switch part {

@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func `answers depend on these keys, and on no other`() {
-        #expect(shaping.map(\.key).sorted() == SchemaKey.all.filter(\.shapesAnswers).map(\.path).sorted())
+        #expect(shaping.map(\.key).sorted() == Configuration.allKeys.filter(\.shapesAnswers).map(\.path).sorted())
     }
 
     @Test func `a key that shapes answers makes another identity, of its table and of the whole`() throws {
