@@ -62,6 +62,23 @@ extension UpstreamReply {
     }
 }
 
+extension UpstreamReply {
+    /// The result of each of its types.
+    func traceText(_ types: [RecordType]) -> String {
+        types.compactMap { type in results[type].map { "\(type): \($0.traceText(type))" } }.joined(separator: "; ")
+    }
+}
+
+extension UpstreamResult {
+    func traceText(_ type: RecordType) -> String {
+        switch self {
+        case .answer(let answer): answer.traceText(type)
+        case .indeterminateEmpty: "nothing, and it does not say why"
+        case .failure(let failure): "\(failure)"
+        }
+    }
+}
+
 extension UpstreamFailure {
     /// The failure of both sources as one; a network failure only if neither responded.
     static func combined(httpdns: UpstreamFailure, localDNS: UpstreamFailure) -> UpstreamFailure {

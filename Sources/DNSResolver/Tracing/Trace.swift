@@ -65,23 +65,6 @@ extension Duration {
     var traceText: String { "\(nanoseconds / 1_000_000) ms" }
 }
 
-extension UpstreamReply {
-    /// The result of each of its types.
-    func traceText(_ types: [RecordType]) -> String {
-        types.compactMap { type in results[type].map { "\(type): \($0.traceText(type))" } }.joined(separator: "; ")
-    }
-}
-
-extension UpstreamResult {
-    func traceText(_ type: RecordType) -> String {
-        switch self {
-        case .answer(let answer): answer.traceText(type)
-        case .indeterminateEmpty: "nothing, and it does not say why"
-        case .failure(let failure): "\(failure)"
-        }
-    }
-}
-
 extension Answer {
     /// The most addresses that a line has.
     private static let shown = 8
@@ -95,29 +78,6 @@ extension Answer {
             ? "\(answers.count) records"
             : addresses.prefix(Self.shown).map(\.description).joined(separator: ", ") + more
         return what + (answers.map(\.ttl).min().map { ", TTL \($0)" } ?? "")
-    }
-}
-
-extension AddressVerdict {
-    var traceText: String {
-        switch self {
-        case .verified: "shows a certificate of the name"
-        case .forged: "is another's by the certificates that it shows: forged"
-        case .wrongTime: "shows a certificate that is the name's but for its time"
-        case .unverified: "shows no certificate"
-        case .unreachable: "cannot be reached from here"
-        case .unchecked: "was not checked in time"
-        }
-    }
-}
-
-extension Response {
-    /// What the client gets.
-    func traceText(for question: Question) -> String {
-        let records = records(for: question)?.traceText(question.type) ?? ""
-        let isAlone = records.isEmpty || records == "\(responseCode)"
-        let text = isAlone ? "\(responseCode)" : "\(responseCode), \(records)"
-        return extendedError.map { "\(text) (\($0.text))" } ?? text
     }
 }
 

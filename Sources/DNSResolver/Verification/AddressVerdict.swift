@@ -108,3 +108,16 @@ struct ExpiringTable<Key: Hashable, Value> {
         entries[key] = (value, end)
     }
 }
+
+extension AddressVerdict {
+    var traceText: String {
+        switch self {
+        case .verified: "shows a certificate of the name"
+        case .forged: "is another's by the certificates that it shows: forged"
+        case .wrongTime: "shows a certificate that is the name's but for its time"
+        case .unverified: "shows no certificate"
+        case .unreachable: "cannot be reached from here"
+        case .unchecked: "was not checked in time"
+        }
+    }
+}
