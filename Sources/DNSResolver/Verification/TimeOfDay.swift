@@ -30,7 +30,7 @@ package final class TimeOfDay {
     private let released: Int64
     private let clock: any LoopClock
     private let secondsSince1970: @Sendable () -> Int64
-    private let report: @Loop (ResolverEvent) -> Void
+    private let report: @Loop (ClockDoubt?) -> Void
     /// The time that each service gave last, and when.
     private var learned: [String: (time: Int64, at: Instant)] = [:]
     /// When a service last answered; and which showed a certificate of another time last, and when.
@@ -41,10 +41,10 @@ package final class TimeOfDay {
     /// - Parameters:
     ///   - released: seconds since 1970 before which no clock can be right.
     ///   - clock: monotonic: it is not affected when the time of day is set.
-    ///   - report: called when a doubt begins and when it ends.
+    ///   - report: called when a doubt begins, and with nil when it ends.
     package nonisolated init(
         released: Int64, clock: any LoopClock, secondsSince1970: @escaping @Sendable () -> Int64,
-        report: @escaping @Loop (ResolverEvent) -> Void
+        report: @escaping @Loop (ClockDoubt?) -> Void
     ) {
         self.released = released
         self.clock = clock
@@ -68,7 +68,7 @@ package final class TimeOfDay {
         let doubt = presentDoubt
         if isReported != (doubt != nil) {
             isReported = doubt != nil
-            report(doubt.map { .clockDoubted($0) } ?? .clockTrusted)
+            report(doubt)
         }
         return doubt
     }

@@ -81,7 +81,8 @@ struct Composition {
         let timeOfDay =
             old?.timeOfDay
             ?? TimeOfDay(
-                released: Release.day, clock: loop, secondsSince1970: { Int64(time(nil)) }, report: report)
+                released: Release.day, clock: loop, secondsSince1970: { Int64(time(nil)) },
+                report: { report($0.map { .clockDoubted($0) } ?? .clockTrusted) })
         self.timeOfDay = timeOfDay
         checks = Self.checks(
             settings, replacing: old?.checks, timeOfDay, paths: paths, loop: loop, report: report)
