@@ -15,8 +15,8 @@ package import DNSWire
 /// short time however much is held (`held(by:)` and `add` look the network up in a table), and memory is proportional
 /// to the most that was held at once since nothing was held.
 package struct FairShare: Sendable {
-    /// One unit, until it is removed; its number is reused afterwards. Small and dense, so that it can index an array.
-    package typealias Ticket = Int
+    /// One unit, until it is removed.
+    package typealias Ticket = ShareLevel<ClientNetwork>.Ticket
 
     /// Storage for this many units stays allocated when nothing is held.
     private static let retained = 64

@@ -3,6 +3,9 @@
 ///
 /// Every call takes the same short time however much is held. A unit that is not held is ignored.
 package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
+    /// A unit, until it is removed; its number is reused afterwards. Small and dense, so that it can index an array.
+    package typealias Ticket = Int
+
     /// A unit, in the list of its holder: from the one that is evicted first to the one that is evicted last.
     private struct Unit {
         /// Index in `holders`; -1: free.
@@ -37,7 +40,7 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
     package var count: Int { ranking.count }
 
     /// The one that holds most: how much, and its unit that is evicted first.
-    package var largest: (key: Key, count: Int, first: FairShare.Ticket)? {
+    package var largest: (key: Key, count: Int, first: Ticket)? {
         ranking.first.map { (holders[$0].key, holders[$0].count, holders[$0].first) }
     }
 
@@ -45,21 +48,21 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
     package func held(by key: Key) -> Int { places[key].map { holders[$0].count } ?? 0 }
 
     /// The holder of a unit; nil for one that is free.
-    package func holder(of ticket: FairShare.Ticket) -> Key? {
+    package func holder(of ticket: Ticket) -> Key? {
         isHeld(ticket) ? holders[units[ticket].holder].key : nil
     }
 
     /// The unit of a holder that is evicted first; nil when it holds none.
-    package func first(of key: Key) -> FairShare.Ticket? { places[key].map { holders[$0].first } }
+    package func first(of key: Key) -> Ticket? { places[key].map { holders[$0].first } }
 
     /// The unit of the same holder that is evicted after this one; nil for its last.
-    package func next(after ticket: FairShare.Ticket) -> FairShare.Ticket? {
+    package func next(after ticket: Ticket) -> Ticket? {
         guard isHeld(ticket), units[ticket].next != Self.none else { return nil }
         return units[ticket].next
     }
 
     /// Adds a unit, which is evicted last of the holder's.
-    package mutating func add(_ ticket: FairShare.Ticket, for key: Key) {
+    package mutating func add(_ ticket: Ticket, for key: Key) {
         let holder = place(of: key)
         while units.count <= ticket { units.append(Unit()) }
         units[ticket].holder = holder
@@ -67,7 +70,7 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
         grow(holder)
     }
 
-    package mutating func remove(_ ticket: FairShare.Ticket) {
+    package mutating func remove(_ ticket: Ticket) {
         guard isHeld(ticket) else { return }
         let holder = units[ticket].holder
         unlink(ticket)
@@ -76,19 +79,19 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Makes a unit the last of its holder's to be evicted, since it was used just now.
-    package mutating func renew(_ ticket: FairShare.Ticket) {
+    package mutating func renew(_ ticket: Ticket) {
         guard isHeld(ticket), holders[units[ticket].holder].last != ticket else { return }
         unlink(ticket)
         link(ticket)
     }
 
-    package func isHeld(_ ticket: FairShare.Ticket) -> Bool {
+    package func isHeld(_ ticket: Ticket) -> Bool {
         units.indices.contains(ticket) && units[ticket].holder != Self.none
     }
 
     // MARK: The units of a holder
 
-    private mutating func link(_ ticket: FairShare.Ticket) {
+    private mutating func link(_ ticket: Ticket) {
         let holder = units[ticket].holder
         let last = holders[holder].last
         units[ticket].previous = last
@@ -97,7 +100,7 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
         holders[holder].last = ticket
     }
 
-    private mutating func unlink(_ ticket: FairShare.Ticket) {
+    private mutating func unlink(_ ticket: Ticket) {
         let unit = units[ticket]
         if unit.previous == Self.none {
             holders[unit.holder].first = unit.next
@@ -164,31 +167,34 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
 ///
 /// Of one size: `ShareLevel` is slow where it is generic across modules.
 package struct UseOrder {
+    /// A unit, until it is removed.
+    package typealias Ticket = ShareLevel<Bool>.Ticket
+
     private var level = ShareLevel<Bool>()
     /// The unit used last; nil: none was, or it has been removed.
-    package private(set) var last: FairShare.Ticket?
+    package private(set) var last: Ticket?
 
     package init() {}
 
     /// Adds a unit, which was used now.
-    package mutating func add(_ ticket: FairShare.Ticket) {
+    package mutating func add(_ ticket: Ticket) {
         level.add(ticket, for: true)
         last = ticket
     }
 
-    package mutating func remove(_ ticket: FairShare.Ticket) {
+    package mutating func remove(_ ticket: Ticket) {
         level.remove(ticket)
         if last == ticket { last = nil }
     }
 
     /// Makes a unit the last one, since it is used now.
-    package mutating func renew(_ ticket: FairShare.Ticket) {
+    package mutating func renew(_ ticket: Ticket) {
         level.renew(ticket)
         if level.isHeld(ticket) { last = ticket }
     }
 
     /// The unit whose last use is longest ago; nil: there is none.
-    package var first: FairShare.Ticket? { level.first(of: true) }
+    package var first: Ticket? { level.first(of: true) }
 
-    package func next(after ticket: FairShare.Ticket) -> FairShare.Ticket? { level.next(after: ticket) }
+    package func next(after ticket: Ticket) -> Ticket? { level.next(after: ticket) }
 }
