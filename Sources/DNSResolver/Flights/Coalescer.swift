@@ -2,9 +2,9 @@ package import Scheduling
 
 /// Coalesces equal questions: the flights under way, by their keys.
 @Loop
-package final class Coalescer<Flight: AnyObject> {
+package final class Coalescer<Work: AnyObject> {
     private struct Held {
-        let flight: Flight
+        let flight: Work
         /// Increases in the order in which flights begin.
         let number: Int
         /// In the count of flights by client network, while they are counted.
@@ -13,7 +13,7 @@ package final class Coalescer<Flight: AnyObject> {
 
     private var flights: [FlightKey: Held] = [:]
     /// Those that another one has replaced, until they are over.
-    private var replaced: [ObjectIdentifier: Flight] = [:]
+    private var replaced: [ObjectIdentifier: Work] = [:]
     private var lastNumber = 0
     private let limit: Int
     /// Which client networks have begun them: counted only while there are many, so that a flight mostly costs nothing
@@ -32,13 +32,13 @@ package final class Coalescer<Flight: AnyObject> {
     var isQuiet: Bool { flights.count < limit / 2 }
 
     /// The flights under way, in no order.
-    var all: [Flight] { flights.values.map(\.flight) + replaced.values }
+    var all: [Work] { flights.values.map(\.flight) + replaced.values }
 
     /// How many flights are under way.
     package var count: Int { flights.count + replaced.count }
 
     /// The flight for a key; nil: none is under way.
-    package func flight(for key: FlightKey) -> Flight? { flights[key]?.flight }
+    package func flight(for key: FlightKey) -> Work? { flights[key]?.flight }
 
     /// Adds a flight, in place of an earlier one for its key, with which equal questions are not coalesced any more.
     ///
@@ -47,12 +47,12 @@ package final class Coalescer<Flight: AnyObject> {
     ///
     /// - Returns: whether there was room, which there is not where that is the network of `key`; and the flight that was
     ///   evicted.
-    package func add(_ flight: Flight, for key: FlightKey) -> (isAdded: Bool, evicted: Flight?) {
+    package func add(_ flight: Work, for key: FlightKey) -> (isAdded: Bool, evicted: Work?) {
         if let earlier = flights[key]?.flight {
             remove(earlier, for: key)
             replaced[ObjectIdentifier(earlier)] = earlier
         }
-        var evicted: Flight?
+        var evicted: Work?
         if flights.count >= limit {
             guard let ticket = holdings.yielding(to: key.holder), let other = counted[ticket],
                 let held = flights[other]
@@ -80,7 +80,7 @@ package final class Coalescer<Flight: AnyObject> {
 
     /// Removes a flight that is over: an equal question from now on begins a new one. One that is not held any more stays
     /// removed.
-    package func remove(_ flight: Flight, for key: FlightKey) {
+    package func remove(_ flight: Work, for key: FlightKey) {
         guard let place = flights.index(forKey: key), flights[place].value.flight === flight else {
             replaced[ObjectIdentifier(flight)] = nil
             return
@@ -98,7 +98,7 @@ package final class Coalescer<Flight: AnyObject> {
     }
 
     /// Removes all flights, and returns them, the oldest first.
-    func removeAll() -> [Flight] {
+    func removeAll() -> [Work] {
         defer {
             (flights, replaced) = ([:], [:])
             stopCounting()
