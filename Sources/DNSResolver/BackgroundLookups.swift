@@ -15,54 +15,56 @@ final class BackgroundLookups {
     private var waiting: ArraySlice<Name> = []
     private var underWay = 0
 
-    nonisolated init() {}
+    private let flights: Flights
+
+    nonisolated init(_ flights: Flights) { self.flights = flights }
 
     /// Looks up the names of `[preset] preresolve` that have no fresh answer, both families, instead of those that still
     /// wait.
-    func preresolve(for resolver: Resolver) {
-        waiting = resolver.policy.preresolve.prefix(Self.capacity)
-        startNext(for: resolver)
+    func preresolve() {
+        waiting = flights.policy.preresolve.prefix(Self.capacity)
+        startNext()
     }
 
-    private func startNext(for resolver: Resolver) {
+    private func startNext() {
         while underWay < Self.atOnce, let name = waiting.popFirst() {
             underWay += 1
             Loop.spawn { [self] in
-                await lookUp(name, for: resolver)
+                await lookUp(name)
                 underWay -= 1
-                startNext(for: resolver)
+                startNext()
             }
         }
     }
 
     /// Returns when both families of a name have their answers, or will not get any.
-    private func lookUp(_ name: Name, for resolver: Resolver) async {
-        var open = openQuestions(name, for: resolver)
+    private func lookUp(_ name: Name) async {
+        var open = openQuestions(name)
         guard let (key, type) = open.popLast() else { return }
-        for (key, type) in open { ask(key, type, for: resolver) }
+        for (key, type) in open { ask(key, type) }
         await withCheckedContinuation { continuation in
-            ask(key, type, for: resolver) { continuation.resume() }
+            ask(key, type) { continuation.resume() }
         }
     }
 
     /// The questions to ask for both families of a name: none that is answered by a preset or another local answer, or
     /// is fresh.
-    private func openQuestions(_ name: Name, for resolver: Resolver) -> [(key: FlightKey, type: RecordType)] {
-        let policy = resolver.policy
+    private func openQuestions(_ name: Name) -> [(key: FlightKey, type: RecordType)] {
+        let policy = flights.policy
         return [RecordType.a, .aaaa].compactMap { type in
             guard policy.localAnswers.reply(to: Question(name: name, type: type), policy: policy.routes) == nil,
                 policy.localAnswers.families.yielding != type
             else { return nil }
-            let key = resolver.flightKey(name, type)
-            return resolver.store.cached(key, type)?.isFresh == true ? nil : (key: key, type: type)
+            let key = flights.key(name, type)
+            return flights.store.cached(key, type)?.isFresh == true ? nil : (key: key, type: type)
         }
     }
 
     /// Prefetches an answer that a client has just got from the cache and that expires soon.
-    func prefetch(_ key: FlightKey, _ type: RecordType, for resolver: Resolver) {
+    func prefetch(_ key: FlightKey, _ type: RecordType) {
         // What is made of A lives no longer than A.
-        if resolver.policy.translates(type, key) { ask(key, .a, for: resolver) }
-        if ask(key, type, for: resolver) { refreshes += 1 }
+        if flights.policy.translates(type, key) { ask(key, .a) }
+        if ask(key, type) { refreshes += 1 }
     }
 
     /// Asks, unless the question failed just now, or clients need the capacity.
@@ -70,13 +72,9 @@ final class BackgroundLookups {
     /// - Parameter done: called in any case, also before this returns.
     /// - Returns: whether it asks.
     @discardableResult
-    private func ask(
-        _ key: FlightKey, _ type: RecordType, for resolver: Resolver, done: @escaping @Loop () -> Void = {}
-    ) -> Bool {
-        let flights = resolver.flights
-        guard flights.coalescer.isQuiet, resolver.remembered(key, type, hasStale: true) == nil,
-            flights.ask(
-                key, type, by: resolver.policy, arrived: resolver.clock.now, isRefresh: true, done: { _ in done() })
+    private func ask(_ key: FlightKey, _ type: RecordType, done: @escaping @Loop () -> Void = {}) -> Bool {
+        guard flights.coalescer.isQuiet, flights.remembered(key, type, hasStale: true) == nil,
+            flights.ask(key, type, arrived: flights.clock.now, isRefresh: true, done: { _ in done() })
         else {
             done()
             return false

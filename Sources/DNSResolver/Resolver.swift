@@ -6,18 +6,16 @@ package import Scheduling
 @Loop
 package final class Resolver {
     /// As configured, whether HTTPDNS is switched off or not.
-    private(set) var configured: ResolverPolicy
-    /// The policy in force.
-    private(set) var policy: ResolverPolicy
+    private var configured: ResolverPolicy
     /// Whether HTTPDNS is used at all.
     package private(set) var isOn = true
-    let store: AnswerStore
-    let flights: FlightEnvironment
-    private let background = BackgroundLookups()
+    private let store: AnswerStore
+    let flights: Flights
+    private let background: BackgroundLookups
     /// The names that are queried to detect forwarding loops through LocalDNS.
     package nonisolated let probes = LoopProbes()
-    let clock: any LoopClock
-    let report: @Loop (ResolverEvent) -> Void
+    private let clock: any LoopClock
+    private let report: @Loop (ResolverEvent) -> Void
 
     /// The most flights at once.
     package nonisolated static let flightLimit = 10_000
@@ -32,7 +30,7 @@ package final class Resolver {
     package private(set) var overloads = 0
 
     /// - Parameters:
-    ///   - cache: made with the sources of `policy`.
+    ///   - store: made with the sources of `policy`.
     ///   - flightLimit: the most flights at once.
     ///   - report: called for every flight whose clients get SERVFAIL, and every stale answer.
     package nonisolated init(
@@ -41,11 +39,14 @@ package final class Resolver {
     ) {
         self.report = report
         configured = policy
-        self.policy = policy
         self.store = store
         self.clock = clock
-        flights = FlightEnvironment(store: store, clock: clock, flightLimit: flightLimit)
+        flights = Flights(policy, store: store, clock: clock, limit: flightLimit)
+        background = BackgroundLookups(flights)
     }
+
+    /// The policy in force.
+    private var policy: ResolverPolicy { flights.policy }
 
     /// How many flights are under way, and how many clients wait for them.
     package var load: (flights: Int, waiters: Int) {
@@ -56,7 +57,7 @@ package final class Resolver {
     package var refreshes: Int { background.refreshes }
 
     /// Looks up the names of `[preset] preresolve` that have no fresh answer, both families, in the background.
-    package func preresolve() { background.preresolve(for: self) }
+    package func preresolve() { background.preresolve() }
 
     /// Whether a request waits for a free slot at a source: further ones can only queue behind it.
     package var isBacklogged: Bool { policy.lines.isBacklogged }
@@ -92,9 +93,9 @@ package final class Resolver {
     /// Restarts in another network: all answers so far count as stale, remembered failures are dropped, and the clients
     /// that wait for a flight under way join a new one.
     package func networkChanged() {
-        flights.failures.forgetAll()
+        store.failures.forgetAll()
         store.beginNetwork()
-        for flight in flights.coalescer.removeAll() { flight.abandon() }
+        flights.abandonAll()
     }
 
     /// Removes answers of every type. What has failed is forgotten with them: it may have failed since an older answer went
@@ -105,16 +106,16 @@ package final class Resolver {
     }
 
     private func forgetFailures() {
-        flights.failures.forgetAll()
+        store.failures.forgetAll()
         for flight in flights.coalescer.all { flight.forgetRemoved() }
     }
 
     private func putInForce(isNewGeneration: Bool) {
-        policy = isOn ? configured : configured.switchedOff
+        flights.adopt(isOn ? configured : configured.switchedOff)
         guard isNewGeneration else { return }
         // After the policy: a thread that sees the new number gets the new policy.
         store.beginGeneration()
-        for flight in flights.coalescer.removeAll() { flight.abandon() }
+        flights.abandonAll()
     }
 
     /// Limits the misses of each client network from now on; nil: nothing does.
@@ -122,7 +123,7 @@ package final class Resolver {
 
     /// Whether a client network has used a quarter of what it may ask for at once.
     package func isNearBrake(_ question: Question, of network: ClientNetwork) -> Bool {
-        flights.brake?.isNear(question.name.lowercased, of: network, at: clock.now) ?? false
+        flights.isNearBrake(question, of: network)
     }
 
     /// How many misses were refused since the start.
@@ -140,14 +141,34 @@ package final class Resolver {
             && configured.routes.isPublic(name, question.type)
     }
 
+    /// Where cached answers came from, and what decides about names.
+    package var provenance: Provenance { Provenance(flights, configured: configured, placeOfRule: placeOfRule) }
+
+    /// Answers a question as that of a client of this machine, and tells how.
+    ///
+    /// Sources are asked, and their answers cached, as for any client.
+    package func trace(_ question: Question) async -> (trace: Trace, response: Response) {
+        let trace = Trace(clock: clock)
+        trace.add(.route, provenance.decision(on: question))
+        if !isOn { trace.add(.route, "HTTPDNS is switched off") }
+        let client = ClientQuestion(
+            question: question, client: .v4(0x7f00_0001), arrived: clock.now, trace: trace)
+        let response = await withCheckedContinuation { continuation in
+            respond(to: client) { continuation.resume(returning: $0) }
+        }
+        let source = provenance.sourceName(response.kind, response.source)
+        trace.add(.answer, "\(response.traceText(for: question)); \(source.pairs)")
+        return (trace, response)
+    }
+
     /// Calls `reply` with the response to one client's question, by `Budget.answer` after the query's arrival; at once
     /// where nothing must be waited for.
     ///
     /// A client that waits while the policy is replaced, or the network changes, is answered by the new one.
     package func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
-        if client.question.isForAny { return AnyAnswer.respond(to: client, by: self, reply: reply) }
+        if client.question.isForAny { return AnyAnswer.respond(to: client, asking: respond(to:reply:), reply: reply) }
         if let response = answeredHere(client) { return reply(response) }
-        let key = flightKey(client.question.name, client.question.type, for: client)
+        let key = flights.key(client.question.name, client.question.type, for: client)
         guard store.mustRecall(key, client.question.type) else { return lookUp(client, key, reply) }
         Loop.spawn { [self] in
             let isRecalled = await store.recall(key, client.question.type)
@@ -161,7 +182,7 @@ package final class Resolver {
     private func answeredHere(_ client: ClientQuestion) -> Response? {
         if probes.received(client.question.name) { return Response(.failure(.nameError)) }
         if client.question.class == .chaos, let subject = client.question.provenanceSubject {
-            return answer(explain(subject, to: client), to: client)
+            return answer(provenance.reply(about: subject, to: client), to: client)
         }
         return policy.localAnswers.reply(to: client.question, policy: policy.routes, isSigned: client.isSigned)
             .map { answer($0, to: client) }
@@ -171,25 +192,25 @@ package final class Resolver {
     private func lookUp(_ client: ClientQuestion, _ key: FlightKey, _ reply: @escaping @Loop (Response) -> Void) {
         let type = client.question.type
         let cached = store.cached(key, type)
-        if let trace = client.trace { note(cached, type, key, in: trace) }
+        if let trace = client.trace { trace.add(.cache, provenance.text(of: cached, type, key)) }
         if let cached, case .fresh(let isEnding) = cached.age {
             store.share(cached, key, with: client)
-            if isEnding, store.claimRefresh(key, type) { background.prefetch(key, type, for: self) }
+            if isEnding, store.claimRefresh(key, type) { background.prefetch(key, type) }
             return reply(cached.response)
         }
-        if let error = remembered(key, type, hasStale: cached != nil) {
+        if let error = flights.remembered(key, type, hasStale: cached != nil) {
             client.note(.cache, "\(type) failed just now, and is not asked again yet: \(error.text)")
             return reply(stale(cached, client.question, key.route, or: .cachedError, error.text))
         }
         // A name that was answered before is no flood of new ones.
-        if cached == nil, let (reason, event) = flights.refusal(of: key, type, by: policy) {
+        if cached == nil, let (reason, event) = flights.refusal(of: key, type) {
             report(event)
             return reply(stale(cached, client.question, key.route, or: .other, reason))
         }
         if client.trace != nil, let flight = flights.coalescer.flight(for: key), flight.key.trace !== client.trace {
             client.note(.ask, "another client's question for the name is under way: its result is awaited")
         }
-        let isAsked = flights.ask(key, type, by: policy, arrived: client.arrived) { [self] outcome in
+        let isAsked = flights.ask(key, type, arrived: client.arrived) { [self] outcome in
             switch outcome {
             case .given(let response)?: reply(response)
             case .missing(let stale, let error)?:
@@ -202,12 +223,6 @@ package final class Resolver {
         overloads += 1
         report(.overloaded(reason: reason))
         reply(stale(cached, client.question, key.route, or: .other, reason))
-    }
-
-    /// Why a question failed just now and is not asked again.
-    func remembered(_ key: FlightKey, _ type: RecordType, hasStale: Bool) -> ExtendedError? {
-        // Mostly nothing is remembered.
-        flights.failures.isEmpty ? nil : flights.remembered(key, type, hasStale: hasStale, by: policy)
     }
 
     /// Ranks 3, 4 and 6: the stale answer, the preset of last resort, SERVFAIL.
@@ -253,20 +268,6 @@ package final class Resolver {
         return Response(
             .answer(packed, age: 0), extendedError: ExtendedError(.other, "preset of last resort"),
             from: .preset, source: store.rules.tag(of: .preset))
-    }
-
-    /// The key of the flight for a name and type by the policy in force.
-    ///
-    /// - Parameter client: nil: none.
-    func flightKey(_ name: Name, _ type: RecordType, for client: ClientQuestion? = nil) -> FlightKey {
-        let name = name.lowercased
-        let route = policy.routes.route(for: name, type)
-        let flags = policy.heedsFlags(type, by: route) ? client : nil
-        return FlightKey(
-            name: name, type: type, route: route, dnssecOK: flags?.dnssecOK ?? false,
-            checkingDisabled: flags?.checkingDisabled ?? false,
-            scope: policy.lines.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
-            generation: store.generation, trace: client?.trace)
     }
 
     /// The response for a local answer; one from the configuration is cached where the UDP threads find it.

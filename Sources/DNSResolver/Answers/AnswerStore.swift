@@ -11,6 +11,8 @@ package final class AnswerStore {
     private(set) var rules: AnswerRules
     let clock: any LoopClock
     private let badAddresses: BadAddresses
+    /// What no source could answer lately.
+    let failures = FailureMemory()
     package let serverNames = ServerNames()
     /// Whether the addresses of an answer rotate where its source gave them no order. Default true. Cached answers follow
     /// with the next generation.

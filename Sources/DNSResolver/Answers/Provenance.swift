@@ -1,6 +1,6 @@
 package import DNSCache
 package import DNSWire
-import Scheduling
+package import Scheduling
 
 /// Whether a cached answer may still be served.
 private enum CachedState: String {
@@ -20,10 +20,9 @@ extension HijackedAddress {
     }
 }
 
-// `dig why.www.example.com CH TXT`: what decides about www.example.com, and the origin of its answers.
-
 extension Question {
-    /// The name that a question of class CH asks about, in lower case; nil for one of another kind.
+    /// The name that a question of class CH asks about, in lower case, as that for why.www.example.com; nil for one of another
+    /// kind.
     var provenanceSubject: Name? {
         let name = name.lowercased
         guard type == .txt, name.labels.count > 1, name.labels.first?.elementsEqual("why".utf8) == true else {
@@ -33,7 +32,25 @@ extension Question {
     }
 }
 
-extension Resolver {
+/// Where cached answers came from, and what decides about names, by the policy in force: for operators.
+@Loop
+package struct Provenance {
+    private let flights: Flights
+    private let policy: ResolverPolicy
+    private let store: AnswerStore
+    /// As configured, whether HTTPDNS is switched off or not.
+    private let configured: ResolverPolicy
+    private let placeOfRule: @Loop (RoutingRule) -> String?
+
+    /// - Parameter placeOfRule: where the configuration has an entry; nil where it has none.
+    init(_ flights: Flights, configured: ResolverPolicy, placeOfRule: @escaping @Loop (RoutingRule) -> String?) {
+        self.flights = flights
+        policy = flights.policy
+        store = flights.store
+        self.configured = configured
+        self.placeOfRule = placeOfRule
+    }
+
     /// The types that are looked for, the likeliest first.
     private static let explainedTypes = ["A", "AAAA", "HTTPS", "CNAME", "MX", "TXT", "SRV", "PTR", "NS", "SOA"]
         .compactMap { RecordType($0) }
@@ -55,9 +72,9 @@ extension Resolver {
     }
 
     /// The origin of the cached answer to a type, as one line of `key=value` words; nil when there is none.
-    func provenance(of key: FlightKey, _ type: RecordType) -> String? {
+    private func origin(of key: FlightKey, _ type: RecordType) -> String? {
         guard let entry = store.memory.entry(for: key.cacheKey(type)) else { return nil }
-        let (state, age) = (state(of: entry, type, by: key.route), entry.age(at: clock.now))
+        let (state, age) = (state(of: entry, type, by: key.route), entry.age(at: flights.clock.now))
         let source = policy.sourceName(entry.source, by: store.rules.obtained(entry, by: key.route))
         let server = store.serverNames.name(of: entry.server)
         let words = [
@@ -68,9 +85,21 @@ extension Resolver {
         return words.compactMap { $0 }.joined(separator: " ")
     }
 
+    /// What the cache has for a question, and the use of it.
+    func text(of cached: AnswerStore.Cached?, _ type: RecordType, _ key: FlightKey) -> String {
+        guard let origin = origin(of: key, type) else { return "\(type) is not cached" }
+        let use =
+            switch cached {
+            case nil: "not used"
+            case let cached? where cached.isFresh: "used"
+            case _?: "used if nothing better comes"
+            }
+        return "\(origin): \(use)"
+    }
+
     /// How an entry may be used now, for a question with this `route`.
     private func state(of entry: CacheEntry, _ type: RecordType, by route: Route) -> CachedState {
-        let now = clock.now
+        let now = flights.clock.now
         if store.rules.isLocal(entry) { return entry.age(at: now) < entry.lifetime ? .fresh : .unusable }
         return switch store.age(of: entry, type, by: route, at: now) {
         case .fresh?: .fresh
@@ -92,9 +121,9 @@ extension Resolver {
             != .unusable
     }
 
-    /// The answer to a question about `subject`: a record for each line. Refused to other machines, which need not know
+    /// The answer to `dig why.www.example.com CH TXT`, a question about `subject`: a record for each line. Refused to other machines, which need not know
     /// what this one asks for.
-    func explain(_ subject: Name, to client: ClientQuestion) -> LocalAnswers.Reply {
+    func reply(about subject: Name, to client: ClientQuestion) -> LocalAnswers.Reply {
         guard client.client.isLoopback else {
             return .refusal(.refused, ExtendedError(.prohibited, "only programs of this machine may ask this"))
         }
@@ -105,11 +134,11 @@ extension Resolver {
     /// One line for what decides about `subject`, one for each cached answer, with the client's DO and CD bits, and for
     /// each type that failed since, else one that says that there is none; and one for each detected forgery.
     package func explanation(of subject: Name, for client: ClientQuestion) -> [String] {
-        let keys = Self.explainedTypes.map { type in (type, flightKey(subject, type, for: client)) }
-        var lines = keys.compactMap { type, key in provenance(of: key, type) }
+        let keys = Self.explainedTypes.map { type in (type, flights.key(subject, type, for: client)) }
+        var lines = keys.compactMap { type, key in origin(of: key, type) }
         lines += keys.compactMap { type, key in
-            flights.failures.last(key, type).map { failure in
-                let age = max(.zero, clock.now - failure.asked).components.seconds
+            store.failures.last(key, type).map { failure in
+                let age = max(.zero, flights.clock.now - failure.asked).components.seconds
                 return
                     "type=\(type) route=\(key.route) \(SourceName(.failure).pairs) state=failed age=\(age) reason=\(failure.error.text)"
             }
@@ -119,7 +148,7 @@ extension Resolver {
             let local = policy.localAnswers.reply(to: question, policy: policy.routes)
             lines = [
                 local.map { "\(SourceName($0.kind).pairs) state=answered-here" }
-                    ?? "route=\(route(of: subject)) state=not-cached"
+                    ?? "route=\(policy.routes.route(for: subject.lowercased, .a)) state=not-cached"
             ]
         }
         lines.insert("decision=\(decision(on: Question(name: subject, type: .a)))", at: 0)
@@ -127,4 +156,26 @@ extension Resolver {
         lines += forged.prefix(Self.hijacksShown).map(\.provenanceText)
         return lines
     }
+
+    /// What decides about a question, with the place in the configuration.
+    func decision(on question: Question) -> String {
+        let name = question.name.lowercased
+        switch policy.localAnswers.reply(to: question, policy: policy.routes) {
+        case .configured(_, .preset)?:
+            guard case .preset(let entry, let isWildcard)? = policy.localAnswers.presets.rule(for: name) else { break }
+            let rule = RoutingRule.preset(entry, isWildcard: isWildcard)
+            return "answered here: a preset has \(isWildcard ? "*." : "")\(entry)\(place(rule))"
+        case .configured?: return "answered here: answers.prefer excludes \(question.type)"
+        case .answer?: return "answered here: a special-use name"
+        case .refusal?: return "answered here: refused"
+        case nil: break
+        }
+        let (reason, rule) = configured.routes.decision(on: name)
+        let (route, configuredRoute) = (policy.routes.route(for: name, .a), configured.routes.route(for: name, .a))
+        let text = "\(configuredRoute): \(reason)\(rule.map(place) ?? "")"
+        // Of a name that LocalDNS has anyway the switch decides nothing.
+        return route == configuredRoute ? text : "\(route): HTTPDNS is switched off; else \(text)"
+    }
+
+    private func place(_ rule: RoutingRule) -> String { placeOfRule(rule).map { " (\($0))" } ?? "" }
 }

@@ -15,13 +15,16 @@ final class AnyAnswer {
     }
 
     /// Answers a question for type ANY, and one of class ANY as one of class IN.
-    static func respond(to client: ClientQuestion, by resolver: Resolver, reply: @escaping @Loop (Response) -> Void) {
-        guard client.question.type == .any else {
-            return resolver.respond(to: client.asking(for: client.question.type), reply: reply)
-        }
+    ///
+    /// - Parameter ask: calls back with the response to another question of the client.
+    static func respond(
+        to client: ClientQuestion, asking ask: @Loop (ClientQuestion, @escaping @Loop (Response) -> Void) -> Void,
+        reply: @escaping @Loop (Response) -> Void
+    ) {
+        guard client.question.type == .any else { return ask(client.asking(for: client.question.type), reply) }
         let answer = AnyAnswer(to: client.question, reply: reply)
         for type in [RecordType.a, .aaaa] {
-            resolver.respond(to: client.asking(for: type)) { answer.receive($0, for: type) }
+            ask(client.asking(for: type)) { answer.receive($0, for: type) }
         }
     }
 

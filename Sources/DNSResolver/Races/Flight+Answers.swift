@@ -16,7 +16,7 @@ extension Flight {
         let outcome = outcome(answer, part, isStored: true)
         switch outcome {
         case .given(let response):
-            environment.failures.answered(key, type)
+            store.failures.answered(key, type)
             // One call, for both families or for one.
             if let brake = environment.brake, type == types[0], key.isBraked, response.denies(type) {
                 brake.denied(key.name, to: key.holder, at: clock.now)
@@ -26,7 +26,7 @@ extension Flight {
             else {
                 break
             }
-            environment.failures.failed(
+            store.failures.failed(
                 key, type, error: error, at: clock.now, asked: began, hasStale: answer.rank == .stale)
         }
         return outcome

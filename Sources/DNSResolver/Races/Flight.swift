@@ -18,7 +18,7 @@ package final class Flight {
 
     package let key: FlightKey
     let policy: ResolverPolicy
-    let environment: FlightEnvironment
+    let environment: Flights
     /// A and AAAA, or one type.
     let types: [RecordType]
     /// Whether a client has got SERVFAIL, which is reported for the first one.
@@ -73,7 +73,7 @@ package final class Flight {
     ///   - isRefresh: whether a fresh answer is asked for again.
     init(
         _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, arrived: Instant, isRefresh: Bool,
-        in environment: FlightEnvironment
+        in environment: Flights
     ) {
         self.key = key
         self.policy = policy

@@ -55,7 +55,7 @@ final class FlightLane {
     private var cached: AnswerStore.Cached?
     private var lastResort: RaceAnswer.Kind?
 
-    init(_ type: RecordType, _ key: FlightKey, _ policy: ResolverPolicy, _ environment: FlightEnvironment) {
+    init(_ type: RecordType, _ key: FlightKey, _ policy: ResolverPolicy, _ environment: Flights) {
         self.type = type
         cached = environment.store.cached(key, type)
         lastResort = policy.lastResort.kind(of: Question(name: key.name, type: type))

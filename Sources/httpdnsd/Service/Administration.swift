@@ -78,7 +78,7 @@ extension Administration: ControlTarget {
         case .why(let name):
             let client = ClientQuestion(
                 question: Question(name: name, type: .a), client: .v4(0x7f00_0001), arrived: service.loop.now)
-            let report = WhyReport(lines: resolver.explanation(of: name, for: client))
+            let report = WhyReport(lines: resolver.provenance.explanation(of: name, for: client))
             return CommandReport(report.json, CommandOutput(report.lines.joined(separator: "\n")))
         case .trace(let question):
             let report = await trace(question)
@@ -130,7 +130,7 @@ extension Administration: ControlTarget {
     }
 
     private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {
-        let source = resolver.sourceName(of: cached)
+        let source = resolver.provenance.sourceName(of: cached)
         var report = CacheReport.Entry(
             Question(name: cached.name, type: cached.type), cached.entry.answer,
             isSigned: cached.dnssecOK || cached.checkingDisabled, isNegative: cached.entry.isNegative,
@@ -138,7 +138,7 @@ extension Administration: ControlTarget {
             source: source, withRecords: withRecords)
         // Also what was answered on another network.
         report.isStale = service.store.isStale(cached.entry)
-        report.isUnusable = !resolver.isUsable(cached)
+        report.isUnusable = !resolver.provenance.isUsable(cached)
         report.clients = cached.scope.map { $0.network?.description ?? "no network" } ?? ""
         report.server = service.store.serverNames.name(of: cached.entry.server)
         return report

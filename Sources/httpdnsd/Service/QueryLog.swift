@@ -35,7 +35,7 @@ final class QueryLog {
     }
 
     private func take(_ query: AnsweredQuery) {
-        let source = service.resolver.sourceName(query.kind, query.source)
+        let source = service.resolver.provenance.sourceName(query.kind, query.source)
         if countsNames, let question = query.question { names.add(question.name, at: service.loop.now) }
         if isLogging {
             let report = report(of: query, source)

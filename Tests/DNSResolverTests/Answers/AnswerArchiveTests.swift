@@ -128,7 +128,7 @@ struct AnswerArchiveTests {
         let (store, disk) = (machine.store, OnePlace())
         store.archive = disk
         let name = try Name("www.example.com")
-        let key = machine.resolver.flightKey(name, .a)
+        let key = machine.resolver.flights.key(name, .a)
         let answer = Answer(name: name, addresses: [.v4(0xcb00_7109)], ttl: 60)
         let removals: [@Loop () -> Void] = [
             { store.forgetUnverified(key, .a) },

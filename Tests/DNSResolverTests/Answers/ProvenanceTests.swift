@@ -166,7 +166,7 @@ struct ProvenanceTests {
         let name = try Name("www.example.com")
         let machine = Machine(policy: RoutePolicy(bypass: NameList([name])))
         machine.failEverything()
-        let key = machine.resolver.flightKey(name, .a)
+        let key = machine.resolver.flights.key(name, .a)
         let answer = Answer(name: name, addresses: [.v4(0xcb00_7109)], ttl: 60)
         _ = machine.store.keep(answer, for: key, .a, source, "192.168.1.1:53")
         await machine.clock.advance(by: .seconds(100))
@@ -195,7 +195,7 @@ struct ProvenanceTests {
         _ = await machine.ask()
         func usable() async -> [Bool] {
             await machine.store.walks.answers(from: .start, limit: .max, where: { _ in true }).answers
-                .filter { $0.type == .a }.map { machine.resolver.isUsable($0) }
+                .filter { $0.type == .a }.map { machine.resolver.provenance.isUsable($0) }
         }
         #expect(await usable() == [true])
         machine.resolver.turn(on: false)
@@ -213,13 +213,13 @@ struct ProvenanceTests {
         let machine = Machine(local: LocalAnswers(presets: presets))
         func usable() async -> [Bool] {
             await machine.store.walks.answers(from: .start, limit: .max, where: { _ in true }).answers
-                .map { machine.resolver.isUsable($0) }
+                .map { machine.resolver.provenance.isUsable($0) }
         }
         _ = await machine.ask("static.example")
         #expect(await usable() == [true])
         let answer = Answer(name: name, addresses: [.v4(2)], ttl: 60)
         _ = machine.store.keep(
-            answer, for: machine.resolver.flightKey(name, .a), .a, .provider(index: 0), "vendor")
+            answer, for: machine.resolver.flights.key(name, .a), .a, .provider(index: 0), "vendor")
         #expect(await usable() == [false])
     }
 }

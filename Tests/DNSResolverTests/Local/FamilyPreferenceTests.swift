@@ -122,7 +122,7 @@ struct FamilyPreferenceTests {
         let machine = machine(.ipv4)
         let name = try Name("www.example.com")
         let answer = Answer(name: name, addresses: [.v6(1)], ttl: 600)
-        _ = machine.store.keep(answer, for: machine.resolver.flightKey(name, .aaaa), .aaaa, .provider(index: 0), "")
+        _ = machine.store.keep(answer, for: machine.resolver.flights.key(name, .aaaa), .aaaa, .provider(index: 0), "")
         machine.store.beginGeneration()
         #expect(await isEmpty(machine.ask("www.example.com", .aaaa)))
     }

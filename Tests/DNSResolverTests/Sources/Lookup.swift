@@ -29,14 +29,14 @@ final class Lookup {
         let store = AnswerStore(
             memory: MemoryCache(memory: 1 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
             policy: policy, badAddresses: BadAddresses(clock: clock), clock: clock)
-        let environment = FlightEnvironment(store: store, clock: clock, flightLimit: 100)
+        let flights = Flights(policy, store: store, clock: clock, limit: 100)
         let name = (try? Name("www.example.com")) ?? .root
         asked = types.count
         for type in types {
             let key = FlightKey(
                 name: name, type: type, route: route, dnssecOK: false, checkingDisabled: false,
                 generation: store.generation)
-            _ = environment.ask(key, type, by: policy, arrived: clock.now) { [self] outcome in
+            _ = flights.ask(key, type, arrived: clock.now) { [self] outcome in
                 switch outcome {
                 case .given(let response)?:
                     results[type] = response.records(for: Question(name: name, type: type)).map { .answer($0) }

@@ -2,26 +2,49 @@ import DNSCache
 package import DNSWire
 package import Scheduling
 
-/// What all flights share: where equal questions meet, and where results are cached and remembered.
+/// The flights under way, by the policy in force: where equal questions meet, and what keeps one client network from causing
+/// too many of them.
 @Loop
-final class FlightEnvironment: Sendable {
-    nonisolated let store: AnswerStore
-    nonisolated let clock: any LoopClock
-    nonisolated let coalescer: Coalescer<Flight>
-    nonisolated let failures = FailureMemory()
+final class Flights {
+    /// The policy in force.
+    private(set) var policy: ResolverPolicy
+    let store: AnswerStore
+    let clock: any LoopClock
+    let coalescer: Coalescer<Flight>
     /// Limits the misses of each client network; nil: nothing does.
-    var brake: MissBrake?
+    private(set) var brake: MissBrake?
     /// What each client network has had of the providers' limits.
-    var shares = CallShares()
+    private var shares = CallShares()
     /// How many misses they have refused since the start.
-    var refusedMisses = 0
+    private(set) var refusedMisses = 0
 
-    /// - Parameter flightLimit: the most flights at once.
-    nonisolated init(store: AnswerStore, clock: any LoopClock, flightLimit: Int) {
+    /// - Parameter limit: the most at once.
+    nonisolated init(_ policy: ResolverPolicy, store: AnswerStore, clock: any LoopClock, limit: Int) {
+        self.policy = policy
         self.store = store
         self.clock = clock
-        coalescer = Coalescer(limit: flightLimit)
+        coalescer = Coalescer(limit: limit)
     }
+
+    /// The key of the flight for a name and type by the policy in force.
+    ///
+    /// - Parameter client: nil: none.
+    func key(_ name: Name, _ type: RecordType, for client: ClientQuestion? = nil) -> FlightKey {
+        let name = name.lowercased
+        let route = policy.routes.route(for: name, type)
+        let flags = policy.heedsFlags(type, by: route) ? client : nil
+        return FlightKey(
+            name: name, type: type, route: route, dnssecOK: flags?.dnssecOK ?? false,
+            checkingDisabled: flags?.checkingDisabled ?? false,
+            scope: policy.lines.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
+            generation: store.generation, trace: client?.trace)
+    }
+
+    /// Puts another policy in force. What is under way goes on by its own.
+    func adopt(_ policy: ResolverPolicy) { self.policy = policy }
+
+    /// Gives all up: the clients that wait ask again.
+    func abandonAll() { for flight in coalescer.removeAll() { flight.abandon() } }
 
     /// Limits the misses of each client network from now on; what they had counts on where the limits are the same.
     ///
@@ -31,11 +54,14 @@ final class FlightEnvironment: Sendable {
         brake = limits.map { MissBrake($0) }
     }
 
+    /// Whether a client network has used a quarter of what it may ask for at once.
+    func isNearBrake(_ question: Question, of network: ClientNetwork) -> Bool {
+        brake?.isNear(question.name.lowercased, of: network, at: clock.now) ?? false
+    }
+
     /// Why the miss of a client costs its network too much, and what is reported of it; nil where it asks nothing of a
     /// provider, or may.
-    func refusal(of key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> (
-        reason: String, event: ResolverEvent
-    )? {
+    func refusal(of key: FlightKey, _ type: RecordType) -> (reason: String, event: ResolverEvent)? {
         // Mostly nothing limits them.
         guard brake != nil || policy.lines.hasCallLimit, key.isBraked,
             coalescer.flight(for: key)?.isUnderWay(type) != true
@@ -59,8 +85,10 @@ final class FlightEnvironment: Sendable {
     }
 
     /// Why a question failed just now and is not asked again; also nil when it would begin the probe of a provider.
-    func remembered(_ key: FlightKey, _ type: RecordType, hasStale: Bool, by policy: ResolverPolicy) -> ExtendedError? {
-        let error = failures.remembered(
+    func remembered(_ key: FlightKey, _ type: RecordType, hasStale: Bool) -> ExtendedError? {
+        // Mostly nothing is remembered.
+        guard !store.failures.isEmpty else { return nil }
+        let error = store.failures.remembered(
             key, type, at: clock.now, hasStale: hasStale, recovery: policy.lines.lastRecovery(for: key))
         return error == nil || policy.lines.isProbeDue(for: key) ? nil : error
     }
@@ -73,7 +101,7 @@ final class FlightEnvironment: Sendable {
     ///   - done: also called before this returns; with nil when the client is to ask again.
     /// - Returns: false when there is no capacity for it.
     func ask(
-        _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, arrived: Instant, isRefresh: Bool = false,
+        _ key: FlightKey, _ type: RecordType, arrived: Instant, isRefresh: Bool = false,
         done: @escaping Flight.Completion
     ) -> Bool {
         let deadline = arrived + Budget.answer
@@ -95,18 +123,18 @@ final class FlightEnvironment: Sendable {
 /// Asks the sources of a policy once, with nothing cached.
 @Loop
 package final class SingleRace {
-    private let policy: ResolverPolicy
-    private let environment: FlightEnvironment
+    private let flights: Flights
 
     /// Memory for the answers of one name.
     private static let memory = 1 << 20
+    /// The most names at once.
+    private static let limit = 100
 
     package init(_ policy: ResolverPolicy, clock: any LoopClock) {
-        self.policy = policy
         let store = AnswerStore(
             memory: MemoryCache(memory: Self.memory), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
             policy: policy, badAddresses: BadAddresses(clock: clock), clock: clock)
-        environment = FlightEnvironment(store: store, clock: clock, flightLimit: Resolver.flightLimit)
+        flights = Flights(policy, store: store, clock: clock, limit: Self.limit)
     }
 
     /// Asks for a type of a name.
@@ -120,9 +148,9 @@ package final class SingleRace {
     ) {
         let key = FlightKey(
             name: name, type: type, route: route, dnssecOK: false, checkingDisabled: false,
-            generation: environment.store.generation)
-        let policy = policy
-        _ = environment.ask(key, type, by: policy, arrived: environment.clock.now) { outcome in
+            generation: flights.store.generation)
+        let policy = flights.policy
+        _ = flights.ask(key, type, arrived: flights.clock.now) { outcome in
             switch outcome {
             case .given(let response)?:
                 let source = response.source.map { policy.sourceName($0, by: route) } ?? SourceName(response.kind)
