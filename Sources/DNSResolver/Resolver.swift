@@ -250,7 +250,7 @@ package final class Resolver {
     }
 
     private func noBinding(for question: Question) -> Response? {
-        PackedAnswer(.negative(name: question.name, ttl: Flight.madeTTL), for: question)
+        PackedAnswer(.negative(name: question.name, ttl: FlightAnswers.madeTTL), for: question)
             .map { Response(.answer($0, age: 0), source: store.rules.tag(of: .rule)) }
     }
 

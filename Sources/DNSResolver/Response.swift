@@ -87,6 +87,18 @@ extension Answer {
 }
 
 extension Answer {
+    /// The same answer with those of its addresses for which `isWanted` is true; the signatures of an RRset that
+    /// shrinks are removed too.
+    func keeping(_ isWanted: (IPAddress) -> Bool) -> Answer {
+        var rest = self
+        rest.answers.removeAll { record in record.address.map { !isWanted($0) } ?? false }
+        guard rest.answers.count < answers.count else { return self }
+        rest.answers.removeAll { $0.coveredType?.isAddress == true }
+        return rest
+    }
+}
+
+extension Answer {
     /// An authenticated answer with HTTPS or SVCB records of a protected name, as a client gets it: without address hints.
     ///
     /// Hints reach browsers past A and AAAA, which they ask for anyway (RFC 9460 section 7.3), and past the routes of the

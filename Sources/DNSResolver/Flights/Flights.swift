@@ -11,8 +11,10 @@ final class Flights {
     let store: AnswerStore
     let clock: any LoopClock
     let coalescer: Coalescer<Flight>
+    /// Called by each when its race is over. One for all, since each miss would make its own.
+    private let ended: @Loop (Flight) -> Void
     /// Limits the misses of each client network; nil: nothing does.
-    private(set) var brake: MissBrake?
+    private var brake: MissBrake?
     /// What each client network has had of the providers' limits.
     private var shares = CallShares()
     /// How many misses they have refused since the start.
@@ -23,7 +25,9 @@ final class Flights {
         self.policy = policy
         self.store = store
         self.clock = clock
-        coalescer = Coalescer(limit: limit)
+        let coalescer = Coalescer<Flight>(limit: limit)
+        self.coalescer = coalescer
+        ended = { coalescer.remove($0, for: $0.key) }
     }
 
     /// The key of the flight for a name and type by the policy in force.
@@ -102,7 +106,7 @@ final class Flights {
     /// - Returns: false when there is no capacity for it.
     func ask(
         _ key: FlightKey, _ type: RecordType, arrived: Instant, isRefresh: Bool = false,
-        done: @escaping Flight.Completion
+        done: @escaping FlightClients.Completion
     ) -> Bool {
         let deadline = arrived + Budget.answer
         if let flight = coalescer.flight(for: key),
@@ -110,7 +114,9 @@ final class Flights {
         {
             return true
         }
-        let flight = Flight(key, type, by: policy, arrived: arrived, isRefresh: isRefresh, in: self)
+        let answers = FlightAnswers(
+            key, type, by: policy, arrived: arrived, isRefresh: isRefresh, store: store, brake: brake)
+        let flight = Flight(answers, ended: ended)
         let (isAdded, evicted) = coalescer.add(flight, for: key)
         guard isAdded else { return false }
         _ = flight.join(type, until: deadline, isRefresh: isRefresh, done: done)

@@ -1,37 +1,16 @@
 import DNSCache
-package import DNSWire
+import DNSWire
 package import Scheduling
 
 /// The race for a name under way, and the clients that wait for it: turns the effects of `Race` into questions, checks, stored
 /// answers and replies.
 @Loop
 package final class Flight {
-    /// What the clients of one type get.
-    package enum Outcome: Sendable {
-        case given(Response)
-        /// No new answer, and why: what is left is one past its TTL, a preset of last resort, or SERVFAIL.
-        case missing(stale: AnswerStore.Cached?, ExtendedError)
-    }
-
-    /// Called once: with the outcome, or with nil when the flight was given up and the client is to ask again.
-    package typealias Completion = @Loop (Outcome?) -> Void
-
-    package let key: FlightKey
-    let policy: ResolverPolicy
-    let environment: Flights
-    /// A and AAAA, or one type.
-    let types: [RecordType]
+    let answers: FlightAnswers
     /// Whether a client has got SERVFAIL, which is reported for the first one.
     var isFailureReported = false
-    /// When its race ends at the latest.
-    let ends: Instant
-    /// Whether its first client had waited before: what it has no time for is no failure of a source.
-    let isLate: Bool
-    private(set) var line: SourceLine
-    /// What is known of each type.
-    private let a: FlightLane
-    /// Where one type alone is asked for, the same.
-    private let aaaa: FlightLane
+    /// Called when its race is over.
+    private let ended: @Loop (Flight) -> Void
     private var race: Race
     private var clients = FlightClients()
     private var timer: LoopTimer?
@@ -40,19 +19,17 @@ package final class Flight {
     private var refused: Int?
     private var state = State.racing
     /// The requests to providers, while they are under way.
-    var attempts = ShortList<ProviderAttempt>()
+    private var attempts = ShortList<ProviderAttempt>()
     /// The questions to LocalDNS, while they are under way, and the wait for a probe.
-    var lookUps: [any Cancellable] = []
+    private var lookUps: [any Cancellable] = []
     /// The look-up among shared answers.
-    private(set) var shared = Shared.untried
-    var checks: [any Cancellable] = []
+    private var shared = Shared.untried
+    private var checks: [any Cancellable] = []
     private var probeWait: (any Cancellable)?
     /// What the race hears of later.
     private var held: [LoopTimer] = []
 
-    private static let lateness = Duration.milliseconds(100)
-
-    enum Shared {
+    private enum Shared {
         /// Looked at before the first provider is asked.
         case untried
         case none
@@ -67,63 +44,24 @@ package final class Flight {
         case abandoned
     }
 
-    /// - Parameters:
-    ///   - type: for which it begins.
-    ///   - arrived: when its first client's query was received.
-    ///   - isRefresh: whether a fresh answer is asked for again.
-    init(
-        _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, arrived: Instant, isRefresh: Bool,
-        in environment: Flights
-    ) {
-        self.key = key
-        self.policy = policy
-        self.environment = environment
-        types = policy.types(for: type, key)
-        let hasFamilies = types.count > 1
-        line = policy.lines.line(for: key, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
-        a = FlightLane(types[0], key, policy, environment)
-        aaaa = hasFamilies ? FlightLane(types[1], key, policy, environment) : a
-        line.rules.a = a.known(isRefresh: isRefresh, key.route)
-        if hasFamilies { line.rules.aaaa = aaaa.known(isRefresh: isRefresh, key.route) }
-        line.rules.hasFamilies = hasFamilies
-        line.rules.isSigned = key.isSigned
-        if case .prefix = policy.translation { line.rules.translates = hasFamilies && policy.translates(.aaaa, key) }
-        line.rules.yielding = hasFamilies ? policy.yielding(key) : nil
-        line.rules.staleWait = environment.store.staleWait.nanoseconds
-        ends = arrived + Budget.answer
-        isLate = environment.clock.now - arrived > Self.lateness
-        race = Race(line.rules, ends: ends)
+    /// - Parameter ended: called when its race is over.
+    init(_ answers: FlightAnswers, ended: @escaping @Loop (Flight) -> Void) {
+        self.answers = answers
+        self.ended = ended
+        race = Race(answers.line.rules, ends: answers.ends)
     }
 
-    var store: AnswerStore { environment.store }
-    var clock: any LoopClock { environment.clock }
+    var key: FlightKey { answers.key }
+    private var clock: any LoopClock { answers.clock }
 
     /// Whether clients wait, or a better answer may come.
-    var isRunning: Bool { state == .racing && race.isRunning }
-
-    /// When the query arrived that began it.
-    var began: Instant { ends - Budget.answer }
+    private var isRunning: Bool { state == .racing && race.isRunning }
 
     /// How many clients wait.
     var waiterCount: Int { clients.count }
 
-    subscript(part: Race.Part) -> FlightLane { part == .a ? a : aaaa }
-
-    func type(of part: Race.Part) -> RecordType { self[part].type }
-
-    func types(of parts: Race.Parts) -> [RecordType] {
-        types.count == 1 || parts == .both ? types : [parts == .a ? types[0] : types[1]]
-    }
-
-    func part(of type: RecordType) -> Race.Part? {
-        types[0] == type ? .a : types.count > 1 && types[1] == type ? .aaaa : nil
-    }
-
-    /// The best that is known of a type by itself.
-    func known(_ part: Race.Part) -> RaceAnswer? { race.known(part, clock.now) }
-
     /// Whether it asks for a type, and clients wait or a better answer may come.
-    func isUnderWay(_ type: RecordType) -> Bool { part(of: type).map { race.isRunning($0) } ?? false }
+    func isUnderWay(_ type: RecordType) -> Bool { answers.part(of: type).map { race.isRunning($0) } ?? false }
 
     // MARK: Clients
 
@@ -135,17 +73,18 @@ package final class Flight {
     ///   - done: also called before this returns.
     /// - Returns: false where the client is to begin another flight: this one is too old, or over for the type.
     func join(
-        _ type: RecordType, until deadline: Instant, isRefresh: Bool, done: @escaping Completion
+        _ type: RecordType, until deadline: Instant, isRefresh: Bool, done: @escaping FlightClients.Completion
     ) -> Bool {
         // An answer that may not be cached is shared no longer than the race is joined.
-        guard state == .racing, let part = part(of: type),
-            self[part].given == nil || clock.now <= began + Budget.lastStart
+        guard state == .racing, let part = answers.part(of: type),
+            answers[part].given == nil || clock.now <= answers.began + Budget.lastStart
         else { return false }
+        let ends = answers.ends
         // One that has its whole time shares no race that another's has shortened.
-        guard !isLate || deadline <= ends || ends - clock.now >= Budget.lastStart else { return false }
-        if !isRefresh, self[part].hasFresh {
-            self[part].recall(key, environment.store)
-            race.expire(part, self[part].known(isRefresh: false, key.route).stale)
+        guard !answers.isLate || deadline <= ends || ends - clock.now >= Budget.lastStart else { return false }
+        if !isRefresh, answers[part].hasFresh {
+            answers[part].recall(key, answers.store)
+            race.expire(part, answers[part].known(isRefresh: false, key.route).stale)
         }
         let client = clients.add(until: deadline < ends ? deadline : nil, done)
         run(deadline <= ends ? .joinedLate(client, part) : .joined(client, part))
@@ -155,15 +94,15 @@ package final class Flight {
 
     /// What the cache has no longer is given to no client any more.
     func forgetRemoved() {
-        for part in [Race.Part.a, .aaaa] where store.cached(key, type(of: part)) == nil {
-            if self[part].hasFresh { race.expire(part, nil) }
+        for part in [Race.Part.a, .aaaa] where answers.store.cached(key, answers.type(of: part)) == nil {
+            if answers[part].hasFresh { race.expire(part, nil) }
             forgetStale(part)
         }
     }
 
-    func forgetStale(_ part: Race.Part) {
+    private func forgetStale(_ part: Race.Part) {
         race.forgetStale(part)
-        self[part].forgetCached()
+        answers[part].forgetCached()
     }
 
     /// Gives it up: the clients that wait must ask again, the oldest first.
@@ -176,7 +115,7 @@ package final class Flight {
     // MARK: The race
 
     /// Tells the race what has happened, and does what follows.
-    func run(_ event: Race.Event) {
+    private func run(_ event: Race.Event) {
         guard state != .abandoned else { return }
         for effect in race.apply(event, at: clock.now) where state != .abandoned { perform(effect) }
         guard state == .racing else { return }
@@ -186,57 +125,100 @@ package final class Flight {
     private func perform(_ effect: Race.Effect) {
         switch effect {
         case .ask(let place, let parts, let address): ask(place, parts, address: address)
-        case .check(let part, let addresses): LocalAttempt.check(addresses, of: part, for: self)
-        case .store(let part, let answer):
-            self[part].given = FlightLane.Given(answer: answer, outcome: keep(answer, part))
-        case .drop(let part): store.forgetUnverified(key, type(of: part))
+        case .check(let part, let addresses): check(addresses, of: part)
+        case .store(let part, let answer): answers.keep(answer, part, ipv4: basis(of: answer))
+        case .drop(let part): answers.store.forgetUnverified(key, answers.type(of: part))
         case .reply(let client, let part, let answer):
             guard let done = clients.take(client) else { return }
             // What another race for the name has stored since: this one had less time.
-            if isLate, answer.rank >= .stale, let cached = store.cached(key, type(of: part)), cached.isFresh,
-                cached.isFromSource
+            if answers.isLate, answer.rank >= .stale,
+                let cached = answers.store.cached(key, answers.type(of: part)), cached.isFresh, cached.isFromSource
             {
                 return done(.given(cached.response))
             }
-            if let given = self[part].given, given.answer == answer { return done(given.outcome) }
-            done(outcome(answer, part))
+            if let given = answers[part].given, given.answer == answer { return done(given.outcome) }
+            done(answers.outcome(answer, part, ipv4: basis(of: answer)))
         case .again(let client, _):
             _ = clients.take(client)
             refused = client
         }
     }
 
-    /// Tells the race of something later, unless it is over by then.
-    func tell(_ event: Race.Event, at time: Instant) {
-        held.append(clock.schedule(at: time) { [self] in run(event) })
+    /// What is known of A, where AAAA is made of it.
+    private func basis(of answer: RaceAnswer) -> RaceAnswer? {
+        answer.origin == .translation ? race.known(.a, clock.now) : nil
     }
+
+    // MARK: Questions and checks
 
     /// Asks a source for some types; for providers that is what the shared answers leave open.
     ///
     /// - Parameter address: the place of the address in the provider's order.
-    func ask(_ place: Int, _ parts: Race.Parts, address: Int) {
-        guard let number = line.rules.line[place].provider else {
+    private func ask(_ place: Int, _ parts: Race.Parts, address: Int) {
+        guard let number = answers.line.rules.line[place].provider else {
             for part in [Race.Part.a, .aaaa] where parts.contains(Race.Parts(part)) {
-                LocalAttempt(flight: self, place: place, part: part).begin()
+                lookUps.append(LocalAttempt(answers, at: place, part).begin { [self] in run($0) })
             }
             return
         }
-        if case .untried = shared { shared = SharedTurn.begin(for: self).map { .turn($0) } ?? .none }
-        if case .turn(let turn) = shared, turn.holdsBack(place, parts, address: address) { return }
-        ProviderAttempt.begin(for: self, number, at: place, parts, address: address)
+        if case .untried = shared { lookAmongShared() }
+        if let turn, turn.holdsBack(place, parts, address: address) { return }
+        guard let candidate = answers.line.members[number].candidate(address) else {
+            return run(.failed(place, parts))
+        }
+        let attempt = ProviderAttempt(candidate, for: answers, at: place, parts)
+        attempts.append(attempt)
+        attempt.begin(delayed: { [self] in run(.busy(place, parts)) }) { [self] reply in
+            attempts.remove(where: { $0 === attempt })
+            received(attempt.received(reply, sharing: turn), at: place)
+        }
+    }
+
+    /// Tells the race what a provider has said.
+    private func received(_ reply: ProviderAttempt.Said, at place: Int) {
+        if let later = reply.later {
+            held.append(clock.schedule(at: later.time) { [self] in run(.replied(place, later.replies)) })
+        }
+        if !reply.replies.isEmpty { run(.replied(place, reply.replies)) }
+        if !reply.refused.isEmpty { run(.refused(place, reply.refused)) }
+        if !reply.failed.isEmpty { run(.failed(place, reply.failed)) }
+    }
+
+    /// Begins the look-up among shared answers, if there is anything to look at.
+    private func lookAmongShared() {
+        shared = .none
+        guard let turn = SharedTurn(for: answers) else { return }
+        let isBegun = turn.begin { [self] found in
+            for ask in turn.takeAsks() where isRunning {
+                let (replies, left) = turn.take(found, for: ask)
+                if !replies.isEmpty { run(.replied(ask.place, replies)) }
+                if !left.isEmpty, isRunning { self.ask(ask.place, left, address: ask.address) }
+            }
+        }
+        if isBegun { shared = .turn(turn) }
+    }
+
+    private var turn: SharedTurn? { if case .turn(let turn) = shared { turn } else { nil } }
+
+    /// Checks some of LocalDNS's addresses (section 4).
+    private func check(_ addresses: RaceAnswer.Addresses, of part: Race.Part) {
+        checks += LocalAttempt.check(addresses, of: part, for: answers) { [self] place, address, verdict in
+            if answers.note(verdict, on: address, part) { forgetStale(part) }
+            run(.checked(part, place, Race.Verdict(verdict)))
+        }
     }
 
     /// Waits for the probes of the providers that are asked as soon as they have answered one.
     private func awaitProbes() {
-        guard isRunning, clock.now < ends, probeWait == nil, line.rules.awaitsProbe else { return }
-        probeWait = policy.lines.providers.probes.wait { [self] in
+        guard isRunning, clock.now < answers.ends, probeWait == nil, answers.line.rules.awaitsProbe else { return }
+        probeWait = answers.policy.lines.providers.probes.wait { [self] in
             probeWait = nil
-            for (place, source) in line.rules.line.enumerated() where source.health == .probed {
-                guard let number = source.provider, line.members[number].endpoints.isEmpty else { continue }
-                line.members[number].refresh()
-                if !line.members[number].endpoints.isEmpty {
+            for (place, source) in answers.line.rules.line.enumerated() where source.health == .probed {
+                guard let number = source.provider, answers.line.members[number].endpoints.isEmpty else { continue }
+                answers.line.members[number].refresh()
+                if !answers.line.members[number].endpoints.isEmpty {
                     run(.probed(place, isUp: true))
-                } else if !line.members[number].inBackoff.contains(where: \.backoff.isProbing) {
+                } else if !answers.line.members[number].inBackoff.contains(where: \.backoff.isProbing) {
                     run(.probed(place, isUp: false))
                 }
             }
@@ -258,7 +240,7 @@ package final class Flight {
         (timer, alarm) = (nil, nil)
         let now = clock.now
         // Clients that had waited before have no more time.
-        if now < ends { for client in clients.late(at: now) { run(.timeUp(client)) } }
+        if now < answers.ends { for client in clients.late(at: now) { run(.timeUp(client)) } }
         attempts.forEach { $0.noteSilence(at: now) }
         run(.time)
     }
@@ -266,8 +248,8 @@ package final class Flight {
     /// The race is over: only the verdict on an answer that was given unverified is still of use.
     private func finish() {
         state = .over
-        environment.coalescer.remove(self, for: key)
-        withdraw(keepsChecks: a.isGivenUnverified || aaaa.isGivenUnverified)
+        ended(self)
+        withdraw(keepsChecks: answers[.a].isGivenUnverified || answers[.aaaa].isGivenUnverified)
     }
 
     private func withdraw(keepsChecks: Bool = false) {
@@ -285,6 +267,6 @@ package final class Flight {
         let left = attempts
         attempts = ShortList()
         left.forEach { $0.giveUp() }
-        if case .turn(let turn) = shared { turn.cancel() }
+        turn?.cancel()
     }
 }

@@ -2,9 +2,9 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-/// One type of a flight: what its sources have answered, and what its clients were given. An object: each step refers to it.
+/// One type of a flight: what its sources have answered, and what its clients were given.
 @Loop
-final class FlightLane {
+struct FlightLane {
     /// What a source has answered.
     struct Found {
         /// The source's place in the line.
@@ -47,7 +47,7 @@ final class FlightLane {
     /// What was stored last, and what clients get of it.
     struct Given {
         let answer: RaceAnswer
-        let outcome: Flight.Outcome
+        let outcome: FlightClients.Outcome
     }
 
     var given: Given?
@@ -55,9 +55,9 @@ final class FlightLane {
     private var cached: AnswerStore.Cached?
     private var lastResort: RaceAnswer.Kind?
 
-    init(_ type: RecordType, _ key: FlightKey, _ policy: ResolverPolicy, _ environment: Flights) {
+    init(_ type: RecordType, _ key: FlightKey, _ policy: ResolverPolicy, _ store: AnswerStore) {
         self.type = type
-        cached = environment.store.cached(key, type)
+        cached = store.cached(key, type)
         lastResort = policy.lastResort.kind(of: Question(name: key.name, type: type))
     }
 
@@ -67,10 +67,10 @@ final class FlightLane {
     /// What the cache had in the beginning, or when that was past its TTL, where it is stale.
     var stale: AnswerStore.Cached? { cached?.isFresh == false ? cached : nil }
 
-    func forgetCached() { cached = nil }
+    mutating func forgetCached() { cached = nil }
 
     /// Looks into the cache again.
-    func recall(_ key: FlightKey, _ store: AnswerStore) { cached = store.cached(key, type) }
+    mutating func recall(_ key: FlightKey, _ store: AnswerStore) { cached = store.cached(key, type) }
 
     /// Whether the cache had an answer within its TTL in the beginning, and nothing was stored since.
     var hasFresh: Bool { given == nil && cached?.isFresh == true }

@@ -5,30 +5,36 @@ import Scheduling
 @Loop
 final class SharedTurn {
     /// What a source is asked for once the shared answers are known.
-    private struct Ask {
+    struct Ask {
         let place: Int
         let parts: Race.Parts
         let address: Int
     }
 
-    private let flight: Flight
+    private let answers: FlightAnswers
+    private let shared: any SharedAnswers
     private var lookUp: (any SharedLookup)?
     /// Nil once the shared answers are known.
     private var asks: [Ask]? = []
 
-    private init(_ flight: Flight) { self.flight = flight }
-
-    /// Begins the look-up; nil when there is nothing to look at, and providers are to be asked at once.
-    static func begin(for flight: Flight) -> SharedTurn? {
-        guard let shared = flight.policy.lines.shared, case .protect = flight.key.route,
-            flight.line.members.contains(where: \.provider.isAuthenticated)
+    /// Nil when there is nothing to look at, and providers are to be asked at once.
+    init?(for answers: FlightAnswers) {
+        guard let shared = answers.policy.lines.shared, case .protect = answers.key.route,
+            answers.line.members.contains(where: \.provider.isAuthenticated)
         else { return nil }
-        let turn = SharedTurn(flight)
+        (self.answers, self.shared) = (answers, shared)
+    }
+
+    /// Begins the look-up.
+    ///
+    /// - Parameter done: called once, never before this returns, with the answers found; not after `cancel()`.
+    /// - Returns: whether anything is looked up.
+    func begin(done: @escaping @Loop ([SharedAnswer]) -> Void) -> Bool {
         // Both families, although one may not be wanted: they are one value.
-        turn.lookUp = shared.begin(flight.key, flight.types) { turn.received($0) }
-        guard turn.lookUp != nil else { return nil }
-        flight.key.note(.ask, "the shared cache is asked for \(flight.types.traceText)")
-        return turn
+        lookUp = shared.begin(answers.key, answers.types, done: done)
+        guard lookUp != nil else { return false }
+        answers.key.note(.ask, "the shared cache is asked for \(answers.types.traceText)")
+        return true
     }
 
     /// Ends the look-up, and gives the turn back.
@@ -45,42 +51,41 @@ final class SharedTurn {
         return asks != nil
     }
 
-    private func received(_ found: [SharedAnswer]) {
-        let asks = asks.take() ?? []
-        for ask in asks where flight.isRunning { take(found, for: ask) }
-    }
+    /// What was held back, once the shared answers are known. From then on nothing is.
+    func takeAsks() -> [Ask] { asks.take() ?? [] }
 
-    /// Takes what was found of what a source was to be asked, and asks it for the rest.
-    private func take(_ found: [SharedAnswer], for ask: Ask) {
+    /// Takes what was found of what a source was to be asked.
+    ///
+    /// - Returns: what that says, and what the source is still to be asked for.
+    func take(_ found: [SharedAnswer], for ask: Ask) -> (replies: Race.Replies, left: Race.Parts) {
         var left = ask.parts
         var said = Race.Replies()
         for answer in found {
-            guard let part = flight.part(of: answer.type), left.contains(Race.Parts(part)),
+            guard let part = answers.part(of: answer.type), left.contains(Race.Parts(part)),
                 let reply = take(answer, at: ask.place, part)
             else { continue }
             left.remove(Race.Parts(part))
             said[part] = reply
         }
-        if !said.isEmpty { flight.run(.replied(ask.place, said)) }
-        if !left.isEmpty, flight.isRunning { flight.ask(ask.place, left, address: ask.address) }
+        return (said, left)
     }
 
     private func take(_ shared: SharedAnswer, at place: Int, _ part: Race.Part) -> Race.Reply? {
-        guard let provider = flight.line.members.first(where: { $0.index == shared.provider })?.provider,
+        guard let provider = answers.line.members.first(where: { $0.index == shared.provider })?.provider,
             provider.isAuthenticated
         else { return nil }
-        flight.key.note(
+        answers.key.note(
             .reply, "the shared cache has \(shared.type), as answered by \(provider.name) (\(shared.server))")
         // What is filtered here may differ from what was where the answer was received.
-        let filter = flight.policy.lines.providers.filter
-        guard case .answer(let answer) = filter.admitted(.answer(shared.answer), to: flight.key.name) else {
+        let filter = answers.policy.lines.providers.filter
+        guard case .answer(let answer) = filter.admitted(.answer(shared.answer), to: answers.key.name) else {
             return nil
         }
-        let left = flight.admitted(answer, part)
-        flight[part].found.append(
+        let left = answers.admitted(answer, part)
+        answers[part].found.append(
             FlightLane.Found(
                 place: place, answer: left, source: .shared(index: shared.provider), server: shared.server,
                 sharedFor: shared.remaining))
-        return left.said(flight.type(of: part))
+        return left.said(answers.type(of: part))
     }
 }

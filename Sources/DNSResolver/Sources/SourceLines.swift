@@ -197,6 +197,12 @@ struct SourceLine {
             if !isWhole { endpoints = provider.access.isActive ? [] : endpoints.filter(\.health.isUsable) }
         }
 
+        /// One of its addresses that can be asked; nil: it has none at that place.
+        func candidate(_ place: Int) -> Candidate? {
+            guard endpoints.indices.contains(place) else { return nil }
+            return Candidate(index: index, provider: provider, endpoint: endpoints[place])
+        }
+
         /// The addresses that cannot be asked before a probe has been answered.
         @Loop
         var inBackoff: [Candidate] {

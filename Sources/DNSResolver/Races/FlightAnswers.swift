@@ -2,23 +2,124 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-// What becomes of the answers of a flight's race: what is stored, and what clients get.
-
-extension Flight {
+/// What is known of the name of a flight: its line of sources, what they have said of each type, what is stored of that, and
+/// what clients get. An object: each step refers to it.
+@Loop
+final class FlightAnswers {
     /// Seconds for which a denial is cached that is made here.
     static let madeTTL: UInt32 = 5
     /// Seconds for which "no address of this family" is cached at most, where the other family is preferred.
     private static let longestSuppression: UInt32 = 300
+    private static let lateness = Duration.milliseconds(100)
+
+    let key: FlightKey
+    let policy: ResolverPolicy
+    let store: AnswerStore
+    /// Counts names that do not exist; nil: nothing limits misses.
+    private let brake: MissBrake?
+    /// A and AAAA, or one type.
+    let types: [RecordType]
+    /// When the race ends at the latest.
+    let ends: Instant
+    /// Whether the first client had waited before: what it has no time for is no failure of a source.
+    let isLate: Bool
+    var line: SourceLine
+    /// What is known of each type.
+    private let hasFamilies: Bool
+    private var a: FlightLane
+    /// Not used where one type alone is asked for.
+    private var aaaa: FlightLane
+
+    /// - Parameters:
+    ///   - type: for which the flight begins.
+    ///   - arrived: when its first client's query was received.
+    ///   - isRefresh: whether a fresh answer is asked for again.
+    init(
+        _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, arrived: Instant, isRefresh: Bool,
+        store: AnswerStore, brake: MissBrake?
+    ) {
+        self.key = key
+        self.policy = policy
+        self.store = store
+        self.brake = brake
+        types = policy.types(for: type, key)
+        hasFamilies = types.count > 1
+        line = policy.lines.line(for: key, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
+        a = FlightLane(types[0], key, policy, store)
+        aaaa = hasFamilies ? FlightLane(types[1], key, policy, store) : a
+        line.rules.a = a.known(isRefresh: isRefresh, key.route)
+        if hasFamilies { line.rules.aaaa = aaaa.known(isRefresh: isRefresh, key.route) }
+        line.rules.hasFamilies = hasFamilies
+        line.rules.isSigned = key.isSigned
+        if case .prefix = policy.translation { line.rules.translates = hasFamilies && policy.translates(.aaaa, key) }
+        line.rules.yielding = hasFamilies ? policy.yielding(key) : nil
+        line.rules.staleWait = store.staleWait.nanoseconds
+        ends = arrived + Budget.answer
+        isLate = store.clock.now - arrived > Self.lateness
+    }
+
+    var clock: any LoopClock { store.clock }
+
+    /// When the query arrived that began it.
+    var began: Instant { ends - Budget.answer }
+
+    subscript(part: Race.Part) -> FlightLane {
+        _read { if part == .a || !hasFamilies { yield a } else { yield aaaa } }
+        _modify { if part == .a || !hasFamilies { yield &a } else { yield &aaaa } }
+    }
+
+    func type(of part: Race.Part) -> RecordType { self[part].type }
+
+    func types(of parts: Race.Parts) -> [RecordType] {
+        types.count == 1 || parts == .both ? types : [parts == .a ? types[0] : types[1]]
+    }
+
+    func part(of type: RecordType) -> Race.Part? {
+        types[0] == type ? .a : types.count > 1 && types[1] == type ? .aaaa : nil
+    }
+
+    // MARK: What sources say
+
+    /// What clients may have of a provider's answer.
+    func admitted(_ answer: Answer, _ part: Race.Part) -> Answer {
+        let type = type(of: part)
+        if line.rules.isGuarded, !answer.isNegative(for: type) {
+            // 5.4
+            return answer.withoutHints(type, keepsSigned: key.dnssecOK) ?? .negative(name: key.name, ttl: Self.madeTTL)
+        }
+        return type == .aaaa && policy.translates(.aaaa, key) && !answer.hasSignatures
+            ? answer.withoutMappedAddresses() : answer
+    }
+
+    /// Takes the verdict on one of LocalDNS's addresses: another's is thrown away, wherever it is cached.
+    ///
+    /// - Returns: whether what the cache had past its TTL holds it, and is not to be used.
+    func note(_ verdict: AddressVerdict, on address: IPAddress, _ part: Race.Part) -> Bool {
+        let type = type(of: part)
+        // A check that was not made is not remembered, nor what rests on it.
+        if verdict == .unchecked {
+            self[part].hasUnchecked = true
+            if self[part].isGivenUnverified { store.forgetUnverified(key, type) }
+        }
+        guard Race.Verdict(verdict) == .anothers, !line.rules.isClockWrong else { return false }
+        store.forgetForged(address, key, type)
+        return self[part].stale.map { store.isOfLocalDNS($0) && $0.holds(address, type, key.name) } ?? false
+    }
+
+    // MARK: What is stored, and what clients get
 
     /// Stores an answer, or remembers that there is none.
-    func keep(_ answer: RaceAnswer, _ part: Race.Part) -> Outcome {
+    ///
+    /// - Parameter ipv4: what is known of A, where AAAA is made of it.
+    func keep(_ answer: RaceAnswer, _ part: Race.Part, ipv4: RaceAnswer?) {
         let type = type(of: part)
-        let outcome = outcome(answer, part, isStored: true)
+        let outcome = outcome(answer, part, ipv4: ipv4, isStored: true)
+        self[part].given = FlightLane.Given(answer: answer, outcome: outcome)
         switch outcome {
         case .given(let response):
             store.failures.answered(key, type)
             // One call, for both families or for one.
-            if let brake = environment.brake, type == types[0], key.isBraked, response.denies(type) {
+            if let brake, type == types[0], key.isBraked, response.denies(type) {
                 brake.denied(key.name, to: key.holder, at: clock.now)
             }
         case .missing(_, let error):
@@ -29,11 +130,14 @@ extension Flight {
             store.failures.failed(
                 key, type, error: error, at: clock.now, asked: began, hasStale: answer.rank == .stale)
         }
-        return outcome
     }
 
     /// What clients get of an answer.
-    func outcome(_ answer: RaceAnswer, _ part: Race.Part, isStored: Bool = false) -> Outcome {
+    ///
+    /// - Parameter ipv4: what is known of A, where AAAA is made of it.
+    func outcome(
+        _ answer: RaceAnswer, _ part: Race.Part, ipv4: RaceAnswer?, isStored: Bool = false
+    ) -> FlightClients.Outcome {
         let type = type(of: part)
         // 8: what a door has refused says nothing against the providers.
         if answer.rank == .unproved, self[part].providerFailure?.isOurs == true { return missing(part) }
@@ -58,7 +162,7 @@ extension Flight {
             var made = Answer.negative(name: key.name, ttl: answer.life ?? Self.madeTTL)
             if answer.kind == .nxDomain { made.responseCode = .nameError }
             return give(FlightLane.Found(made), part, life: answer.life, isStored)
-        case .translation: return translated(answer, part, isStored)
+        case .translation: return translated(answer, part, of: ipv4, isStored)
         case .suppressed:
             // No longer than the other family's addresses are fresh.
             let left = store.secondsLeft(key, type.otherFamily)
@@ -78,7 +182,9 @@ extension Flight {
     }
 
     /// - Parameter life: seconds for which it lives at most; nil: its TTL.
-    private func give(_ found: FlightLane.Found, _ part: Race.Part, life: UInt32?, _ isStored: Bool) -> Outcome {
+    private func give(_ found: FlightLane.Found, _ part: Race.Part, life: UInt32?, _ isStored: Bool)
+        -> FlightClients.Outcome
+    {
         let type = type(of: part)
         let tag = policy.sources.tag(of: found.source)
         if isStored {
@@ -97,7 +203,7 @@ extension Flight {
         return given(packed, tag)
     }
 
-    private func given(_ packed: PackedAnswer, _ tag: UInt16) -> Outcome {
+    private func given(_ packed: PackedAnswer, _ tag: UInt16) -> FlightClients.Outcome {
         .given(Response(.answer(packed, age: 0), from: AnswerKind(tag, route: key.route), source: tag))
     }
 
@@ -105,12 +211,12 @@ extension Flight {
 
     /// Addresses made of the other family's (RFC 6147), of the worse of both ranks.
     private func translated(
-        _ answer: RaceAnswer, _ part: Race.Part, _ isStored: Bool
-    ) -> Outcome {
+        _ answer: RaceAnswer, _ part: Race.Part, of known: RaceAnswer?, _ isStored: Bool
+    ) -> FlightClients.Outcome {
         // What was made before is stale itself.
         if answer.rank == .stale, let stale = self[part].stale { return .missing(stale: stale, reason(part)) }
         let denial = self[part].found.last
-        let ipv4 = ipv4Answer(isStale: answer.rank == .stale)
+        let ipv4 = ipv4Answer(known, isStale: answer.rank == .stale)
         let source = [denial?.source, ipv4?.source].compactMap(\.self).max { $0.worth > $1.worth } ?? .rule
         let longest = min(denial?.answer.translationTTL ?? Self.madeTTL, answer.life ?? .max)
         guard let ipv4, case .prefix(let prefix) = policy.translation, !ipv4.answer.hasSignatures,
@@ -128,9 +234,9 @@ extension Flight {
     }
 
     /// The name's IPv4 addresses that clients get.
-    private func ipv4Answer(isStale: Bool) -> (answer: Answer, source: Source)? {
+    private func ipv4Answer(_ known: RaceAnswer?, isStale: Bool) -> (answer: Answer, source: Source)? {
         let question = Question(name: key.name, type: .a)
-        if let own = known(.a), own.origin != .cache, case .given(let response) = outcome(own, .a) {
+        if let known, known.origin != .cache, case .given(let response) = outcome(known, .a, ipv4: nil) {
             let source = response.source.flatMap { policy.sources.source(of: $0) }
             return response.records(for: question).map { ($0, source ?? .rule) }
         }
@@ -142,7 +248,7 @@ extension Flight {
 
     // MARK: Why there is no answer
 
-    private func missing(_ part: Race.Part) -> Outcome { .missing(stale: nil, reason(part)) }
+    private func missing(_ part: Race.Part) -> FlightClients.Outcome { .missing(stale: nil, reason(part)) }
 
     private func reason(_ part: Race.Part) -> ExtendedError {
         let local = self[part].localFailure ?? self[part].local.map { refusal(of: $0, part) }
@@ -180,18 +286,6 @@ extension Source {
         case .localDNS: 1
         case .rule, .preset: 0
         }
-    }
-}
-
-extension Answer {
-    /// The same answer with those of its addresses for which `isWanted` is true; the signatures of an RRset that
-    /// shrinks are removed too.
-    fileprivate func keeping(_ isWanted: (IPAddress) -> Bool) -> Answer {
-        var rest = self
-        rest.answers.removeAll { record in record.address.map { !isWanted($0) } ?? false }
-        guard rest.answers.count < answers.count else { return self }
-        rest.answers.removeAll { $0.coveredType?.isAddress == true }
-        return rest
     }
 }
 
