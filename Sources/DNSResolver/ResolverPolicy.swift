@@ -62,7 +62,7 @@ package final class ResolverPolicy: Sendable {
     }
 
     /// The family that is suppressed where a name has addresses of the other one: none for clients that check signatures.
-    func yielding(_ key: FlightKey) -> Race.Part? {
+    func yielding(_ key: FlightKey) -> RacePart? {
         key.isSigned ? nil : localAnswers.families.yielding.map { $0 == .a ? .a : .aaaa }
     }
 

@@ -17,9 +17,9 @@ struct Oracle {
     /// The client whose time is just over.
     private var timeUp: Int?
     /// Where a probe was just answered.
-    private var risen: [(part: Race.Part, place: Int)] = []
+    private var risen: [(part: RacePart, place: Int)] = []
 
-    static let parts: [Race.Part] = [.a, .aaaa]
+    static let parts: [RacePart] = [.a, .aaaa]
 
     init(_ world: World) {
         self.world = world
@@ -44,7 +44,7 @@ struct Oracle {
         aaaa = Seen(sources: line.count, stale: nil, cache: .none)
     }
 
-    subscript(part: Race.Part) -> Seen {
+    subscript(part: RacePart) -> Seen {
         _read { if part == .a { yield a } else { yield aaaa } }
         _modify { if part == .a { yield &a } else { yield &aaaa } }
     }
@@ -54,7 +54,7 @@ struct Oracle {
     // MARK: What is known
 
     /// Whether LocalDNS may yet bring rank 2.
-    private func isPending(_ part: Race.Part) -> Bool {
+    private func isPending(_ part: RacePart) -> Bool {
         guard let local else { return false }
         let (own, other) = (self[part], self[part.other])
         if own.sources[local] == .asked || own.isChecking { return true }
@@ -62,7 +62,7 @@ struct Oracle {
             && (other.sources[local] == .asked || other.isChecking)
     }
 
-    private func isTwo(_ part: Race.Part) -> Bool {
+    private func isTwo(_ part: RacePart) -> Bool {
         guard let local else { return false }
         let own = self[part]
         if own.sources[local].isLocalDenial {
@@ -71,7 +71,7 @@ struct Oracle {
         return own.isVerified
     }
 
-    private func hasFailed(_ part: Race.Part, _ place: Int, _ now: Int) -> Bool {
+    private func hasFailed(_ part: RacePart, _ place: Int, _ now: Int) -> Bool {
         let source = self[part].sources[place]
         if now >= end || source == .failed { return true }
         if source == .unasked, health[place] == .backoff || now - (began ?? now) > 1_900 { return true }
@@ -79,16 +79,16 @@ struct Oracle {
         return (source == .localRecords || source.isLocalDenial) && !isPending(part) && !isTwo(part)
     }
 
-    private func haveAllFailed(_ part: Race.Part, _ now: Int) -> Bool {
+    private func haveAllFailed(_ part: RacePart, _ now: Int) -> Bool {
         line.indices.allSatisfy { hasFailed(part, $0, now) }
     }
 
-    private func haveProvidersFailed(_ part: Race.Part, _ now: Int) -> Bool {
+    private func haveProvidersFailed(_ part: RacePart, _ now: Int) -> Bool {
         line.indices.allSatisfy { !isProvider($0) || hasFailed(part, $0, now) }
     }
 
     /// The best rank of 1 to 3 that is known.
-    private func best(_ part: Race.Part) -> Seen.Entry {
+    private func best(_ part: RacePart) -> Seen.Entry {
         let own = self[part]
         if let one = own.one { return Seen.Entry(rank: 1, kind: one) }
         if own.cache.rank == 1, !own.isOpen { return own.cache }
@@ -103,14 +103,14 @@ struct Oracle {
     }
 
     /// Whether the type needs nothing more.
-    private func isDone(_ part: Race.Part) -> Bool {
+    private func isDone(_ part: RacePart) -> Bool {
         self[part].one != nil || world.mode == .localDNSFirst && isTwo(part)
     }
 
     // MARK: What happens
 
     /// Writes an event down; called before the race has it.
-    mutating func note(_ event: Race.Event, at now: Int) {
+    mutating func note(_ event: RaceEvent, at now: Int) {
         (timeUp, risen) = (nil, [])
         switch event {
         case .joined(let client, let part): joined(client, part, now)
@@ -121,7 +121,7 @@ struct Oracle {
         case .checked(let part, let address, let verdict): checked(part, address, verdict, now)
         case .failed(let place, let types): failed(place, types, now)
         case .refused(let place, let types):
-            for part in Self.parts where types.contains(Race.Parts(part)) {
+            for part in Self.parts where types.contains(RaceParts(part)) {
                 if [.asked, .busy, .unasked].contains(self[part].sources[place]) {
                     self[part].sources[place] = .failed
                 }
@@ -136,19 +136,19 @@ struct Oracle {
     }
 
     /// What a provider says once it would say at its other address.
-    private mutating func endProvider(of place: Int, _ part: Race.Part) {
+    private mutating func endProvider(of place: Int, _ part: RacePart) {
         for other in line.indices where place != local && line[other].provider == line[place].provider {
             if self[part].sources[other] == .unasked { self[part].sources[other] = .failed }
         }
     }
 
-    private func asked(_ place: Int, _ types: Race.Parts) -> [Race.Part] {
+    private func asked(_ place: Int, _ types: RaceParts) -> [RacePart] {
         Self.parts.filter {
-            types.contains(Race.Parts($0)) && [.asked, .busy].contains(self[$0].sources[place])
+            types.contains(RaceParts($0)) && [.asked, .busy].contains(self[$0].sources[place])
         }
     }
 
-    private mutating func joined(_ client: Int, _ part: Race.Part, _ now: Int, isLate mayBeLate: Bool = false) {
+    private mutating func joined(_ client: Int, _ part: RacePart, _ now: Int, isLate mayBeLate: Bool = false) {
         // After a change those that wait come again.
         if !self[part].waiting.contains(where: { $0.number == client }) {
             self[part].waiting.append(Seen.Client(number: client, arrived: now))
@@ -160,7 +160,7 @@ struct Oracle {
         if began == nil { (began, end) = (now, min(end, now + 2_300)) }
     }
 
-    private mutating func replied(_ place: Int, _ part: Race.Part, _ reply: Race.Reply, _ now: Int) {
+    private mutating func replied(_ place: Int, _ part: RacePart, _ reply: RaceReply, _ now: Int) {
         let kind: RaceAnswer.Kind? =
             switch reply {
             case .records: .records
@@ -185,7 +185,7 @@ struct Oracle {
         }
     }
 
-    private mutating func localReplied(_ place: Int, _ part: Race.Part, _ reply: Race.Reply, _ now: Int) {
+    private mutating func localReplied(_ place: Int, _ part: RacePart, _ reply: RaceReply, _ now: Int) {
         switch reply {
         case .records(let count):
             self[part].sources[place] = count > 0 ? .localRecords : .failed
@@ -199,7 +199,7 @@ struct Oracle {
         }
     }
 
-    private mutating func checked(_ part: Race.Part, _ address: Int, _ verdict: Race.Verdict, _ now: Int) {
+    private mutating func checked(_ part: RacePart, _ address: Int, _ verdict: RaceVerdict, _ now: Int) {
         self[part].checking.remove(address)
         var verdict = verdict
         if verdict == .wrongTime { verdict = world.isClockWrong ? .verified : .unproved }
@@ -208,7 +208,7 @@ struct Oracle {
         if verdict == .verified { self[part].verifiedAt = self[part].verifiedAt ?? now }
     }
 
-    private mutating func failed(_ place: Int, _ types: Race.Parts, _ now: Int) {
+    private mutating func failed(_ place: Int, _ types: RaceParts, _ now: Int) {
         for part in asked(place, types) {
             let asks = self[part].asks.count { $0.place == place }
             let mayGoOn = asks < line[place].addresses && now - (began ?? now) <= 1_900 && now < end
@@ -217,7 +217,7 @@ struct Oracle {
     }
 
     /// 3: with LocalDNS first what is verified is as rank 1: it ends the family, and with it the one that yields to it.
-    private func isTheEndOfBoth(_ part: Race.Part) -> Bool {
+    private func isTheEndOfBoth(_ part: RacePart) -> Bool {
         world.mode == .localDNSFirst && world.yielding == part.other && self[part.other].isOpen
             && self[part].cache.rank == 2 && self[part].cache.kind == .records && !self[part].isChecking
     }
@@ -234,7 +234,7 @@ struct Oracle {
     /// After another policy, or on another network; with what is known from now on.
     ///
     /// - Returns: those that wait, the oldest first.
-    mutating func change(_ rules: RaceRules) -> [(client: Int, part: Race.Part)] {
+    mutating func change(_ rules: RaceRules) -> [(client: Int, part: RacePart)] {
         hasChanged = true
         let clients = Self.parts.flatMap { part in self[part].waiting.map { ($0.number, part, $0.arrived) } }
             .sorted { $0.2 < $1.2 }
@@ -273,7 +273,7 @@ struct Oracle {
     // MARK: Promises
 
     /// The promises that the effects of an event break, and those that do not hold after it.
-    mutating func judge(_ effects: [Race.Effect], at now: Int) -> [String] {
+    mutating func judge(_ effects: [RaceEffect], at now: Int) -> [String] {
         var broken: [String] = []
         for case .ask(let place, let types, let address) in effects {
             broken += asks(place, types, address: address, now)
@@ -305,10 +305,10 @@ struct Oracle {
         return broken + moment(now)
     }
 
-    private mutating func asks(_ place: Int, _ types: Race.Parts, address: Int, _ now: Int) -> [String] {
+    private mutating func asks(_ place: Int, _ types: RaceParts, address: Int, _ now: Int) -> [String] {
         var broken: [String] = []
         let age = now - (began ?? now)
-        let asked = Self.parts.filter { types.contains(Race.Parts($0)) }
+        let asked = Self.parts.filter { types.contains(RaceParts($0)) }
         if began == nil || age > 1_900 || now >= end { broken.append("7: asked after 1.9 s, or at the end") }
         if health[place] != .usable { broken.append("7: asked while in backoff") }
         if world.mode == .httpdnsOnly, place == local { broken.append("7: httpdns-only asked LocalDNS") }
@@ -340,7 +340,7 @@ struct Oracle {
         place > 0 && isProvider(place) && line[place - 1].provider == line[place].provider
     }
 
-    private func isInTurn(_ place: Int, _ address: Int, _ part: Race.Part, _ age: Int, _ now: Int) -> Bool {
+    private func isInTurn(_ place: Int, _ address: Int, _ part: RacePart, _ age: Int, _ now: Int) -> Bool {
         let (own, other) = (self[part], self[part.other])
         let isSearched = place == local && world.isInSearchDomain && own.one == .nxDomain
         if isSearched { return true }
@@ -356,7 +356,7 @@ struct Oracle {
     }
 
     /// Whether a source's turn has come: no source before it was passed over, and the last ask is 0.3 s ago, or none is awaited.
-    private func isDue(_ place: Int, _ part: Race.Part, _ age: Int, _ now: Int) -> Bool {
+    private func isDue(_ place: Int, _ part: RacePart, _ age: Int, _ now: Int) -> Bool {
         let own = self[part]
         guard isQuiet(part) || own.last.map({ now - $0 >= 300 }) ?? true else { return false }
         if place != local, age < 900, waitsForChecks(part) { return false }
@@ -368,42 +368,42 @@ struct Oracle {
 
     /// Whether `localdns-first` awaits the checks of LocalDNS's addresses, which also decide about its denial of the other
     /// family.
-    private func waitsForChecks(_ part: Race.Part) -> Bool {
+    private func waitsForChecks(_ part: RacePart) -> Bool {
         guard world.mode == .localDNSFirst, let local else { return false }
         return self[part].isChecking || self[part].sources[local].isLocalDenial && self[part.other].isChecking
     }
 
     /// Whether it is not asked for yet, or at all, since the other family is preferred.
-    private func isSuppressed(_ part: Race.Part, _ age: Int, _ now: Int) -> Bool {
+    private func isSuppressed(_ part: RacePart, _ age: Int, _ now: Int) -> Bool {
         world.yielding == part && (mayBeSuppressed(part, now) && age < 300 || hasAddresses(part.other, now))
     }
 
     /// Whether the preferred family may yet turn out to have addresses.
-    private func mayBeSuppressed(_ part: Race.Part, _ now: Int) -> Bool {
+    private func mayBeSuppressed(_ part: RacePart, _ now: Int) -> Bool {
         world.yielding == part && !self[part.other].isOver && best(part.other).rank > 2
             && !haveAllFailed(part.other, now)
     }
 
     /// Whether addresses are known of ranks 1 to 4.
-    private func hasAddresses(_ part: Race.Part, _ now: Int) -> Bool {
+    private func hasAddresses(_ part: RacePart, _ now: Int) -> Bool {
         let best = best(part)
         guard best.rank > 3, haveAllFailed(part, now), local != nil else { return best.kind == .records }
         return world.hasPreset && part == .a
     }
 
     /// Whether no source is awaited.
-    private func isQuiet(_ part: Race.Part) -> Bool {
+    private func isQuiet(_ part: RacePart) -> Bool {
         !line.indices.contains { isProvider($0) && [.asked, .empty].contains(self[part].sources[$0]) }
             && !isPending(part)
     }
 
     /// Whether what bills is not skipped.
-    private func mayBeAsked(_ place: Int, _ part: Race.Part, _ age: Int, _ now: Int) -> Bool {
+    private func mayBeAsked(_ place: Int, _ part: RacePart, _ age: Int, _ now: Int) -> Bool {
         line[place].mayHedge || age >= 900
             || (0..<place).allSatisfy { !isProvider($0) || hasFailed(part, $0, now) }
     }
 
-    private mutating func gives(_ answer: RaceAnswer, to client: Int, _ part: Race.Part, _ now: Int) -> [String] {
+    private mutating func gives(_ answer: RaceAnswer, to client: Int, _ part: RacePart, _ now: Int) -> [String] {
         guard let arrived = self[part].waiting.first(where: { $0.number == client })?.arrived else {
             return ["1: answered twice, or after it had left"]
         }
@@ -430,7 +430,7 @@ struct Oracle {
 
     /// What a client gets whose own time is over: the best of ranks 1 to 4 that is known, though others wait to take it. All else
     /// only where it is due to everybody.
-    private mutating func givesAtItsEnd(_ answer: RaceAnswer, _ part: Race.Part, _ now: Int) -> [String] {
+    private mutating func givesAtItsEnd(_ answer: RaceAnswer, _ part: RacePart, _ now: Int) -> [String] {
         let (own, other) = (best(part), best(part.other))
         let haveFailed = haveAllFailed(part, now) && haveAllFailed(part.other, now)
         let isFive = haveFailed && world.isUnlisted && saysSomething(part)
@@ -452,12 +452,12 @@ struct Oracle {
     }
 
     /// Whether LocalDNS has an answer that is not known to be forged.
-    private func saysSomething(_ part: Race.Part) -> Bool {
+    private func saysSomething(_ part: RacePart) -> Bool {
         guard let source = local.map({ self[part].sources[$0] }) else { return false }
         return source.isLocalDenial || source == .localRecords && !self[part].isForged
     }
 
-    private mutating func stores(_ answer: RaceAnswer, _ part: Race.Part, _ now: Int) -> [String] {
+    private mutating func stores(_ answer: RaceAnswer, _ part: RacePart, _ now: Int) -> [String] {
         var broken = faults(of: answer, part, now)
         let rank = Int(answer.rank.rawValue)
         if rank > self[part].cache.rank { broken.append("8: a worse rank replaced a better one") }
@@ -466,13 +466,13 @@ struct Oracle {
         return broken
     }
 
-    private func isStaleDue(_ part: Race.Part, _ age: Int) -> Bool {
+    private func isStaleDue(_ part: RacePart, _ age: Int) -> Bool {
         guard let stale = self[part].stale, stale.kind != .nxDomain else { return false }
         return age >= (stale.isYoung ? 200 : 900)
     }
 
     /// Why this may not be said, to a client or to the cache, now.
-    private func faults(of answer: RaceAnswer, _ part: Race.Part, _ now: Int) -> [String] {
+    private func faults(of answer: RaceAnswer, _ part: RacePart, _ now: Int) -> [String] {
         let (own, other, otherBest) = (self[part], self[part.other], best(part.other))
         let (rank, age) = (Int(answer.rank.rawValue), now - (began ?? now))
         let isMade = answer.isMade
@@ -533,7 +533,7 @@ struct Oracle {
         return broken
     }
 
-    private func isSearched(_ answer: RaceAnswer, _ part: Race.Part) -> Bool {
+    private func isSearched(_ answer: RaceAnswer, _ part: RacePart) -> Bool {
         guard case .localDNS = answer.origin else { return false }
         return world.isInSearchDomain && self[part].one == .nxDomain && answer.rank == .provider
     }
@@ -588,7 +588,7 @@ struct Oracle {
         return broken
     }
 
-    private func waits(_ part: Race.Part, _ age: Int, _ now: Int) -> [String] {
+    private func waits(_ part: RacePart, _ age: Int, _ now: Int) -> [String] {
         let (own, best) = (self[part], best(part).rank)
         var broken: [String] = []
         if own.waiting.contains(where: { now - $0.arrived >= 2_300 }) { broken.append("1: a client waits for 2.3 s") }
@@ -621,7 +621,7 @@ struct Oracle {
         return broken
     }
 
-    private mutating func missedTurns(_ part: Race.Part, _ age: Int, _ now: Int) -> [String] {
+    private mutating func missedTurns(_ part: RacePart, _ age: Int, _ now: Int) -> [String] {
         let own = self[part]
         guard age >= 900 || !waitsForChecks(part), !isSuppressed(part, age, now) else { return [] }
         let isTime = isQuiet(part) || own.last.map { now - $0 >= 300 } ?? true
@@ -636,7 +636,7 @@ struct Oracle {
     }
 
     /// Whether nothing that comes can change what is given.
-    private func isComplete(_ part: Race.Part, _ now: Int) -> Bool {
+    private func isComplete(_ part: RacePart, _ now: Int) -> Bool {
         let own = self[part]
         guard own.waiting.isEmpty, own.cache.rank < 7 || world.cached != nil else { return false }
         let mayBeTranslated = world.translates && part == .aaaa && own.one != .records

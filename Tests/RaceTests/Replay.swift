@@ -20,7 +20,7 @@ struct Replay {
     private var entries: [String: RaceAnswer] = [:]
     private var clients: [String] = []
     /// Those that wait, the oldest first, and those that have left.
-    private var waiting: [(client: Int, part: Race.Part, arrived: Int)] = []
+    private var waiting: [(client: Int, part: RacePart, arrived: Int)] = []
     private var gone: Set<Int> = []
     private var asked: [String] = []
     private var checks: [String] = []
@@ -85,7 +85,7 @@ struct Replay {
             + ["A", "AAAA"].compactMap { type in entries[type].map { "end cache \(type) \(text($0, type))" } }
     }
 
-    private mutating func apply(_ event: Race.Event, at now: Int) {
+    private mutating func apply(_ event: RaceEvent, at now: Int) {
         for effect in race.apply(event, at: Self.instant(now)) {
             switch effect {
             case .ask(let place, let parts, let address):
@@ -114,7 +114,7 @@ struct Replay {
 
     // MARK: The vector's words
 
-    private mutating func event(_ event: [JSON], at now: Int) -> Race.Event {
+    private mutating func event(_ event: [JSON], at now: Int) -> RaceEvent {
         func place() -> Int { names.firstIndex(of: event[1].text) ?? 0 }
         switch event[0].text {
         case "join":
@@ -127,7 +127,7 @@ struct Replay {
             return .time
         case "late": return .timeUp(clients.lastIndex(of: event[1].text) ?? 0)
         case "reply":
-            var replies: [String: Race.Reply] = [:]
+            var replies: [String: RaceReply] = [:]
             for entry in event[2].array { replies[entry.array[0].text] = Self.reply(entry.array[1].text, count: 1) }
             return .replied(place(), a: replies["A"], aaaa: replies["AAAA"])
         case "local":
@@ -138,7 +138,7 @@ struct Replay {
             return .replied(place, a: type == "A" ? reply : nil, aaaa: type == "AAAA" ? reply : nil)
         case "verdict":
             let type = event[1].text
-            let verdicts: [String: Race.Verdict] = [
+            let verdicts: [String: RaceVerdict] = [
                 "proved": .verified, "another's": .anothers, "unproved": .unproved, "wrong time": .wrongTime,
             ]
             let address = local[type]?.firstIndex(of: event[2].text) ?? 0
@@ -282,7 +282,7 @@ struct Replay {
         ["addresses": .records, "nxdomain": .nxDomain][text] ?? .noData
     }
 
-    private static func reply(_ text: String, count: Int) -> Race.Reply {
+    private static func reply(_ text: String, count: Int) -> RaceReply {
         switch text {
         case "addresses": .records(count)
         case "nodata": .noData
@@ -291,15 +291,15 @@ struct Replay {
         }
     }
 
-    private static func part(_ type: String) -> Race.Part { type == "A" ? .a : .aaaa }
+    private static func part(_ type: String) -> RacePart { type == "A" ? .a : .aaaa }
 
-    private static func type(_ part: Race.Part) -> String { part == .a ? "A" : "AAAA" }
+    private static func type(_ part: RacePart) -> String { part == .a ? "A" : "AAAA" }
 
-    private static func parts(_ types: [String]) -> Race.Parts {
-        types.reduce(into: []) { $0.insert(Race.Parts(part($1))) }
+    private static func parts(_ types: [String]) -> RaceParts {
+        types.reduce(into: []) { $0.insert(RaceParts(part($1))) }
     }
 
-    private static func types(_ parts: Race.Parts) -> [String] {
+    private static func types(_ parts: RaceParts) -> [String] {
         (parts.contains(.a) ? ["A"] : []) + (parts.contains(.aaaa) ? ["AAAA"] : [])
     }
 }

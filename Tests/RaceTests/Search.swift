@@ -12,11 +12,11 @@ struct Search {
     /// One event on the way to a state.
     private final class Step {
         let now: Int
-        let event: Race.Event
-        let effects: [Race.Effect]
+        let event: RaceEvent
+        let effects: [RaceEffect]
         let earlier: Step?
 
-        init(_ event: Race.Event, at now: Int, _ effects: [Race.Effect] = [], after earlier: Step?) {
+        init(_ event: RaceEvent, at now: Int, _ effects: [RaceEffect] = [], after earlier: Step?) {
             self.now = now
             self.event = event
             self.effects = effects
@@ -30,13 +30,13 @@ struct Search {
         var race: Race
         var oracle: Oracle
         /// The clients that have not come yet.
-        var later: [Race.Part]
+        var later: [RacePart]
         /// Which of the world's times it is.
         var time = 0
         /// How many clients have come.
         var clients = 0
         /// What the cache had when something was last stored: for a change.
-        var stored: [Race.Part: RaceAnswer] = [:]
+        var stored: [RacePart: RaceAnswer] = [:]
 
         /// So that a set of visited states takes little memory.
         var mark: Int {
@@ -149,7 +149,7 @@ struct Search {
 
     /// Plays one event; nil when it breaks a promise.
     private mutating func play(
-        _ event: Race.Event, at now: Int, _ state: inout State, events: Int, after step: Step?
+        _ event: RaceEvent, at now: Int, _ state: inout State, events: Int, after step: Step?
     ) -> Step? {
         steps += 1
         state.oracle.note(event, at: now)
@@ -163,7 +163,7 @@ struct Search {
         let clients = state.oracle.change(rules)
         state.stored = state.stored.filter { world.change == .policy && $0.value.rank == .provider }
         state.race = Race(rules, ends: clients.isEmpty ? Instant(nanoseconds: .max) : instant(state.oracle.end))
-        var effects: [Race.Effect] = []
+        var effects: [RaceEffect] = []
         for (client, part) in clients {
             state.oracle.note(.joinedLate(client, part), at: now)
             effects += state.race.apply(.joinedLate(client, part), at: instant(now))
@@ -172,7 +172,7 @@ struct Search {
     }
 
     private mutating func judge(
-        _ effects: [Race.Effect], of event: Race.Event, at now: Int, _ state: inout State, _ events: Int,
+        _ effects: [RaceEffect], of event: RaceEvent, at now: Int, _ state: inout State, _ events: Int,
         after step: Step?
     ) -> Step? {
         for case .store(let part, let answer) in effects where world.change != nil { state.stored[part] = answer }
@@ -198,9 +198,9 @@ struct Search {
 
     // MARK: What may happen
 
-    private func events(in state: State) -> [Race.Event] {
+    private func events(in state: State) -> [RaceEvent] {
         let oracle = state.oracle
-        var events: [Race.Event] = state.later.map { .joined(state.clients, $0) }
+        var events: [RaceEvent] = state.later.map { .joined(state.clients, $0) }
         // One that had waited.
         if world.hasLate { events += state.later.map { .joinedLate(state.clients, $0) } }
         for place in oracle.line.indices {
@@ -222,7 +222,7 @@ struct Search {
     }
 
     /// The types that the source still owes.
-    private func owed(_ place: Int, _ oracle: Oracle) -> [Race.Part] {
+    private func owed(_ place: Int, _ oracle: Oracle) -> [RacePart] {
         let isAnyOpen = Oracle.parts.contains { oracle[$0].isOpen && !oracle[$0].isOver }
         return Oracle.parts.filter {
             let isNeeded = oracle[$0].isOpen ? !oracle[$0].isOver : isAnyOpen
@@ -230,21 +230,21 @@ struct Search {
         }
     }
 
-    private func localReplies(_ place: Int, _ oracle: Oracle) -> [Race.Event] {
+    private func localReplies(_ place: Int, _ oracle: Oracle) -> [RaceEvent] {
         owed(place, oracle).filter { world.types.contains($0) }.flatMap { part in
             world.localReplies.map { reply in
-                guard let reply else { return .failed(place, Race.Parts(part)) }
+                guard let reply else { return .failed(place, RaceParts(part)) }
                 return .replied(place, a: part == .a ? reply : nil, aaaa: part == .aaaa ? reply : nil)
             }
         }
     }
 
-    private func replies(_ place: Int, _ oracle: Oracle) -> [Race.Event] {
+    private func replies(_ place: Int, _ oracle: Oracle) -> [RaceEvent] {
         let owed = owed(place, oracle)
         guard !owed.isEmpty else { return [] }
-        var events: [Race.Event] = []
+        var events: [RaceEvent] = []
         for parts in oracle.line[place].answersBoth ? [owed] : owed.map({ [$0] }) {
-            let types = parts.reduce(into: Race.Parts()) { $0.insert(Race.Parts($1)) }
+            let types = parts.reduce(into: RaceParts()) { $0.insert(RaceParts($1)) }
             for a in types.contains(.a) ? world.replies.map(Optional.some) : [nil] {
                 for aaaa in types.contains(.aaaa) ? world.replies.map(Optional.some) : [nil] {
                     events.append(.replied(place, a: a, aaaa: aaaa))
@@ -261,8 +261,8 @@ struct Search {
 
     /// Section 7: what is known after a change.
     private func rules(after change: World.Change?, _ state: State) -> RaceRules {
-        var stale: [Race.Part: RaceRules.Stale] = world.stale.map { [.a: $0] } ?? [:]
-        var cached: [Race.Part: RaceRules.Cached] = [:]
+        var stale: [RacePart: RaceRules.Stale] = world.stale.map { [.a: $0] } ?? [:]
+        var cached: [RacePart: RaceRules.Cached] = [:]
         for (part, answer) in state.stored {
             switch change {
             case .network where answer.rank <= .verified: stale[part] = RaceRules.Stale(answer.kind, isYoung: true)

@@ -39,7 +39,7 @@ struct Seen: Hashable {
     var sources: [Source]
     var asks: [Ask] = []
     /// Of each of LocalDNS's addresses; nil: none yet.
-    var verdicts: [Race.Verdict?] = []
+    var verdicts: [RaceVerdict?] = []
     /// The addresses whose checks are under way.
     var checking: Set<Int> = []
     var verifiedAt: Int?

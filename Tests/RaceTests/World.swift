@@ -5,7 +5,7 @@ struct World {
     typealias Source = RaceRules.Source
 
     /// What a check of an address may show.
-    typealias Verdict = Race.Verdict
+    typealias Verdict = RaceVerdict
 
     var name = ""
     var providers: [Source]
@@ -17,7 +17,7 @@ struct World {
     var isInSearchDomain = false
     var translates = false
     /// The family that is suppressed where the other one has addresses.
-    var yielding: Race.Part?
+    var yielding: RacePart?
     var localHealth = RaceRules.Health.usable
     /// Of A.
     var stale: RaceRules.Stale?
@@ -26,15 +26,15 @@ struct World {
     var hasPreset = false
 
     /// The types that clients ask for at 0, and at any time.
-    var first: [Race.Part] = [.a]
-    var later: [Race.Part] = []
+    var first: [RacePart] = [.a]
+    var later: [RacePart] = []
     /// When something may happen, in milliseconds.
     var times = [0, 100, 200, 300, 500, 600, 800, 900, 1200, 1800, 1900, 2200, 2300]
     /// What a provider may say, and what else may happen to a question there.
-    var replies: [Race.Reply] = [.records(1), .empty]
+    var replies: [RaceReply] = [.records(1), .empty]
     var troubles: Set<Trouble> = [.fails, .busy]
     /// What LocalDNS may say; nil: it fails.
-    var localReplies: [Race.Reply?] = [.records(1), .noData, .nxDomain, nil]
+    var localReplies: [RaceReply?] = [.records(1), .noData, .nxDomain, nil]
     var verdicts: [Verdict] = [.verified, .anothers, .unproved]
     /// Whether later clients may have waited, and the time of any may be over.
     var hasLate = false
@@ -52,10 +52,10 @@ struct World {
     }
 
     /// Whether anything can come of the other family.
-    var types: Set<Race.Part> { replies.contains(.empty) ? [.a, .aaaa] : Set(first + later) }
+    var types: Set<RacePart> { replies.contains(.empty) ? [.a, .aaaa] : Set(first + later) }
 
     /// The rules of the race, with what is known at the beginning or after a change.
-    func rules(stale: [Race.Part: RaceRules.Stale], cached: [Race.Part: RaceRules.Cached]) -> RaceRules {
+    func rules(stale: [RacePart: RaceRules.Stale], cached: [RacePart: RaceRules.Cached]) -> RaceRules {
         var rules = RaceRules(
             mode, providers, localDNS: Source(provider: nil, answersBoth: true, health: localHealth), check: check,
             isListed: isListed, isUnverified: isUnverified)

@@ -188,7 +188,7 @@ enum Worlds {
         let both = World.Source(provider: 0, answersBoth: true)
         var all: [World] = []
         for (name, line) in [("both families at once", [both]), ("a family at a time", [p1])] {
-            for first in [[Race.Part.a, .aaaa], [.a], [.aaaa]] {
+            for first in [[RacePart.a, .aaaa], [.a], [.aaaa]] {
                 for mode in modes {
                     for isListed in mode == .httpdnsOnly ? [false] : [false, true] {
                         for isInSearchDomain in [false, true] {

@@ -94,13 +94,13 @@ package final class Flight {
 
     /// What the cache has no longer is given to no client any more.
     func forgetRemoved() {
-        for part in [Race.Part.a, .aaaa] where answers.store.cached(key, answers.type(of: part)) == nil {
+        for part in [RacePart.a, .aaaa] where answers.store.cached(key, answers.type(of: part)) == nil {
             if answers[part].hasFresh { race.expire(part, nil) }
             forgetStale(part)
         }
     }
 
-    private func forgetStale(_ part: Race.Part) {
+    private func forgetStale(_ part: RacePart) {
         race.forgetStale(part)
         answers[part].forgetCached()
     }
@@ -115,14 +115,14 @@ package final class Flight {
     // MARK: The race
 
     /// Tells the race what has happened, and does what follows.
-    private func run(_ event: Race.Event) {
+    private func run(_ event: RaceEvent) {
         guard state != .abandoned else { return }
         for effect in race.apply(event, at: clock.now) where state != .abandoned { perform(effect) }
         guard state == .racing else { return }
         if race.isRunning { setTimer() } else { finish() }
     }
 
-    private func perform(_ effect: Race.Effect) {
+    private func perform(_ effect: RaceEffect) {
         switch effect {
         case .ask(let place, let parts, let address): ask(place, parts, address: address)
         case .check(let part, let addresses): check(addresses, of: part)
@@ -154,9 +154,9 @@ package final class Flight {
     /// Asks a source for some types; for providers that is what the shared answers leave open.
     ///
     /// - Parameter address: the place of the address in the provider's order.
-    private func ask(_ place: Int, _ parts: Race.Parts, address: Int) {
+    private func ask(_ place: Int, _ parts: RaceParts, address: Int) {
         guard let number = answers.line.rules.line[place].provider else {
-            for part in [Race.Part.a, .aaaa] where parts.contains(Race.Parts(part)) {
+            for part in [RacePart.a, .aaaa] where parts.contains(RaceParts(part)) {
                 lookUps.append(LocalAttempt(answers, at: place, part).begin { [self] in run($0) })
             }
             return
@@ -201,10 +201,10 @@ package final class Flight {
     private var turn: SharedTurn? { if case .turn(let turn) = shared { turn } else { nil } }
 
     /// Checks some of LocalDNS's addresses (section 4).
-    private func check(_ addresses: RaceAnswer.Addresses, of part: Race.Part) {
+    private func check(_ addresses: RaceAnswer.Addresses, of part: RacePart) {
         checks += LocalAttempt.check(addresses, of: part, for: answers) { [self] place, address, verdict in
             if answers.note(verdict, on: address, part) { forgetStale(part) }
-            run(.checked(part, place, Race.Verdict(verdict)))
+            run(.checked(part, place, RaceVerdict(verdict)))
         }
     }
 

@@ -63,25 +63,25 @@ final class FlightAnswers {
     /// When the query arrived that began it.
     var began: Instant { ends - Budget.answer }
 
-    subscript(part: Race.Part) -> FlightLane {
+    subscript(part: RacePart) -> FlightLane {
         _read { if part == .a || !hasFamilies { yield a } else { yield aaaa } }
         _modify { if part == .a || !hasFamilies { yield &a } else { yield &aaaa } }
     }
 
-    func type(of part: Race.Part) -> RecordType { self[part].type }
+    func type(of part: RacePart) -> RecordType { self[part].type }
 
-    func types(of parts: Race.Parts) -> [RecordType] {
+    func types(of parts: RaceParts) -> [RecordType] {
         types.count == 1 || parts == .both ? types : [parts == .a ? types[0] : types[1]]
     }
 
-    func part(of type: RecordType) -> Race.Part? {
+    func part(of type: RecordType) -> RacePart? {
         types[0] == type ? .a : types.count > 1 && types[1] == type ? .aaaa : nil
     }
 
     // MARK: What sources say
 
     /// What clients may have of a provider's answer.
-    func admitted(_ answer: Answer, _ part: Race.Part) -> Answer {
+    func admitted(_ answer: Answer, _ part: RacePart) -> Answer {
         let type = type(of: part)
         if line.rules.isGuarded, !answer.isNegative(for: type) {
             // 5.4
@@ -94,14 +94,14 @@ final class FlightAnswers {
     /// Takes the verdict on one of LocalDNS's addresses: another's is thrown away, wherever it is cached.
     ///
     /// - Returns: whether what the cache had past its TTL holds it, and is not to be used.
-    func note(_ verdict: AddressVerdict, on address: IPAddress, _ part: Race.Part) -> Bool {
+    func note(_ verdict: AddressVerdict, on address: IPAddress, _ part: RacePart) -> Bool {
         let type = type(of: part)
         // A check that was not made is not remembered, nor what rests on it.
         if verdict == .unchecked {
             self[part].hasUnchecked = true
             if self[part].isGivenUnverified { store.forgetUnverified(key, type) }
         }
-        guard Race.Verdict(verdict) == .anothers, !line.rules.isClockWrong else { return false }
+        guard RaceVerdict(verdict) == .anothers, !line.rules.isClockWrong else { return false }
         store.forgetForged(address, key, type)
         return self[part].stale.map { store.isOfLocalDNS($0) && $0.holds(address, type, key.name) } ?? false
     }
@@ -111,7 +111,7 @@ final class FlightAnswers {
     /// Stores an answer, or remembers that there is none.
     ///
     /// - Parameter ipv4: what is known of A, where AAAA is made of it.
-    func keep(_ answer: RaceAnswer, _ part: Race.Part, ipv4: RaceAnswer?) {
+    func keep(_ answer: RaceAnswer, _ part: RacePart, ipv4: RaceAnswer?) {
         let type = type(of: part)
         let outcome = outcome(answer, part, ipv4: ipv4, isStored: true)
         self[part].given = FlightLane.Given(answer: answer, outcome: outcome)
@@ -136,7 +136,7 @@ final class FlightAnswers {
     ///
     /// - Parameter ipv4: what is known of A, where AAAA is made of it.
     func outcome(
-        _ answer: RaceAnswer, _ part: Race.Part, ipv4: RaceAnswer?, isStored: Bool = false
+        _ answer: RaceAnswer, _ part: RacePart, ipv4: RaceAnswer?, isStored: Bool = false
     ) -> FlightClients.Outcome {
         let type = type(of: part)
         // 8: what a door has refused says nothing against the providers.
@@ -182,7 +182,7 @@ final class FlightAnswers {
     }
 
     /// - Parameter life: seconds for which it lives at most; nil: its TTL.
-    private func give(_ found: FlightLane.Found, _ part: Race.Part, life: UInt32?, _ isStored: Bool)
+    private func give(_ found: FlightLane.Found, _ part: RacePart, life: UInt32?, _ isStored: Bool)
         -> FlightClients.Outcome
     {
         let type = type(of: part)
@@ -211,7 +211,7 @@ final class FlightAnswers {
 
     /// Addresses made of the other family's (RFC 6147), of the worse of both ranks.
     private func translated(
-        _ answer: RaceAnswer, _ part: Race.Part, of known: RaceAnswer?, _ isStored: Bool
+        _ answer: RaceAnswer, _ part: RacePart, of known: RaceAnswer?, _ isStored: Bool
     ) -> FlightClients.Outcome {
         // What was made before is stale itself.
         if answer.rank == .stale, let stale = self[part].stale { return .missing(stale: stale, reason(part)) }
@@ -248,9 +248,9 @@ final class FlightAnswers {
 
     // MARK: Why there is no answer
 
-    private func missing(_ part: Race.Part) -> FlightClients.Outcome { .missing(stale: nil, reason(part)) }
+    private func missing(_ part: RacePart) -> FlightClients.Outcome { .missing(stale: nil, reason(part)) }
 
-    private func reason(_ part: Race.Part) -> ExtendedError {
+    private func reason(_ part: RacePart) -> ExtendedError {
         let local = self[part].localFailure ?? self[part].local.map { refusal(of: $0, part) }
         let failure: UpstreamFailure? =
             switch (self[part].providerFailure ?? reasonAgainstProviders, local) {
@@ -270,7 +270,7 @@ final class FlightAnswers {
     }
 
     /// Why an answer of LocalDNS is of no use.
-    private func refusal(of found: FlightLane.Found, _ part: Race.Part) -> UpstreamFailure {
+    private func refusal(of found: FlightLane.Found, _ part: RacePart) -> UpstreamFailure {
         found.answer.isNegative(for: type(of: part))
             ? .unusable("a LocalDNS that says there is nothing cannot be believed")
             : .unusable("nothing verifies the addresses of LocalDNS")

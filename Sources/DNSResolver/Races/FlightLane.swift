@@ -137,14 +137,14 @@ extension Presets {
 
 extension Answer {
     /// What it says of a type, for a race.
-    func said(_ type: RecordType) -> Race.Reply {
+    func said(_ type: RecordType) -> RaceReply {
         responseCode == .nameError ? .nxDomain : isNegative(for: type) ? .noData : .records(1)
     }
 }
 
 extension UpstreamResult {
     /// What it says of a type, for a race; nil: it failed.
-    func said(_ type: RecordType) -> Race.Reply? {
+    func said(_ type: RecordType) -> RaceReply? {
         switch self {
         case .answer(let answer): answer.said(type)
         case .indeterminateEmpty: .empty

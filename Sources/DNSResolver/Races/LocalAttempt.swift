@@ -11,18 +11,18 @@ struct LocalAttempt {
     private let answers: FlightAnswers
     /// The source's place in the line.
     private let place: Int
-    private let part: Race.Part
+    private let part: RacePart
 
     private var type: RecordType { answers.type(of: part) }
 
-    init(_ answers: FlightAnswers, at place: Int, _ part: Race.Part) {
+    init(_ answers: FlightAnswers, at place: Int, _ part: RacePart) {
         (self.answers, self.place, self.part) = (answers, place, part)
     }
 
     /// Asks.
     ///
     /// - Parameter done: called once, with the event for the race; not after the question was cancelled.
-    func begin(done: @escaping @Loop (Race.Event) -> Void) -> any Cancellable {
+    func begin(done: @escaping @Loop (RaceEvent) -> Void) -> any Cancellable {
         let (key, upstream) = (answers.key, answers.line.upstream)
         key.note(.ask, "\(upstream.name) is asked for \(type)")
         let question = UpstreamQuestion(key, [type], until: answers.ends)
@@ -33,7 +33,7 @@ struct LocalAttempt {
     }
 
     /// Keeps what it says.
-    private func received(_ reply: UpstreamReply) -> Race.Event {
+    private func received(_ reply: UpstreamReply) -> RaceEvent {
         var result = reply.results[type] ?? .failure(.timeout)
         // The forged address of a portal check is what makes the client show the portal.
         if case .protect = answers.key.route {
@@ -48,7 +48,7 @@ struct LocalAttempt {
         case .failure(let failure):
             answers[part].localFailure = failure
             guard case .noServer = failure, let answer = withoutLocalDNS else {
-                return .failed(place, Race.Parts(part))
+                return .failed(place, RaceParts(part))
             }
             found = FlightLane.Found(answer, isStored: false)
             found.place = place
@@ -61,7 +61,7 @@ struct LocalAttempt {
             answers[part].localAddresses = found.answer.distinctAddresses
             if case .records? = said, type.isAddress { said = .records(answers[part].localAddresses.count) }
         }
-        return .replied(place, Race.Replies(part, said))
+        return .replied(place, RaceReplies(part, said))
     }
 
     /// The answer for a name of the local network while there is no LocalDNS server, and no earlier answer of one. Not
@@ -81,7 +81,7 @@ struct LocalAttempt {
     ///
     /// - Parameter verdict: called with the place of an address, the address, and what its check has shown.
     static func check(
-        _ addresses: RaceAnswer.Addresses, of part: Race.Part, for answers: FlightAnswers,
+        _ addresses: RaceAnswer.Addresses, of part: RacePart, for answers: FlightAnswers,
         verdict: @escaping @Loop (Int, IPAddress, AddressVerdict) -> Void
     ) -> [any Cancellable] {
         guard let checks = answers.policy.lines.checks, let server = answers[part].local?.server else { return [] }
@@ -106,7 +106,7 @@ extension Answer {
     }
 }
 
-extension Race.Verdict {
+extension RaceVerdict {
     init(_ verdict: AddressVerdict) {
         self =
             switch verdict {

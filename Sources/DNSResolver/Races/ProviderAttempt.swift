@@ -6,12 +6,12 @@ import Scheduling
 final class ProviderAttempt {
     /// What a reply says for the race.
     struct Said {
-        var replies = Race.Replies()
+        var replies = RaceReplies()
         /// What it says when the prefix of the network is not known by then.
-        var later: (replies: Race.Replies, time: Instant)?
+        var later: (replies: RaceReplies, time: Instant)?
         /// The types for which the address has failed, and for which the provider has.
-        var failed = Race.Parts()
-        var refused = Race.Parts()
+        var failed = RaceParts()
+        var refused = RaceParts()
     }
 
     private let answers: FlightAnswers
@@ -25,7 +25,7 @@ final class ProviderAttempt {
     /// While it may be under way.
     private var request: (any Cancellable)?
 
-    init(_ candidate: Candidate, for answers: FlightAnswers, at place: Int, _ parts: Race.Parts) {
+    init(_ candidate: Candidate, for answers: FlightAnswers, at place: Int, _ parts: RaceParts) {
         self.answers = answers
         self.place = place
         self.candidate = candidate
@@ -85,22 +85,22 @@ final class ProviderAttempt {
             answers[part].providerFailure = failure
             if failure.refusesAccount { said.refused = .both }
             if failure.endsProvider {
-                said.refused.insert(Race.Parts(part))
+                said.refused.insert(RaceParts(part))
             } else {
-                said.failed.insert(Race.Parts(part))
+                said.failed.insert(RaceParts(part))
             }
         }
         if said.replies[.aaaa] == .noData, let end = answers.endOfWaitForPrefix {
-            said.later = (Race.Replies(.aaaa, .noData), end)
+            said.later = (RaceReplies(.aaaa, .noData), end)
             said.replies[.aaaa] = nil
         }
         return said
     }
 
     /// Keeps what the provider has said of a type.
-    private func take(_ result: UpstreamResult, _ part: Race.Part, sharing turn: SharedTurn?) -> Race.Reply? {
+    private func take(_ result: UpstreamResult, _ part: RacePart, sharing turn: SharedTurn?) -> RaceReply? {
         let (type, server) = (answers.type(of: part), candidate.endpoint.name)
-        let (answer, said): (Answer, Race.Reply)
+        let (answer, said): (Answer, RaceReply)
         switch result {
         case .answer(let whole):
             answer = answers.admitted(whole, part)

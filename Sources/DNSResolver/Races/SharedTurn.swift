@@ -7,7 +7,7 @@ final class SharedTurn {
     /// What a source is asked for once the shared answers are known.
     struct Ask {
         let place: Int
-        let parts: Race.Parts
+        let parts: RaceParts
         let address: Int
     }
 
@@ -46,7 +46,7 @@ final class SharedTurn {
     }
 
     /// Whether a source is asked only for what the shared answers leave open.
-    func holdsBack(_ place: Int, _ parts: Race.Parts, address: Int) -> Bool {
+    func holdsBack(_ place: Int, _ parts: RaceParts, address: Int) -> Bool {
         asks?.append(Ask(place: place, parts: parts, address: address))
         return asks != nil
     }
@@ -57,20 +57,20 @@ final class SharedTurn {
     /// Takes what was found of what a source was to be asked.
     ///
     /// - Returns: what that says, and what the source is still to be asked for.
-    func take(_ found: [SharedAnswer], for ask: Ask) -> (replies: Race.Replies, left: Race.Parts) {
+    func take(_ found: [SharedAnswer], for ask: Ask) -> (replies: RaceReplies, left: RaceParts) {
         var left = ask.parts
-        var said = Race.Replies()
+        var said = RaceReplies()
         for answer in found {
-            guard let part = answers.part(of: answer.type), left.contains(Race.Parts(part)),
+            guard let part = answers.part(of: answer.type), left.contains(RaceParts(part)),
                 let reply = take(answer, at: ask.place, part)
             else { continue }
-            left.remove(Race.Parts(part))
+            left.remove(RaceParts(part))
             said[part] = reply
         }
         return (said, left)
     }
 
-    private func take(_ shared: SharedAnswer, at place: Int, _ part: Race.Part) -> Race.Reply? {
+    private func take(_ shared: SharedAnswer, at place: Int, _ part: RacePart) -> RaceReply? {
         guard let provider = answers.line.members.first(where: { $0.index == shared.provider })?.provider,
             provider.isAuthenticated
         else { return nil }

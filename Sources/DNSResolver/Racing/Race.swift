@@ -47,18 +47,18 @@ package struct Race: Hashable, Sendable {
 
     private struct Waiter: Hashable {
         let client: Int
-        let part: Part
+        let part: RacePart
     }
 
     private var line: [RaceRules.Source] { rules.line }
 
-    private subscript(part: Part) -> RaceLane {
+    private subscript(part: RacePart) -> RaceLane {
         // A lane is long: a copy of it for each of its fields would be.
         @inline(__always) get { part == .a ? a : aaaa }
         _modify { if part == .a { yield &a } else { yield &aaaa } }
     }
 
-    private var parts: ClosedRange<Part> { .a...(rules.hasFamilies ? .aaaa : .a) }
+    private var parts: ClosedRange<RacePart> { .a...(rules.hasFamilies ? .aaaa : .a) }
 
     /// Whether clients wait, or a better answer may come.
     package private(set) var isRunning = false
@@ -67,11 +67,11 @@ package struct Race: Hashable, Sendable {
     package private(set) var wake: Instant?
 
     /// The same of one type.
-    package func isRunning(_ part: Part) -> Bool { self[part].isWanted && !self[part].isOver }
+    package func isRunning(_ part: RacePart) -> Bool { self[part].isWanted && !self[part].isOver }
 
     /// The event, then whatever is due at `now`.
-    package mutating func apply(_ event: Event, at now: Instant) -> [Effect] {
-        var effects: [Effect] = []
+    package mutating func apply(_ event: RaceEvent, at now: Instant) -> [RaceEffect] {
+        var effects: [RaceEffect] = []
         effects.reserveCapacity(4)
         switch event {
         case .joined(let client, let part): joined(client, part, isLate: false, now, &effects)
@@ -108,13 +108,13 @@ package struct Race: Hashable, Sendable {
     }
 
     /// What the cache had past its TTL is there no longer.
-    package mutating func forgetStale(_ part: Part) {
+    package mutating func forgetStale(_ part: RacePart) {
         self[part].stale = nil
         if self[part].cached?.rank == .stale { self[part].cached = nil }
     }
 
     /// What the cache had within its TTL is past it now, or gone.
-    package mutating func expire(_ part: Part, _ stale: RaceRules.Stale?) {
+    package mutating func expire(_ part: RacePart, _ stale: RaceRules.Stale?) {
         (self[part].cached, self[part].stale) = (nil, stale)
     }
 
@@ -141,7 +141,7 @@ package struct Race: Hashable, Sendable {
     // MARK: Clients
 
     private mutating func joined(
-        _ client: Int, _ part: Part, isLate: Bool, _ now: Instant, _ effects: inout [Effect]
+        _ client: Int, _ part: RacePart, isLate: Bool, _ now: Instant, _ effects: inout [RaceEffect]
     ) {
         let isFirst = began.map { now <= $0 } ?? true
         if let cached = self[part].cached, self[part].isFresh || self[part].isOver {
@@ -163,7 +163,7 @@ package struct Race: Hashable, Sendable {
     }
 
     /// 3: the best known of ranks 1 to 4, else 6, not remembered.
-    private mutating func timeUp(_ client: Int, _ now: Instant, _ effects: inout [Effect]) {
+    private mutating func timeUp(_ client: Int, _ now: Instant, _ effects: inout [RaceEffect]) {
         for waiter in waiting where waiter.client == client {
             guard let best = best(waiter.part, now, atOwnEnd: true) else { continue }
             effects.append(.reply(client, waiter.part, best))
@@ -173,7 +173,7 @@ package struct Race: Hashable, Sendable {
 
     // MARK: What sources say
 
-    private mutating func replied(_ place: Int, _ part: Part, _ reply: Reply) {
+    private mutating func replied(_ place: Int, _ part: RacePart, _ reply: RaceReply) {
         let status = places[place][part].status
         guard status.isThere, !self[part].isOver || !self[part].isWanted else { return }
         let (next, kind): (RaceLane.Status, RaceAnswer.Kind?) =
@@ -192,7 +192,9 @@ package struct Race: Hashable, Sendable {
         }
     }
 
-    private mutating func localReplied(_ part: Part, _ reply: Reply, _ now: Instant, _ effects: inout [Effect]) {
+    private mutating func localReplied(
+        _ part: RacePart, _ reply: RaceReply, _ now: Instant, _ effects: inout [RaceEffect]
+    ) {
         guard let local, places[local][part].status == .asked else { return }
         let (status, kind): (RaceLane.Status, RaceAnswer.Kind?) =
             switch reply {
@@ -213,7 +215,7 @@ package struct Race: Hashable, Sendable {
         }
     }
 
-    private mutating func startChecks(_ part: Part, _ effects: inout [Effect]) {
+    private mutating func startChecks(_ part: RacePart, _ effects: inout [RaceEffect]) {
         let next = self[part].unchecked.first(Self.checksAtOnce - self[part].checking.count)
         guard !next.isEmpty else { return }
         self[part].unchecked.subtract(next)
@@ -223,9 +225,10 @@ package struct Race: Hashable, Sendable {
 
     /// 4: what is another's is thrown away wherever it is, also after the race.
     private mutating func checked(
-        _ part: Part, _ address: RaceAnswer.Addresses, _ verdict: Verdict, _ now: Instant, _ effects: inout [Effect]
+        _ part: RacePart, _ address: RaceAnswer.Addresses, _ verdict: RaceVerdict, _ now: Instant,
+        _ effects: inout [RaceEffect]
     ) {
-        let verdict: Verdict =
+        let verdict: RaceVerdict =
             switch verdict {
             case .wrongTime: rules.isClockWrong ? .verified : .unproved
             case .anothers where rules.isClockWrong && rules.isUnlisted: .unproved
@@ -251,10 +254,10 @@ package struct Race: Hashable, Sendable {
 
     /// 2: at its next address, if it has one.
     private mutating func failed(
-        _ place: Int, _ types: Parts, isWhole: Bool, _ now: Instant, _ effects: inout [Effect]
+        _ place: Int, _ types: RaceParts, isWhole: Bool, _ now: Instant, _ effects: inout [RaceEffect]
     ) {
-        var again = Parts()
-        for part in parts where types.contains(Parts(part)) {
+        var again = RaceParts()
+        for part in parts where types.contains(RaceParts(part)) {
             let status = places[place][part].status
             guard status.isThere || isWhole && status == .unasked else { continue }
             places[place][part].status = .failed
@@ -263,7 +266,7 @@ package struct Race: Hashable, Sendable {
             if Int(places[place][part].address) + 1 < line[place].addresses {
                 places[place][part].address += 1
                 places[place][part].status = .asked
-                again.insert(Parts(part))
+                again.insert(RaceParts(part))
             } else if line.indices.contains(place + 1), line[place + 1].provider == line[place].provider,
                 places[place + 1][part].status == .unasked, !isDone(part)
             {
@@ -271,27 +274,27 @@ package struct Race: Hashable, Sendable {
             }
         }
         guard !again.isEmpty else { return }
-        let part: Part = again.contains(.a) ? .a : .aaaa
+        let part: RacePart = again.contains(.a) ? .a : .aaaa
         let address = line[place].firstAddress + Int(places[place][part].address)
         effects.append(.ask(place, again, address: address))
     }
 
     /// What its provider has said once, it would say at its other address.
-    private mutating func endProvider(of place: Int, _ part: Part) {
+    private mutating func endProvider(of place: Int, _ part: RacePart) {
         for other in line.indices where line[other].provider == line[place].provider && !line[place].isLocal {
             if places[other][part].status == .unasked { places[other][part].status = .failed }
         }
     }
 
     /// 6: its question is with the service, which sends it again as soon as it can.
-    private mutating func busy(_ place: Int, _ types: Parts) {
-        for part in parts where types.contains(Parts(part)) && places[place][part].status == .asked {
+    private mutating func busy(_ place: Int, _ types: RaceParts) {
+        for part in parts where types.contains(RaceParts(part)) && places[place][part].status == .asked {
             places[place][part].status = .busy
         }
     }
 
     /// 2: asked as soon as it can be.
-    private mutating func probed(_ place: Int, _ isUp: Bool, _ now: Instant, _ effects: inout [Effect]) {
+    private mutating func probed(_ place: Int, _ isUp: Bool, _ now: Instant, _ effects: inout [RaceEffect]) {
         rules.line[place].health = isUp ? .usable : .backoff
         for part in parts where places[place][part].status == .probed {
             places[place][part].status = isUp ? .unasked : .failed
@@ -305,7 +308,7 @@ package struct Race: Hashable, Sendable {
     private func mayAsk(_ now: Instant) -> Bool { age(now) <= Self.lastAsk && now < ends }
 
     /// Asks the next source for a type, if its turn has come.
-    private mutating func askNext(_ part: Part, _ now: Instant, _ effects: inout [Effect]) -> Bool {
+    private mutating func askNext(_ part: RacePart, _ now: Instant, _ effects: inout [RaceEffect]) -> Bool {
         guard isRunning(part), mayAsk(now) else { return false }
         guard !isDone(part) else {
             // 5.3: LocalDNS alone, and at once.
@@ -335,18 +338,18 @@ package struct Race: Hashable, Sendable {
     }
 
     @discardableResult
-    private mutating func ask(_ part: Part, _ place: Int, _ now: Instant, _ effects: inout [Effect]) -> Bool {
+    private mutating func ask(_ part: RacePart, _ place: Int, _ now: Instant, _ effects: inout [RaceEffect]) -> Bool {
         let status: RaceLane.Status =
             switch line[place].health {
             case .usable: .asked
             case .probed: .probed
             case .backoff: .failed
             }
-        var types = Parts()
+        var types = RaceParts()
         for each in parts {
             let isOpenThere = places[place][each].status.isOpen
             guard each == part || line[place].answersBoth && isOpenThere else { continue }
-            types.insert(Parts(each))
+            types.insert(RaceParts(each))
             // Its own steps begin with what it wants, or when it is asked in its turn.
             let isInTurn = !places[..<place].contains { $0[each].status == .unasked }
             if status == .asked, self[each].isWanted || isInTurn { self[each].lastAsk = now }
@@ -357,18 +360,18 @@ package struct Race: Hashable, Sendable {
     }
 
     /// Whether it has rank 1, or rank 2 "as rank 1".
-    private func isDone(_ part: Part) -> Bool {
+    private func isDone(_ part: RacePart) -> Bool {
         self[part].first != nil || rules.mode == .localDNSFirst && verifiedAnswer(part) != nil
     }
 
     /// LocalDNS's place, where it may know a name better that is denied (5.3).
-    private func searched(_ part: Part) -> Int? {
+    private func searched(_ part: RacePart) -> Int? {
         guard rules.isInSearchDomain, self[part].first?.kind == .nxDomain else { return nil }
         return local
     }
 
     /// Whether a reply of the source, or what may make one of it, is waited for.
-    private func isAwaited(_ part: Part, _ place: Int) -> Bool {
+    private func isAwaited(_ part: RacePart, _ place: Int) -> Bool {
         let status = places[place][part].status
         guard line[place].isLocal else { return status == .asked || status == .empty }
         if status == .asked || self[part].isChecking { return true }
@@ -377,7 +380,7 @@ package struct Race: Hashable, Sendable {
     }
 
     /// Whether no answer of ranks 1 or 2 can come of the source any more.
-    private func hasFailed(_ part: Part, _ place: Int, _ now: Instant) -> Bool {
+    private func hasFailed(_ part: RacePart, _ place: Int, _ now: Instant) -> Bool {
         let status = places[place][part].status
         if now >= ends || status == .failed { return true }
         if status == .unasked { return line[place].health == .backoff || age(now) > Self.lastAsk }
@@ -386,7 +389,7 @@ package struct Race: Hashable, Sendable {
     }
 
     /// LocalDNS's denial, if it denies.
-    private func denial(_ part: Part) -> RaceAnswer.Kind? {
+    private func denial(_ part: RacePart) -> RaceAnswer.Kind? {
         switch local.map({ places[$0][part].status }) {
         case .localNoData?: .noData
         case .localNXDomain?: .nxDomain
@@ -394,18 +397,18 @@ package struct Race: Hashable, Sendable {
         }
     }
 
-    private func haveAllFailed(_ part: Part, _ now: Instant) -> Bool {
+    private func haveAllFailed(_ part: RacePart, _ now: Instant) -> Bool {
         line.indices.allSatisfy { hasFailed(part, $0, now) }
     }
 
-    private func haveProvidersFailed(_ part: Part, before place: Int? = nil, _ now: Instant) -> Bool {
+    private func haveProvidersFailed(_ part: RacePart, before place: Int? = nil, _ now: Instant) -> Bool {
         (0..<(place ?? line.count)).allSatisfy { line[$0].isLocal || hasFailed(part, $0, now) }
     }
 
     // MARK: What is known (sections 3 to 5)
 
     /// 5.1: NODATA if that provider has addresses of the other family, which it is asked for; else failed.
-    private mutating func resolveEmpty(_ part: Part, _ now: Instant, _ effects: inout [Effect]) {
+    private mutating func resolveEmpty(_ part: RacePart, _ now: Instant, _ effects: inout [RaceEffect]) {
         guard self[part].wasEmpty else { return }
         let other = part.other
         for place in line.indices where places[place][part].status == .empty {
@@ -426,7 +429,7 @@ package struct Race: Hashable, Sendable {
     }
 
     /// 5.2 asks for the other family if it is unknown; one that yields does so from the beginning.
-    private mutating func seekOther(_ part: Part, _ now: Instant) {
+    private mutating func seekOther(_ part: RacePart, _ now: Instant) {
         guard rules.hasFamilies, isRunning(part), !self[part.other].isWanted, mayAsk(now), !self[part].isFresh else {
             return
         }
@@ -437,14 +440,14 @@ package struct Race: Hashable, Sendable {
     }
 
     /// Whether the other family may change the answer (5.2, 5.5, `answers.prefer`).
-    private func needsOther(_ part: Part, _ own: RaceAnswer) -> Bool {
+    private func needsOther(_ part: RacePart, _ own: RaceAnswer) -> Bool {
         own.rank >= .unproved || rules.translates && part == .aaaa && own.kind != .records
             || rules.yielding == part && own.kind == .records
     }
 
     /// 5: a family that yields is not asked for beside addresses of the other one, unless they are of rank 5 (5.2), and 0.3 s
     /// after it.
-    private func yields(_ part: Part, _ now: Instant) -> Bool {
+    private func yields(_ part: RacePart, _ now: Instant) -> Bool {
         guard rules.yielding == part else { return false }
         let other = known(part.other, now)
         return other.map { $0.kind == .records && $0.rank < .unproved } ?? false
@@ -453,7 +456,7 @@ package struct Race: Hashable, Sendable {
 
     /// Rank 2: verified addresses; NODATA beside a verified family; its denial where a provider is empty too: musl ends its
     /// search for a name at NODATA, and goes on at NXDOMAIN.
-    private func verifiedAnswer(_ part: Part) -> RaceAnswer? {
+    private func verifiedAnswer(_ part: RacePart) -> RaceAnswer? {
         guard !rules.trustsLocalDNS else { return nil }
         let life = rules.mode == .localDNSFirst ? Self.localFirstLife : Self.localLife
         if !self[part].verified.isEmpty {
@@ -466,7 +469,7 @@ package struct Race: Hashable, Sendable {
     }
 
     /// Ranks 3 to 6; at a client's own end, when sources may have answered yet, without 5.
-    private func whenAllFailed(_ part: Part, atOwnEnd: Bool) -> RaceAnswer {
+    private func whenAllFailed(_ part: RacePart, atOwnEnd: Bool) -> RaceAnswer {
         let lane = self[part]
         if let stale = lane.stale { return RaceAnswer(.stale, stale.kind, .stale, life: Self.shortLife) }
         if let preset = lane.preset { return RaceAnswer(.preset, preset, .preset, life: Self.presetLife) }
@@ -483,7 +486,7 @@ package struct Race: Hashable, Sendable {
     /// The best that is known of one type by itself.
     ///
     /// - Parameter atOwnEnd: for a client whose time is over, while others go on waiting.
-    package func known(_ part: Part, _ now: Instant, atOwnEnd: Bool = false) -> RaceAnswer? {
+    package func known(_ part: RacePart, _ now: Instant, atOwnEnd: Bool = false) -> RaceAnswer? {
         if let first = self[part].first {
             // 5.3: LocalDNS's addresses are given instead, of listed names the verified.
             let instead = rules.isUnlisted ? self[part].addresses : self[part].verified
@@ -502,7 +505,7 @@ package struct Race: Hashable, Sendable {
     }
 
     /// 5: from both families to a reply.
-    private func fitted(_ part: Part, _ own: RaceAnswer, _ now: Instant, atOwnEnd: Bool) -> RaceAnswer {
+    private func fitted(_ part: RacePart, _ own: RaceAnswer, _ now: Instant, atOwnEnd: Bool) -> RaceAnswer {
         guard rules.hasFamilies, let other = known(part.other, now, atOwnEnd: atOwnEnd) else { return own }
         let worst = max(own.rank, other.rank)
         let isBeaten = !rules.isSigned && own.rank >= .unproved && other.rank < own.rank
@@ -525,7 +528,7 @@ package struct Race: Hashable, Sendable {
     // MARK: What a client gets (section 3)
 
     /// Whether something of rank 1 or 2 may still come of the other family.
-    private func isOtherUnderWay(_ part: Part, _ now: Instant) -> Bool {
+    private func isOtherUnderWay(_ part: RacePart, _ now: Instant) -> Bool {
         let other = part.other
         guard rules.hasFamilies, !self[other].isOver, now < ends,
             known(other, now).map({ $0.rank > .verified }) ?? true, !haveAllFailed(other, now)
@@ -537,13 +540,13 @@ package struct Race: Hashable, Sendable {
     }
 
     /// Whether a stale answer may be given by its age.
-    private func isStaleDue(_ part: Part, _ now: Instant) -> Bool {
+    private func isStaleDue(_ part: RacePart, _ now: Instant) -> Bool {
         guard let stale = self[part].stale, stale.kind != .nxDomain else { return false }
         return age(now) >= (stale.isYoung ? rules.staleWait : Self.reserve)
     }
 
     /// The best that is known, once any may be taken: at a client's own end at once.
-    private func best(_ part: Part, _ now: Instant, atOwnEnd: Bool = false) -> RaceAnswer? {
+    private func best(_ part: RacePart, _ now: Instant, atOwnEnd: Bool = false) -> RaceAnswer? {
         if rules.yielding == part, let other = best(part.other, now, atOwnEnd: atOwnEnd), other.kind == .records {
             return RaceAnswer(other.rank, .noData, .suppressed, life: other.life)
         }
@@ -571,7 +574,7 @@ package struct Race: Hashable, Sendable {
     }
 
     /// A better rank replaces a worse one in the cache; every client that waits gets the best.
-    private mutating func settle(_ part: Part, _ now: Instant, _ effects: inout [Effect]) {
+    private mutating func settle(_ part: RacePart, _ now: Instant, _ effects: inout [RaceEffect]) {
         // What comes with what was wanted is stored as well.
         guard isRunning(part) || !self[part].isOver && isDone(part) else { return }
         if let best = best(part, now) {

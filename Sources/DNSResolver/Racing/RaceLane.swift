@@ -38,7 +38,7 @@ package struct RaceLane: Hashable, Sendable {
         private var a = Place()
         private var aaaa = Place()
 
-        subscript(part: Race.Part) -> Place {
+        subscript(part: RacePart) -> Place {
             get { part == .a ? a : aaaa }
             set { if part == .a { a = newValue } else { aaaa = newValue } }
         }

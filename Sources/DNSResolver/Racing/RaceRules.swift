@@ -114,7 +114,7 @@ package struct RaceRules: Hashable, Sendable {
     /// Section 5.5: AAAA is made of A where there is none.
     package var translates = false
     /// The family that clients get only where the other one has no addresses (section 5, `answers.prefer`).
-    package var yielding: Race.Part?
+    package var yielding: RacePart?
     /// Whether clients check signatures: no family is made to fit the other one then.
     package var isSigned = false
     /// Nanoseconds after which a stale answer is given (`cache.stale.wait`).

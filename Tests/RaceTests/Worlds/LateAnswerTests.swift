@@ -132,7 +132,7 @@ struct LateAnswerTests {
     }
 
     @Test func `B19: of eight addresses, the first three of which are dead, the fourth is given to a listed name`() {
-        let dead = (0..<3).map { (at: 1_530, event: Race.Event.checked(.a, $0, .unproved)) }
+        let dead = (0..<3).map { (at: 1_530, event: RaceEvent.checked(.a, $0, .unproved)) }
         let race = ScriptedRace(
             RaceRules(.httpdnsFirst, [.first], isListed: true),
             [(0, .joined(1, .a)), (10, .failed(0, .a)), (30, .replied(1, a: .records(8), aaaa: .noData))] + dead
@@ -143,7 +143,7 @@ struct LateAnswerTests {
     }
 
     @Test func `of nine addresses eight are checked, three at a time, and unverified all nine are given`() {
-        let verdicts = (0..<8).map { (at: 30, event: Race.Event.checked(.a, $0, .unproved)) }
+        let verdicts = (0..<8).map { (at: 30, event: RaceEvent.checked(.a, $0, .unproved)) }
         let race = ScriptedRace(
             rules,
             [(0, .joined(1, .a)), (10, .failed(0, .a)), (20, .replied(1, a: .records(9), aaaa: .noData))] + verdicts

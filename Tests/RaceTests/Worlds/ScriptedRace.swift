@@ -6,10 +6,10 @@ struct ScriptedRace {
     struct Ask: Hashable {
         let at: Int
         let place: Int
-        let parts: Race.Parts
+        let parts: RaceParts
         let address: Int
 
-        init(_ at: Int, _ place: Int, _ parts: Race.Parts, address: Int = 0) {
+        init(_ at: Int, _ place: Int, _ parts: RaceParts, address: Int = 0) {
             (self.at, self.place, self.parts, self.address) = (at, place, parts, address)
         }
     }
@@ -17,10 +17,10 @@ struct ScriptedRace {
     struct Reply: Hashable {
         let at: Int
         let client: Int
-        let part: Race.Part
+        let part: RacePart
         let answer: RaceAnswer
 
-        init(_ at: Int, _ client: Int, _ part: Race.Part, _ answer: RaceAnswer) {
+        init(_ at: Int, _ client: Int, _ part: RacePart, _ answer: RaceAnswer) {
             (self.at, self.client, self.part, self.answer) = (at, client, part, answer)
         }
     }
@@ -32,11 +32,11 @@ struct ScriptedRace {
     private(set) var checks: [RaceAnswer.Addresses] = []
     private(set) var replies: [Reply] = []
     /// The last answer that was stored of each type.
-    private(set) var stored: [Race.Part: RaceAnswer] = [:]
+    private(set) var stored: [RacePart: RaceAnswer] = [:]
     /// The clients that belong to another race.
     private(set) var sentAway: [Int] = []
 
-    init(_ rules: RaceRules, _ events: [(at: Int, event: Race.Event)], until end: Int = .max) {
+    init(_ rules: RaceRules, _ events: [(at: Int, event: RaceEvent)], until end: Int = .max) {
         race = Race(rules)
         var left = events[...]
         var now = -1
@@ -56,7 +56,7 @@ struct ScriptedRace {
         }
     }
 
-    private mutating func apply(_ event: Race.Event, _ now: Int) {
+    private mutating func apply(_ event: RaceEvent, _ now: Int) {
         for effect in race.apply(event, at: Self.instant(now)) {
             switch effect {
             case .ask(let place, let parts, let address): asked.append(Ask(now, place, parts, address: address))
@@ -104,9 +104,9 @@ extension RaceAnswer {
     }
 }
 
-extension Race.Event {
+extension RaceEvent {
     /// What a source says of both types.
-    static func replied(_ place: Int, a: Race.Reply?, aaaa: Race.Reply?) -> Race.Event {
-        .replied(place, Race.Replies(a: a, aaaa: aaaa))
+    static func replied(_ place: Int, a: RaceReply?, aaaa: RaceReply?) -> RaceEvent {
+        .replied(place, RaceReplies(a: a, aaaa: aaaa))
     }
 }

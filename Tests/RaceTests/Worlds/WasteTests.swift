@@ -18,14 +18,14 @@ struct WasteTests {
         #expect(!race.isRunning)
     }
 
-    @Test(arguments: [Race.Part.a, .aaaa])
+    @Test(arguments: [RacePart.a, .aaaa])
     func `a family that yields is asked of the first provider after 0.3 s, also when LocalDNS is then asked for both`(
-        yielding: Race.Part
+        yielding: RacePart
     ) {
         var rules = RaceRules(.httpdnsFirst, [.first])
         rules.yielding = yielding
         let race = ScriptedRace(rules, [(0, .joined(1, yielding)), (300, .time)], until: 300)
-        #expect(race.asked.first { $0.place == 0 && $0.parts == Race.Parts(yielding) }?.at == 300)
+        #expect(race.asked.first { $0.place == 0 && $0.parts == RaceParts(yielding) }?.at == 300)
         #expect(race.asked.first { $0.place == 1 } == .init(300, 1, .both))
     }
 
@@ -37,8 +37,8 @@ struct WasteTests {
         #expect(race.replies == [.init(50, 1, .a, .addresses(of: 0))])
     }
 
-    @Test(arguments: [Race.Event.refused(0, .a), .replied(0, a: .empty, aaaa: nil)])
-    func `what a provider has refused, or has nothing for, it is not asked at its second address`(event: Race.Event) {
+    @Test(arguments: [RaceEvent.refused(0, .a), .replied(0, a: .empty, aaaa: nil)])
+    func `what a provider has refused, or has nothing for, it is not asked at its second address`(event: RaceEvent) {
         let race = ScriptedRace(
             RaceRules(.httpdnsFirst, [RaceRules.Source(provider: 0, addresses: 2)]),
             [(0, .joined(1, .a)), (50, event), (60, .failed(0, .aaaa)), (300, .time), (2_300, .time)])

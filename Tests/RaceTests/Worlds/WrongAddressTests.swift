@@ -76,7 +76,7 @@ struct WrongAddressTests {
     }
 
     @Test func `A10: nor what is made of an unverified denial of the other family, while a source is awaited`() {
-        for part in [Race.Part.a, .aaaa] {
+        for part in [RacePart.a, .aaaa] {
             let race = ScriptedRace(
                 rules,
                 [
