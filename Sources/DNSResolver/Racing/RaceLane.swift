@@ -51,14 +51,8 @@ package struct RaceLane: Hashable, Sendable {
     /// Whether a provider was empty without a cause.
     var wasEmpty = false
     var lastAsk: Instant?
-    /// LocalDNS's addresses, each in one of these at most; and all of them.
-    var unchecked = RaceAnswer.Addresses()
-    var checking = RaceAnswer.Addresses()
-    var verified = RaceAnswer.Addresses()
-    var anothers = RaceAnswer.Addresses()
-    var addresses = RaceAnswer.Addresses()
-    /// When the first of them was verified.
-    var verifiedAt: Instant?
+    /// LocalDNS's addresses.
+    var proof = RaceProof()
     /// What is known of rank 1: its kind, and the source.
     var first: (kind: RaceAnswer.Kind, place: Int)? {
         get { firstKind.map { ($0, firstPlace) } }
@@ -80,9 +74,56 @@ package struct RaceLane: Hashable, Sendable {
         isEnding = known.cached?.isEnding ?? false
     }
 
-    /// Whether a check of an address has not ended.
-    var isChecking: Bool { !unchecked.isEmpty || !checking.isEmpty }
-
     /// Whether the cache has an answer that may be given before anything is asked.
     var isFresh: Bool { cached.map { $0.rank <= .verified } ?? false }
+}
+
+/// LocalDNS's addresses of one type, and what their checks have shown (Documentation/Strategy.md, section 4).
+struct RaceProof: Hashable, Sendable {
+    /// Each address in one of these at most.
+    private var unchecked = RaceAnswer.Addresses()
+    private var checking = RaceAnswer.Addresses()
+    private(set) var verified = RaceAnswer.Addresses()
+    private(set) var anothers = RaceAnswer.Addresses()
+    /// All but those to which no route leads.
+    private(set) var addresses = RaceAnswer.Addresses()
+    /// When the first of them was verified.
+    private(set) var verifiedAt: Instant?
+
+    /// Before LocalDNS has answered.
+    init() {}
+
+    /// Of an answer with so many addresses: up to eight are checked.
+    init(of count: Int, by rules: RaceRules, _ now: Instant) {
+        addresses = RaceAnswer.Addresses(count: count)
+        if rules.isVerifiedUnchecked { (verified, verifiedAt) = (addresses, now) }
+        if rules.checksAddresses { unchecked = addresses.subtracting(.further) }
+    }
+
+    /// Whether a check of an address has not ended.
+    var isUnderWay: Bool { !unchecked.isEmpty || !checking.isEmpty }
+
+    /// Whether the check of an address has begun and not ended.
+    func isChecking(_ address: RaceAnswer.Addresses) -> Bool { checking.contains(address) }
+
+    /// The addresses whose checks begin now: three are under way at a time.
+    mutating func startNext() -> RaceAnswer.Addresses {
+        let next = unchecked.first(Strategy.checksAtOnce - checking.count)
+        unchecked.subtract(next)
+        checking.formUnion(next)
+        return next
+    }
+
+    /// Notes what the check of an address has shown.
+    mutating func note(_ verdict: RaceVerdict, on address: RaceAnswer.Addresses, _ now: Instant) {
+        checking.subtract(address)
+        switch verdict {
+        case .verified:
+            verified.formUnion(address)
+            if verifiedAt == nil { verifiedAt = now }
+        case .anothers: anothers.formUnion(address)
+        case .unreachable: addresses.subtract(address)
+        case .unproved, .wrongTime: break
+        }
+    }
 }

@@ -153,4 +153,33 @@ package struct RaceRules: Hashable, Sendable {
 
     /// Whether whatever LocalDNS says is of rank 1.
     package var trustsLocalDNS: Bool { mode == .portal || mode == .localDNSOnly }
+
+    /// What a check has shown, while the clock may be wrong (section 4).
+    func judged(_ verdict: RaceVerdict) -> RaceVerdict {
+        switch verdict {
+        case .wrongTime: isClockWrong ? .verified : .unproved
+        case .anothers where isClockWrong && isUnlisted: .unproved
+        default: verdict
+        }
+    }
+}
+
+/// The numbers of Documentation/Strategy.md.
+enum Strategy {
+    // Nanoseconds; sections 2 to 5.
+    static let step = milliseconds(300)
+    static let reserve = milliseconds(900)
+    static let lastAsk = milliseconds(1_900)
+    static let end = milliseconds(2_300)
+    static let otherAddresses = milliseconds(300)
+    // Seconds; section 3.
+    static let localLife: UInt32 = 30
+    static let localFirstLife: UInt32 = 600
+    static let presetLife: UInt32 = 30
+    static let shortLife: UInt32 = 5
+    static let portalLife: UInt32 = 10
+    // Addresses; section 4. `RaceAnswer.Addresses` has as many members.
+    static let checksAtOnce = 3
+
+    static func milliseconds(_ count: Int64) -> Int64 { count * 1_000_000 }
 }
