@@ -191,7 +191,7 @@ struct Oracle {
             self[part].sources[place] = count > 0 ? .localRecords : .failed
             let isFree = world.mode == .localDNSFirst && world.isUnverified
             self[part].verdicts = (0..<count).map {
-                isFree ? .verified : world.check == .off || $0 >= 8 ? .unproved : nil
+                isFree ? .verified : world.check == .off || $0 >= 8 ? .unverified : nil
             }
             if isFree { self[part].verifiedAt = now }
         case .nxDomain: self[part].sources[place] = .localNXDomain
@@ -199,11 +199,11 @@ struct Oracle {
         }
     }
 
-    private mutating func checked(_ part: RacePart, _ address: Int, _ verdict: RaceVerdict, _ now: Int) {
+    private mutating func checked(_ part: RacePart, _ address: Int, _ verdict: AddressVerdict, _ now: Int) {
         self[part].checking.remove(address)
         var verdict = verdict
-        if verdict == .wrongTime { verdict = world.isClockWrong ? .verified : .unproved }
-        if verdict == .anothers, world.isClockWrong, world.isUnlisted { verdict = .unproved }
+        if verdict == .wrongTime { verdict = world.isClockWrong ? .verified : .unverified }
+        if verdict == .forged, world.isClockWrong, world.isUnlisted { verdict = .unverified }
         self[part].verdicts[address] = verdict
         if verdict == .verified { self[part].verifiedAt = self[part].verifiedAt ?? now }
     }
@@ -542,7 +542,7 @@ struct Oracle {
         let mine = own.verdicts.indices.filter { addresses.contains(.at($0)) }.map { own.verdicts[$0] }
         guard !mine.isEmpty else { return [] }
         var broken: [String] = []
-        if mine.contains(.anothers) { broken.append("5: another's address") }
+        if mine.contains(.forged) { broken.append("5: another's address") }
         if own.isVerified, mine.contains(where: { $0 != .verified }) {
             broken.append("5: an unverified address beside a verified one")
         }

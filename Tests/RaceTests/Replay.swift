@@ -138,11 +138,11 @@ struct Replay {
             return .replied(place, a: type == "A" ? reply : nil, aaaa: type == "AAAA" ? reply : nil)
         case "verdict":
             let type = event[1].text
-            let verdicts: [String: RaceVerdict] = [
-                "proved": .verified, "another's": .anothers, "unproved": .unproved, "wrong time": .wrongTime,
+            let verdicts: [String: AddressVerdict] = [
+                "proved": .verified, "another's": .forged, "unproved": .unverified, "wrong time": .wrongTime,
             ]
             let address = local[type]?.firstIndex(of: event[2].text) ?? 0
-            return .checked(Self.part(type), address, verdicts[event[3].text] ?? .unproved)
+            return .checked(Self.part(type), address, verdicts[event[3].text] ?? .unverified)
         case "fail": return .failed(place(), Self.parts(event[2].texts))
         case "refuse": return .refused(place(), Self.parts(event[2].texts))
         case "busy": return .busy(place(), .both)

@@ -211,7 +211,7 @@ struct Search {
         }
         for part in Oracle.parts {
             for address in oracle[part].checking.sorted() {
-                let verdicts = oracle[part].isOver ? [.anothers] : world.verdicts
+                let verdicts = oracle[part].isOver ? [.forged] : world.verdicts
                 events += verdicts.map { .checked(part, address, $0) }
             }
             for client in oracle[part].waiting {

@@ -39,7 +39,7 @@ struct Seen: Hashable {
     var sources: [Source]
     var asks: [Ask] = []
     /// Of each of LocalDNS's addresses; nil: none yet.
-    var verdicts: [RaceVerdict?] = []
+    var verdicts: [AddressVerdict?] = []
     /// The addresses whose checks are under way.
     var checking: Set<Int> = []
     var verifiedAt: Int?
@@ -57,5 +57,5 @@ struct Seen: Hashable {
 
     var isChecking: Bool { verdicts.contains { $0 == nil } }
     var isVerified: Bool { verdicts.contains(.verified) }
-    var isForged: Bool { verdicts.contains(.anothers) }
+    var isForged: Bool { verdicts.contains(.forged) }
 }

@@ -5,7 +5,7 @@ struct World {
     typealias Source = RaceRules.Source
 
     /// What a check of an address may show.
-    typealias Verdict = RaceVerdict
+    typealias Verdict = AddressVerdict
 
     var name = ""
     var providers: [Source]
@@ -35,7 +35,7 @@ struct World {
     var troubles: Set<Trouble> = [.fails, .busy]
     /// What LocalDNS may say; nil: it fails.
     var localReplies: [RaceReply?] = [.records(1), .noData, .nxDomain, nil]
-    var verdicts: [Verdict] = [.verified, .anothers, .unproved]
+    var verdicts: [Verdict] = [.verified, .forged, .unverified]
     /// Whether later clients may have waited, and the time of any may be over.
     var hasLate = false
     var change: Change?

@@ -127,7 +127,7 @@ enum Worlds {
                     },
                     world("the clock is wrong, \(name)", [p1]) {
                         set(&$0)
-                        ($0.isClockWrong, $0.verdicts) = (true, [.verified, .anothers, .wrongTime])
+                        ($0.isClockWrong, $0.verdicts) = (true, [.verified, .forged, .wrongTime])
                     },
                     world("unverified, \(name)", [p1, p2]) {
                         set(&$0)
@@ -271,7 +271,7 @@ enum Worlds {
             world("two providers, A and AAAA", [p1, p2]) {
                 ($0.isListed, $0.first, $0.times) = (true, [.a, .aaaa], [0, 300, 900, 2300])
                 ($0.replies, $0.troubles, $0.localReplies) = ([.records(1)], [.fails], [.records(1), nil])
-                $0.verdicts = [.verified, .anothers]
+                $0.verdicts = [.verified, .forged]
             })
         return all
     }()

@@ -157,7 +157,8 @@ package final class Flight {
     private func ask(_ place: Int, _ parts: RaceParts, address: Int) {
         guard let number = answers.line.rules.line[place].provider else {
             for part in [RacePart.a, .aaaa] where parts.contains(RaceParts(part)) {
-                lookUps.append(LocalAttempt(answers, at: place, part).begin { [self] in run($0) })
+                let attempt = LocalAttempt(answers: answers, place: place, part: part)
+                lookUps.append(attempt.begin { [self] in run($0) })
             }
             return
         }
@@ -204,7 +205,7 @@ package final class Flight {
     private func check(_ addresses: RaceAnswer.Addresses, of part: RacePart) {
         checks += LocalAttempt.check(addresses, of: part, for: answers) { [self] place, address, verdict in
             if answers.note(verdict, on: address, part) { forgetStale(part) }
-            run(.checked(part, place, RaceVerdict(verdict)))
+            run(.checked(part, place, verdict))
         }
     }
 

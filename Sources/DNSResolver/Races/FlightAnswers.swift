@@ -101,7 +101,7 @@ final class FlightAnswers {
             self[part].hasUnchecked = true
             if self[part].isGivenUnverified { store.forgetUnverified(key, type) }
         }
-        guard RaceVerdict(verdict) == .anothers, !line.rules.isClockWrong else { return false }
+        guard verdict == .forged, !line.rules.isClockWrong else { return false }
         store.forgetForged(address, key, type)
         return self[part].stale.map { store.isOfLocalDNS($0) && $0.holds(address, type, key.name) } ?? false
     }

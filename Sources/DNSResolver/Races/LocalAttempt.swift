@@ -8,16 +8,12 @@ struct LocalAttempt {
     /// What a check needs to be known before clients get their answer.
     private static let reserve: Duration = .milliseconds(50)
 
-    private let answers: FlightAnswers
+    let answers: FlightAnswers
     /// The source's place in the line.
-    private let place: Int
-    private let part: RacePart
+    let place: Int
+    let part: RacePart
 
     private var type: RecordType { answers.type(of: part) }
-
-    init(_ answers: FlightAnswers, at place: Int, _ part: RacePart) {
-        (self.answers, self.place, self.part) = (answers, place, part)
-    }
 
     /// Asks.
     ///
@@ -103,18 +99,5 @@ extension Answer {
     fileprivate var distinctAddresses: [IPAddress] {
         var seen: Set<IPAddress> = []
         return addresses.filter { seen.insert($0).inserted }
-    }
-}
-
-extension RaceVerdict {
-    init(_ verdict: AddressVerdict) {
-        self =
-            switch verdict {
-            case .verified: .verified
-            case .forged: .anothers
-            case .wrongTime: .wrongTime
-            case .unreachable: .unreachable
-            case .unverified, .unchecked: .unproved
-            }
     }
 }

@@ -183,16 +183,16 @@ package struct Race: Hashable, Sendable {
 
     /// 4: what is another's is thrown away wherever it is, also after the race.
     private mutating func checked(
-        _ part: RacePart, _ address: RaceAnswer.Addresses, _ verdict: RaceVerdict, _ now: Instant,
+        _ part: RacePart, _ address: RaceAnswer.Addresses, _ verdict: AddressVerdict, _ now: Instant,
         _ effects: inout [RaceEffect]
     ) {
         let verdict = state.rules.judged(verdict)
         // The other family may wait for it, when this one is over (5).
         let isAwaited = !state[part].isOver || state.isRunning(part.other)
-        guard state[part].proof.isChecking(address), isAwaited || verdict == .anothers else { return }
+        guard state[part].proof.isChecking(address), isAwaited || verdict == .forged else { return }
         state[part].proof.note(verdict, on: address, now)
         if isAwaited { startChecks(part, &effects) }
-        guard verdict == .anothers, state[part].proof.verified.isEmpty, let cached = state[part].cached,
+        guard verdict == .forged, state[part].proof.verified.isEmpty, let cached = state[part].cached,
             cached.rank == .unproved, cached.kind == .records
         else { return }
         state[part].cached = nil

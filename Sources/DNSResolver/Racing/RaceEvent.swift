@@ -55,17 +55,20 @@ package struct RaceReplies: Hashable, Sendable {
     }
 }
 
-/// What the check of an address has shown.
-package enum RaceVerdict: UInt8, Hashable, Sendable {
+/// What a TLS handshake says about whether an address belongs to a name (section 4).
+package enum AddressVerdict: String, Hashable, Sendable {
+    /// Its certificate is valid for the name.
     case verified
-    /// A certificate for another name, or of an unknown authority.
-    case anothers
-    /// No TLS, silence, no room or time for a check.
-    case unproved
-    /// A certificate that is wrong only in its time.
+    /// It shows one for another name, or of an unknown authority.
+    case forged
+    /// Its certificate is valid for the name but for its time.
     case wrongTime
-    /// No route leads there from here: the address is left out.
+    /// It shows no certificate: no TLS, or silence.
+    case unverified
+    /// No route leads there from here: no verdict, and the address is of no use to programs on this host either.
     case unreachable
+    /// There was no time or no room for a check: as if it showed no certificate.
+    case unchecked
 }
 
 /// What happens to a race. A source is its place in the line, a client any number that is used once.
@@ -76,7 +79,7 @@ package enum RaceEvent: Hashable, Sendable {
     /// The client's 2.3 s are over, and the race goes on: its query had waited (section 3).
     case timeUp(Int)
     case replied(Int, RaceReplies)
-    case checked(RacePart, Int, RaceVerdict)
+    case checked(RacePart, Int, AddressVerdict)
     /// The address that was asked has failed.
     case failed(Int, RaceParts)
     /// The account was refused: its other addresses will not answer either.

@@ -84,7 +84,7 @@ struct RaceProof: Hashable, Sendable {
     private var unchecked = RaceAnswer.Addresses()
     private var checking = RaceAnswer.Addresses()
     private(set) var verified = RaceAnswer.Addresses()
-    private(set) var anothers = RaceAnswer.Addresses()
+    private(set) var forged = RaceAnswer.Addresses()
     /// All but those to which no route leads.
     private(set) var addresses = RaceAnswer.Addresses()
     /// When the first of them was verified.
@@ -115,15 +115,15 @@ struct RaceProof: Hashable, Sendable {
     }
 
     /// Notes what the check of an address has shown.
-    mutating func note(_ verdict: RaceVerdict, on address: RaceAnswer.Addresses, _ now: Instant) {
+    mutating func note(_ verdict: AddressVerdict, on address: RaceAnswer.Addresses, _ now: Instant) {
         checking.subtract(address)
         switch verdict {
         case .verified:
             verified.formUnion(address)
             if verifiedAt == nil { verifiedAt = now }
-        case .anothers: anothers.formUnion(address)
+        case .forged: forged.formUnion(address)
         case .unreachable: addresses.subtract(address)
-        case .unproved, .wrongTime: break
+        case .unverified, .wrongTime, .unchecked: break
         }
     }
 }

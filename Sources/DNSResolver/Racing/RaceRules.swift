@@ -155,10 +155,10 @@ package struct RaceRules: Hashable, Sendable {
     package var trustsLocalDNS: Bool { mode == .portal || mode == .localDNSOnly }
 
     /// What a check has shown, while the clock may be wrong (section 4).
-    func judged(_ verdict: RaceVerdict) -> RaceVerdict {
+    func judged(_ verdict: AddressVerdict) -> AddressVerdict {
         switch verdict {
-        case .wrongTime: isClockWrong ? .verified : .unproved
-        case .anothers where isClockWrong && isUnlisted: .unproved
+        case .wrongTime: isClockWrong ? .verified : .unverified
+        case .forged where isClockWrong && isUnlisted: .unverified
         default: verdict
         }
     }

@@ -115,7 +115,7 @@ struct RaceState: Hashable, Sendable {
         let lane = self[part]
         if let stale = lane.stale { return RaceAnswer(.stale, stale.kind, .stale, life: Strategy.shortLife) }
         if let preset = lane.preset { return RaceAnswer(.preset, preset, .preset, life: Strategy.presetLife) }
-        let isForged = !lane.proof.anothers.isEmpty
+        let isForged = !lane.proof.forged.isEmpty
         let kind = denial(part) ?? (lane.proof.addresses.isEmpty || isForged ? nil : .records)
         if !atOwnEnd, rules.isUnlisted, let kind {
             return RaceAnswer(.unproved, kind, .localDNS(lane.proof.addresses), life: Strategy.localLife)

@@ -70,7 +70,8 @@ struct LateAnswerTests {
         let race = ScriptedRace(
             RaceRules(.localDNSFirst, [.first]),
             [
-                (0, .joined(1, .a)), (10, .replied(0, a: .records(1), aaaa: .noData)), (20, .checked(.a, 0, .unproved)),
+                (0, .joined(1, .a)), (10, .replied(0, a: .records(1), aaaa: .noData)),
+                (20, .checked(.a, 0, .unverified)),
                 (60, .replied(1, a: .records(1), aaaa: nil)),
             ])
         #expect(race.asked == [.init(0, 0, .both), .init(20, 1, .a)])
@@ -82,7 +83,7 @@ struct LateAnswerTests {
             RaceRules(.httpdnsFirst, [.first, .second, .third]),
             [
                 (0, .joined(1, .a)), (5, .failed(0, .a)), (10, .failed(1, .a)),
-                (20, .replied(2, a: .records(1), aaaa: .noData)), (30, .checked(.a, 0, .unproved)),
+                (20, .replied(2, a: .records(1), aaaa: .noData)), (30, .checked(.a, 0, .unverified)),
                 (70, .replied(3, a: .records(1), aaaa: nil)),
             ])
         #expect(race.asked == [.init(0, 0, .a), .init(5, 1, .a), .init(10, 2, .both), .init(30, 3, .a)])
@@ -132,7 +133,7 @@ struct LateAnswerTests {
     }
 
     @Test func `B19: of eight addresses, the first three of which are dead, the fourth is given to a listed name`() {
-        let dead = (0..<3).map { (at: 1_530, event: RaceEvent.checked(.a, $0, .unproved)) }
+        let dead = (0..<3).map { (at: 1_530, event: RaceEvent.checked(.a, $0, .unverified)) }
         let race = ScriptedRace(
             RaceRules(.httpdnsFirst, [.first], isListed: true),
             [(0, .joined(1, .a)), (10, .failed(0, .a)), (30, .replied(1, a: .records(8), aaaa: .noData))] + dead
@@ -143,7 +144,7 @@ struct LateAnswerTests {
     }
 
     @Test func `of nine addresses eight are checked, three at a time, and unverified all nine are given`() {
-        let verdicts = (0..<8).map { (at: 30, event: RaceEvent.checked(.a, $0, .unproved)) }
+        let verdicts = (0..<8).map { (at: 30, event: RaceEvent.checked(.a, $0, .unverified)) }
         let race = ScriptedRace(
             rules,
             [(0, .joined(1, .a)), (10, .failed(0, .a)), (20, .replied(1, a: .records(9), aaaa: .noData))] + verdicts
@@ -267,7 +268,7 @@ struct LateAnswerTests {
             rules,
             [
                 (0, .joined(1, .a)), (0, .joined(2, .aaaa)), (320, .replied(1, a: .noData, aaaa: .records(1))),
-                (330, .checked(.aaaa, 0, .unproved)), (340, .failed(0, .aaaa)),
+                (330, .checked(.aaaa, 0, .unverified)), (340, .failed(0, .aaaa)),
                 (350, .replied(0, a: .records(1), aaaa: nil)),
             ])
         #expect(

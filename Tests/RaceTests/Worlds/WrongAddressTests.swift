@@ -12,7 +12,7 @@ struct WrongAddressTests {
             rules,
             [
                 (0, .joined(1, .a)), (0, .joined(2, .aaaa)), (failure, .failed(0, .aaaa)),
-                (60, .replied(1, a: nil, aaaa: .records(1))), (70, .checked(.aaaa, 0, .unproved)),
+                (60, .replied(1, a: nil, aaaa: .records(1))), (70, .checked(.aaaa, 0, .unverified)),
                 (90, .replied(0, a: .records(1), aaaa: nil)),
             ])
         #expect(race.replies == [.init(90, 1, .a, .addresses(of: 0)), .init(90, 2, .aaaa, .family(.noData))])
@@ -24,7 +24,7 @@ struct WrongAddressTests {
             [
                 (0, .joined(1, .a)), (0, .joined(2, .aaaa)), (20, .failed(0, .aaaa)),
                 (30, .replied(0, a: .nxDomain, aaaa: nil)), (60, .replied(1, a: nil, aaaa: .records(1))),
-                (70, .checked(.aaaa, 0, .unproved)),
+                (70, .checked(.aaaa, 0, .unverified)),
             ])
         // NXDOMAIN waits for the family that is under way.
         #expect(
@@ -39,7 +39,7 @@ struct WrongAddressTests {
             rules,
             [
                 (0, .joined(1, .aaaa)), (20, .failed(0, .aaaa)), (40, .replied(1, a: .noData, aaaa: .records(1))),
-                (50, .checked(.aaaa, 0, .unproved)), (80, .replied(0, a: .records(1), aaaa: nil)),
+                (50, .checked(.aaaa, 0, .unverified)), (80, .replied(0, a: .records(1), aaaa: nil)),
             ])
         #expect(race.asked == [.init(0, 0, .aaaa), .init(20, 1, .both), .init(50, 0, .a)])
         #expect(race.replies == [.init(80, 1, .aaaa, .family(.noData))])
@@ -70,7 +70,7 @@ struct WrongAddressTests {
             rules,
             [
                 (0, .joined(1, .a)), (1, .joinedLate(2, .a)), (320, .replied(1, a: .records(1), aaaa: nil)),
-                (330, .checked(.a, 0, .unproved)), (340, .timeUp(2)), (400, .replied(0, a: .records(1), aaaa: nil)),
+                (330, .checked(.a, 0, .unverified)), (340, .timeUp(2)), (400, .replied(0, a: .records(1), aaaa: nil)),
             ])
         #expect(race.replies == [.init(340, 2, .a, .serverFailure()), .init(400, 1, .a, .addresses(of: 0))])
     }
@@ -108,7 +108,7 @@ struct WrongAddressTests {
             rules,
             [
                 (0, .joined(1, .a)), (10, .failed(0, .both)), (30, .replied(1, a: .records(2), aaaa: .noData)),
-                (80, .checked(.a, 0, .anothers)), (1_530, .checked(.a, 1, .unproved)), (1_600, .failed(0, .aaaa)),
+                (80, .checked(.a, 0, .forged)), (1_530, .checked(.a, 1, .unverified)), (1_600, .failed(0, .aaaa)),
             ])
         #expect(race.checks == [RaceAnswer.Addresses(count: 2)])
         #expect(race.replies == [.init(1_600, 1, .a, .serverFailure(isForged: true))])

@@ -1,21 +1,7 @@
 package import DNSWire
 package import Scheduling
 
-/// What a TLS handshake says about whether an address belongs to a name (Documentation/Strategy.md, section 4).
-package enum AddressVerdict: String, Sendable {
-    /// Its certificate is valid for the name.
-    case verified
-    /// It shows a certificate that is not.
-    case forged
-    /// Its certificate is valid for the name but for its time.
-    case wrongTime
-    /// It shows no certificate: no TLS, or silence.
-    case unverified
-    /// The address is unreachable from here: no verdict, and of no use to programs on this host either.
-    case unreachable
-    /// There was no time or no room for a check.
-    case unchecked
-
+extension AddressVerdict {
     /// Whether a certificate decided it: then it holds for minutes, also over a restart.
     package var isDecided: Bool { self == .verified || self == .forged }
 
@@ -29,6 +15,18 @@ package enum AddressVerdict: String, Sendable {
         case .forged: .seconds(300)
         case .wrongTime, .unverified: .seconds(30)
         case .unreachable, .unchecked: nil
+        }
+    }
+
+    /// For operators: the end of a sentence about the address.
+    var traceText: String {
+        switch self {
+        case .verified: "shows a certificate of the name"
+        case .forged: "is another's by the certificates that it shows: forged"
+        case .wrongTime: "shows a certificate that is the name's but for its time"
+        case .unverified: "shows no certificate"
+        case .unreachable: "cannot be reached from here"
+        case .unchecked: "was not checked in time"
         }
     }
 }
@@ -106,18 +104,5 @@ struct ExpiringTable<Key: Hashable, Value> {
         if entries.count >= Self.capacity { entries = entries.filter { now < $0.value.until } }
         if entries.count >= Self.capacity { entries = [:] }
         entries[key] = (value, end)
-    }
-}
-
-extension AddressVerdict {
-    var traceText: String {
-        switch self {
-        case .verified: "shows a certificate of the name"
-        case .forged: "is another's by the certificates that it shows: forged"
-        case .wrongTime: "shows a certificate that is the name's but for its time"
-        case .unverified: "shows no certificate"
-        case .unreachable: "cannot be reached from here"
-        case .unchecked: "was not checked in time"
-        }
     }
 }
