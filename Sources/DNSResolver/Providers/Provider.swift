@@ -115,12 +115,6 @@ struct Candidate {
     let provider: any Provider
     let endpoint: any Endpoint
 
-    nonisolated init(index: Int, provider: any Provider, endpoint: any Endpoint) {
-        self.index = index
-        self.provider = provider
-        self.endpoint = endpoint
-    }
-
     /// For operators.
     var text: String { "\(provider.name) at \(endpoint.name)" }
 

@@ -16,22 +16,6 @@ struct FlightLane {
         var sharedFor: UInt32?
         /// Whether it is stored, and not only given.
         var isStored = true
-
-        init(
-            place: Int, answer: Answer, source: Source, server: String, sharedFor: UInt32? = nil, isStored: Bool = true
-        ) {
-            self.place = place
-            self.answer = answer
-            self.source = source
-            self.server = server
-            self.sharedFor = sharedFor
-            self.isStored = isStored
-        }
-
-        /// An answer that is made here.
-        init(_ made: Answer, isStored: Bool = true) {
-            self.init(place: -1, answer: made, source: .rule, server: "", isStored: isStored)
-        }
     }
 
     let type: RecordType
@@ -97,6 +81,13 @@ struct FlightLane {
         var result: Found?
         found.forEach { if $0.place == place { result = $0 } }
         return result
+    }
+}
+
+extension FlightLane.Found {
+    /// An answer that is made here.
+    init(_ made: Answer, isStored: Bool = true) {
+        self.init(place: -1, answer: made, source: .rule, server: "", isStored: isStored)
     }
 }
 

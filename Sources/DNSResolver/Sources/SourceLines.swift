@@ -173,6 +173,7 @@ package final class SourceLines {
 @Loop
 struct SourceLine {
     /// A provider, and its addresses that can be asked, in order.
+    @Loop
     struct Member {
         let index: Int
         let provider: any Provider
@@ -180,7 +181,6 @@ struct SourceLine {
         /// Whether that is all of them.
         private var isWhole = true
 
-        @Loop
         init(index: Int, provider: any Provider) {
             self.index = index
             self.provider = provider
@@ -188,7 +188,6 @@ struct SourceLine {
         }
 
         /// Looks for the addresses that can be asked once more.
-        @Loop
         mutating func refresh() {
             endpoints = provider.orderedEndpoints
             isWhole = !provider.access.isActive
@@ -204,7 +203,6 @@ struct SourceLine {
         }
 
         /// The addresses that cannot be asked before a probe has been answered.
-        @Loop
         var inBackoff: [Candidate] {
             guard !isWhole else { return [] }
             return provider.orderedEndpoints.map { Candidate(index: index, provider: provider, endpoint: $0) }
