@@ -114,9 +114,8 @@ final class Flights {
         {
             return true
         }
-        let answers = FlightAnswers(
-            key, type, by: policy, arrived: arrived, isRefresh: isRefresh, store: store, brake: brake)
-        let flight = Flight(answers, ended: ended)
+        let flight = Flight(
+            key, type, by: policy, arrived: arrived, isRefresh: isRefresh, store: store, brake: brake, ended: ended)
         let (isAdded, evicted) = coalescer.add(flight, for: key)
         guard isAdded else { return false }
         _ = flight.join(type, until: deadline, isRefresh: isRefresh, done: done)

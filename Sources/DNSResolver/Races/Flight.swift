@@ -1,24 +1,22 @@
 import DNSCache
 import DNSWire
-package import Scheduling
+import Scheduling
 
 /// The race for a name under way, and the clients that wait for it: turns the effects of `Race` into questions, checks, stored
 /// answers and replies.
 @Loop
-package final class Flight {
-    let answers: FlightAnswers
+final class Flight: FlightAnswers {
     /// Whether a client has got SERVFAIL, which is reported for the first one.
     var isFailureReported = false
     /// Called when its race is over.
     private let ended: @Loop (Flight) -> Void
-    private var race: Race
     private var clients = FlightClients()
     private var timer: LoopTimer?
     private var alarm: Instant?
     /// The client that is to ask another flight.
     private var refused: Int?
     private var state = State.racing
-    /// The requests to providers, while they are under way.
+    /// The requests to providers, until it is over.
     private var attempts = ShortList<ProviderAttempt>()
     /// The questions to LocalDNS, while they are under way, and the wait for a probe.
     private var lookUps: [any Cancellable] = []
@@ -26,8 +24,6 @@ package final class Flight {
     private var shared = Shared.untried
     private var checks: [any Cancellable] = []
     private var probeWait: (any Cancellable)?
-    /// What the race hears of later.
-    private var held: [LoopTimer] = []
 
     private enum Shared {
         /// Looked at before the first provider is asked.
@@ -45,14 +41,13 @@ package final class Flight {
     }
 
     /// - Parameter ended: called when its race is over.
-    init(_ answers: FlightAnswers, ended: @escaping @Loop (Flight) -> Void) {
-        self.answers = answers
+    init(
+        _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, arrived: Instant, isRefresh: Bool,
+        store: AnswerStore, brake: MissBrake?, ended: @escaping @Loop (Flight) -> Void
+    ) {
         self.ended = ended
-        race = Race(answers.line.rules, ends: answers.ends)
+        super.init(key, type, by: policy, arrived: arrived, isRefresh: isRefresh, store: store, brake: brake)
     }
-
-    var key: FlightKey { answers.key }
-    private var clock: any LoopClock { answers.clock }
 
     /// Whether clients wait, or a better answer may come.
     private var isRunning: Bool { state == .racing && race.isRunning }
@@ -61,7 +56,7 @@ package final class Flight {
     var waiterCount: Int { clients.count }
 
     /// Whether it asks for a type, and clients wait or a better answer may come.
-    func isUnderWay(_ type: RecordType) -> Bool { answers.part(of: type).map { race.isRunning($0) } ?? false }
+    func isUnderWay(_ type: RecordType) -> Bool { part(of: type).map { race.isRunning($0) } ?? false }
 
     // MARK: Clients
 
@@ -76,15 +71,14 @@ package final class Flight {
         _ type: RecordType, until deadline: Instant, isRefresh: Bool, done: @escaping FlightClients.Completion
     ) -> Bool {
         // An answer that may not be cached is shared no longer than the race is joined.
-        guard state == .racing, let part = answers.part(of: type),
-            answers[part].given == nil || clock.now <= answers.began + Budget.lastStart
+        guard state == .racing, let part = part(of: type),
+            self[part].given == nil || clock.now <= began + Budget.lastStart
         else { return false }
-        let ends = answers.ends
         // One that has its whole time shares no race that another's has shortened.
-        guard !answers.isLate || deadline <= ends || ends - clock.now >= Budget.lastStart else { return false }
-        if !isRefresh, answers[part].hasFresh {
-            answers[part].recall(key, answers.store)
-            race.expire(part, answers[part].known(isRefresh: false, key.route).stale)
+        guard !isLate || deadline <= ends || ends - clock.now >= Budget.lastStart else { return false }
+        if !isRefresh, self[part].hasFresh {
+            self[part].recall(key, store)
+            race.expire(part, self[part].known(isRefresh: false, key.route).stale)
         }
         let client = clients.add(until: deadline < ends ? deadline : nil, done)
         run(deadline <= ends ? .joinedLate(client, part) : .joined(client, part))
@@ -94,15 +88,15 @@ package final class Flight {
 
     /// What the cache has no longer is given to no client any more.
     func forgetRemoved() {
-        for part in [RacePart.a, .aaaa] where answers.store.cached(key, answers.type(of: part)) == nil {
-            if answers[part].hasFresh { race.expire(part, nil) }
+        for part in [RacePart.a, .aaaa] where store.cached(key, type(of: part)) == nil {
+            if self[part].hasFresh { race.expire(part, nil) }
             forgetStale(part)
         }
     }
 
     private func forgetStale(_ part: RacePart) {
         race.forgetStale(part)
-        answers[part].forgetCached()
+        self[part].forgetCached()
     }
 
     /// Gives it up: the clients that wait must ask again, the oldest first.
@@ -126,27 +120,22 @@ package final class Flight {
         switch effect {
         case .ask(let place, let parts, let address): ask(place, parts, address: address)
         case .check(let part, let addresses): check(addresses, of: part)
-        case .store(let part, let answer): answers.keep(answer, part, ipv4: basis(of: answer))
-        case .drop(let part): answers.store.forgetUnverified(key, answers.type(of: part))
+        case .store(let part, let answer): keep(answer, part)
+        case .drop(let part): store.forgetUnverified(key, type(of: part))
         case .reply(let client, let part, let answer):
             guard let done = clients.take(client) else { return }
             // What another race for the name has stored since: this one had less time.
-            if answers.isLate, answer.rank >= .stale,
-                let cached = answers.store.cached(key, answers.type(of: part)), cached.isFresh, cached.isFromSource
+            if isLate, answer.rank >= .stale,
+                let cached = store.cached(key, type(of: part)), cached.isFresh, cached.isFromSource
             {
                 return done(.given(cached.response))
             }
-            if let given = answers[part].given, given.answer == answer { return done(given.outcome) }
-            done(answers.outcome(answer, part, ipv4: basis(of: answer)))
+            if let given = self[part].given, given.answer == answer { return done(given.outcome) }
+            done(outcome(answer, part))
         case .again(let client, _):
             _ = clients.take(client)
             refused = client
         }
-    }
-
-    /// What is known of A, where AAAA is made of it.
-    private func basis(of answer: RaceAnswer) -> RaceAnswer? {
-        answer.origin == .translation ? race.known(.a, clock.now) : nil
     }
 
     // MARK: Questions and checks
@@ -155,40 +144,27 @@ package final class Flight {
     ///
     /// - Parameter address: the place of the address in the provider's order.
     private func ask(_ place: Int, _ parts: RaceParts, address: Int) {
-        guard let number = answers.line.rules.line[place].provider else {
+        guard let number = line.rules.line[place].provider else {
             for part in [RacePart.a, .aaaa] where parts.contains(RaceParts(part)) {
-                let attempt = LocalAttempt(answers: answers, place: place, part: part)
+                let attempt = LocalAttempt(answers: self, place: place, part: part)
                 lookUps.append(attempt.begin { [self] in run($0) })
             }
             return
         }
         if case .untried = shared { lookAmongShared() }
         if let turn, turn.holdsBack(place, parts, address: address) { return }
-        guard let candidate = answers.line.members[number].candidate(address) else {
+        guard let candidate = line.members[number].candidate(address) else {
             return run(.failed(place, parts))
         }
-        let attempt = ProviderAttempt(candidate, for: answers, at: place, parts)
+        let attempt = ProviderAttempt(candidate, for: self, at: place, parts, sharing: turn) { [self] in run($0) }
         attempts.append(attempt)
-        attempt.begin(delayed: { [self] in run(.busy(place, parts)) }) { [self] reply in
-            attempts.remove(where: { $0 === attempt })
-            received(attempt.received(reply, sharing: turn), at: place)
-        }
-    }
-
-    /// Tells the race what a provider has said.
-    private func received(_ reply: ProviderAttempt.Said, at place: Int) {
-        if let later = reply.later {
-            held.append(clock.schedule(at: later.time) { [self] in run(.replied(place, later.replies)) })
-        }
-        if !reply.replies.isEmpty { run(.replied(place, reply.replies)) }
-        if !reply.refused.isEmpty { run(.refused(place, reply.refused)) }
-        if !reply.failed.isEmpty { run(.failed(place, reply.failed)) }
+        attempt.begin()
     }
 
     /// Begins the look-up among shared answers, if there is anything to look at.
     private func lookAmongShared() {
         shared = .none
-        guard let turn = SharedTurn(for: answers) else { return }
+        guard let turn = SharedTurn(for: self) else { return }
         let isBegun = turn.begin { [self] found in
             for ask in turn.takeAsks() where isRunning {
                 let (replies, left) = turn.take(found, for: ask)
@@ -203,23 +179,23 @@ package final class Flight {
 
     /// Checks some of LocalDNS's addresses (section 4).
     private func check(_ addresses: RaceAnswer.Addresses, of part: RacePart) {
-        checks += LocalAttempt.check(addresses, of: part, for: answers) { [self] place, address, verdict in
-            if answers.note(verdict, on: address, part) { forgetStale(part) }
+        checks += LocalAttempt.check(addresses, of: part, for: self) { [self] place, address, verdict in
+            if note(verdict, on: address, part) { forgetStale(part) }
             run(.checked(part, place, verdict))
         }
     }
 
     /// Waits for the probes of the providers that are asked as soon as they have answered one.
     private func awaitProbes() {
-        guard isRunning, clock.now < answers.ends, probeWait == nil, answers.line.rules.awaitsProbe else { return }
-        probeWait = answers.policy.lines.providers.probes.wait { [self] in
+        guard isRunning, clock.now < ends, probeWait == nil, line.rules.awaitsProbe else { return }
+        probeWait = policy.lines.providers.probes.wait { [self] in
             probeWait = nil
-            for (place, source) in answers.line.rules.line.enumerated() where source.health == .probed {
-                guard let number = source.provider, answers.line.members[number].endpoints.isEmpty else { continue }
-                answers.line.members[number].refresh()
-                if !answers.line.members[number].endpoints.isEmpty {
+            for (place, source) in line.rules.line.enumerated() where source.health == .probed {
+                guard let number = source.provider, line.members[number].endpoints.isEmpty else { continue }
+                line.members[number].refresh()
+                if !line.members[number].endpoints.isEmpty {
                     run(.probed(place, isUp: true))
-                } else if !answers.line.members[number].inBackoff.contains(where: \.backoff.isProbing) {
+                } else if !line.members[number].inBackoff.contains(where: \.backoff.isProbing) {
                     run(.probed(place, isUp: false))
                 }
             }
@@ -241,7 +217,7 @@ package final class Flight {
         (timer, alarm) = (nil, nil)
         let now = clock.now
         // Clients that had waited before have no more time.
-        if now < answers.ends { for client in clients.late(at: now) { run(.timeUp(client)) } }
+        if now < ends { for client in clients.late(at: now) { run(.timeUp(client)) } }
         attempts.forEach { $0.noteSilence(at: now) }
         run(.time)
     }
@@ -250,15 +226,13 @@ package final class Flight {
     private func finish() {
         state = .over
         ended(self)
-        withdraw(keepsChecks: answers[.a].isGivenUnverified || answers[.aaaa].isGivenUnverified)
+        withdraw(keepsChecks: self[.a].isGivenUnverified || self[.aaaa].isGivenUnverified)
     }
 
     private func withdraw(keepsChecks: Bool = false) {
         timer?.cancel()
         (timer, alarm) = (nil, nil)
         probeWait.take()?.cancel()
-        for timer in held { timer.cancel() }
-        held = []
         for lookUp in lookUps { lookUp.cancel() }
         lookUps = []
         if !keepsChecks {
@@ -269,5 +243,7 @@ package final class Flight {
         attempts = ShortList()
         left.forEach { $0.giveUp() }
         turn?.cancel()
+        // It refers to this.
+        shared = .none
     }
 }

@@ -3,9 +3,9 @@ import DNSWire
 import Scheduling
 
 /// What is known of the name of a flight: its line of sources, what they have said of each type, what is stored of that, and
-/// what clients get. An object: each step refers to it.
+/// what clients get. A flight is one, with what drives its race; what it asks by knows this alone.
 @Loop
-final class FlightAnswers {
+class FlightAnswers {
     /// Seconds for which a denial is cached that is made here.
     static let madeTTL: UInt32 = 5
     /// Seconds for which "no address of this family" is cached at most, where the other family is preferred.
@@ -25,10 +25,10 @@ final class FlightAnswers {
     let isLate: Bool
     var line: SourceLine
     /// What is known of each type.
-    private let hasFamilies: Bool
-    private var a: FlightLane
-    /// Not used where one type alone is asked for.
-    private var aaaa: FlightLane
+    private let a: FlightLane
+    /// Where one type alone is asked for, the same.
+    private let aaaa: FlightLane
+    var race: Race
 
     /// - Parameters:
     ///   - type: for which the flight begins.
@@ -43,8 +43,8 @@ final class FlightAnswers {
         self.store = store
         self.brake = brake
         types = policy.types(for: type, key)
-        hasFamilies = types.count > 1
-        line = policy.lines.line(for: key, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
+        let hasFamilies = types.count > 1
+        var line = policy.lines.line(for: key, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
         a = FlightLane(types[0], key, policy, store)
         aaaa = hasFamilies ? FlightLane(types[1], key, policy, store) : a
         line.rules.a = a.known(isRefresh: isRefresh, key.route)
@@ -54,8 +54,10 @@ final class FlightAnswers {
         if case .prefix = policy.translation { line.rules.translates = hasFamilies && policy.translates(.aaaa, key) }
         line.rules.yielding = hasFamilies ? policy.yielding(key) : nil
         line.rules.staleWait = store.staleWait.nanoseconds
+        self.line = line
         ends = arrived + Budget.answer
         isLate = store.clock.now - arrived > Self.lateness
+        race = Race(line.rules, ends: ends)
     }
 
     var clock: any LoopClock { store.clock }
@@ -63,10 +65,7 @@ final class FlightAnswers {
     /// When the query arrived that began it.
     var began: Instant { ends - Budget.answer }
 
-    subscript(part: RacePart) -> FlightLane {
-        _read { if part == .a || !hasFamilies { yield a } else { yield aaaa } }
-        _modify { if part == .a || !hasFamilies { yield &a } else { yield &aaaa } }
-    }
+    subscript(part: RacePart) -> FlightLane { part == .a ? a : aaaa }
 
     func type(of part: RacePart) -> RecordType { self[part].type }
 
@@ -109,11 +108,9 @@ final class FlightAnswers {
     // MARK: What is stored, and what clients get
 
     /// Stores an answer, or remembers that there is none.
-    ///
-    /// - Parameter ipv4: what is known of A, where AAAA is made of it.
-    func keep(_ answer: RaceAnswer, _ part: RacePart, ipv4: RaceAnswer?) {
+    func keep(_ answer: RaceAnswer, _ part: RacePart) {
         let type = type(of: part)
-        let outcome = outcome(answer, part, ipv4: ipv4, isStored: true)
+        let outcome = outcome(answer, part, isStored: true)
         self[part].given = FlightLane.Given(answer: answer, outcome: outcome)
         switch outcome {
         case .given(let response):
@@ -133,11 +130,7 @@ final class FlightAnswers {
     }
 
     /// What clients get of an answer.
-    ///
-    /// - Parameter ipv4: what is known of A, where AAAA is made of it.
-    func outcome(
-        _ answer: RaceAnswer, _ part: RacePart, ipv4: RaceAnswer?, isStored: Bool = false
-    ) -> FlightClients.Outcome {
+    func outcome(_ answer: RaceAnswer, _ part: RacePart, isStored: Bool = false) -> FlightClients.Outcome {
         let type = type(of: part)
         // 8: what a door has refused says nothing against the providers.
         if answer.rank == .unproved, self[part].providerFailure?.isOurs == true { return missing(part) }
@@ -162,7 +155,7 @@ final class FlightAnswers {
             var made = Answer.negative(name: key.name, ttl: answer.life ?? Self.madeTTL)
             if answer.kind == .nxDomain { made.responseCode = .nameError }
             return give(FlightLane.Found(made), part, life: answer.life, isStored)
-        case .translation: return translated(answer, part, of: ipv4, isStored)
+        case .translation: return translated(answer, part, isStored)
         case .suppressed:
             // No longer than the other family's addresses are fresh.
             let left = store.secondsLeft(key, type.otherFamily)
@@ -211,12 +204,12 @@ final class FlightAnswers {
 
     /// Addresses made of the other family's (RFC 6147), of the worse of both ranks.
     private func translated(
-        _ answer: RaceAnswer, _ part: RacePart, of known: RaceAnswer?, _ isStored: Bool
+        _ answer: RaceAnswer, _ part: RacePart, _ isStored: Bool
     ) -> FlightClients.Outcome {
         // What was made before is stale itself.
         if answer.rank == .stale, let stale = self[part].stale { return .missing(stale: stale, reason(part)) }
         let denial = self[part].found.last
-        let ipv4 = ipv4Answer(known, isStale: answer.rank == .stale)
+        let ipv4 = ipv4Answer(isStale: answer.rank == .stale)
         let source = [denial?.source, ipv4?.source].compactMap(\.self).max { $0.worth > $1.worth } ?? .rule
         let longest = min(denial?.answer.translationTTL ?? Self.madeTTL, answer.life ?? .max)
         guard let ipv4, case .prefix(let prefix) = policy.translation, !ipv4.answer.hasSignatures,
@@ -234,9 +227,9 @@ final class FlightAnswers {
     }
 
     /// The name's IPv4 addresses that clients get.
-    private func ipv4Answer(_ known: RaceAnswer?, isStale: Bool) -> (answer: Answer, source: Source)? {
+    private func ipv4Answer(isStale: Bool) -> (answer: Answer, source: Source)? {
         let question = Question(name: key.name, type: .a)
-        if let known, known.origin != .cache, case .given(let response) = outcome(known, .a, ipv4: nil) {
+        if let own = race.known(.a, clock.now), own.origin != .cache, case .given(let response) = outcome(own, .a) {
             let source = response.source.flatMap { policy.sources.source(of: $0) }
             return response.records(for: question).map { ($0, source ?? .rule) }
         }

@@ -74,12 +74,6 @@ struct ShortList<Element> {
         if first == nil { first = element } else { others.append(element) }
     }
 
-    /// Removes the elements for which `isUnwanted` is true.
-    mutating func remove(where isUnwanted: (Element) -> Bool) {
-        if !others.isEmpty { others.removeAll(where: isUnwanted) }
-        if let element = first, isUnwanted(element) { first = others.isEmpty ? nil : others.removeFirst() }
-    }
-
     /// Calls `body` with each element, in the order in which they were appended.
     func forEach(_ body: (Element) -> Void) {
         if let first { body(first) }

@@ -2,9 +2,9 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-/// One type of a flight: what its sources have answered, and what its clients were given.
+/// One type of a flight: what its sources have answered, and what its clients were given. An object: each step refers to it.
 @Loop
-struct FlightLane {
+final class FlightLane {
     /// What a source has answered.
     struct Found {
         /// The source's place in the line.
@@ -51,10 +51,10 @@ struct FlightLane {
     /// What the cache had in the beginning, or when that was past its TTL, where it is stale.
     var stale: AnswerStore.Cached? { cached?.isFresh == false ? cached : nil }
 
-    mutating func forgetCached() { cached = nil }
+    func forgetCached() { cached = nil }
 
     /// Looks into the cache again.
-    mutating func recall(_ key: FlightKey, _ store: AnswerStore) { cached = store.cached(key, type) }
+    func recall(_ key: FlightKey, _ store: AnswerStore) { cached = store.cached(key, type) }
 
     /// Whether the cache had an answer within its TTL in the beginning, and nothing was stored since.
     var hasFresh: Bool { given == nil && cached?.isFresh == true }

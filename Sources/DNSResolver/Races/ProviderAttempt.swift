@@ -4,28 +4,31 @@ import Scheduling
 /// One request of a flight at an address of a provider.
 @Loop
 final class ProviderAttempt {
-    /// What a reply says for the race.
-    struct Said {
-        var replies = RaceReplies()
-        /// What it says when the prefix of the network is not known by then.
-        var later: (replies: RaceReplies, time: Instant)?
-        /// The types for which the address has failed, and for which the provider has.
-        var failed = RaceParts()
-        var refused = RaceParts()
-    }
-
     private let answers: FlightAnswers
     /// The source's place in the line.
     private let place: Int
     private let candidate: Candidate
     private let began: Instant
+    private let parts: RaceParts
     private let types: [RecordType]
+    /// Shares what the provider says; nil: nothing does.
+    private let turn: SharedTurn?
+    /// Called with what the race is to hear.
+    private let tell: @Loop (RaceEvent) -> Void
     /// When it will have been silent for so long that its address is suspect; nil: that was said.
     private(set) var silenceDue: Instant?
     /// While it may be under way.
     private var request: (any Cancellable)?
+    /// What the race is to hear later.
+    private var held: LoopTimer?
 
-    init(_ candidate: Candidate, for answers: FlightAnswers, at place: Int, _ parts: RaceParts) {
+    init(
+        _ candidate: Candidate, for answers: FlightAnswers, at place: Int, _ parts: RaceParts,
+        sharing turn: SharedTurn?, tell: @escaping @Loop (RaceEvent) -> Void
+    ) {
+        self.parts = parts
+        self.turn = turn
+        self.tell = tell
         self.answers = answers
         self.place = place
         self.candidate = candidate
@@ -35,15 +38,14 @@ final class ProviderAttempt {
     }
 
     /// Begins it.
-    ///
-    /// - Parameters:
-    ///   - delayed: called when the service has said "not so fast".
-    ///   - done: called once, with what `received` takes; not after `giveUp()`.
-    func begin(delayed: @escaping @Loop () -> Void, done: @escaping @Loop (UpstreamReply) -> Void) {
+    func begin() {
         candidate.endpoint.health.began()
         answers.key.note(.ask, "\(candidate.text) is asked for \(types.traceText)")
         let question = UpstreamQuestion(answers.key, types, until: answers.ends)
-        request = candidate.endpoint.begin(question, delayed: delayed, done: done)
+        // Both refer to this object alone, which takes no memory.
+        request = candidate.endpoint.begin(question, delayed: { [self] in tell(.busy(place, parts)) }) {
+            [self] in received($0)
+        }
     }
 
     /// Has its address probed if that has been silent for too long. The request stays: one name may be slow.
@@ -55,6 +57,7 @@ final class ProviderAttempt {
 
     /// Cancels it. An address that is slower than another one, or than LocalDNS, is judged by that.
     func giveUp() {
+        held.take()?.cancel()
         guard let request = request.take() else { return }
         answers.key.note(.reply, "\(candidate.text) is given up after \((answers.clock.now - began).traceText)")
         request.cancel()
@@ -65,40 +68,42 @@ final class ProviderAttempt {
 
     // MARK: The reply
 
-    /// Keeps what the provider has said.
-    ///
-    /// - Parameter turn: shares it.
-    func received(_ reply: UpstreamReply, sharing turn: SharedTurn?) -> Said {
-        request = nil
+    private func received(_ reply: UpstreamReply) {
+        (request, silenceDue) = (nil, nil)
         answers.key.note(
             .reply, "\(candidate.text) after \((answers.clock.now - began).traceText): \(reply.traceText(types))")
         probes.note(reply, from: candidate, began: began)
         let filter = answers.policy.lines.providers.filter
-        let results = filter.isEmpty ? reply.results : filter.admitted(reply, to: answers.key.name).results
-        var said = Said()
-        for (type, result) in results {
+        take(filter.isEmpty ? reply : filter.admitted(reply, to: answers.key.name))
+    }
+
+    /// Keeps what the provider has said.
+    private func take(_ reply: UpstreamReply) {
+        var (failed, refused) = (RaceParts(), RaceParts())
+        var said = RaceReplies()
+        for (type, result) in reply.results {
             guard let part = answers.part(of: type) else { continue }
             guard case .failure(let failure) = result else {
-                said.replies[part] = take(result, part, sharing: turn)
+                said[part] = take(result, part)
                 continue
             }
             answers[part].providerFailure = failure
-            if failure.refusesAccount { said.refused = .both }
-            if failure.endsProvider {
-                said.refused.insert(RaceParts(part))
-            } else {
-                said.failed.insert(RaceParts(part))
+            if failure.refusesAccount { refused = .both }
+            if failure.endsProvider { refused.insert(RaceParts(part)) } else { failed.insert(RaceParts(part)) }
+        }
+        if said[.aaaa] == .noData, let end = answers.endOfWaitForPrefix {
+            held = answers.clock.schedule(at: end) { [self] in
+                tell(.replied(place, RaceReplies(.aaaa, .noData)))
             }
+            said[.aaaa] = nil
         }
-        if said.replies[.aaaa] == .noData, let end = answers.endOfWaitForPrefix {
-            said.later = (RaceReplies(.aaaa, .noData), end)
-            said.replies[.aaaa] = nil
-        }
-        return said
+        if !said.isEmpty { tell(.replied(place, said)) }
+        if !refused.isEmpty { tell(.refused(place, refused)) }
+        if !failed.isEmpty { tell(.failed(place, failed)) }
     }
 
     /// Keeps what the provider has said of a type.
-    private func take(_ result: UpstreamResult, _ part: RacePart, sharing turn: SharedTurn?) -> RaceReply? {
+    private func take(_ result: UpstreamResult, _ part: RacePart) -> RaceReply? {
         let (type, server) = (answers.type(of: part), candidate.endpoint.name)
         let (answer, said): (Answer, RaceReply)
         switch result {
