@@ -60,23 +60,3 @@ struct FlightClients {
 
     private var all: [Client] { (first.map { [$0] } ?? []) + others.values }
 }
-
-/// A list that mostly has one element, which then needs no heap storage.
-struct ShortList<Element> {
-    private(set) var first: Element?
-    private var others: [Element] = []
-
-    init() {}
-
-    var last: Element? { others.last ?? first }
-
-    mutating func append(_ element: consuming Element) {
-        if first == nil { first = element } else { others.append(element) }
-    }
-
-    /// Calls `body` with each element, in the order in which they were appended.
-    func forEach(_ body: (Element) -> Void) {
-        if let first { body(first) }
-        for element in others { body(element) }
-    }
-}

@@ -8,7 +8,7 @@ package import Scheduling
 /// `.time` is the last. After a change (section 7) what runs it begins another one, which ends when this one would have.
 package struct Race: Hashable, Sendable {
     private var state: RaceState
-    private var waiting: [Waiter] = []
+    private var waiting = ShortList<Waiter>()
 
     /// - Parameter ends: when its oldest client must have its answer. Default: 2.3 s after it has joined.
     package init(_ rules: RaceRules, ends: Instant = Instant(nanoseconds: .max)) {
@@ -129,11 +129,11 @@ package struct Race: Hashable, Sendable {
 
     /// 3: the best known of ranks 1 to 4, else 6, not remembered.
     private mutating func timeUp(_ client: Int, _ now: Instant, _ effects: inout [RaceEffect]) {
-        for waiter in waiting where waiter.client == client {
-            guard let best = state.best(waiter.part, now, atOwnEnd: true) else { continue }
+        waiting.forEach { waiter in
+            guard waiter.client == client, let best = state.best(waiter.part, now, atOwnEnd: true) else { return }
             effects.append(.reply(client, waiter.part, best))
         }
-        waiting.removeAll { $0.client == client }
+        waiting.remove { $0.client == client }
     }
 
     // MARK: What sources say
@@ -354,8 +354,8 @@ package struct Race: Hashable, Sendable {
                 state[part].cached = best
                 effects.append(.store(part, best))
             }
-            for waiter in waiting where waiter.part == part { effects.append(.reply(waiter.client, part, best)) }
-            waiting.removeAll { $0.part == part }
+            waiting.forEach { if $0.part == part { effects.append(.reply($0.client, part, best)) } }
+            waiting.remove { $0.part == part }
             let isLast = state.rules.mode == .localDNSFirst && best.rank == .verified && !state[part].proof.isUnderWay
             let isSuppressed = best.origin == .suppressed && state[part.other].isOver
             state[part].isOver =
