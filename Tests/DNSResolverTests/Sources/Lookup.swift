@@ -14,6 +14,8 @@ final class Lookup {
     /// Whether every type that was asked for has its result.
     var isOver: Bool { results.count == asked }
     private var asked = 0
+    /// The last flight, as long as something refers to it.
+    private(set) weak var flight: Flight?
 
     nonisolated init() {}
 
@@ -36,6 +38,7 @@ final class Lookup {
             let key = FlightKey(
                 name: name, type: type, route: route, dnssecOK: false, checkingDisabled: false,
                 generation: store.generation)
+            defer { flight = flights.coalescer.flight(for: key) ?? flight }
             _ = flights.ask(key, type, arrived: clock.now) { [self] outcome in
                 switch outcome {
                 case .given(let response)?:

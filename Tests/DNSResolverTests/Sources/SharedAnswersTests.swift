@@ -65,6 +65,7 @@ struct SharedAnswersTests {
         private let lookup = Lookup()
         var results: [RecordType: UpstreamResult] { lookup.results }
         var sources: [RecordType: Source] { lookup.sources }
+        var flight: Flight? { lookup.flight }
 
         init() {
             shared = Shared(clock)
@@ -98,6 +99,16 @@ struct SharedAnswersTests {
             shared.answers.append(
                 SharedAnswer(type: type, answer: answer, remaining: 60, provider: provider, server: "203.0.113.1:443"))
         }
+    }
+
+    @Test @Loop
+    func `a flight that has looked among shared answers ends with its race`() async throws {
+        let network = Network()
+        try network.share(.a, "192.0.2.7")
+        try await network.fly(for: .zero)
+        #expect(network.flight != nil && network.results.isEmpty)
+        await network.clock.advance(by: .seconds(3))
+        #expect(network.results.count == 2 && network.flight == nil)
     }
 
     @Test(arguments: [true, false]) @Loop
