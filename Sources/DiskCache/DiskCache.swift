@@ -7,7 +7,7 @@ import Synchronization
 /// The memory cache's answers on disk, so that they are available after a restart or a crash, and without a network.
 ///
 /// All disk access is on its own thread. The methods may be called from any thread, take one short lock and never wait;
-/// only `recall`, `states` and `settle` suspend. When the disk cannot be used, the server continues in memory.
+/// only `recall`, `states`, `settle` and `pause` suspend. When the disk cannot be used, the server continues in memory.
 package final class DiskCache: Sendable {
     /// The longest wait of a query for the disk.
     package static let patience: Duration = .milliseconds(100)
@@ -28,17 +28,18 @@ package final class DiskCache: Sendable {
     ///   - limit: the most bytes of answers in the file; beyond, the oldest are removed. At least `smallestLimit`.
     ///   - retry: the first and the longest delay before a file that cannot be used is tried again. Default 1 s to 1 min.
     ///   - memory: filled from the file, and the source of what is written again after a fault.
+    ///   - isPaused: whether another process has the file: it is opened by `resume`.
     ///   - report: called on the disk's thread.
     /// - Throws: when the limit of descriptors is reached, or no thread can be created.
     package init(
         _ path: String, limit: Int, retry: ClosedRange<Duration> = .seconds(1) ... .seconds(60), memory: MemoryCache,
-        clock: WallClock, report: @escaping @Sendable (DiskEvent) -> Void
+        clock: WallClock, isPaused: Bool = false, report: @escaping @Sendable (DiskEvent) -> Void
     ) throws(SystemError) {
         work = try DiskWork(
             path, limit: max(limit, Self.smallestLimit), retry: retry, memory: memory, clock: clock, report: report)
         ended = try EventCounter()
         _ = try NamedThread("disk") { [self] in
-            DiskThread(work).run()
+            DiskThread(work, isPaused: isPaused).run()
             ended.post()
         }
     }
@@ -62,6 +63,19 @@ package final class DiskCache: Sendable {
     package func warm(clock: any LoopClock) async {
         load()
         await ask(atMost: (.seconds(1), clock), else: ()) { .load(Self.enough, $0) }
+    }
+
+    /// Writes all pending changes and closes the file, for another process to open it. Returns then, or after
+    /// `settlingPatience`: a disk may hang. Until `resume` answers are cached in memory alone.
+    @Loop
+    package func pause(clock: any LoopClock) async {
+        await ask(atMost: (Self.settlingPatience, clock), else: ()) { .pause($0) }
+    }
+
+    /// Opens the file again, before anything that is asked of it afterwards.
+    package func resume() {
+        work.state.withLock { $0.jobs.append(.resume) }
+        work.wake.post()
     }
 
     /// Writes all pending changes, and closes the file. Blocks the calling thread until then.

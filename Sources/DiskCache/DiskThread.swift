@@ -18,6 +18,8 @@ final class DiskThread {
     private var changes = PendingChanges()
     /// Whether all that had changed by the last write outlasts a crash of the machine.
     private var isSynced = false
+    /// Whether another process has the file.
+    private var isPaused: Bool
     /// What callers want, as far as it was taken from the others, in order.
     private var jobs: ArraySlice<DiskJob> = []
     /// Callers that wait for the records of the file, until there is one.
@@ -27,7 +29,8 @@ final class DiskThread {
     /// wait for the loading, nor a write for a flood of queries.
     private static let few = 128
 
-    init(_ work: DiskWork) {
+    init(_ work: DiskWork, isPaused: Bool) {
+        self.isPaused = isPaused
         self.work = work
         folder = StoreFolder(path: work.path)
         backoff = Backoff(work.retry)
@@ -40,7 +43,7 @@ final class DiskThread {
     func run() {
         while true {
             let isStopping = work.state.withLock { $0.isStopping }
-            if open == nil, backoff.nextProbe.map({ $0 <= now && !isStopping }) ?? true { openFile() }
+            if open == nil, !isPaused, backoff.nextProbe.map({ $0 <= now && !isStopping }) ?? true { openFile() }
             if isStopping { return finish() }
             let isMore = doJobs()
             if !flushIfDue(), !load(), !isMore { wait() }
@@ -78,6 +81,8 @@ final class DiskThread {
         case .load(let enough, let caller): tellLoaded(caller, enough)
         case .settle(let caller): caller.serve { settle() }
         case .records(let caller): tell(caller)
+        case .pause(let caller): caller.finish(pause())
+        case .resume: resume()
         }
     }
 
@@ -89,6 +94,20 @@ final class DiskThread {
         }
         guard let due else { return work.wake.wait() }
         work.wake.wait(atMost: Int32(clamping: max(0, (due - now).nanoseconds) / 1_000_000 + 1))
+    }
+
+    /// Leaves the file to another process.
+    private func pause() {
+        flush()
+        close()
+        isPaused = true
+    }
+
+    /// Takes it back.
+    private func resume() {
+        guard isPaused else { return }
+        isPaused = false
+        openFile()
     }
 
     // MARK: Opening

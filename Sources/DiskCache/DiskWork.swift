@@ -72,6 +72,10 @@ enum DiskJob: Sendable {
     case settle(Waiter<Bool>)
     /// The records of what was learned, once the file is open.
     case records(Waiter<[StateRecord]>)
+    /// That all is written and the file closed, for another process; also where the caller has gone on.
+    case pause(Waiter<Void>)
+    /// That the file is opened again.
+    case resume
 }
 
 /// A caller that waits for the disk's thread; resumed once, from any thread.

@@ -39,6 +39,24 @@ import Testing
         #expect(second.wait { second.events.all.contains(.back) } && second.load() && second.has("www.example.com"))
     }
 
+    @Test func `a file that is left to another process is taken back, with what came meanwhile`() async throws {
+        let first = try Machine(path)
+        #expect(first.load())
+        try first.put("www.example.com")
+        await first.disk.pause(clock: ManualClock())
+        try first.put("b.example.com")
+        #expect(await !first.disk.settle(clock: ManualClock()))
+        let second = try Machine(path)
+        #expect(second.load() && second.has("www.example.com") && !second.has("b.example.com"))
+        #expect(second.events.all == [.loaded(count: 1, isComplete: true)])
+        second.disk.stop()
+        first.disk.resume()
+        #expect(await first.disk.settle(clock: ManualClock()))
+        first.disk.stop()
+        let third = try Machine(path)
+        #expect(third.load() && third.has("www.example.com") && third.has("b.example.com"))
+    }
+
     @Test func `what was learned is found also where the file can be opened only later`() async throws {
         let first = try Machine(path)
         first.disk.keep(StateRecord(.calls, "vendor", value: "12", storedAt: noon))
