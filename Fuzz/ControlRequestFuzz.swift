@@ -80,7 +80,7 @@ private final class Target: ControlTarget {
         case .reportBad(_, let lifetime, _):
             changes += 1
             precondition(BadAddresses.lifetimes.contains(lifetime), "a report for \(lifetime)")
-        case .flush, .turn, .forgetBad, .reload, .handOver: changes += 1
+        case .flush, .turn, .forgetBad, .reload: changes += 1
         }
         return CommandReport("{}", CommandOutput(""))
     }

@@ -240,8 +240,13 @@ package final class Server: Sendable {
         return work
     }
 
+    /// Takes the service over from another process, which has served by the same sockets until now.
+    package func takeOver() {
+        for udp in sockets?.udp ?? [] where udp.sender !== udp.receivers.first { udp.spread() }
+    }
+
     /// Goes on with what another process did not finish.
-    private func resume(_ work: UnfinishedWork) {
+    package func resume(_ work: UnfinishedWork) {
         for datagram in work.datagrams {
             guard let client = datagram.client,
                 let sender = sockets?.udp.first(where: { $0.sender.address == datagram.server })?.sender

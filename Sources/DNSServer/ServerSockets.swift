@@ -83,9 +83,14 @@ package struct ServerSockets: Sendable {
         if let udp = passed.udp(at: address) {
             return (udp, try listen(on: address, passed))
         }
+        if let sender = passed.sender(at: address) {
+            let udp = try UDPSocket.receivers(beside: sender, count: threads, isBlocking: true)
+            return (udp, try listen(on: address, passed))
+        }
         var attempt = 1
         while true {
-            let udp = try UDPSocket.bind(address, count: max(1, threads), isBlocking: true)
+            let udp = try UDPSocket.bind(
+                address, count: max(1, threads), isBlocking: true, sharesPort: passed.isHeld(address.port))
             do {
                 return (udp, try listen(on: udp.sender.address, passed))
             } catch {
@@ -99,6 +104,6 @@ package struct ServerSockets: Sendable {
         on address: SocketAddress, _ passed: PassedSockets
     ) throws(SystemError) -> ListeningSocket {
         if let socket = passed.listener(at: address) { return socket }
-        return try ListeningSocket(address)
+        return try ListeningSocket(address, sharesPort: passed.isHeld(address.port))
     }
 }

@@ -73,7 +73,6 @@ struct ControlAPITests {
                 .forgetBad(four, written: "192.0.2.1")
             ),
             ("POST", "/v1/reload", [:], "", .reload), ("GET", "/v1/reload", [:], "", .tryReload),
-            ("POST", "/v1/handover", [:], "", .handOver),
         ]
         for (method, path, parameters, body, command) in requests {
             #expect(await ask(method, path, parameters, body: body).commands == [command])
@@ -163,7 +162,7 @@ struct ControlAPITests {
             ("POST", "/v1/badips/add", [:], #"{"address":"192.0.2.1","seconds":0}"#),
             ("POST", "/v1/badips/add", [:], #"{"address":"192.0.2.1","seconds":99999999999999999999}"#),
             ("POST", "/v1/reload", [:], #"{"file":"/etc/shadow"}"#),
-            ("POST", "/v1/handover", [:], #"{"socket":"/tmp/x"}"#),
+            ("POST", "/v1/reload", [:], #"{"socket":"/tmp/x"}"#),
         ] as [(String, String, [String: String], String)])
     @Loop
     func `what is not understood is 400, says why, and changes nothing`(

@@ -31,8 +31,6 @@ package enum ControlCommand: Equatable, Sendable {
     case tryReload
     /// Reads the configuration again.
     case reload
-    /// Passes the sockets and all unfinished work to the process whose `NoticeSocket` is beside the control socket, and ends.
-    case handOver
 
     /// The most cached answers in one report, and the number unless the request has another.
     static let pageLimit = 1_000
@@ -86,8 +84,15 @@ package enum ControlCommand: Equatable, Sendable {
             let (address, written) = try request.members(["address": .string]).address()
             self = .forgetBad(address, written: written)
         case "/v1/reload": self = request.method == .post ? try request.changes(.reload) : try request.reads(.tryReload)
-        case "/v1/handover": self = try request.changes(.handOver)
         case let path: throw .notFound("there is no \(path)")
+        }
+    }
+
+    /// Whether it changes what the next process is to find.
+    package var isChange: Bool {
+        switch self {
+        case .flush, .turn, .reportBad, .forgetBad, .reload: true
+        case .status, .policy, .list, .show, .why, .trace, .badAddresses, .tryReload: false
         }
     }
 

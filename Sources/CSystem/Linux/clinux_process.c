@@ -109,6 +109,9 @@ int clinux_receive_notice(int descriptor, char *text, size_t size, int *descript
         .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     *count = 0;
     ssize_t length = recvmsg(descriptor, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    // An end that was closed with something unread says so once, before what was sent from there.
+    if (length < 0 && errno == ECONNRESET)
+        length = recvmsg(descriptor, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (length < 0)
         return -errno;
     for (struct cmsghdr *each = CMSG_FIRSTHDR(&header); each; each = CMSG_NXTHDR(&header, each)) {
@@ -125,7 +128,18 @@ int clinux_receive_notice(int descriptor, char *text, size_t size, int *descript
                 close(passed);
         }
     }
+    if (header.msg_flags & MSG_CTRUNC) {
+        while (*count > 0)
+            close(descriptors[--*count]);
+        *count = -1;
+    }
     return (int)length;
+}
+
+int clinux_peer_process(int descriptor) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? peer.pid : -errno;
 }
 
 int clinux_memory_file(const void *bytes, size_t length) {

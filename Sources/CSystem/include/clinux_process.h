@@ -37,9 +37,12 @@ int clinux_notify(const char *path, const char *message, const int *descriptors,
 int clinux_pass(int descriptor, const char *message, const int *descriptors, int count);
 
 /// Receives one message of a Unix socket and the descriptors in it, closed on exec; never waits. `descriptors` has room
-/// for CLINUX_DESCRIPTORS_MAX; `count` becomes their number. Returns the length of the text, or -errno: -EAGAIN when
-/// there is none.
+/// for CLINUX_DESCRIPTORS_MAX; `count` becomes their number, or -1 where the process may not have all of them open: then it
+/// has none. Returns the length of the text, or -errno: -EAGAIN when there is none.
 int clinux_receive_notice(int descriptor, char *text, size_t size, int *descriptors, int *count);
+
+/// The process that has connected to a Unix socket, by its number. Returns -errno where the kernel does not say.
+int clinux_peer_process(int descriptor);
 
 /// A new file in memory with these bytes, closed on exec. Returns its descriptor, or -errno.
 int clinux_memory_file(const void *bytes, size_t length);

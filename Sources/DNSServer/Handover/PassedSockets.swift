@@ -9,16 +9,23 @@ package struct PassedSockets: Sendable {
     private var bound: Set<SocketAddress> = []
     /// The UDP sockets taken, by their number in the kernel.
     private var taken: Set<UInt64> = []
+    /// Whether another server still serves by them.
+    private let isHeld: Bool
+    /// The ports that it has.
+    private var ports: Set<UInt16> = []
     /// What the other process did not finish.
-    let work: UnfinishedWork
+    package let work: UnfinishedWork
     /// Why some could not be taken over, as lines for the log.
     package private(set) var failures: [SystemError] = []
 
     /// No socket.
-    package init() { work = UnfinishedWork() }
+    package init() { self.init([]) }
 
     /// Sorts what was passed: by name what a server has passed, by type the sockets of socket units.
-    package init(_ passed: [PassedDescriptor]) {
+    ///
+    /// - Parameter isHeld: whether that server still serves by its sockets: where it has a port, further ones share it.
+    package init(_ passed: [PassedDescriptor], isHeld: Bool = false) {
+        self.isHeld = isHeld
         var connections: [PassedDescriptor] = []
         var file: [UInt8] = []
         var sockets: [PassedDescriptor] = []
@@ -27,6 +34,7 @@ package struct PassedSockets: Sendable {
             case .connection?: connections.append(each)
             case .queries?: file = each.contents(limit: UnfinishedWork.longest)
             case .udp?, .replies?, .tcp?, .tls?, .https?, .http?, nil: sockets.append(each)
+            case .commands?, .successor?: continue
             }
         }
         work = UnfinishedWork(file, connections)
@@ -39,13 +47,16 @@ package struct PassedSockets: Sendable {
             let isDatagram = passed.isDatagram
             // That of a socket unit is stored, too, where a server has passed it: it is one socket, and the unit's.
             if isDatagram, let inode = passed.inode, !taken.insert(inode).inserted { return }
+            if isHeld { passed.sharePort() }
             guard let descriptor = passed.take() else { return }
             guard isDatagram else {
                 let socket = try ListeningSocket(adopting: descriptor)
                 listeners[socket.address] = socket
+                ports.insert(socket.address.port)
                 return
             }
             let socket = try UDPSocket(adopting: descriptor, isBlocking: true)
+            ports.insert(socket.address.port)
             if PassedKind(rawValue: passed.name) != nil { bound.insert(socket.address) }
             if passed.name == PassedKind.replies.rawValue {
                 replies[socket.address] = socket
@@ -66,13 +77,16 @@ package struct PassedSockets: Sendable {
     /// The listening socket of an address, whatever is spoken there.
     func listener(at address: SocketAddress) -> ListeningSocket? { listeners[address] }
 
-    /// Whether there are sockets for DNS at an address.
-    package func serves(_ address: SocketAddress) -> Bool { receivers[address] != nil && listeners[address] != nil }
+    /// The socket that sends, of an address whose receivers did not fit, while another server still serves by these.
+    func sender(at address: SocketAddress) -> UDPSocket? {
+        isHeld && receivers[address] == nil ? replies[address] : nil
+    }
 
-    /// Whether there is a listening socket at an address.
-    package func listens(at address: SocketAddress) -> Bool { listeners[address] != nil }
+    /// Whether another server still has the port.
+    func isHeld(_ port: UInt16) -> Bool { isHeld && ports.contains(port) }
 
-    /// Closes the sockets that do not fit: those of other addresses, and groups of another number of threads.
+    /// Closes the sockets that do not fit: those of other addresses, and groups of another number of threads; of these the
+    /// socket that sends stays while another server holds them.
     ///
     /// - Parameters:
     ///   - others: those that serve encrypted or over HTTP, over TCP alone.
@@ -88,7 +102,7 @@ package struct PassedSockets: Sendable {
             let fits = threads == nil || threads == count || !bound.contains(address)
             guard count == 0 || !fits || !addresses.contains(address) else { continue }
             receivers[address] = nil
-            replies[address] = nil
+            if !isHeld || !addresses.contains(address) { replies[address] = nil }
             closed.append("\(address) (\(Transport.udp.rawValue))")
         }
         for address in listeners.keys where !(addresses + others).contains(address) {

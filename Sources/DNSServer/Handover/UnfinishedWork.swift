@@ -42,7 +42,7 @@ package struct UnfinishedWork: Sendable {
     var datagrams: [Datagram] = []
     var connections: [Connection] = []
 
-    init() {}
+    package init() {}
 
     /// What is to be passed on, besides the sockets.
     package func descriptors() throws(SystemError) -> [(kind: PassedKind, descriptor: PassedDescriptor)] {
@@ -153,4 +153,8 @@ package enum PassedKind: String, CaseIterable, Sendable {
     case connection = "httpdnsd-connection"
     /// A file with the queries that were not answered yet.
     case queries = "httpdnsd-queries"
+    /// The listening Unix socket for commands.
+    case commands = "httpdnsd-commands"
+    /// That for a process that takes the place of this one.
+    case successor = "httpdnsd-successor"
 }

@@ -8,7 +8,6 @@ package enum LogKind: String, CaseIterable, Sendable {
     case startMemory = "start.memory"
     case startIPv4Only = "start.ipv4_only"
     case startAddressAbsent = "start.address_absent"
-    case startAddressHeld = "start.address_held"
     case startSocketsAdopted = "start.sockets_adopted"
     case startSocketsClosed = "start.sockets_closed"
     case startNotReplaced = "start.not_replaced"
@@ -21,6 +20,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case startServing = "start.serving"
     case serviceManager = "service_manager"
     case startFailed = "start.failed"
+    case notReplaced = "not_replaced"
     case stop = "stop"
 
     // MARK: Operators' commands
@@ -116,7 +116,7 @@ package enum LogKind: String, CaseIterable, Sendable {
             .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged, .networkNAT64, .clockTrusted, .answerStale,
             .answerPreset, .certificateTaken, .diskBack, .sharedBack, .dnstapConnected:
             .notice
-        case .startAddressHeld, .startAuthorities, .reloadRefused, .policyRefused, .providerCertificateRefused,
+        case .startAuthorities, .reloadRefused, .policyRefused, .providerCertificateRefused,
             .providerRefused, .diskQuarantined, .certificateRefused:
             .error
         case .startFailed: .critical

@@ -36,26 +36,15 @@ package final class ServiceManager: Sendable {
     /// Within which the time between two signs of life is taken to be, whatever the manager says.
     private static let watchdogRange: ClosedRange<Duration> = .milliseconds(100) ... .seconds(3_600)
 
-    /// Where messages go.
-    private enum Place: ~Copyable, Sendable {
-        /// A path, or `@` and the name of an abstract socket.
-        case address(String)
-        case connection(Descriptor)
-    }
-
-    private let place: Place
+    /// Where messages go: a path, or `@` and the name of an abstract socket.
+    private let path: String
 
     /// - Parameter path: the value of the environment variable `NOTIFY_SOCKET`: a path, or `@` and the name of an
     ///   abstract socket. Returns nil for nil or another form of address: there is no service manager.
     package init?(path: String?) {
         guard let path, path.hasPrefix("/") || path.hasPrefix("@"), path.utf8.count > 1 else { return nil }
-        place = .address(path)
+        self.path = path
     }
-
-    /// Another process that takes what a service manager stores.
-    ///
-    /// - Parameter connection: a blocking Unix socket for messages, connected to its `NoticeSocket`.
-    package init(_ connection: consuming Descriptor) { place = .connection(connection) }
 
     /// The longest time between two signs of life, 100 ms to 1 h; nil when the manager does not watch this process.
     ///
@@ -84,10 +73,7 @@ package final class ServiceManager: Sendable {
     ///
     /// - Throws: when the manager cannot be reached within 1 s.
     package func store(_ descriptors: [Int32], as name: String) throws(SystemError) {
-        let most = Int(CLINUX_DESCRIPTORS_MAX)
-        for start in stride(from: 0, to: descriptors.count, by: most) {
-            try send("FDSTORE=1\nFDNAME=\(name)", Array(descriptors[start..<min(start + most, descriptors.count)]))
-        }
+        for (message, part) in storing(descriptors, as: name) { try send(message, part) }
     }
 
     /// Has the manager close what it keeps under this name.
@@ -111,18 +97,20 @@ package final class ServiceManager: Sendable {
 
     private func send(_ message: String, _ descriptors: [Int32] = []) throws(SystemError) {
         let count = Int32(clamping: descriptors.count)
-        switch place {
-        case .address(let path):
-            _ = unsafe try checked(
-                clinux_notify(path, message, descriptors, count), "tell the service manager at \(path)")
-        case .connection(let connection):
-            _ = unsafe try checked(
-                clinux_pass(connection.number, message, descriptors, count), "tell the next process")
-        }
+        _ = unsafe try checked(
+            clinux_notify(path, message, descriptors, count), "tell the service manager at \(path)")
     }
 }
 
-/// The receiving end of `ServiceManager`: a Unix socket by which a process takes over what another one passes to it.
+/// The messages that have a process store descriptors under a name.
+private func storing(_ descriptors: [Int32], as name: String) -> [(message: String, descriptors: [Int32])] {
+    let most = Int(CLINUX_DESCRIPTORS_MAX)
+    return stride(from: 0, to: descriptors.count, by: most).map { start in
+        ("FDSTORE=1\nFDNAME=\(name)", Array(descriptors[start..<min(start + most, descriptors.count)]))
+    }
+}
+
+/// A Unix socket that takes what is sent to a service manager; where it is connected, each end sends so to the other.
 package final class NoticeSocket: Sendable {
     /// One message.
     package struct Notice: Sendable {
@@ -130,6 +118,8 @@ package final class NoticeSocket: Sendable {
         package let lines: [String]
         /// The descriptors in it, with the name in its `FDNAME=`.
         package let descriptors: [PassedDescriptor]
+        /// Whether all that were in it are here; else none is, for this process may not have so many open.
+        package let isWhole: Bool
     }
 
     /// The longest message in bytes; more of one is cut off.
@@ -144,13 +134,13 @@ package final class NoticeSocket: Sendable {
     package func receive(within limit: Duration) -> Notice? {
         let deadline = Instant.bootTime + limit
         repeat {
-            if let notice = receive() { return notice }
+            if let notice = next() { return notice }
             let left = Int32(clamping: max(0, (deadline - .bootTime).nanoseconds) / 1_000_000 + 1)
             var wanted = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
             _ = unsafe poll(&wanted, 1, left)
             if wanted.revents & Int16(POLLHUP) != 0 { break }
         } while Instant.bootTime < deadline
-        return receive()
+        return next()
     }
 
     /// Whether the other end of the connection is closed. What it has sent before can still be received.
@@ -159,7 +149,38 @@ package final class NoticeSocket: Sendable {
         return unsafe poll(&wanted, 1, 0) == 1 && wanted.revents & Int16(POLLHUP) != 0
     }
 
-    private func receive() -> Notice? {
+    /// The process that made the connection, by its number; nil where the kernel does not say.
+    package var process: Int32? {
+        let process = clinux_peer_process(descriptor.number)
+        return process > 0 ? process : nil
+    }
+
+    /// Sends a message to the other end, without waiting.
+    ///
+    /// - Throws: `EPIPE` where that is closed, or receives nothing any more.
+    package func send(_ message: String) throws(SystemError) {
+        _ = unsafe try checked(clinux_pass(descriptor.number, message, nil, 0), "tell the other process")
+    }
+
+    /// Passes descriptors to the other end, under a name.
+    ///
+    /// - Throws: as `send` does; also when the other end takes none of them for 1 s.
+    package func store(_ descriptors: [Int32], as name: String) throws(SystemError) {
+        for (message, part) in storing(descriptors, as: name) {
+            _ = unsafe try checked(
+                clinux_pass(descriptor.number, message, part, Int32(part.count)),
+                "pass descriptors to the other process")
+        }
+    }
+
+    /// Has the other end's messages refused from now on; those that have come before can be received.
+    package func endReceiving() { shutdown(descriptor.number, Int32(SHUT_RD)) }
+
+    /// Ends the connection for both.
+    package func end() { shutdown(descriptor.number, Int32(SHUT_RDWR)) }
+
+    /// The next message that has come; nil where there is none.
+    package func next() -> Notice? {
         var text = [CChar](repeating: 0, count: Self.longest)
         var numbers = [Int32](repeating: -1, count: Int(CLINUX_DESCRIPTORS_MAX))
         var count: Int32 = 0
@@ -168,8 +189,9 @@ package final class NoticeSocket: Sendable {
         let lines = String(decoding: text.prefix(Int(length)).map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
             .split(separator: "\n").map(String.init)
         let name = lines.first { $0.hasPrefix("FDNAME=") }.map { String($0.dropFirst("FDNAME=".count)) } ?? ""
-        return Notice(
-            lines: lines,
-            descriptors: numbers.prefix(Int(count)).map { PassedDescriptor(Descriptor(owning: $0), name: name) })
+        let descriptors = numbers.prefix(Int(max(0, count))).map {
+            PassedDescriptor(Descriptor(owning: $0), name: name)
+        }
+        return Notice(lines: lines, descriptors: descriptors, isWhole: count >= 0)
     }
 }

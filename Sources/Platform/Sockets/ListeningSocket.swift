@@ -13,12 +13,14 @@ package final class ListeningSocket: Sendable {
 
     /// Binds and listens; the socket is non-blocking.
     ///
+    /// - Parameter sharesPort: whether others that share their port may be bound to it, too.
     /// - Throws: the error of `bind` or `listen`, with advice for the user.
-    package init(_ address: SocketAddress) throws(SystemError) {
+    package init(_ address: SocketAddress, sharesPort: Bool = false) throws(SystemError) {
         let descriptor = try openSocket(address, .tcp, blocking: false)
         // Lets a restarted daemon bind while old connections still time out; binding next to a running listener still
         // fails.
         setOption(descriptor.number, SOL_SOCKET, SO_REUSEADDR, 1)
+        if sharesPort { setOption(descriptor.number, SOL_SOCKET, SO_REUSEPORT, 1) }
         // Accepted connections inherit it: responses are written whole, and must not wait for an acknowledgement.
         setOption(descriptor.number, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         try bindSocket(descriptor, to: address, .tcp)

@@ -42,6 +42,9 @@ package final class PassedDescriptor: Sendable {
         return "\(peer) \(local)"
     }
 
+    /// Lets this process bind further sockets to the port beside this one, while another process serves there.
+    package func sharePort() { if let number { setOption(number, SOL_SOCKET, SO_REUSEPORT, 1) } }
+
     /// Those with which the service manager started this process (sd_listen_fds(3)), made closed on exec. Called once.
     ///
     /// - Parameter environment: with `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`.

@@ -16,6 +16,15 @@ package struct UDPSockets: Sendable {
         self.receivers = receivers
         self.sender = sender
     }
+
+    /// Has the kernel distribute the clients over the receivers, and none to the sender, which was bound before them.
+    ///
+    /// - Returns: whether it can.
+    @discardableResult
+    package func spread() -> Bool {
+        let family = sender.address.family == .ipv4 ? AF_INET : AF_INET6
+        return clinux_spread_datagrams(sender.descriptor.number, family, Int32(clamping: receivers.count)) == 0
+    }
 }
 
 /// One bound UDP socket.
@@ -41,26 +50,35 @@ package final class UDPSocket: Sendable {
     ///   - address: port 0 means any free port, the same for all.
     ///   - count: how many receive, 1 to 65,535.
     ///   - isBlocking: whether a receive may block, for threads that only wait for their socket.
+    ///   - sharesPort: whether others that share their port may be bound to it, too: at other addresses.
     /// - Throws: the error of `bind`, with advice for the user.
     package static func bind(
-        _ address: SocketAddress, count: Int = 1, isBlocking: Bool = false
+        _ address: SocketAddress, count: Int = 1, isBlocking: Bool = false, sharesPort: Bool = false
     ) throws(SystemError) -> UDPSockets {
         let first = try open(address, isBlocking)
+        if sharesPort { try share(first, address) }
         try bindSocket(first, to: address, .udp)
         guard let bound = boundAddress(of: first.number) else { throw .listening(on: address, .udp, code: errno) }
         try share(first, address)
-        let sender = UDPSocket(descriptor: first, address: bound)
+        let sockets = try receivers(
+            beside: UDPSocket(descriptor: first, address: bound), count: count, isBlocking: isBlocking)
+        // A kernel that cannot exclude a socket would deliver datagrams to it, which nothing reads.
+        return sockets.spread() ? sockets : UDPSockets(receivers: sockets.receivers, sender: sockets.receivers[0])
+    }
+
+    /// Binds sockets that receive to the address of one that sends, beside those that it has. The kernel gives them nothing
+    /// before `UDPSockets.spread`.
+    package static func receivers(
+        beside sender: UDPSocket, count: Int, isBlocking: Bool
+    ) throws(SystemError) -> UDPSockets {
         var receivers: [UDPSocket] = []
         while receivers.count < max(1, count) {
-            let sibling = try open(address, isBlocking)
-            try share(sibling, address)
-            try bindSocket(sibling, to: bound, .udp)
-            receivers.append(UDPSocket(descriptor: sibling, address: bound))
+            let sibling = try open(sender.address, isBlocking)
+            try share(sibling, sender.address)
+            try bindSocket(sibling, to: sender.address, .udp)
+            receivers.append(UDPSocket(descriptor: sibling, address: sender.address))
         }
-        let family = address.family == .ipv4 ? AF_INET : AF_INET6
-        let result = clinux_spread_datagrams(sender.descriptor.number, family, Int32(clamping: receivers.count))
-        // A kernel that cannot exclude a socket would deliver datagrams to it, which nothing reads.
-        return UDPSockets(receivers: receivers, sender: result == 0 ? sender : receivers[0])
+        return UDPSockets(receivers: receivers, sender: sender)
     }
 
     /// Takes over a socket that another process has bound; with what it has received and nothing has read.

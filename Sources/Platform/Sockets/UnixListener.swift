@@ -10,8 +10,8 @@ package final class UnixListener: Sendable {
     /// The path of the socket's file.
     package let path: String
     private let descriptor: Mutex<Descriptor?>
-    /// The file that was made: as long as it is open no other one has its number. Nil: it cannot be distinguished from others, or is
-    /// removed.
+    /// The file, where it is this process's: as long as it is open no other one has its number. Nil: it cannot be distinguished
+    /// from others, is removed, or is another process's.
     private let file: Mutex<Descriptor?>
 
     /// Creates the socket. No user that `mode` leaves out can connect at any time: its file is created with mode 0600, and gets another one
@@ -25,60 +25,78 @@ package final class UnixListener: Sendable {
     ///   - group: the group of the file; empty: the owner's. Without root the process must be a member of it.
     ///   - mode: the permission bits of the file.
     ///   - keepsMessages: whether connections carry messages, which stay apart, and no stream of bytes.
-    ///   - replaces: whether the file of a process that listens is replaced as well: of one that has left its work.
+    ///   - passed: the socket of another process that listens there: it is taken with its file, which remains that process's
+    ///     until `takeFile`. Where the file is gone another one is made.
     /// - Throws: `EADDRINUSE` when a running process listens there, `EEXIST` when the file is no socket, or the
     ///   system's error.
     package init(
         _ path: String, owner: String = "", group: String = "", mode: UInt32 = 0o600, keepsMessages: Bool = false,
-        replaces: Bool = false
+        adopting passed: PassedDescriptor? = nil
     ) throws(SystemError) {
         let account: (user: uid_t, group: gid_t)? = owner.isEmpty ? nil : try Privileges.account(named: owner)
         let members = group.isEmpty ? nil : try Privileges.group(named: group)
-        try makeFolder(of: path, for: account, mode: 0o755)
-        try Self.removeStale(path, evenIfInUse: replaces)
-        let descriptor = try unixSocket(at: path, keepsMessages ? SOCK_SEQPACKET : SOCK_STREAM)
-        do throws(SystemError) {
+        func letIn() throws(SystemError) {
             try Self.give(path, to: account, named: owner)
             if let members { try Self.give(path, toGroup: members, named: group) }
             // Not by chmod, which follows links: the owner of the directory may have put one there meanwhile.
             guard unsafe fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == 0 else {
                 throw .last("open control socket \(path)")
             }
+        }
+        self.path = path
+        if let passed, unsafe access(path, F_OK) == 0, let descriptor = passed.take() {
+            try letIn()
+            file = Mutex(nil)
+            self.descriptor = Mutex(descriptor)
+            return
+        }
+        try makeFolder(of: path, for: account, mode: 0o755)
+        try Self.removeStale(path)
+        let descriptor = try unixSocket(at: path, keepsMessages ? SOCK_SEQPACKET : SOCK_STREAM)
+        do throws(SystemError) {
+            try letIn()
+            guard listen(descriptor.number, Self.backlog) == 0 else {
+                throw .last("listen on control socket \(path)")
+            }
         } catch {
             unsafe unlink(path)
             throw error
         }
-        guard listen(descriptor.number, Self.backlog) == 0 else {
-            let error = SystemError.last("listen on control socket \(path)")
-            unsafe unlink(path)
-            throw error
-        }
-        self.path = path
-        // O_PATH, which the Glibc module lacks.
-        let opened = unsafe open(path, 0o10000000 | O_NOFOLLOW | O_CLOEXEC)
-        file = Mutex(opened < 0 ? nil : Descriptor(owning: opened))
+        file = Mutex(nil)
         self.descriptor = Mutex(descriptor)
+        takeFile()
     }
+
+    /// The number of the listening socket, for system calls while this object has it; nil once it was taken.
+    package var number: Int32? { descriptor.withLock { $0?.number } }
 
     /// Transfers ownership of the listening socket, non-blocking and closed on exec; nil at the second call.
     package func takeDescriptor() -> Descriptor? { descriptor.withLock { $0.take() } }
 
-    /// The process at the last of the connections that wait to be accepted; those before it are closed. Nil when none
-    /// waits, or the descriptor was taken.
-    package func acceptLast() -> ServiceManager? {
-        descriptor.withLock { descriptor in
-            guard let number = descriptor?.number else { return nil }
-            var last: Descriptor?
-            while true {
-                let next = accept(number, nil, nil)
-                guard next >= 0 else { break }
-                last = Descriptor(owning: next)
-                _ = fcntl(next, F_SETFD, FD_CLOEXEC)
-            }
-            guard let connection = last.take() else { return nil }
-            return ServiceManager(connection)
+    /// The connection that has waited longest to be accepted, as one for messages; nil when none waits, or the descriptor was
+    /// taken.
+    ///
+    /// - Throws: when no more descriptors may be open: it still waits.
+    package func acceptNext() throws(SystemError) -> NoticeSocket? {
+        guard let number else { return nil }
+        let connection = accept(number, nil, nil)
+        guard connection >= 0 else {
+            if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { throw .last("accept on \(path)") }
+            return nil
         }
+        _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
+        return NoticeSocket(Descriptor(owning: connection))
     }
+
+    /// The file is this process's from now on.
+    package func takeFile() {
+        // O_PATH, which the Glibc module lacks.
+        let opened = unsafe open(path, 0o10000000 | O_NOFOLLOW | O_CLOEXEC)
+        file.withLock { $0 = opened < 0 ? nil : Descriptor(owning: opened) }
+    }
+
+    /// The file is another process's from now on, and not removed.
+    package func leaveFile() { file.withLock { $0 = nil } }
 
     /// Removes the file, unless another process has created its own there meanwhile. A second call does nothing.
     package func removeFile() {
@@ -107,7 +125,7 @@ package final class UnixListener: Sendable {
     }
 
     /// Removes the socket file of a process that has ended.
-    private static func removeStale(_ path: String, evenIfInUse: Bool) throws(SystemError) {
+    private static func removeStale(_ path: String) throws(SystemError) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0, var address = sockaddr_un(path: path) else { return }
         let operation = "make control socket \(path)"
@@ -122,7 +140,6 @@ package final class UnixListener: Sendable {
         case ENOENT: return
         // Of another type than this one: messages instead of bytes.
         case EADDRINUSE, EAGAIN, EPROTOTYPE:
-            if evenIfInUse { break }
             throw SystemError(
                 code: EADDRINUSE, operation: operation, advice: "another httpdnsd that is running listens there")
         default: throw SystemError(code: code, operation: operation)

@@ -119,13 +119,17 @@ extension DiskCache {
 
     /// Begins to open the disk of a configuration, which is used once it has a policy; nil when none is wanted, or none can
     /// be had.
+    ///
+    /// - Parameter isPaused: whether another process has the file: it is opened by `resume`.
     @Loop
-    static func start(_ settings: Configuration, memory: MemoryCache, log: LogOutput) -> DiskCache? {
+    static func start(
+        _ settings: Configuration, memory: MemoryCache, isPaused: Bool, log: LogOutput
+    ) -> DiskCache? {
         guard !settings.cache.disk.path.isEmpty else { return nil }
         do throws(SystemError) {
             return try DiskCache(
                 settings.cache.disk.path, limit: settings.cache.memory * fileShare, memory: memory,
-                clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) })
+                clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) }), isPaused: isPaused
             ) { [logger = log.logger] in logger.log($0.kind, $0.text) }
         } catch {
             log.logger.log(.diskUnavailable, "\(error); answers are cached in memory alone")

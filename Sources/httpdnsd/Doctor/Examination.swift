@@ -126,11 +126,9 @@ final class BoundedWork<Value: Sendable>: Sendable {
     private let ended: EventCounter
 
     /// Starts it.
-    ///
-    /// - Parameter name: of its thread.
-    init(_ name: String = "doctor", _ work: @escaping @Sendable () -> Value) throws(SystemError) {
+    init(_ work: @escaping @Sendable () -> Value) throws(SystemError) {
         ended = try EventCounter()
-        _ = try NamedThread(name) { [self] in
+        _ = try NamedThread("doctor") { [self] in
             let value = work()
             result.withLock { $0 = value }
             ended.post()

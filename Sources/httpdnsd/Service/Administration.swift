@@ -22,8 +22,8 @@ final class Administration {
     private let startedTime = Int(time(nil))
     /// Whether the server takes no more queries.
     var isStopping = false
-    /// Passes everything to another process; returns the number of its sockets.
-    var onHandover: (@Loop () async -> Int?)?
+    /// Whether another process takes over right now.
+    var isBeingReplaced: @Loop () -> Bool = { false }
 
     var composition: Composition { service.composition }
     var resolver: Resolver { service.resolver }
@@ -46,6 +46,9 @@ extension Administration: ControlTarget {
     func listen(for filter: QueryFilter) -> QueryListener? { queries.listen(for: filter) }
 
     func perform(_ command: ControlCommand) async throws(ControlFault) -> CommandReport {
+        guard !command.isChange || !isBeingReplaced() else {
+            throw .unavailable("another process takes over: nothing is changed meanwhile; ask again")
+        }
         switch command {
         case .status:
             let (status, usesProxy) = (status, composition.settings.http.proxy != nil)
@@ -121,11 +124,6 @@ extension Administration: ControlTarget {
         case .reload:
             let report = await changes.reload()
             return CommandReport(report.json, report.output, isRefused: !report.errors.isEmpty)
-        case .handOver:
-            guard let count = await onHandover?() else {
-                throw .unavailable("the server is stopping, or no process takes over its sockets")
-            }
-            return CommandReport(JSONWriter.object { $0.member("sockets", count) }, CommandOutput(""))
         }
     }
 

@@ -52,9 +52,11 @@ final class DNSService {
     ///   - certificate: what encrypted listeners present, if there are any.
     ///   - descriptors: how many of them clients and LocalDNS may use.
     ///   - budget: how much memory the parts may use.
+    ///   - isDiskPaused: whether another process has the file of the cache on disk.
     init(
         _ settings: Configuration, on sockets: ServerSockets, presenting certificate: TLSFiles.Content?,
-        descriptors: DescriptorBudget, budget: MemoryBudget, log: LogOutput, events: EventLog, loop: EventLoop
+        descriptors: DescriptorBudget, budget: MemoryBudget, isDiskPaused: Bool, log: LogOutput, events: EventLog,
+        loop: EventLoop
     ) {
         self.budget = budget
         self.log = log
@@ -64,7 +66,7 @@ final class DNSService {
         let freshness = FreshnessPolicy(settings.cache)
         memory = MemoryCache(memory: budget.cache(settings.cache.memory), policy: freshness)
         // First of all: the file is opened on another thread meanwhile.
-        disk = DiskCache.start(settings, memory: memory, log: log)
+        disk = DiskCache.start(settings, memory: memory, isPaused: isDiskPaused, log: log)
         composition = Composition(
             settings, paths: paths,
             limit: LocalDNSLimit(maximum: min(descriptors.queries, budget.flights)), loop: loop, events: events)

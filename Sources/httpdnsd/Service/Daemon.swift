@@ -7,9 +7,6 @@ import Scheduling
 
 /// The life of the server: bind, give up root, serve, drain.
 final class Daemon {
-    /// How long the ports of a server that was replaced are waited for, and between two looks, in microseconds.
-    private static let (patience, pause): (Duration, UInt32) = (.seconds(3), 10_000)
-
     private let settings: Configuration
     private var source: ConfigurationSource
     private let log: LogOutput
@@ -17,8 +14,8 @@ final class Daemon {
     /// Whether another server that runs is replaced.
     private let replaces: Bool
     private let isSandboxed: Bool
-    /// Whether another server has passed on what it has.
-    private var hasTakenOver = false
+    /// The server that is replaced, which serves until this one does; nil: none is.
+    private var predecessor: Predecessor?
     /// The user that the server becomes; empty: it stays what it is.
     private let user: String
 
@@ -46,8 +43,17 @@ final class Daemon {
 
     /// Serves until a signal ends it. `Signal.block()` must have been called before the first thread was started.
     ///
-    /// - Throws: `SystemError` when it cannot start.
+    /// - Throws: when it cannot start; a server that was to be replaced has the reason then, and serves on.
     func run() throws {
+        do {
+            try start()
+        } catch {
+            predecessor?.refuse(because: "\(error)")
+            throw error
+        }
+    }
+
+    private func start() throws {
         let isEncrypted = settings.listen.isEncrypted
         let wanted = isEncrypted ? DescriptorLimit.wantedWhenEncrypted : DescriptorLimit.wanted
         let descriptors = DescriptorLimit.raise(to: wanted)
@@ -71,8 +77,13 @@ final class Daemon {
             asksClients: !settings.listen.clientCA.isEmpty)
         report(memory)
         let loop = try EventLoop()
-        let server = try makeServer(descriptors: budget, memory: memory, loop: loop)
-        let control = makeControlSockets()
+        var passed = PassedDescriptor.inherited(source.variables.process)
+        if replaces, let answer = try Predecessor.ask(at: settings.control.socket, log: log) {
+            predecessor = answer.predecessor
+            passed += answer.passed
+        }
+        let server = try makeServer(adopting: passed, descriptors: budget, memory: memory, loop: loop)
+        let control = makeControlSockets(adopting: passed)
         defer { control?.removeFiles() }
         makeCacheFolder()
         if !user.isEmpty {
@@ -90,23 +101,15 @@ final class Daemon {
 
     /// Binds or takes over the sockets, for the server alone: so it gives the ports back as soon as it stops listening.
     private func makeServer(
-        descriptors: DescriptorBudget, memory: MemoryBudget, loop: EventLoop
+        adopting passed: [PassedDescriptor], descriptors: DescriptorBudget, memory: MemoryBudget, loop: EventLoop
     ) throws -> RunningServer {
-        var passed = PassedDescriptor.inherited(source.variables.process)
-        if replaces {
-            // The other one ends by this: what makes this start fail must fail before.
-            if !user.isEmpty { try Privileges.checkDrop(to: user) }
-            let taken = Predecessor(control: settings.control.socket, log: log).takeOver()
-            hasTakenOver = !taken.isEmpty
-            passed += taken
-        }
         let certificate = try settings.listen.tlsFiles?.read()
         let sockets = try bind(adopting: passed)
         handover.discardWork(passed)
         let room = handover.store(sockets.descriptors, of: ServiceManager.storeSize(source.variables.process))
         return RunningServer(
             on: sockets, presenting: certificate, source: source, descriptors: descriptors, memory: memory, log: log,
-            leaving: room > 0 ? (handover, room) : nil, loop: loop)
+            replacing: predecessor, leaving: room > 0 ? (handover, room) : nil, loop: loop)
     }
 
     /// Says so when a new certificate could not be taken while the server runs.
@@ -162,14 +165,16 @@ final class Daemon {
     }
 
     /// The control sockets; nil when none is wanted, or none can be made: DNS is served all the same.
-    private func makeControlSockets() -> ControlSockets? {
+    private func makeControlSockets(adopting passed: [PassedDescriptor]) -> ControlSockets? {
         let path = settings.control.socket
         guard !path.isEmpty else { return nil }
+        func find(_ kind: PassedKind) -> PassedDescriptor? { passed.first { $0.name == kind.rawValue } }
         do throws(SystemError) {
             let commands = try UnixListener(
                 path, owner: user, group: settings.control.group, mode: settings.control.openTo.permissions,
-                replaces: hasTakenOver)
-            return ControlSockets(commands: commands, successor: successorSocket(beside: path))
+                adopting: find(.commands))
+            return ControlSockets(
+                commands: commands, successor: successorSocket(beside: path, adopting: find(.successor)))
         } catch {
             let remark = "serving without a control socket; control.socket in the configuration names another place"
             log.logger.log(.startControlSocket, "\(error); \(remark)")
@@ -177,10 +182,10 @@ final class Daemon {
         }
     }
 
-    private func successorSocket(beside path: String) -> UnixListener? {
+    private func successorSocket(beside path: String, adopting passed: PassedDescriptor?) -> UnixListener? {
         do throws(SystemError) {
             return try UnixListener(
-                Predecessor.socket(beside: path), owner: user, keepsMessages: true, replaces: hasTakenOver)
+                Replacement.socket(beside: path), owner: user, keepsMessages: true, adopting: passed)
         } catch {
             log.logger.log(.startControlSocket, "\(error); `serve --replace` will not replace this server")
             return nil
@@ -193,7 +198,7 @@ final class Daemon {
             tls: try settings.listen.tls.map(Self.socketAddress),
             https: try settings.listen.https.map(Self.socketAddress),
             http: try settings.listen.httpdns.map(Self.socketAddress))
-        let rest = places.filter({ $0.family == .ipv4 }, others: { $0.family == .ipv4 })
+        let rest = places.ofIPv4
         if !SocketAddress.isIPv6Supported, !rest.dns.isEmpty {
             let dropped = places.all.filter { !rest.all.contains($0) }.map(\.description).joined(separator: ", ")
             if !dropped.isEmpty {
@@ -208,36 +213,10 @@ final class Daemon {
                 ["address": "\(address)"])
         }
         let adopted = handover.sort(
-            passed, for: places.dns, others: places.tls + places.https + places.http,
+            passed, isHeld: predecessor != nil, for: places.dns, others: places.tls + places.https + places.http,
             threads: settings.listen.udpThreads)
-        return try bind(places, adopting: adopted, isSuccessor: replaces && !passed.isEmpty)
-    }
-
-    /// - Parameter isSuccessor: whether another server has passed its sockets on. That has its ports for some milliseconds
-    ///   more; and since it serves no longer, what can be served is.
-    private func bind(
-        _ places: ListenPlaces, adopting adopted: PassedSockets, isSuccessor: Bool
-    ) throws(SystemError) -> ServerSockets {
-        let deadline = Instant.bootTime + Self.patience
-        while true {
-            do throws(SystemError) {
-                return try places.bind(threads: threads, adopting: adopted)
-            } catch {
-                guard isSuccessor, [EADDRINUSE, EACCES].contains(error.code) else { throw error }
-                if error.code == EADDRINUSE, Instant.bootTime < deadline {
-                    usleep(Self.pause)
-                    continue
-                }
-                let rest = places.filter({ adopted.serves($0) }, others: { adopted.listens(at: $0) })
-                guard !rest.dns.isEmpty else { throw error }
-                for address in places.all where !rest.all.contains(address) {
-                    log.logger.log(
-                        .startAddressHeld, "\(address) is not served until the next start: \(error)",
-                        ["address": "\(address)"])
-                }
-                return try rest.bind(threads: threads, adopting: adopted)
-            }
-        }
+        return try ServerSockets.bind(
+            places.dns, tls: places.tls, https: places.https, http: places.http, threads: threads, adopting: adopted)
     }
 
     private static func socketAddress(_ endpoint: AddressAndPort) throws -> SocketAddress {
@@ -258,14 +237,9 @@ struct ListenPlaces {
 
     var all: [SocketAddress] { dns + tls + https + http }
 
-    /// Those that pass a test: one for DNS over UDP and TCP, without which nothing is served, and one for all others.
-    func filter(_ isServed: (SocketAddress) -> Bool, others: (SocketAddress) -> Bool) -> ListenPlaces {
-        ListenPlaces(
-            dns: dns.filter(isServed), tls: tls.filter(others), https: https.filter(others), http: http.filter(others))
-    }
-
-    /// - Throws: the first error; nothing remains bound then.
-    func bind(threads: Int, adopting passed: PassedSockets) throws(SystemError) -> ServerSockets {
-        try ServerSockets.bind(dns, tls: tls, https: https, http: http, threads: threads, adopting: passed)
+    /// Those of IPv4.
+    var ofIPv4: ListenPlaces {
+        func filter(_ addresses: [SocketAddress]) -> [SocketAddress] { addresses.filter { $0.family == .ipv4 } }
+        return ListenPlaces(dns: filter(dns), tls: filter(tls), https: filter(https), http: filter(http))
     }
 }

@@ -4,7 +4,7 @@ import Platform
 import Scheduling
 
 /// The sockets and the unfinished work that one process leaves to the next, stored by the service manager meanwhile
-/// (systemd's fd store).
+/// (systemd's fd store). `Replacement` is the way without one.
 struct Handover: Sendable {
     /// Nil without a service manager.
     let manager: ServiceManager?
@@ -13,12 +13,14 @@ struct Handover: Sendable {
     /// Sorts what was passed to this process, and closes what does not fit its configuration.
     ///
     /// - Parameters:
+    ///   - isHeld: whether the server that has passed them still serves by them.
     ///   - others: the addresses of `listen.tls`, `listen.https` and `listen.httpdns`.
     ///   - threads: `listen.udp_threads`; 0: as many as there are sockets.
     func sort(
-        _ passed: [PassedDescriptor], for addresses: [SocketAddress], others: [SocketAddress], threads: Int
+        _ passed: [PassedDescriptor], isHeld: Bool, for addresses: [SocketAddress], others: [SocketAddress],
+        threads: Int
     ) -> PassedSockets {
-        var sockets = PassedSockets(passed)
+        var sockets = PassedSockets(passed, isHeld: isHeld)
         for failure in sockets.failures { log.logger.log(.startSocketsClosed, "\(failure)") }
         let closed = sockets.closeUnfit(addresses, others: others, threads: threads == 0 ? nil : threads)
         guard !closed.isEmpty else { return sockets }
@@ -84,72 +86,5 @@ struct Handover: Sendable {
             log.logger.log(.serviceManager, "\(error)")
             return false
         }
-    }
-}
-
-/// The server that runs already, and is replaced by this process.
-struct Predecessor {
-    /// How long it may take to pass on what it has.
-    private static let patience: Duration = .seconds(5)
-    /// How often the outcome of the request is looked at.
-    private static let interval: Duration = .milliseconds(20)
-
-    /// The path of its control socket.
-    let control: String
-    let log: LogOutput
-
-    /// The path of the socket by which a server passes on what it has. It listens there from its start on: later it can
-    /// make no such socket.
-    static func socket(beside control: String) -> String { control + ".replace" }
-
-    /// Has it pass on its sockets and its unfinished work; it ends then. Blocks the calling thread meanwhile.
-    ///
-    /// - Returns: nothing when no server runs there; the log has the reason then.
-    func takeOver() -> [PassedDescriptor] {
-        var passed: [PassedDescriptor] = []
-        do throws(SystemError) {
-            let socket = NoticeSocket(
-                try .connected(toUnixSocket: Self.socket(beside: control), keepsMessages: true))
-            // Its response may come after the descriptors, or not at all, for then the server ends.
-            let request = try BoundedWork("replace") { [control] in
-                Result { () throws(ControlError) in
-                    try ControlClient(socket: control, timeout: Self.patience).post("/v1/handover", as: .text)
-                }
-            }
-            let deadline = Instant.bootTime + Self.patience
-            while Instant.bootTime < deadline {
-                let hasEnded = socket.hasEnded
-                if let notice = socket.receive(within: Self.interval) {
-                    passed += notice.descriptors
-                    // The last that it passes.
-                    if passed.last?.name == PassedKind.queries.rawValue { return passed }
-                } else if let failure = Self.failure(request) ?? (hasEnded ? "it has ended" : nil) {
-                    log.logger.log(.startNotReplaced, "no server was replaced: \(failure)")
-                    return passed
-                }
-            }
-            log.logger.log(.startNotReplaced, "the server at \(control) does not pass on what it has")
-        } catch {
-            log.logger.log(.startNotReplaced, "no server was replaced: \(error)")
-        }
-        return passed
-    }
-
-    /// Why the request has failed; nil while it has not.
-    private static func failure<Reply>(_ request: BoundedWork<Result<Reply, ControlError>>) -> String? {
-        if case .failure(let error)? = request.value(by: .now) { error.text } else { nil }
-    }
-}
-
-/// The Unix sockets of a server: for commands, and for the process that replaces it.
-struct ControlSockets: Sendable {
-    let commands: UnixListener
-    /// Where a process waits that has asked for all that this one has; nil where none could be made.
-    let successor: UnixListener?
-
-    /// Removes their files, so that another process can make its own there. A second call does nothing.
-    func removeFiles() {
-        commands.removeFile()
-        successor?.removeFile()
     }
 }

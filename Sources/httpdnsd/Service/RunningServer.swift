@@ -38,8 +38,14 @@ final class RunningServer {
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
-    /// Whether another process serves already.
-    private var isHandedOver = false
+    /// The server that this one replaces, which serves until this one does; nil: none is left.
+    private var predecessor: Predecessor?
+    /// Whether it serves no more.
+    private var hasTakenOver = false
+    /// Nil while no process may replace this one.
+    private var succession: Succession?
+    /// The listening socket for commands, while it is served.
+    private var commandsNumber: Int32?
     private let manager = ServiceManager(path: processEnvironment()["NOTIFY_SOCKET"])
     /// Where the next process finds what this one leaves, and how many descriptors fit there; nil: nowhere.
     private let successor: (handover: Handover, room: Int)?
@@ -48,8 +54,10 @@ final class RunningServer {
     nonisolated init(
         on sockets: ServerSockets, presenting certificate: TLSFiles.Content?, source: ConfigurationSource,
         descriptors: DescriptorBudget,
-        memory: MemoryBudget, log: LogOutput, leaving successor: (handover: Handover, room: Int)?, loop: EventLoop
+        memory: MemoryBudget, log: LogOutput, replacing predecessor: Predecessor?,
+        leaving successor: (handover: Handover, room: Int)?, loop: EventLoop
     ) {
+        self.predecessor = predecessor
         self.successor = successor
         self.descriptors = descriptors
         self.memory = memory
@@ -86,23 +94,29 @@ final class RunningServer {
             // Hands the sockets on: what still held them would keep the ports after the end of the server.
             service = DNSService(
                 policy.inForce?.applied(to: settings) ?? settings, on: bound, presenting: certificate,
-                descriptors: descriptors, budget: memory, log: log, events: events, loop: loop)
+                descriptors: descriptors, budget: memory, isDiskPaused: predecessor != nil, log: log, events: events,
+                loop: loop)
             let queries = QueryLog(of: service)
             changes = ServiceChanges(of: service, queries, base: settings, from: source, policy: policy)
             administration = Administration(of: service, changes, queries)
             (self.changes, self.administration) = (changes, administration)
-            // With nothing cached, the queries that wait in the sockets would be more at once than can be asked.
-            if !service.server.adopted.isEmpty { await service.disk?.warm(clock: loop) }
-            try service.server.start()
+            try await begin(service)
         } catch {
             failure = error
             return
         }
+        controlSockets?.takeFiles()
         startControl(on: controlSockets, by: administration, service.events)
-        if let endpoint = settings.control.http { startMonitor(at: endpoint, by: administration, service.events) }
-        administration.onHandover = { [unowned self] in await handOver(service, controlSockets) }
+        if predecessor == nil { settleIn(settings, controlSockets, service, administration) }
         changes.start()
         announce(service.server, as: settings.log.format)
+        if let predecessor {
+            Loop.spawn { [self] in
+                service.server.resume(await predecessor.work(clock: loop))
+                self.predecessor = nil
+                settleIn(settings, controlSockets, service, administration)
+            }
+        }
         if manager != nil, let limit = ServiceManager.watchdog(processEnvironment()) {
             watch(service.server, every: limit / Self.signsOfLife)
         }
@@ -116,17 +130,22 @@ final class RunningServer {
         }
         tell(.stopping)
         administration.isStopping = true
+        if succession?.stop() == true { controlSockets?.leaveFiles() }
+        while predecessor != nil { await loop.sleep(until: loop.now + .milliseconds(1)) }
         changes.policy.stop()
         service.certificate?.stop()
         watchdog?.cancel()
         stopControl()
         controlSockets?.removeFiles()
-        if isHandedOver {
+        if let next = succession?.next {
             log.logger.log(.stop, "stopping: another process goes on with the sockets and the outstanding questions")
+            await leave(service, to: next)
         } else if let successor {
             log.logger.log(.stop, "stopping: the next process goes on with the sockets and the outstanding questions")
             // The file for the queries is the last descriptor.
-            await leave(service, to: successor.handover, connections: successor.room - 1)
+            let work = await service.server.handOver(connections: successor.room - 1)
+            service.disk?.stop()
+            successor.handover.leave(work)
         } else {
             log.logger.log(.stop, "stopping: outstanding questions are answered first")
             await service.server.stop()
@@ -137,38 +156,72 @@ final class RunningServer {
         service.events.finish()
     }
 
-    /// Passes everything on to another process that runs already, and stops.
-    ///
-    /// - Parameter control: where commands come in; the other one makes its own.
-    /// - Returns: the number of sockets; nil when no process takes them, or this one stops already.
-    private func handOver(_ service: DNSService, _ control: ControlSockets?) async -> Int? {
-        // Never a path that a request names: whatever has the sockets answers for this server.
-        guard let control, let next = control.successor?.acceptLast() else { return nil }
-        let handover = Handover(manager: next, log: log)
-        let sockets = service.server.descriptors
-        guard !isStopping, handover.store(sockets, of: PassedDescriptor.limit) > 0 else { return nil }
-        isStopping = true
-        isHandedOver = true
-        control.removeFiles()
-        await leave(service, to: handover, connections: PassedDescriptor.limit)
-        stopRequest.take()?.resume()
-        return sockets.reduce(0) { $0 + $1.numbers.count }
+    /// Begins to answer: in the place of the server that is replaced, if any is.
+    private func begin(_ service: DNSService) async throws {
+        if let predecessor {
+            try await predecessor.waitForFile(clock: loop)
+            service.disk?.resume()
+        }
+        // With nothing cached, the queries that wait in the sockets would be more at once than can be asked.
+        if predecessor != nil || !service.server.adopted.isEmpty { await service.disk?.warm(clock: loop) }
+        if let failure { throw failure }
+        try service.server.start()
+        guard let predecessor else { return }
+        do throws(Replacement.Failure) {
+            try predecessor.takeOver()
+        } catch {
+            // What was received meanwhile no other process has.
+            await service.server.stop()
+            throw error
+        }
+        service.server.takeOver()
+        hasTakenOver = true
     }
 
-    /// Stops serving, and leaves to another process what is unfinished; the file of the cache is closed before.
-    private func leave(_ service: DNSService, to handover: Handover, connections: Int) async {
-        let work = await service.server.handOver(connections: connections)
+    /// Serves also monitors, and a process that is to replace this one, once no other server has their sockets.
+    private func settleIn(
+        _ settings: Configuration, _ control: ControlSockets?, _ service: DNSService, _ administration: Administration
+    ) {
+        guard !isStopping else { return }
+        if let endpoint = settings.control.http { startMonitor(at: endpoint, by: administration, service.events) }
+        guard let control, let listener = control.successor else { return }
+        let succession = Succession(
+            of: service, at: listener,
+            passing: { [unowned self] in
+                service.server.descriptors + [
+                    (.commands, [commandsNumber].compactMap(\.self)),
+                    (.successor, [listener.number].compactMap(\.self)),
+                ]
+            },
+            onReplaced: { [unowned self] in
+                isStopping = true
+                stopRequest.take()?.resume()
+            })
+        self.succession = succession
+        administration.isBeingReplaced = { [unowned succession] in succession.isUnderWay }
+        succession.begin()
+    }
+
+    /// Stops, and passes on what is unfinished to the process that serves already.
+    private func leave(_ service: DNSService, to next: Replacement.Link) async {
+        let work = await service.server.handOver(connections: PassedDescriptor.limit)
+        do throws(Replacement.Failure) {
+            try next.pass(work)
+        } catch {
+            log.logger.log(.notReplaced, "\(next.process) has taken over, without the queries that wait: \(error)")
+        }
         service.disk?.stop()
-        handover.leave(work)
     }
 
     /// Takes commands from now on; without them DNS is served all the same.
     private func startControl(on sockets: ControlSockets?, by administration: Administration, _ events: EventLog) {
         guard let sockets, let descriptor = sockets.commands.takeDescriptor() else { return }
+        let number = descriptor.number
         do throws(SystemError) {
             control = try HTTPServer(
                 "control", on: ListeningSocket(local: descriptor), service: ControlAPI(target: administration),
                 loop: loop, events: events)
+            commandsNumber = number
         } catch {
             log.logger.log(.startControlSocket, "\(error); serving without a control socket")
             sockets.removeFiles()
@@ -202,6 +255,7 @@ final class RunningServer {
     private func stopControl() {
         control?.stop()
         control = nil
+        commandsNumber = nil
     }
 
     /// Answers neither commands nor monitors any more. Harmless the second time.
@@ -253,10 +307,19 @@ final class RunningServer {
         case .terminate, .interrupt:
             // The second one ends it at once.
             guard !isStopping else { return loop.stop() }
+            if predecessor != nil, !hasTakenOver {
+                failure = Replacement.Failure.stopped
+                return loop.stop()
+            }
             isStopping = true
             stopRequest.take()?.resume()
         case .hangUp:
             Loop.spawn { [self] in
+                while succession?.isUnderWay == true { await loop.sleep(until: loop.now + .milliseconds(1)) }
+                guard succession?.next == nil else {
+                    return log.logger.log(
+                        .reloadRefused, "SIGHUP came while another process took over: it is for that one")
+                }
                 tell(.reloading)
                 _ = await changes?.reload()
                 if !isStopping { tell(.ready) }

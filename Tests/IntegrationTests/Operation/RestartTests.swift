@@ -154,17 +154,6 @@ extension Integration {
             #expect(!second.errors.contains("are closed"))
         }
 
-        @Test func `where another program holds a new address, the others are served by the new process`() throws {
-            let first = try daemon(.replaced)
-            let held = try FreePort.next()
-            let other = try FakeLocalDNS(FakeZone([:]), port: held)
-            let second = try daemon(.replaced, listen: "httpdns = [\"127.0.0.1:\(held)\"]\nudp_threads = 2")
-            #expect(try first.finish().status == 0)
-            #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.1"])
-            #expect(second.waitForLog { $0.contains("127.0.0.1:\(held)") && $0.contains("is not served") })
-            withExtendedLifetime(other) {}
-        }
-
         @Test(.requires(.otherUser))
         func `a process of the user itself replaces a server that root has started for it`() throws {
             _ = chmod(directory.path, 0o777)
@@ -188,16 +177,6 @@ extension Integration {
             #expect(try first.finish().status == 0)
             #expect(try TestDNSClient(first.address).ask("www.example.com").addresses == ["192.0.2.1"])
             #expect(second.isRunning)
-        }
-
-        @Test func `a server that cannot reach its successor goes on`() throws {
-            let daemon = try daemon(.stored)
-            let reply = try ChildProcess.succeed([
-                "curl", "--silent", "--unix-socket", socket, "--data", "{}",
-                "http://localhost/v1/handover",
-            ])
-            #expect(reply.contains("no process takes over its sockets"))
-            #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1"])
         }
     }
 }

@@ -59,19 +59,6 @@ struct UnixListenerTests {
         #expect(directory.read("a.sock") == "precious")
     }
 
-    @Test func `the file of a later listener is not removed`() throws {
-        let directory = try TemporaryDirectory()
-        let path = directory.path + "/a.sock"
-        let first = try UnixListener(path)
-        _ = first.takeDescriptor()
-        // A process that another test starts has the first one's descriptor until it runs its program.
-        let second = try UnixListener(path, replaces: true)
-        first.removeFile()
-        #expect(mode(path) != nil)
-        second.removeFile()
-        #expect(mode(path) == nil)
-    }
-
     @Test func `a group that the process is a member of gets the file, with the mode for it`() throws {
         let directory = try TemporaryDirectory()
         let name = String(cString: try #require(getgrgid(getegid())).pointee.gr_name)
@@ -114,33 +101,62 @@ struct UnixListenerTests {
         _ = next
     }
 
-    @Test func `a process that has left its work may still listen where the next one does`() throws {
+    private func copy(of listener: UnixListener) throws -> PassedDescriptor {
+        PassedDescriptor(Descriptor(owning: dup(try #require(listener.number))), name: "copy")
+    }
+
+    @Test func `a passed socket is taken with its file, which one process removes, and the clients that wait`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/a.sock"
         let old = try UnixListener(path, keepsMessages: true)
-        #expect(throws: SystemError.self) { try UnixListener(path) }
-        let next = try UnixListener(path, keepsMessages: true, replaces: true)
+        let client = NoticeSocket(try .connected(toUnixSocket: path, keepsMessages: true))
+        let next = try UnixListener(path, mode: 0o660, keepsMessages: true, adopting: try copy(of: old))
+        #expect(mode(path) == 0o660)
+        next.removeFile()
+        #expect(access(path, F_OK) == 0)
+        next.takeFile()
+        old.leaveFile()
         old.removeFile()
         #expect(access(path, F_OK) == 0)
-        #expect(throws: Never.self) { _ = try Descriptor.connected(toUnixSocket: path, keepsMessages: true) }
-        #expect(next.acceptLast() != nil && old.acceptLast() == nil)
+        let accepted = try #require(try next.acceptNext())
+        try accepted.send("A=1")
+        #expect(client.receive(within: .patience)?.lines == ["A=1"])
+        next.removeFile()
+        #expect(access(path, F_OK) != 0)
     }
 
-    @Test func `what one process passes reaches the one that has connected last`() throws {
+    @Test func `in the place of a passed socket whose file is gone another one is made`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/a.sock"
+        let old = try UnixListener(path)
+        unlink(path)
+        let next = try UnixListener(path, adopting: try copy(of: old))
+        #expect(throws: Never.self) { _ = try Descriptor.connected(toUnixSocket: path) }
+        next.removeFile()
+        #expect(access(path, F_OK) != 0)
+    }
+
+    @Test func `processes that connect are accepted one after the other, and each end sends to the other`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/a.sock"
         let listener = try UnixListener(path, keepsMessages: true)
-        #expect(listener.acceptLast() == nil)
+        #expect(try listener.acceptNext() == nil)
         let first = NoticeSocket(try .connected(toUnixSocket: path, keepsMessages: true))
         let second = NoticeSocket(try .connected(toUnixSocket: path, keepsMessages: true))
-        do {
-            let manager = try #require(listener.acceptLast())
-            let file = try PassedDescriptor([1], name: "file")
-            try manager.store([file.number].compactMap(\.self), as: "file")
-        }
-        let notice = try #require(second.receive(within: .patience))
-        #expect(notice.lines == ["FDSTORE=1", "FDNAME=file"])
+        let accepted = try #require(try listener.acceptNext())
+        let file = try PassedDescriptor([1], name: "file")
+        try accepted.store([file.number].compactMap(\.self), as: "file")
+        let notice = try #require(first.receive(within: .patience))
+        #expect(notice.lines == ["FDSTORE=1", "FDNAME=file"] && notice.isWhole)
         #expect(notice.descriptors.map { $0.contents(limit: 1) } == [[1]])
-        #expect(second.receive(within: .patience) == nil && second.hasEnded && first.hasEnded)
+        #expect(accepted.process == getpid())
+        try first.send("A=1")
+        accepted.endReceiving()
+        #expect(throws: SystemError.self) { try first.send("A=2") }
+        // What came before can be received, and something be said.
+        #expect(accepted.receive(within: .patience)?.lines == ["A=1"] && accepted.next() == nil)
+        try accepted.send("B=1")
+        accepted.end()
+        #expect(first.receive(within: .patience)?.lines == ["B=1"] && first.hasEnded && !second.hasEnded)
     }
 }

@@ -1,0 +1,210 @@
+import DNSServer
+import Glibc
+import Platform
+import Scheduling
+
+/// How a process takes the place of a server that runs (`serve --replace`), and what both say to each other.
+///
+/// They talk over one connection to the Unix socket beside the server's control socket, in messages as a service manager
+/// gets them (sd_notify(3)):
+///
+/// 1. The new process connects. A server hands over to one at a time: others wait in the queue of that socket, which the
+///    next server has, too.
+/// 2. The old one passes duplicates of all its sockets, then `sockets`. It serves on.
+/// 3. The new one does everything that can fail: files, certificates, sockets, user, sandbox, loop and signals. Then it says
+///    `prepared`.
+/// 4. The old one writes the cache's file, closes it, and says `fileClosed`. It serves on from memory.
+/// 5. The new one reads that file, begins to answer beside the old one, and says `serving`. By this message alone the
+///    service passes on: before it the old one serves as if nothing had been asked, with it the new one does.
+/// 6. The old one stops, passes its TCP connections and the queries that it has not answered, then `work`, and ends.
+///
+/// Whoever cannot go on says `failed` with the reason, and ends the connection; as an end without a word counts the death of
+/// a process, and silence of `patience`. Until `serving` the old one goes on after each of these, and the new one ends with
+/// the reason; only where the old one has died the new one goes on alone. What comes too late is refused: an end that waits
+/// no longer receives nothing more, so that a process which was stopped meanwhile learns it from its next message.
+enum Replacement {
+    /// How long a process waits for the other one's next word.
+    static let patience: Duration = .seconds(10)
+    /// How long a new process waits until a server gives it its sockets: others may be before it.
+    static let turnPatience: Duration = .seconds(30)
+    /// How often it is looked whether there is one.
+    fileprivate static let pause: Duration = .milliseconds(1)
+
+    /// The path of the socket at which a server listens for its successor. It does from its start on: later it can make no
+    /// such socket.
+    static func socket(beside control: String) -> String { control + ".replace" }
+
+    /// A step that is done.
+    enum Word: Equatable {
+        case sockets, prepared, fileClosed, serving, work
+        case failed(String)
+
+        private static let key = "REPLACE="
+        private static let reason = "REASON="
+
+        /// Nil for a message that only passes descriptors.
+        init?(_ lines: [String]) {
+            guard let name = lines.first(where: { $0.hasPrefix(Self.key) })?.dropFirst(Self.key.count) else {
+                return nil
+            }
+            switch name {
+            case "sockets": self = .sockets
+            case "prepared": self = .prepared
+            case "file-closed": self = .fileClosed
+            case "serving": self = .serving
+            case "work": self = .work
+            default:
+                let reason = lines.first { $0.hasPrefix(Self.reason) }?.dropFirst(Self.reason.count)
+                self = .failed(String(reason ?? "it says \(name)"))
+            }
+        }
+
+        var message: String {
+            switch self {
+            case .sockets: Self.key + "sockets"
+            case .prepared: Self.key + "prepared"
+            case .fileClosed: Self.key + "file-closed"
+            case .serving: Self.key + "serving"
+            case .work: Self.key + "work"
+            case .failed(let reason):
+                "\(Self.key)failed\n\(Self.reason)\(reason.split(separator: "\n").joined(separator: "; ").prefix(1_000))"
+            }
+        }
+    }
+
+    /// Why the service does not pass on.
+    enum Failure: Error, CustomStringConvertible {
+        /// The other process has died, or has ended the connection.
+        case ended
+        case silent(Duration)
+        /// The other process says why.
+        case refused(String)
+        /// A signal has ended this process before.
+        case stopped
+        case system(SystemError)
+
+        var description: String {
+            switch self {
+            case .ended: "the other process has ended"
+            case .silent(let limit): "the other process has said nothing for \(limit.wholeSeconds) s"
+            case .refused(let reason): reason
+            case .stopped: "a signal has ended this process"
+            case .system(let error): "\(error)"
+            }
+        }
+    }
+
+    /// One end of the connection.
+    struct Link: Sendable {
+        private let socket: NoticeSocket
+
+        init(_ socket: NoticeSocket) { self.socket = socket }
+
+        /// The other process, where it has made the connection.
+        var process: String { socket.process.map { "process \($0)" } ?? "another process" }
+
+        func say(_ word: Word) throws(Failure) {
+            try send { socket throws(SystemError) in try socket.send(word.message) }
+        }
+
+        func pass(_ descriptors: [(kind: PassedKind, numbers: [Int32])]) throws(Failure) {
+            try send { socket throws(SystemError) in
+                for (kind, numbers) in descriptors { try socket.store(numbers, as: kind.rawValue) }
+            }
+        }
+
+        /// Passes what a server has not finished.
+        func pass(_ work: UnfinishedWork) throws(Failure) {
+            let left: [(kind: PassedKind, descriptor: PassedDescriptor)]
+            do throws(SystemError) {
+                left = try work.descriptors()
+            } catch {
+                throw .system(error)
+            }
+            // The queries come first: of connections those may be closed for which the next process has no descriptor.
+            try pass(
+                [PassedKind.queries, .connection].map { kind in
+                    (kind, left.filter { $0.kind == kind }.compactMap(\.descriptor.number))
+                })
+            try say(.work)
+        }
+
+        private func send(_ body: (NoticeSocket) throws(SystemError) -> Void) throws(Failure) {
+            do throws(SystemError) {
+                try body(socket)
+            } catch {
+                guard [EPIPE, ECONNRESET, ECONNREFUSED, ENOTCONN].contains(error.code) else { throw .system(error) }
+                // What the other one has said before tells more.
+                var arrived = Arrived()
+                _ = try arrived.take(.failed(""), from: socket)
+                throw .refused("the other process waits no longer")
+            }
+        }
+
+        /// Returns what was passed before the other process has said a word.
+        @Loop
+        func wait(for word: Word, clock: any LoopClock) async throws(Failure) -> [PassedDescriptor] {
+            var arrived = Arrived()
+            let deadline = clock.now + Replacement.patience
+            while try !arrived.take(word, from: socket) {
+                if clock.now >= deadline {
+                    try arrived.close(before: word, from: socket, after: Replacement.patience)
+                    break
+                }
+                await clock.sleep(until: clock.now + Replacement.pause)
+            }
+            return arrived.descriptors
+        }
+
+        /// The same before the loop runs: blocks the calling thread.
+        func wait(for word: Word, within limit: Duration) throws(Failure) -> [PassedDescriptor] {
+            var arrived = Arrived()
+            let deadline = Instant.bootTime + limit
+            while try !arrived.take(word, from: socket) {
+                if Instant.bootTime >= deadline {
+                    try arrived.close(before: word, from: socket, after: limit)
+                    break
+                }
+                usleep(UInt32(Replacement.pause / .microseconds(1)))
+            }
+            return arrived.descriptors
+        }
+
+        /// Ends the connection without a word.
+        func end() { socket.end() }
+    }
+
+    /// What has come over a connection.
+    private struct Arrived {
+        private(set) var descriptors: [PassedDescriptor] = []
+
+        /// Takes what is there, up to a word.
+        ///
+        /// - Returns: whether that has come.
+        mutating func take(_ word: Word, from socket: NoticeSocket) throws(Failure) -> Bool {
+            let hasEnded = socket.hasEnded
+            while let notice = socket.next() {
+                guard notice.isWhole || word == .work else {
+                    throw .system(
+                        SystemError(
+                            code: EMFILE, operation: "take what the other process passes",
+                            advice: "raise LimitNOFILE or ulimit -n"))
+                }
+                descriptors += notice.descriptors
+                switch Word(notice.lines) {
+                case word?: return true
+                case .failed(let reason)?: throw .refused(reason)
+                default: continue
+                }
+            }
+            if hasEnded { throw .ended }
+            return false
+        }
+
+        /// Receives nothing more but what has come before.
+        mutating func close(before word: Word, from socket: NoticeSocket, after limit: Duration) throws(Failure) {
+            socket.endReceiving()
+            guard try take(word, from: socket) else { throw .silent(limit) }
+        }
+    }
+}
