@@ -54,7 +54,7 @@ struct ReplacementTests {
         #expect(throws: SystemError.self) { try other.send(Replacement.Word.serving.message) }
     }
 
-    @Test func `the reason of the other process is told, also when something is said to it afterwards`() throws {
+    @Test func `the reason of the other process is known, also when something is said to it afterwards`() throws {
         let (link, other) = try ends()
         // It leaves something unread.
         try link.say(.fileClosed)

@@ -23,7 +23,7 @@ struct ServeCommand: ParsableCommand {
     @Flag(
         help: """
             Take over from the server that runs with this configuration's control socket: its sockets, its connections \
-            and the queries that it has not answered. It ends, and no query is lost.
+            and the queries that it has not answered. It serves until the new one does, and no query is lost.
             """)
     var replace = false
 

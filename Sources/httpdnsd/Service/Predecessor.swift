@@ -90,6 +90,10 @@ struct Predecessor: Sendable {
         }
     }
 
+    /// Returns once it has ended, and with it has all that it held, or after `Replacement.patience`.
+    @Loop
+    func waitForEnd(clock: any LoopClock) async { _ = try? await link.wait(for: .failed(""), clock: clock) }
+
     /// Says why this process does not take over.
     func refuse(because reason: String) { try? link.say(.failed(reason)) }
 }

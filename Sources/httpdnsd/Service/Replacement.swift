@@ -18,7 +18,7 @@ import Scheduling
 ///    service passes on: before it the old one serves as if nothing had been asked, with it the new one does.
 /// 6. The old one stops, passes its TCP connections and the queries that it has not answered, then `work`, and ends.
 ///
-/// Whoever cannot go on says `failed` with the reason, and ends the connection; as an end without a word counts the death of
+/// A process that cannot go on says `failed` with the reason, and ends the connection; as an end without a word counts the death of
 /// a process, and silence of `patience`. Until `serving` the old one goes on after each of these, and the new one ends with
 /// the reason; only where the old one has died the new one goes on alone. What comes too late is refused: an end that waits
 /// no longer receives nothing more, so that a process which was stopped meanwhile learns it from its next message.

@@ -1,8 +1,6 @@
-import Admin
 import Configuration
 import DNSResolver
 import DNSServer
-import DNSWire
 import DiskCache
 import Glibc
 import HTTPDNS
@@ -13,8 +11,6 @@ import Upstreams
 /// The server while it runs: everything that happens on the loop between start and exit.
 @Loop
 final class RunningServer {
-    /// How often a port for monitors is tried that another process holds: one that this one replaces gives it back soon.
-    private static let monitorPause: Duration = .seconds(1)
     /// How long after its beginning the start is taken to be over, with the first answers given.
     private static let startIsOver: Duration = .milliseconds(250)
     /// Signs of life within the service manager's limit: two may be missed.
@@ -32,9 +28,7 @@ final class RunningServer {
     private let memory: MemoryBudget
     private let log: LogOutput
     private var changes: ServiceChanges?
-    private var administration: Administration?
-    private var control: HTTPServer?
-    private var monitor: HTTPServer?
+    private var administration: AdministrationServers?
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
@@ -44,8 +38,6 @@ final class RunningServer {
     private var hasTakenOver = false
     /// Nil while no process may replace this one.
     private var succession: Succession?
-    /// The listening socket for commands, while it is served.
-    private var commandsNumber: Int32?
     private let manager = ServiceManager(path: processEnvironment()["NOTIFY_SOCKET"])
     /// Where the next process finds what this one leaves, and how many descriptors fit there; nil: nowhere.
     private let successor: (handover: Handover, room: Int)?
@@ -75,7 +67,7 @@ final class RunningServer {
         defer { loop.stop() }
         let service: DNSService
         let changes: ServiceChanges
-        let administration: Administration
+        let administration: AdministrationServers
         do {
             signals = try SignalWatch(on: loop) { [unowned self] in take($0) }
             for (provider, file) in settings.unreadableAuthorities {
@@ -98,7 +90,7 @@ final class RunningServer {
                 loop: loop)
             let queries = QueryLog(of: service)
             changes = ServiceChanges(of: service, queries, base: settings, from: source, policy: policy)
-            administration = Administration(of: service, changes, queries)
+            administration = AdministrationServers(Administration(of: service, changes, queries), log: log)
             (self.changes, self.administration) = (changes, administration)
             try await begin(service)
         } catch {
@@ -106,7 +98,7 @@ final class RunningServer {
             return
         }
         controlSockets?.takeFiles()
-        startControl(on: controlSockets, by: administration, service.events)
+        administration.startControl(on: controlSockets)
         if predecessor == nil { settleIn(settings, controlSockets, service, administration) }
         changes.start()
         announce(service.server, as: settings.log.format)
@@ -114,6 +106,7 @@ final class RunningServer {
             Loop.spawn { [self] in
                 service.server.resume(await predecessor.work(clock: loop))
                 self.predecessor = nil
+                await predecessor.waitForEnd(clock: loop)
                 settleIn(settings, controlSockets, service, administration)
             }
         }
@@ -129,13 +122,13 @@ final class RunningServer {
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
         tell(.stopping)
-        administration.isStopping = true
+        administration.target.isStopping = true
         if succession?.stop() == true { controlSockets?.leaveFiles() }
         while predecessor != nil { await loop.sleep(until: loop.now + .milliseconds(1)) }
         changes.policy.stop()
         service.certificate?.stop()
         watchdog?.cancel()
-        stopControl()
+        administration.stopControl()
         controlSockets?.removeFiles()
         if let next = succession?.next {
             log.logger.log(.stop, "stopping: another process goes on with the sockets and the outstanding questions")
@@ -180,16 +173,17 @@ final class RunningServer {
 
     /// Serves also monitors, and a process that is to replace this one, once no other server has their sockets.
     private func settleIn(
-        _ settings: Configuration, _ control: ControlSockets?, _ service: DNSService, _ administration: Administration
+        _ settings: Configuration, _ control: ControlSockets?, _ service: DNSService,
+        _ administration: AdministrationServers
     ) {
         guard !isStopping else { return }
-        if let endpoint = settings.control.http { startMonitor(at: endpoint, by: administration, service.events) }
+        if let endpoint = settings.control.http { administration.startMonitor(at: endpoint) }
         guard let control, let listener = control.successor else { return }
         let succession = Succession(
             of: service, at: listener,
-            passing: { [unowned self] in
+            passing: {
                 service.server.descriptors + [
-                    (.commands, [commandsNumber].compactMap(\.self)),
+                    (.commands, [administration.controlNumber].compactMap(\.self)),
                     (.successor, [listener.number].compactMap(\.self)),
                 ]
             },
@@ -198,7 +192,7 @@ final class RunningServer {
                 stopRequest.take()?.resume()
             })
         self.succession = succession
-        administration.isBeingReplaced = { [unowned succession] in succession.isUnderWay }
+        administration.target.isBeingReplaced = { [unowned succession] in succession.isUnderWay }
         succession.begin()
     }
 
@@ -213,57 +207,8 @@ final class RunningServer {
         service.disk?.stop()
     }
 
-    /// Takes commands from now on; without them DNS is served all the same.
-    private func startControl(on sockets: ControlSockets?, by administration: Administration, _ events: EventLog) {
-        guard let sockets, let descriptor = sockets.commands.takeDescriptor() else { return }
-        let number = descriptor.number
-        do throws(SystemError) {
-            control = try HTTPServer(
-                "control", on: ListeningSocket(local: descriptor), service: ControlAPI(target: administration),
-                loop: loop, events: events)
-            commandsNumber = number
-        } catch {
-            log.logger.log(.startControlSocket, "\(error); serving without a control socket")
-            sockets.removeFiles()
-        }
-    }
-
-    /// Serves monitors from now on; without them DNS is served all the same.
-    private func startMonitor(
-        at endpoint: AddressAndPort, by administration: Administration, _ events: EventLog, isFirstTry: Bool = true
-    ) {
-        guard !isStopping else { return }
-        do throws(SystemError) {
-            guard let address = SocketAddress(endpoint) else {
-                throw SystemError(code: ENODEV, operation: "listen on \(endpoint)")
-            }
-            let monitors = MonitorAPI(
-                target: administration, looksUp: endpoint.address.isLoopback, clock: loop)
-            monitor = try HTTPServer(
-                "control.http", on: ListeningSocket(address), service: monitors, loop: loop, events: events)
-        } catch {
-            if isFirstTry { log.logger.log(.startMonitor, "control.http: \(error); serving without metrics") }
-            // The port is another server's, or the interface is not there yet.
-            guard [EADDRINUSE, ENODEV].contains(error.code) else { return }
-            _ = loop.schedule(after: Self.monitorPause) { [weak self] in
-                self?.startMonitor(at: endpoint, by: administration, events, isFirstTry: false)
-            }
-        }
-    }
-
-    /// Takes no more commands. Harmless the second time.
-    private func stopControl() {
-        control?.stop()
-        control = nil
-        commandsNumber = nil
-    }
-
     /// Answers neither commands nor monitors any more. Harmless the second time.
-    func stopAdministration() {
-        stopControl()
-        monitor?.stop()
-        monitor = nil
-    }
+    func stopAdministration() { administration?.stop() }
 
     /// The line by which people and scripts see that it serves.
     private func announce(_ server: Server, as style: LogStyle) {
