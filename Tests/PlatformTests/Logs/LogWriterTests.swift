@@ -37,6 +37,17 @@ import Testing
             close(before)
         }
 
+        /// Has the writer's thread wait until what is returned is signalled.
+        func hold() -> DispatchSemaphore {
+            let (begun, released) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            writer.perform {
+                begun.signal()
+                released.wait()
+            }
+            begun.wait()
+            return released
+        }
+
         /// Reads until as many lines have arrived or were reported as dropped.
         ///
         /// - Returns: the lines that arrived, and the number of those that did not.
@@ -82,8 +93,7 @@ import Testing
         output.performOnThread { usleep(50_000) }
         output.logger.info("shown")
         output.flush(within: .patience)
-        var waiting: Int32 = 0
-        #expect(ioctl(pipes[0], UInt(FIONREAD), &waiting) == 0 && waiting > 0)
+        #expect(unread(in: pipes[0]) > 0)
         output.finish(within: .patience)
         for end in pipes { close(end) }
     }
@@ -118,12 +128,7 @@ import Testing
     @Test func `lines that fill the queue to its last byte are written, and the next one is dropped`() throws {
         let line = Self.line(1)
         let fixture = try Fixture(capacity: 3 * line.count)
-        let (begun, released) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        fixture.writer.perform {
-            begun.signal()
-            released.wait()
-        }
-        begun.wait()
+        let released = fixture.hold()
         for _ in 0..<4 { fixture.writer.write(line) }
         released.signal()
         let (lines, dropped) = fixture.read(until: 4)
@@ -135,26 +140,18 @@ import Testing
         let fixture = try Fixture(capacity: 32 << 10)
         for number in 0..<20 { fixture.writer.write(Self.line(number)) }
         #expect(fixture.writer.flush(within: .patience))
-        var waiting: Int32 = 0
-        #expect(ioctl(fixture.reading, UInt(FIONREAD), &waiting) == 0)
-        #expect(Int(waiting) == (0..<20).reduce(0) { $0 + Self.line($1).count })
+        #expect(Int(unread(in: fixture.reading)) == (0..<20).reduce(0) { $0 + Self.line($1).count })
         fixture.writer.finish(within: .patience)
     }
 
     @Test func `a flush waits for the report of one line that was dropped`() throws {
         let fixture = try Fixture(capacity: 10)
-        let (begun, released) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        fixture.writer.perform {
-            begun.signal()
-            released.wait()
-        }
-        begun.wait()
+        let released = fixture.hold()
         fixture.writer.write(Self.line(0))
         fixture.writer.perform { usleep(50_000) }
         released.signal()
         #expect(fixture.writer.flush(within: .patience))
-        var waiting: Int32 = 0
-        #expect(ioctl(fixture.reading, UInt(FIONREAD), &waiting) == 0 && waiting > 0)
+        #expect(unread(in: fixture.reading) > 0)
         fixture.writer.finish(within: .patience)
     }
 
@@ -201,4 +198,10 @@ import Testing
         #expect(fixture.writer.flush(within: .patience))
         fixture.writer.finish(within: .patience)
     }
+}
+
+/// The bytes that could be read from a pipe.
+private func unread(in pipe: Int32) -> Int32 {
+    var count: Int32 = 0
+    return ioctl(pipe, UInt(FIONREAD), &count) == 0 ? count : -1
 }

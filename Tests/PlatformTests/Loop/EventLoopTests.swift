@@ -21,28 +21,6 @@ import Testing
         #expect(await inbox.wait(for: 3) == [true, true, true])
     }
 
-    @Test @Loop func `work spawned on another thread wakes the loop`() async throws {
-        let inbox = Inbox<Bool>()
-        let waker = loop.waker
-        let thread = try NamedThread("spawner") {
-            let isCurrent = waker.isCurrent()
-            Loop.spawn {
-                inbox.add(isCurrent)
-                inbox.add(waker.isCurrent())
-            }
-        }
-        #expect(await inbox.wait(for: 2) == [false, true])
-        thread.join()
-    }
-
-    @Test @Loop func `a C callback on the loop may assume its isolation`() async throws {
-        let inbox = Inbox<Int>()
-        // As called from C: synchronously, from a function without actor isolation.
-        func callback() { Loop.assumeIsolated { inbox.add(1) } }
-        callback()
-        #expect(inbox.elements == [1])
-    }
-
     @Test func `assuming the loop's isolation elsewhere stops the process`() async {
         await #expect(processExitsWith: .failure) {
             _ = LoopRunner.shared

@@ -17,25 +17,6 @@ import Testing
         thread.join()
     }
 
-    @Test @Loop func `a full mailbox says so and drops the value`() async {
-        let mailbox = Mailbox<Int>(capacity: 2, on: loop)
-        let inbox = Inbox<Int>()
-        mailbox.receive { for number in $0 { inbox.add(number) } }
-        // The loop is busy with this test, so nothing is delivered in between.
-        #expect([1, 2, 3, 4].map { mailbox.post($0) } == [true, true, false, false])
-        #expect(await inbox.wait(for: 2) == [1, 2])
-        #expect(mailbox.post(5))
-        #expect(await inbox.wait(for: 3) == [1, 2, 5])
-    }
-
-    @Test @Loop func `values posted together arrive as one batch`() async {
-        let mailbox = Mailbox<Int>(capacity: 10, on: loop)
-        let inbox = Inbox<[Int]>()
-        mailbox.receive { inbox.add($0) }
-        for number in 1...3 { _ = mailbox.post(number) }
-        #expect(await inbox.wait(for: 1) == [[1, 2, 3]])
-    }
-
     @Test @Loop func `values posted before there is a receiver are retained`() async {
         let mailbox = Mailbox<Int>(capacity: 10, on: loop)
         _ = mailbox.post(7)

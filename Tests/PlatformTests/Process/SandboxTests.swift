@@ -12,7 +12,7 @@ import Testing
         let directory = try TemporaryDirectory()
         let needs = Sandbox.Needs(
             files: [directory.path + "/a.db"], unixSockets: unixSockets, abstractSockets: abstractSockets)
-        guard Sandbox(for: needs).enter().isEmpty else { exit(9) }
+        guard Sandbox(for: needs).enter().isEmpty else { exit(98) }
         return directory
     }
 
@@ -21,14 +21,35 @@ import Testing
         return number >= 0 && close(number) == 0
     }
 
-    @Test func `no program can be executed`() async {
+    /// Whether a call has failed as on a kernel without it.
+    private static func isMissing(_ result: Int32) -> Bool { result == -1 && errno == ENOSYS }
+
+    /// Ends the process unless all of it holds; the status is the number of the first that does not, from 1.
+    private static func require(_ holds: Bool...) {
+        if let place = holds.firstIndex(of: false) { exit(Int32(place) + 1) }
+    }
+
+    @Test func `what the server never calls fails as on a kernel without it, and what it calls works`() async {
         await #expect(processExitsWith: .success) {
-            let directory = try Self.enter()
+            let priority = __priority_which_t(PRIO_PROCESS.rawValue)
+            typealias Limit = @convention(c) (pid_t, Int32, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Int32
+            var ends: [Int32] = [-1, -1]
+            guard setpriority(priority, 0, 1) == 0, pipe(&ends) == 0, let call = dlsym(nil, "prlimit") else { exit(99) }
+            _ = try Self.enter()
             var pid = pid_t()
             var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("true"), nil]
-            guard posix_spawn(&pid, "/bin/true", nil, nil, &arguments, nil) == ENOSYS else { exit(1) }
-            guard execv("/bin/true", &arguments) == -1, errno == ENOSYS else { exit(2) }
-            withExtendedLifetime(directory) {}
+            var limit = rlimit()
+            Self.require(
+                posix_spawn(&pid, "/bin/true", nil, nil, &arguments, nil) == ENOSYS,
+                Self.isMissing(execv("/bin/true", &arguments)), Self.isMissing(daemon(1, 1)),
+                Self.isMissing(setpriority(priority, 0, 2)), Self.isMissing(kill(getppid(), 0)),
+                kill(getpid(), 0) == 0, getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0,
+                // The limits of another process; F_SETOWN and F_SETSIG.
+                Self.isMissing(unsafeBitCast(call, to: Limit.self)(getppid(), 7, nil, &limit)),
+                Self.isMissing(fcntl(ends[0], 8, getppid())), Self.isMissing(fcntl(ends[0], 10, SIGKILL)),
+                fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0, fcntl(ends[0], F_DUPFD_CLOEXEC, 0) >= 0,
+                if_nametoindex("lo") == 1, !hostInterfaces().isEmpty)
+            try NamedThread("one") {}.join()
         }
     }
 
@@ -48,53 +69,30 @@ import Testing
 
     @Test func `there are no capabilities, and none can be gained`() async {
         await #expect(processExitsWith: .success) {
-            let directory = try Self.enter()
+            _ = try Self.enter()
             let status = String(decoding: try readFile("/proc/thread-self/status", limit: 8_192), as: UTF8.self)
             for line in [
                 "CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "CapAmb:\t0000000000000000",
                 "NoNewPrivs:\t1", "Seccomp:\t2",
             ] where !status.contains(line) { exit(1) }
-            withExtendedLifetime(directory) {}
         }
     }
 
     @Test func `sockets are those of IP and netlink`() async {
         await #expect(processExitsWith: .success) {
-            let directory = try Self.enter()
-            for (family, type) in [(AF_INET, SOCK_DGRAM), (AF_INET6, SOCK_STREAM)] {
-                guard Self.canOpen(family, type) else { exit(1) }
-            }
-            guard Self.canOpen(AF_NETLINK, SOCK_RAW) else { exit(2) }
+            _ = try Self.enter()
+            Self.require(
+                Self.canOpen(AF_INET, SOCK_DGRAM), Self.canOpen(AF_INET6, SOCK_STREAM),
+                Self.canOpen(AF_NETLINK, SOCK_RAW))
             for family in [AF_PACKET, AF_VSOCK, AF_ALG] {
-                guard !Self.canOpen(family, SOCK_DGRAM), errno == ENOSYS else { exit(3) }
+                guard !Self.canOpen(family, SOCK_DGRAM), errno == ENOSYS else { exit(4) }
             }
-            withExtendedLifetime(directory) {}
-        }
-    }
-
-    @Test func `no process is started`() async {
-        await #expect(processExitsWith: .success) {
-            let directory = try Self.enter()
-            guard daemon(1, 1) == -1, errno == ENOSYS else { exit(1) }
-            withExtendedLifetime(directory) {}
-        }
-    }
-
-    @Test func `a system call that is not on the list fails as on a kernel without it`() async {
-        await #expect(processExitsWith: .success) {
-            guard setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 1) == 0 else { exit(1) }
-            let directory = try Self.enter()
-            guard setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 2) == -1, errno == ENOSYS else { exit(2) }
-            withExtendedLifetime(directory) {}
-        }
-    }
-
-    @Test func `threads start, and other processes get no signal`() async {
-        await #expect(processExitsWith: .success) {
-            let directory = try Self.enter()
-            try NamedThread("one") {}.join()
-            guard kill(getppid(), 0) != 0, errno == ENOSYS, kill(getpid(), 0) == 0 else { exit(1) }
-            withExtendedLifetime(directory) {}
+            var pair: [Int32] = [-1, -1]
+            for type in [SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET] {
+                guard !Self.canOpen(AF_UNIX, type), errno == ENOSYS,
+                    Self.isMissing(socketpair(AF_UNIX, Int32(type.rawValue), 0, &pair))
+                else { exit(5) }
+            }
         }
     }
 
@@ -110,23 +108,16 @@ import Testing
                 guard bind(server, address, socklen_t(MemoryLayout<sa_family_t>.size)) == 0,
                     getsockname(server, address, &length) == 0
                 else { throw TestFailure("no abstract socket") }
-                let directory = try Self.enter(abstractSockets: needed)
-                let result = connect(client, address, length) == 0 ? 0 : errno
-                withExtendedLifetime(directory) {}
-                return result
+                _ = try Self.enter(abstractSockets: needed)
+                return connect(client, address, length) == 0 ? 0 : errno
             }
         }
     }
 
-    @Test func `Unix sockets with abstract names are out of reach`() async {
-        await #expect(processExitsWith: .success) {
-            guard try Self.connectToAbstract(needed: false) == EPERM else { exit(1) }
-        }
-    }
-
-    @Test func `they are within reach where systemd needs one`() async {
-        await #expect(processExitsWith: .success) {
-            guard try Self.connectToAbstract(needed: true) == 0 else { exit(1) }
+    @Test(arguments: [false, true])
+    func `Unix sockets with abstract names are within reach only where systemd needs one`(needed: Bool) async {
+        await #expect(processExitsWith: .success) { [needed] in
+            guard try Self.connectToAbstract(needed: needed) == (needed ? 0 : EPERM) else { exit(1) }
         }
     }
 
@@ -152,14 +143,13 @@ import Testing
             // The first terminal that a session opens is its own.
             let ours = open("/dev/pts/\(number)", O_RDWR)
             guard ours >= 0 else { exit(7) }
-            let directory = try Self.enter()
+            _ = try Self.enter()
             var letter = CChar(UInt8(ascii: "x"))
             // TIOCSTI, also with bits that the kernel does not look at, and TIOCLINUX.
             for request: UInt in [0x5412, 0x1_0000_5412, 0x541c] {
                 guard ioctl(ours, request, &letter) == -1, errno == ENOSYS else { exit(1) }
             }
             guard isatty(ours) == 1 else { exit(2) }
-            withExtendedLifetime(directory) {}
         }
     }
 
@@ -182,28 +172,13 @@ import Testing
         }
     }
 
-    @Test func `no Unix socket can be made that leads elsewhere`() async {
-        await #expect(processExitsWith: .success) {
-            let directory = try Self.enter()
-            for type in [SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET] {
-                guard !Self.canOpen(AF_UNIX, type), errno == ENOSYS else { exit(1) }
-            }
-            var pair: [Int32] = [-1, -1]
-            for type in [SOCK_DGRAM, SOCK_STREAM] {
-                guard socketpair(AF_UNIX, Int32(type.rawValue), 0, &pair) == -1, errno == ENOSYS else { exit(2) }
-            }
-            withExtendedLifetime(directory) {}
-        }
-    }
-
     @Test(arguments: [true, false])
     func `Unix sockets of the kind that is needed, and of no other, can be made`(isStream: Bool) async {
         await #expect(processExitsWith: .success) { [isStream] in
-            let directory = try Self.enter(unixSockets: [isStream ? .stream : .datagram])
-            guard Self.canOpen(AF_UNIX, SOCK_STREAM) == isStream else { exit(1) }
-            guard Self.canOpen(AF_UNIX, SOCK_DGRAM) != isStream else { exit(2) }
-            guard !Self.canOpen(AF_UNIX, SOCK_SEQPACKET) else { exit(3) }
-            withExtendedLifetime(directory) {}
+            _ = try Self.enter(unixSockets: [isStream ? .stream : .datagram])
+            Self.require(
+                Self.canOpen(AF_UNIX, SOCK_STREAM) == isStream, Self.canOpen(AF_UNIX, SOCK_DGRAM) != isStream,
+                !Self.canOpen(AF_UNIX, SOCK_SEQPACKET))
         }
     }
 
@@ -219,33 +194,6 @@ import Testing
             "/etc/a.db", "/var/lib/a.db", "/var/lib/of-nobody/a.db", "/usr/lib/systemd/system/a.db", own, "/tmp/a.db",
         ]
         #expect(Sandbox(for: .init(files: files)).folders == ["/tmp", directory.path].sorted())
-    }
-
-    @Test func `no other process gets limits, or signals for a descriptor`() async {
-        await #expect(processExitsWith: .success) {
-            var ends: [Int32] = [-1, -1]
-            guard pipe(&ends) == 0 else { exit(9) }
-            let directory = try Self.enter()
-            var limit = rlimit()
-            guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { exit(1) }
-            guard let call = dlsym(nil, "prlimit") else { exit(8) }
-            typealias Limit = @convention(c) (pid_t, Int32, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Int32
-            guard unsafeBitCast(call, to: Limit.self)(getppid(), 7, nil, &limit) == -1, errno == ENOSYS else { exit(2) }
-            // F_SETOWN and F_SETSIG.
-            guard fcntl(ends[0], 8, getppid()) == -1, errno == ENOSYS, fcntl(ends[0], 10, SIGKILL) == -1,
-                errno == ENOSYS
-            else { exit(3) }
-            guard fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0, fcntl(ends[0], F_DUPFD_CLOEXEC, 0) >= 0 else { exit(4) }
-            withExtendedLifetime(directory) {}
-        }
-    }
-
-    @Test func `interfaces have names and numbers as before`() async {
-        await #expect(processExitsWith: .success) {
-            let directory = try Self.enter()
-            guard if_nametoindex("lo") == 1, !hostInterfaces().isEmpty else { exit(1) }
-            withExtendedLifetime(directory) {}
-        }
     }
 }
 

@@ -52,11 +52,4 @@ import Testing
         let error = #expect(throws: SystemError.self) { try manager.tell(.ready) }
         #expect(error?.code == code)
     }
-
-    @Test func `a manager that is gone is an error`() throws {
-        let directory = try TemporaryDirectory()
-        let manager = try #require(ServiceManager(path: directory.path + "/none"))
-        let error = #expect(throws: SystemError.self) { try manager.tell(.ready) }
-        #expect(error?.code == ENOENT)
-    }
 }

@@ -5,34 +5,37 @@ import Testing
 
 /// The socket for commands, and its file.
 struct UnixListenerTests {
+    private let directory: TemporaryDirectory
+    private let path: String
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        path = directory.path + "/a.sock"
+    }
+
     private func mode(_ path: String) -> mode_t? {
         var status = stat()
         return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
     }
 
     @Test func `its file is for its owner alone, whatever the mask is`() throws {
-        let directory = try TemporaryDirectory()
-        let listener = try UnixListener(directory.path + "/a.sock")
+        let listener = try UnixListener(path)
         #expect(mode(listener.path) == 0o600)
         listener.removeFile()
         #expect(mode(listener.path) == nil)
     }
 
     @Test func `a directory that is missing is made`() throws {
-        let directory = try TemporaryDirectory()
         let listener = try UnixListener(directory.path + "/run/a.sock")
         #expect(mode(listener.path) == 0o600)
         #expect(mode(directory.path + "/run") == 0o755)
     }
 
     @Test func `two directories that are missing are an error`() throws {
-        let directory = try TemporaryDirectory()
         #expect(throws: SystemError.self) { try UnixListener(directory.path + "/no/run/a.sock") }
     }
 
     @Test func `the file of a process that is gone is replaced`() throws {
-        let directory = try TemporaryDirectory()
-        let path = directory.path + "/a.sock"
         var dead: UnixListener? = try UnixListener(path)
         _ = dead
         dead = nil
@@ -42,8 +45,6 @@ struct UnixListenerTests {
     }
 
     @Test func `a living listener is not touched, and the error says so`() throws {
-        let directory = try TemporaryDirectory()
-        let path = directory.path + "/a.sock"
         let living = try UnixListener(path)
         #expect { try UnixListener(path) } throws: { error in
             (error as? SystemError)?.code == EADDRINUSE && "\(error)".contains("another httpdnsd")
@@ -53,16 +54,14 @@ struct UnixListenerTests {
     }
 
     @Test func `a file that is no socket is not touched`() throws {
-        let directory = try TemporaryDirectory()
-        let path = try directory.write("precious", to: "a.sock")
+        try directory.write("precious", to: "a.sock")
         #expect { try UnixListener(path) } throws: { ($0 as? SystemError)?.code == EEXIST }
         #expect(directory.read("a.sock") == "precious")
     }
 
     @Test func `a group that the process is a member of gets the file, with the mode for it`() throws {
-        let directory = try TemporaryDirectory()
         let name = String(cString: try #require(getgrgid(getegid())).pointee.gr_name)
-        let listener = try UnixListener(directory.path + "/a.sock", group: name, mode: 0o660)
+        let listener = try UnixListener(path, group: name, mode: 0o660)
         var status = stat()
         #expect(lstat(listener.path, &status) == 0 && status.st_gid == getegid())
         #expect(mode(listener.path) == 0o660)
@@ -89,8 +88,6 @@ struct UnixListenerTests {
     }
 
     @Test func `a file that another process has made meanwhile stays, also before that one listens`() throws {
-        let directory = try TemporaryDirectory()
-        let path = directory.path + "/a.sock"
         let listener = try UnixListener(path)
         listener.removeFile()
         #expect(access(path, F_OK) != 0)
@@ -106,8 +103,6 @@ struct UnixListenerTests {
     }
 
     @Test func `a passed socket is taken with its file, which one process removes, and the clients that wait`() throws {
-        let directory = try TemporaryDirectory()
-        let path = directory.path + "/a.sock"
         let old = try UnixListener(path, keepsMessages: true)
         let client = NoticeSocket(try .connected(toUnixSocket: path, keepsMessages: true))
         let next = try UnixListener(path, mode: 0o660, keepsMessages: true, adopting: try copy(of: old))
@@ -126,8 +121,6 @@ struct UnixListenerTests {
     }
 
     @Test func `in the place of a passed socket whose file is gone another one is made`() throws {
-        let directory = try TemporaryDirectory()
-        let path = directory.path + "/a.sock"
         let old = try UnixListener(path)
         unlink(path)
         let next = try UnixListener(path, adopting: try copy(of: old))
@@ -137,8 +130,6 @@ struct UnixListenerTests {
     }
 
     @Test func `processes that connect are accepted one after the other, and each end sends to the other`() throws {
-        let directory = try TemporaryDirectory()
-        let path = directory.path + "/a.sock"
         let listener = try UnixListener(path, keepsMessages: true)
         #expect(try listener.acceptNext() == nil)
         let first = NoticeSocket(try .connected(toUnixSocket: path, keepsMessages: true))
