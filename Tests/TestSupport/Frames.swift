@@ -10,7 +10,6 @@ package enum Frames {
     package static let acknowledgement: UInt8 = 1
     package static let endHeaders: UInt8 = 4
     package static let padded: UInt8 = 8
-    package static let hasPriority: UInt8 = 0x20
 
     package static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
@@ -28,6 +27,46 @@ package enum Frames {
     package static func frame(
         _ kind: Kind, flags: UInt8 = 0, on stream: UInt32 = 0, _ payload: [UInt8] = [], length: Int? = nil
     ) -> [UInt8] { frame(kind.rawValue, flags: flags, on: stream, payload, length: length) }
+
+    /// A frame that was received.
+    package struct Frame: Equatable, Sendable {
+        /// Nil for a type that none of the tests knows.
+        package let kind: Kind?
+        package let flags: UInt8
+        package let stream: UInt32
+        package let payload: [UInt8]
+
+        package init(_ kind: Kind?, flags: UInt8, stream: UInt32, payload: [UInt8]) {
+            (self.kind, self.flags, self.stream, self.payload) = (kind, flags, stream, payload)
+        }
+
+        package var endsStream: Bool { flags & Frames.endStream != 0 }
+
+        /// The error code of GOAWAY or RST_STREAM.
+        package var code: UInt32? {
+            switch kind {
+            case .goaway?: payload.dropFirst(4).prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+            case .reset?: payload.reduce(0) { $0 << 8 | UInt32($1) }
+            default: nil
+            }
+        }
+    }
+
+    /// Takes the frames that are whole off the beginning of bytes.
+    package static func take(from bytes: inout [UInt8]) -> [Frame] {
+        var (frames, rest): ([Frame], ArraySlice<UInt8>) = ([], bytes[...])
+        while rest.count >= 9 {
+            let head = Array(rest.prefix(9))
+            let length = head[..<3].reduce(0) { $0 << 8 | Int($1) }
+            guard rest.count >= 9 + length else { break }
+            let stream = head[5...].reduce(0) { $0 << 8 | UInt32($1) }
+            let payload = Array(rest.dropFirst(9).prefix(length))
+            frames.append(Frame(Kind(rawValue: head[3]), flags: head[4], stream: stream, payload: payload))
+            rest = rest.dropFirst(9 + length)
+        }
+        bytes = Array(rest)
+        return frames
+    }
 
     package static func number(_ value: UInt32) -> [UInt8] {
         [UInt8(value >> 24), UInt8(value >> 16 & 255), UInt8(value >> 8 & 255), UInt8(value & 255)]
@@ -84,5 +123,18 @@ package enum Frames {
             + parts.enumerated().flatMap {
                 frame(.data, flags: $0.offset == parts.count - 1 ? endStream : 0, on: stream, $0.element)
             }
+    }
+}
+
+extension [UInt8] {
+    /// In base64url without padding (RFC 4648 section 5), as RFC 8484 has messages in targets.
+    package var base64URL: String {
+        let digits = [Character]("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+        let bits = flatMap { byte in (0..<8).map { Int(byte >> UInt8(7 - $0) & 1) } }
+        return String(
+            stride(from: 0, to: bits.count, by: 6).map { start in
+                let part = bits[start..<Swift.min(start + 6, bits.count)]
+                return digits[part.reduce(0) { $0 << 1 | $1 } << (6 - part.count)]
+            })
     }
 }

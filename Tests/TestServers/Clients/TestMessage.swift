@@ -84,7 +84,6 @@ package struct TestMessage: Sendable, Equatable {
 
     package var isResponse: Bool { flags & 0x8000 != 0 }
     package var opcode: UInt16 { flags >> 11 & 15 }
-    package var isAuthoritative: Bool { flags & 0x0400 != 0 }
     package var isTruncated: Bool { flags & 0x0200 != 0 }
     package var recursionDesired: Bool { flags & 0x0100 != 0 }
     package var recursionAvailable: Bool { flags & 0x0080 != 0 }

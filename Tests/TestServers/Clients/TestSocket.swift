@@ -10,7 +10,7 @@ package final class TestSocket: Sendable {
     deinit { close(descriptor) }
 
     /// A UDP socket bound to `address`; port 0 means any free one.
-    static func udp(_ address: TestAddress) throws -> TestSocket {
+    package static func udp(_ address: TestAddress) throws -> TestSocket {
         let socket = try open(address, SOCK_DGRAM)
         // What arrives while a busy machine lets this process wait is not lost: more than 250 replies would not fit. Only
         // root may go beyond the machine's limit.
@@ -113,7 +113,7 @@ package final class TestSocket: Sendable {
     }
 
     /// Sends a datagram.
-    func send(_ bytes: [UInt8], to address: TestAddress) throws {
+    package func send(_ bytes: [UInt8], to address: TestAddress) throws {
         let count = try address.withSocketAddress {
             sendto(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL), $0, $1)
         }
@@ -137,7 +137,7 @@ package final class TestSocket: Sendable {
     package func shutdown() { _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     /// Shuts down the sending direction only.
-    func shutdownWriting() { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
+    package func shutdownWriting() { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
 
     private static func failure(_ action: String) -> TestFailure {
         TestFailure("cannot \(action): \(String(cString: strerror(errno)))")

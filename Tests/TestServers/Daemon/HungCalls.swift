@@ -6,24 +6,20 @@ package final class HungCalls: Sendable {
     /// What can hang: the event loop, or the threads that receive over UDP.
     package enum Call: String, Sendable, CaseIterable { case loop = "epoll_wait", receive = "recvmmsg" }
 
-    private let directory: TemporaryDirectory
+    private let library: Preloaded
 
-    package init() throws {
-        directory = try TemporaryDirectory()
-        let source = try directory.write(Self.source, to: "hang.c")
-        try ChildProcess.succeed(["gcc", "-shared", "-fPIC", "-O1", "-o", directory.path + "/hang.so", source])
-    }
+    package init() throws { library = try Preloaded(Self.source) }
 
     /// Makes each of these calls hang from now on, at its next return, until `release`.
-    package func hang(_ call: Call) throws { try directory.write("", to: call.rawValue) }
+    package func hang(_ call: Call) throws { try library.directory.write("", to: call.rawValue) }
 
     package func release(_ call: Call) throws {
-        try FileManager.default.removeItem(atPath: directory.path + "/" + call.rawValue)
+        try FileManager.default.removeItem(atPath: library.directory.path + "/" + call.rawValue)
     }
 
     /// The environment to start a process with.
     package var environment: [String: String] {
-        ["LD_PRELOAD": directory.path + "/hang.so", "HUNG_CALLS": directory.path]
+        library.environment.merging(["HUNG_CALLS": library.directory.path]) { $1 }
     }
 
     private static let source = """

@@ -1,17 +1,11 @@
-import TestSupport
-
 /// A kernel without IPv6 (`ipv6.disable=1`), for processes that are started with its environment.
 package final class NoIPv6: Sendable {
-    private let directory: TemporaryDirectory
+    private let library: Preloaded
 
-    package init() throws {
-        directory = try TemporaryDirectory()
-        let source = try directory.write(Self.source, to: "family.c")
-        try ChildProcess.succeed(["gcc", "-shared", "-fPIC", "-O1", "-o", directory.path + "/family.so", source])
-    }
+    package init() throws { library = try Preloaded(Self.source) }
 
     /// The environment to start a process with.
-    package var environment: [String: String] { ["LD_PRELOAD": directory.path + "/family.so"] }
+    package var environment: [String: String] { library.environment }
 
     private static let source = """
         #include <errno.h>

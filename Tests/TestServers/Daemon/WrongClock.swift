@@ -2,23 +2,20 @@ import TestSupport
 
 /// A wrong time of day for processes that are started with its environment.
 package final class WrongClock: Sendable {
-    private let directory: TemporaryDirectory
-    private var offsetFile: String { directory.path + "/offset" }
+    private let library: Preloaded
 
     /// - Parameter seconds: how far it is ahead of this machine's clock.
     package init(ahead seconds: Int64) throws {
-        directory = try TemporaryDirectory()
-        let source = try directory.write(Self.source, to: "clock.c")
-        try ChildProcess.succeed(["gcc", "-shared", "-fPIC", "-O1", "-o", directory.path + "/clock.so", source])
+        library = try Preloaded(Self.source)
         try set(ahead: seconds)
     }
 
     /// Sets it, also for running processes.
-    package func set(ahead seconds: Int64) throws { try directory.write("\(seconds)", to: "offset") }
+    package func set(ahead seconds: Int64) throws { try library.directory.write("\(seconds)", to: "offset") }
 
     /// The environment to start a process with.
     package var environment: [String: String] {
-        ["LD_PRELOAD": directory.path + "/clock.so", "WRONG_CLOCK": offsetFile]
+        library.environment.merging(["WRONG_CLOCK": library.directory.path + "/offset"]) { $1 }
     }
 
     private static let source = """

@@ -21,7 +21,9 @@ package enum FreePort {
     }
 
     /// A port of `host` with both its sockets, for a server in this process.
-    static func bound(on host: String) throws -> (address: TestAddress, datagrams: TestSocket, listener: TestSocket) {
+    package static func bound(
+        on host: String
+    ) throws -> (address: TestAddress, datagrams: TestSocket, listener: TestSocket) {
         try first { port in
             let address = TestAddress(host, port: port)
             return (try? bind(address)).map { (address, $0, $1) }

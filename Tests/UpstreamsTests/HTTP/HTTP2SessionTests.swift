@@ -10,104 +10,45 @@ import Testing
 /// HTTP/2 without a network: frames that a server might send, byte by byte.
 @Suite(.onLoop)
 struct HTTP2SessionTests {
-    // MARK: Requests
-
-    @Test @Loop func `the first bytes are the preface and our settings, and forbid pushes`() throws {
-        let session = try HTTP2Session(authority: "service.example")
-        var sent: [UInt8] = []
-        try session.takeFrames(into: &sent, limit: .max)
-        #expect(sent.starts(with: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8))
-        let settings = try #require(HTTP2Frame.parse(sent.dropFirst(24)).first)
-        #expect(settings.type == .settings)
-        // SETTINGS_ENABLE_PUSH, 0.
-        #expect(settings.payload.starts(with: [0, 2, 0, 0, 0, 0]))
-    }
-
-    @Test @Loop func `a request is one frame, and ends its stream`() throws {
-        let stage = try Stage()
-        let stream = try stage.queue()
-        let frame = try #require(try HTTP2Frame.parse(stage.frames()[...]).last)
-        #expect(frame.type == .headers && frame.stream == stream.id)
-        #expect(frame.flags == Frames.endStream | Frames.endHeaders)
-    }
-
     @Test @Loop func `a body follows in frames of its own`() throws {
         let stage = try Stage()
         let body = [UInt8](repeating: 7, count: 20_000)
-        _ = try stage.queue(HTTPRequest(target: "/dns-query", body: body))
-        let frames = try HTTP2Frame.parse(stage.frames()[...])
-        let data = frames.filter { $0.type == .data }
+        let stream = try stage.queue(HTTPRequest(target: "/dns-query", body: body))
+        let data = try stage.frames().filter { $0.kind == .data && $0.stream == stream.number }
         #expect(data.flatMap(\.payload) == body)
-        #expect(data.map { $0.flags & Frames.endStream } == [0, Frames.endStream])
-    }
-
-    @Test @Loop func `above the server's limit a request waits for another one's end`() throws {
-        let stage = try Stage()
-        // SETTINGS_MAX_CONCURRENT_STREAMS, 1.
-        try stage.receive(HTTP2Frame(.settings, payload: [0, 3, 0, 0, 0, 1]))
-        let first = try stage.queue()
-        let second = try stage.queue()
-        #expect(
-            try stage.sentRequests() == [first.id])
-        try stage.receive(.reply(first.id, ends: true))
-        #expect(
-            try stage.sentRequests() == [second.id])
+        #expect(data.map(\.endsStream) == [false, true])
     }
 
     // MARK: Replies
 
-    @Test @Loop func `a reply is complete with its stream's end`() throws {
-        let stage = try Stage()
-        let stream = try stage.open()
-        try stage.receive(.reply(stream.id, fields: [("content-type", "application/json"), ("age", "7")]))
-        try stage.receive(HTTP2Frame(.data, stream: stream.id, payload: Array("{}".utf8)))
-        #expect(stage.session.takeEnded().isEmpty)
-        try stage.receive(
-            HTTP2Frame(.data, flags: Frames.endStream, stream: stream.id, payload: Array("\n".utf8)))
-        let ended = try #require(stage.session.takeEnded().first)
-        #expect(ended.stream === stream && ended.code == .none)
-        let response = stream.response
-        #expect(response.status == 200 && response.contentType == "application/json" && response.age == 7)
-        #expect(response.body == Array("{}\n".utf8))
-    }
-
     @Test @Loop func `an informational header has no effect`() throws {
         let stage = try Stage()
         let stream = try stage.open()
-        try stage.receive(.reply(stream.id, status: "103", fields: [("age", "9"), ("content-type", "text/a")]))
-        try stage.receive(.reply(stream.id, fields: [("content-type", "text/b")], ends: true))
+        try stage.receive(stream.reply(status: "103", fields: [("age", "9"), ("content-type", "text/a")]))
+        try stage.receive(stream.reply(fields: [("content-type", "text/b")], ends: true))
         #expect(stream.response.status == 200 && stream.response.contentType == "text/b")
         #expect(stream.response.age == nil)
     }
 
-    @Test @Loop func `a trailer has no effect`() throws {
+    @Test @Loop func `a trailer has no effect, and with it the reply is whole, not before`() throws {
         let stage = try Stage()
         let stream = try stage.open()
-        try stage.receive(.reply(stream.id))
-        try stage.receive(HTTP2Frame(.data, stream: stream.id, payload: [1]))
-        try stage.receive(.fields(stream.id, [("age", "9")], ends: true))
+        try stage.receive(stream.reply(fields: [("age", "7")]))
+        try stage.receive(Frames.frame(.data, on: stream.number, [1]))
+        #expect(stage.session.takeEnded().isEmpty)
+        try stage.receive(Frames.headers(stream.number, [("age", "9")]))
         #expect(stage.session.takeEnded().map(\.code) == [.none])
-        #expect(stream.response.age == nil && stream.response.body == [1])
-    }
-
-    @Test @Loop func `a stream that the server resets has ended with its reason`() throws {
-        let stage = try Stage()
-        let stream = try stage.open()
-        // REFUSED_STREAM
-        try stage.receive(HTTP2Frame(.reset, stream: stream.id, payload: [0, 0, 0, 7]))
-        #expect(stage.session.takeEnded().map(\.code) == [.refusedStream])
-        #expect(HTTP2Engine.reason(.refusedStream) == "HTTP/2: the stream was reset (REFUSED_STREAM)")
+        #expect(stream.response.age == 7 && stream.response.body == [1])
     }
 
     @Test @Loop func `when the server says goodbye, what it has not taken ends, and nothing more may be sent`() throws {
         let stage = try Stage()
         let taken = try stage.open()
         let refused = try stage.open()
-        try stage.receive(
-            HTTP2Frame(.goaway, payload: [0, 0, 0, UInt8(taken.id), 0, 0, 0, 0]))
+        try stage.receive(Frames.frame(.goaway, Frames.number(taken.number) + Frames.number(0)))
         #expect(stage.session.takeEnded().map { $0.stream === refused } == [true])
         #expect(!stage.session.mayOpen && !stage.session.isOver)
-        try stage.receive(.reply(taken.id, ends: true))
+        try stage.receive(taken.reply(ends: true))
         #expect(stage.session.takeEnded().map { $0.stream === taken } == [true])
         #expect(stage.session.isOver)
     }
@@ -115,39 +56,13 @@ struct HTTP2SessionTests {
     @Test @Loop func `a request that was not sent when the server said goodbye is refused`() throws {
         let stage = try Stage()
         let stream = try stage.queue()
-        try stage.receive(HTTP2Frame(.goaway, payload: [UInt8](repeating: 0, count: 8)))
+        try stage.receive(Frames.frame(.goaway, Frames.number(0) + Frames.number(0)))
         _ = try stage.frames()
         let ended = stage.session.takeEnded()
         #expect(ended.map { $0.stream === stream && $0.code == HTTP2Code.refusedStream } == [true])
     }
 
-    @Test @Loop func `frames of a stream that was reset by us are ignored`() throws {
-        let stage = try Stage()
-        let stream = try stage.open()
-        stage.session.reset(stream)
-        try stage.receive(.reply(stream.id, ends: true))
-        #expect(stage.session.takeEnded().isEmpty)
-        let reset = try #require(try HTTP2Frame.parse(stage.frames()[...]).last)
-        // CANCEL
-        #expect(reset.type == .reset && reset.payload == [0, 0, 0, 8])
-    }
-
     // MARK: Hostile servers
-
-    @Test @Loop func `a body over its limit ends the stream at once, and harms no other`() throws {
-        let stage = try Stage()
-        let (large, small) = (try stage.open(), try stage.open())
-        try stage.receive(.reply(large.id))
-        for count in [16_384, 16_384, 16_384, 16_384, 1] {
-            try stage.receive(
-                HTTP2Frame(.data, stream: large.id, payload: [UInt8](repeating: 0, count: count)))
-            _ = try stage.frames()
-        }
-        #expect(stage.session.takeEnded().map { $0.stream === large } == [true])
-        #expect(large.failure == .unusable("the reply is larger than the limit"))
-        try stage.receive(.reply(small.id, ends: true))
-        #expect(stage.session.takeEnded().map(\.code) == [.none])
-    }
 
     @Test @Loop func `a header over its limit ends the stream, and the rest of it is not read`() throws {
         let stage = try Stage()
@@ -155,101 +70,87 @@ struct HTTP2SessionTests {
         // A field of 4,000 bytes that is added to the table (RFC 7541 section 6.2.1), and four references to it of one
         // byte each.
         let field = [0x40] + Frames.text("x-a") + Frames.text(String(repeating: "x", count: 4_000))
-        let status = HTTP2Frame.reply(stream.id).payload
+        let status = Frames.block([(":status", "200")])
+        let references = [UInt8](repeating: 0x80 | 62, count: 4)
         try stage.receive(
-            HTTP2Frame(
-                .headers, flags: Frames.endHeaders, stream: stream.id,
-                payload: status + field + [UInt8](repeating: 0x80 | 62, count: 4)))
+            Frames.frame(.headers, flags: Frames.endHeaders, on: stream.number, status + field + references))
         #expect(stage.session.takeEnded().count == 1)
         #expect(stream.failure == .unusable("the reply is larger than the limit"))
         // INTERNAL_ERROR: nghttp2 itself has ended it.
-        #expect(try HTTP2Frame.parse(stage.frames()[...]).map(\.payload) == [[0, 0, 0, 2]])
-    }
-
-    @Test(arguments: ["HTTP/1.1 400 Bad Request\r\n\r\n", String(repeating: "\u{0}", count: 64)])
-    @Loop func `bytes that are no frames end the connection`(text: String) throws {
-        let stage = try Stage()
-        #expect(stage.isRefused(Array(text.utf8)))
+        #expect(try stage.frames().map(\.code) == [2])
     }
 
     @Test @Loop func `a reply without a status ends its stream alone`() throws {
         let stage = try Stage()
         let (broken, good) = (try stage.open(), try stage.open())
-        try stage.receive(.fields(broken.id, [("age", "9")]))
+        try stage.receive(Frames.headers(broken.number, [("age", "9")], flags: Frames.endHeaders))
         _ = try stage.frames()
         #expect(stage.session.takeEnded().map { $0.stream === broken && $0.code != .none } == [true])
-        try stage.receive(.reply(good.id, ends: true))
+        try stage.receive(good.reply(ends: true))
         #expect(stage.session.takeEnded().map(\.code) == [.none])
-    }
-
-    @Test @Loop func `a reply to what was never asked ends the connection`() throws {
-        let stage = try Stage()
-        #expect(stage.isRefused(HTTP2Frame.reply(9, ends: true).bytes))
     }
 
     @Test @Loop func `a reply that is pushed before the server knows that we want none changes no other`() throws {
         let stage = try Stage(isAcknowledged: false)
         let stream = try stage.open()
-        try stage.receive(.reply(stream.id, fields: [("content-type", "text/a")]))
+        try stage.receive(stream.reply(fields: [("content-type", "text/a")]))
         // It has not acknowledged our settings (RFC 9113 section 6.5.3).
-        let request = HTTP2Frame.fields(
-            0,
-            [
-                (":method", "GET"), (":scheme", "https"), (":authority", "service.example"), (":path", "/"),
-                ("content-type", "text/b"), ("age", "9"),
-            ])
+        let request = Frames.block(Frames.request() + [("content-type", "text/b"), ("age", "9")])
         try stage.receive(
-            HTTP2Frame(
-                .push, flags: Frames.endHeaders, stream: stream.id, payload: [0, 0, 0, 2] + request.payload))
-        #expect(try HTTP2Frame.parse(stage.frames()[...]).map(\.type) == [.reset])
-        try stage.receive(HTTP2Frame(.data, flags: Frames.endStream, stream: stream.id, payload: [1]))
+            Frames.frame(.push, flags: Frames.endHeaders, on: stream.number, Frames.number(2) + request))
+        #expect(try stage.frames().map(\.kind) == [.reset])
+        try stage.receive(Frames.frame(.data, flags: Frames.endStream, on: stream.number, [1]))
         #expect(stage.session.takeEnded().map(\.code) == [.none])
         let response = stream.response
         #expect(response.status == 200 && response.contentType == "text/a" && response.age == nil)
     }
 
-    /// Frames that are no part of a response, each of a different kind.
-    enum Flood: CaseIterable {
-        case emptyData, paddedData, informational, dataAfterReply, dataOfCancelled, ping, pingAnswer, settings
-        case windowUpdate, streamWindowUpdate, priority, reset, goodbye, unknown, promise
+    /// Frames that are no part of a response: of a request that is under way, of one that is answered, or of one that was
+    /// cancelled.
+    struct Flood: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let frame: @Sendable (_ open: UInt32, _ answered: UInt32, _ cancelled: UInt32) -> [UInt8]
 
-        /// - Parameters: streams of a request that is under way, of one that is answered, and of one that was
-        ///   cancelled.
-        func frame(open: Int32, answered: Int32, cancelled: Int32) -> HTTP2Frame {
-            switch self {
-            case .emptyData: HTTP2Frame(.data, stream: open)
-            case .paddedData:
-                HTTP2Frame(
-                    .data, flags: Frames.padded, stream: open, payload: [255] + [UInt8](repeating: 0, count: 255))
-            case .informational: .reply(open, status: "103")
-            case .dataAfterReply: HTTP2Frame(.data, stream: answered, payload: [1])
-            case .dataOfCancelled: HTTP2Frame(.data, stream: cancelled, payload: [1])
-            case .ping: HTTP2Frame(.ping, payload: [UInt8](repeating: 1, count: 8))
-            case .pingAnswer:
-                HTTP2Frame(.ping, flags: Frames.acknowledgement, payload: [UInt8](repeating: 1, count: 8))
-            case .settings: HTTP2Frame(.settings)
-            case .windowUpdate: HTTP2Frame(.window, payload: [0, 0, 0, 1])
-            case .streamWindowUpdate: HTTP2Frame(.window, stream: open, payload: [0, 0, 0, 1])
-            case .priority: HTTP2Frame(.priority, stream: open, payload: [0, 0, 0, 0, 9])
-            case .reset: HTTP2Frame(.reset, stream: answered, payload: [0, 0, 0, 8])
-            case .goodbye: HTTP2Frame(.goaway, payload: [0, 0, 0, UInt8(cancelled), 0, 0, 0, 0])
-            case .unknown: HTTP2Frame(.unknown, payload: [1])
-            case .promise:
-                HTTP2Frame(
-                    .push, flags: Frames.endHeaders, stream: open, payload: [0, 0, 0, 2, 0x82, 0x84, 0x87])
-            }
+        init(_ text: String, _ frame: @escaping @Sendable (UInt32, UInt32, UInt32) -> [UInt8]) {
+            (testDescription, self.frame) = (text, frame)
         }
     }
 
-    @Test(arguments: Flood.allCases) @Loop func `a flood of frames that are no replies ends the connection`(
+    private static let eight = [UInt8](repeating: 1, count: 8)
+
+    private static let floods: [Flood] = [
+        Flood("empty DATA") { open, _, _ in Frames.frame(.data, on: open) },
+        Flood("DATA that is padding") { open, _, _ in
+            Frames.frame(.data, flags: Frames.padded, on: open, [255] + [UInt8](repeating: 0, count: 255))
+        },
+        Flood("informational headers") { open, _, _ in
+            Frames.headers(open, [(":status", "103")], flags: Frames.endHeaders)
+        },
+        Flood("DATA after a reply") { _, answered, _ in Frames.frame(.data, on: answered, [1]) },
+        Flood("DATA of a cancelled request") { _, _, cancelled in Frames.frame(.data, on: cancelled, [1]) },
+        Flood("PING") { _, _, _ in Frames.frame(.ping, eight) },
+        Flood("answers to PING") { _, _, _ in Frames.frame(.ping, flags: Frames.acknowledgement, eight) },
+        Flood("SETTINGS") { _, _, _ in Frames.frame(.settings) },
+        Flood("WINDOW_UPDATE") { _, _, _ in Frames.window(1) },
+        Flood("WINDOW_UPDATE of a stream") { open, _, _ in Frames.window(1, on: open) },
+        Flood("PRIORITY") { open, _, _ in Frames.frame(.priority, on: open, [0, 0, 0, 0, 9]) },
+        Flood("RST_STREAM") { _, answered, _ in Frames.frame(.reset, on: answered, Frames.number(8)) },
+        Flood("GOAWAY") { _, _, cancelled in Frames.frame(.goaway, Frames.number(cancelled) + Frames.number(0)) },
+        Flood("unknown frames") { _, _, _ in Frames.frame(.unknown, [1]) },
+        Flood("PUSH_PROMISE") { open, _, _ in
+            Frames.frame(.push, flags: Frames.endHeaders, on: open, Frames.number(2) + [0x82, 0x84, 0x87])
+        },
+    ]
+
+    @Test(arguments: floods) @Loop func `a flood of frames that are no replies ends the connection`(
         flood: Flood
     ) throws {
         let stage = try Stage()
         let (open, answered, cancelled) = (try stage.open(), try stage.open(), try stage.open())
-        try stage.receive(.reply(answered.id, ends: true))
+        try stage.receive(answered.reply(ends: true))
         stage.session.reset(cancelled)
         _ = try stage.frames()
-        let frame = flood.frame(open: open.id, answered: answered.id, cancelled: cancelled.id).bytes
+        let frame = flood.frame(open.number, answered.number, cancelled.number)
         let part = (0..<100).flatMap { _ in frame }
         var received = 0
         while received < 2 * HTTPLimits.overhead, !stage.isRefused(part) { received += part.count }
@@ -262,39 +163,50 @@ struct HTTP2SessionTests {
             #expect(stage.session.mayOpen)
             let stream = try stage.open()
             for _ in 0..<2 {
-                try stage.receive(HTTP2Frame(.ping, payload: [UInt8](repeating: 1, count: 8)))
-                try stage.receive(HTTP2Frame(.window, payload: [0, 0, 0, 9]))
-                try stage.receive(HTTP2Frame(.unknown, payload: [UInt8](repeating: 1, count: 40)))
+                try stage.receive(Frames.frame(.ping, Self.eight) + Frames.window(9))
+                try stage.receive(Frames.frame(.unknown, [UInt8](repeating: 1, count: 40)))
             }
-            if number % 100 == 0 { try stage.receive(HTTP2Frame(.settings, payload: [0, 3, 0, 0, 0, 100])) }
-            try stage.receive(.reply(stream.id, fields: [("a", String(repeating: "x", count: 400))]))
-            let body = HTTP2Frame(.data, stream: stream.id, payload: [UInt8](repeating: 1, count: 100))
+            if number % 100 == 0 { try stage.receive(Frames.settings((3, 100))) }
+            try stage.receive(stream.reply(fields: [("a", String(repeating: "x", count: 400))]))
+            let body = Frames.frame(.data, on: stream.number, [UInt8](repeating: 1, count: 100))
             for _ in 0..<5 { try stage.receive(body) }
-            try stage.receive(HTTP2Frame(.data, flags: Frames.endStream, stream: stream.id))
+            try stage.receive(Frames.frame(.data, flags: Frames.endStream, on: stream.number))
             _ = try stage.frames()
             #expect(stage.session.takeEnded().map(\.code) == [.none])
         }
     }
 
-    @Test @Loop func `of a body no more can be on its way than one byte over the limit`() throws {
+    @Test @Loop func `the first bytes say that we want no pushes, and of a body one byte over the limit at most`()
+        throws
+    {
         let session = try HTTP2Session(authority: "service.example")
         var sent: [UInt8] = []
         try session.takeFrames(into: &sent, limit: .max)
-        let settings = try #require(HTTP2Frame.parse(sent.dropFirst(24)).first)
-        // SETTINGS_INITIAL_WINDOW_SIZE
-        #expect(settings.payload.dropFirst(6).prefix(6) == [0, 4, 0, 1, 0, 1])
+        #expect(sent.starts(with: Frames.preface))
+        var frames = Array(sent.dropFirst(Frames.preface.count))
+        let settings = try #require(Frames.take(from: &frames).first)
+        // SETTINGS_ENABLE_PUSH and SETTINGS_INITIAL_WINDOW_SIZE.
+        #expect(settings.kind == .settings)
+        #expect(settings.payload.starts(with: Frames.setting(2, 0) + Frames.setting(4, 65_537)))
+    }
+
+    @Test @Loop func `the window of a body that is over its limit is not opened again, and its stream ends alone`()
+        throws
+    {
         let stage = try Stage()
-        let stream = try stage.open()
-        try stage.receive(.reply(stream.id))
-        var updates: [HTTP2Frame] = []
+        let (stream, other) = (try stage.open(), try stage.open())
+        try stage.receive(stream.reply())
+        var updates: [Frames.Frame] = []
         for _ in 0..<4 {
-            try stage.receive(HTTP2Frame(.data, stream: stream.id, payload: [UInt8](repeating: 0, count: 16_384)))
-            updates += try HTTP2Frame.parse(stage.frames()[...])
+            try stage.receive(Frames.frame(.data, on: stream.number, [UInt8](repeating: 0, count: 16_384)))
+            updates += try stage.frames()
         }
         #expect(updates.allSatisfy { $0.stream == 0 } && stage.session.takeEnded().isEmpty)
-        try stage.receive(HTTP2Frame(.data, stream: stream.id, payload: [0]))
+        try stage.receive(Frames.frame(.data, on: stream.number, [0]))
         #expect(stage.session.takeEnded().count == 1)
         #expect(stream.failure == .tooLarge)
+        try stage.receive(other.reply(ends: true))
+        #expect(stage.session.takeEnded().map(\.code) == [.none])
     }
 
     @Test @Loop func `after some streams without a reply no further request is sent`() throws {
@@ -305,11 +217,21 @@ struct HTTP2SessionTests {
             if number % 2 == 0 {
                 stage.session.reset(stream)
             } else {
-                try stage.receive(HTTP2Frame(.reset, stream: stream.id, payload: [0, 0, 0, 2]))
+                try stage.receive(Frames.frame(.reset, on: stream.number, Frames.number(2)))
             }
             _ = try stage.frames()
         }
         #expect(!stage.session.mayOpen && !stage.session.isOver)
+    }
+}
+
+extension HTTPStream {
+    fileprivate var number: UInt32 { UInt32(bitPattern: id) }
+
+    /// The header of its response.
+    fileprivate func reply(status: String = "200", fields: [Frames.Field] = [], ends: Bool = false) -> [UInt8] {
+        Frames.headers(
+            number, [(":status", status)] + fields, flags: Frames.endHeaders | (ends ? Frames.endStream : 0))
     }
 }
 
@@ -323,14 +245,14 @@ private final class Stage {
     init(isAcknowledged: Bool = true) throws {
         session = try HTTP2Session(authority: "service.example")
         _ = try frames()
-        try receive(HTTP2Frame(.settings))
-        if isAcknowledged { try receive(HTTP2Frame(.settings, flags: Frames.acknowledgement)) }
+        try receive(Frames.frame(.settings))
+        if isAcknowledged { try receive(Frames.frame(.settings, flags: Frames.acknowledgement)) }
         _ = try frames()
     }
 
     /// Sends a request.
-    func open(_ request: HTTPRequest = HTTPRequest(target: "/d?host=www.example.com")) throws -> HTTPStream {
-        let stream = try queue(request)
+    func open() throws -> HTTPStream {
+        let stream = try queue()
         _ = try frames()
         return stream
     }
@@ -343,26 +265,21 @@ private final class Stage {
         return stream
     }
 
-    /// The bytes to be sent.
-    func frames() throws -> [UInt8] {
+    /// The frames to be sent.
+    func frames() throws -> [Frames.Frame] {
         var bytes: [UInt8] = []
         try session.takeFrames(into: &bytes, limit: .max)
-        return bytes
+        return Frames.take(from: &bytes)
     }
 
-    /// The streams of the requests that are to be sent.
-    func sentRequests() throws -> [Int32] {
-        try HTTP2Frame.parse(frames()[...]).filter { $0.type == .headers }.map(\.stream)
-    }
-
-    func receive(_ frame: HTTP2Frame) throws {
-        try frame.bytes.withUnsafeBytes { try session.receive($0, at: Instant(nanoseconds: 0)) }
+    func receive(_ bytes: [UInt8]) throws {
+        try bytes.withUnsafeBytes { try session.receive($0, at: Instant(nanoseconds: 0)) }
     }
 
     /// Whether the session has ended after these bytes.
     func isRefused(_ bytes: [UInt8]) -> Bool {
         do {
-            try bytes.withUnsafeBytes { try session.receive($0, at: Instant(nanoseconds: 0)) }
+            try receive(bytes)
             _ = try frames()
             return session.isOver
         } catch {

@@ -104,35 +104,29 @@ struct HTTPSecureTests {
         #expect(nginx.requests.allSatisfy { $0.serverName == "right.example" })
     }
 
-    @Test func `a certificate that is not valid is refused with its reason`() async throws {
-        for (leaf, reason) in [
-            (try TestCertificates().leaf(names: ["right.example"]), "the certificate's issuer is not known"),
-            (try certificates.expiredLeaf(names: ["right.example"]), "the certificate has expired"),
-            (try certificates.selfSignedLeaf(names: ["right.example"]), "the certificate is self-signed"),
-        ] {
-            let server = try Nginx(leaf)
-            let transfers = try await transfers(port: server.address.port)
-            #expect(await transfers.get("a.example").failure == .certificate(reason))
-            #expect(server.requests.isEmpty)
-        }
-    }
-
     /// The forged one is below an expired authority whose key it was made without.
-    @Test func `only a certificate that is all right but for its time speaks against the clock`() async throws {
-        for (leaf, isTimeAlone) in [
-            (try certificates.expiredLeaf(names: ["right.example"]), true),
-            (try certificates.earlyLeaf(names: ["right.example"]), true),
-            (try certificates.expiredLeaf(names: ["wrong.example"]), false),
-            (try certificates.forgedLeaf(names: ["right.example"]), false),
-            (try TestCertificates().expiredLeaf(names: ["right.example"]), false),
-        ] {
+    @Test
+    func `a wrong certificate is refused with its reason, and one that is wrong in its time alone is a sign of that`()
+        async throws
+    {
+        let (right, unknown) = (["right.example"], "the certificate's issuer is not known")
+        for (leaf, reason, isTimeAlone) in [
+            (try TestCertificates().leaf(names: right), unknown, false),
+            (try certificates.selfSignedLeaf(names: right), "the certificate is self-signed", false),
+            (try certificates.expiredLeaf(names: right), "the certificate has expired", true),
+            (try certificates.earlyLeaf(names: right), nil, true),
+            (try certificates.expiredLeaf(names: ["wrong.example"]), nil, false),
+            (try certificates.forgedLeaf(names: right), nil, false),
+            (try TestCertificates().expiredLeaf(names: right), nil, false),
+        ] as [(TestCertificates.Leaf, String?, Bool)] {
             let server = try Nginx(leaf)
             let transfers = try await transfers(port: server.address.port)
             let signs = await Signs(of: transfers)
-            guard case .certificate? = await transfers.get("a.example").failure else {
+            guard case .certificate(let text) = await transfers.get("a.example").failure else {
                 Issue.record("not refused")
                 continue
             }
+            #expect(text == reason ?? text)
             #expect(await (signs.count > 0) == isTimeAlone)
             #expect(server.requests.isEmpty)
         }
@@ -146,33 +140,25 @@ struct HTTPSecureTests {
         init(of transfers: HTTPTransfers) { transfers.onWrongTime = { [unowned self] in count += 1 } }
     }
 
-    @Test func `one of several pinned keys is enough`() async throws {
-        let leaf = try certificates.leaf(names: ["right.example"])
-        let server = try Nginx(leaf)
-        let other = try certificates.leaf(names: ["right.example"])
-        let transfers = try await HTTPFixture.secure(
-            server.address.port, authority: certificates.authority,
-            pins: [other.pin, leaf.pin])
-        #expect(await transfers.get("a.example").isSuccess)
-    }
-
-    @Test func `a valid certificate with another key than the pinned ones is refused, for all waiters`() async throws {
-        let other = try certificates.leaf(names: ["right.example"])
-        let transfers = try await HTTPFixture.secure(
-            nginx.address.port, hosts: ["right.example", "also.example"], authority: certificates.authority,
-            pins: [other.pin])
-        let results = await HTTPFixture.parallel(10, on: transfers)
-        #expect(
-            Set(results.map(\.failure)) == [.certificate("the certificate's key is not one of those in pin")])
-        #expect(nginx.requests.isEmpty)
-    }
-
-    @Test func `a pinned key does not make an invalid certificate good`() async throws {
-        let leaf = try certificates.selfSignedLeaf(names: ["right.example"])
-        let server = try Nginx(leaf)
-        let transfers = try await HTTPFixture.secure(
-            server.address.port, authority: certificates.authority, pins: [leaf.pin])
-        #expect(await transfers.get("a.example").failure == .certificate("the certificate is self-signed"))
+    @Test func `one of several pinned keys is enough, another key is refused, and a pinned one makes nothing valid`()
+        async throws
+    {
+        let (leaf, other) = (try certificates.leaf(names: ["right.example"]), try certificates.leaf())
+        let invalid = try certificates.selfSignedLeaf(names: ["right.example"])
+        for (leaf, pins, failure) in [
+            (leaf, [try other.pin, try leaf.pin], nil),
+            (leaf, [try other.pin], "the certificate's key is not one of those in pin"),
+            (invalid, [try invalid.pin], "the certificate is self-signed"),
+        ] as [(TestCertificates.Leaf, [String], String?)] {
+            let server = try Nginx(leaf)
+            let transfers = await HTTPFixture.secure(
+                server.address.port, hosts: ["right.example", "also.example"], authority: certificates.authority,
+                pins: pins)
+            // All that wait for the handshake.
+            let results = await HTTPFixture.parallel(10, on: transfers)
+            #expect(Set(results.map(\.failure)) == [failure.map { .certificate($0) }])
+            #expect(failure == nil || server.requests.isEmpty)
+        }
     }
 
     @Test(.enabled(if: (try? FreePort.next(on: ["::1"])) != nil, "no IPv6 on the loopback interface"))
@@ -187,6 +173,17 @@ struct HTTPSecureTests {
         }
         #expect(server.waitForRequests(2))
         #expect(server.requests.map(\.serverName) == ["right.example", ""])
+    }
+
+    @Test func `no reply is to be compressed, and one that is all the same is refused`() async throws {
+        let transfers = try await transfers()
+        #expect(await transfers.get("slow1.example.com").isSuccess)
+        #expect(backend.requests.last?.header("accept-encoding") == "identity")
+        backend.addHeaders(["Content-Encoding: gzip"])
+        #expect(
+            await transfers.get("slow2.example.com").failure
+                == .unusable("the reply is compressed (gzip), which the request forbids"))
+        #expect(await transfers.openConnections == 1)
     }
 
     @Test func `a connection made in advance carries the first request, and nothing was sent on it before`()

@@ -68,16 +68,6 @@ struct HTTPTransfersTests {
         #expect(server.callCount("bad.example.com") == 4)
     }
 
-    @Test func `of many plain requests at once as many as there may be connections are under way`() async throws {
-        server.misbehave(.hang)
-        let transfers = await HTTPFixture.plain(server.address)
-        async let results = HTTPFixture.parallel(200, on: transfers)
-        #expect(await HTTPFixture.eventually { server.callCount() == HTTPLimits.unsharedRequests })
-        #expect(server.connections == HTTPLimits.unsharedRequests)
-        server.misbehave(nil)
-        #expect(await results.allSucceeded)
-    }
-
     @Test func `while plain requests wait each connection is used again`() async throws {
         server.misbehave(.delay(.milliseconds(20)))
         let transfers = await HTTPFixture.plain(server.address)

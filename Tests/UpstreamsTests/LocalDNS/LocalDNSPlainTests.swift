@@ -9,18 +9,6 @@ import Testing
 /// Servers that do not support EDNS.
 @Suite(.onLoop)
 struct LocalDNSPlainTests {
-    /// The numbers of OPT records in the queries for a few names, asked one after the other.
-    @Loop
-    private func optionsInQueries(for count: Int, to server: LocalDNSRawServer, at localDNS: LocalDNS) async throws
-        -> [UInt8]
-    {
-        let before = server.questions.count
-        for number in 0..<count {
-            #expect(addresses(await localDNS.ask(try question("n\(number).example"))) == ["192.0.2.1"])
-        }
-        return server.questions.dropFirst(before).map(\.additionalCount)
-    }
-
     @Test(arguments: [UInt16(1), 4], [false, true]) @Loop
     func
         `a server that answers EDNS with FORMERR or NOTIMP is asked without, at once, and once a probe has shown it from the first`(
@@ -35,21 +23,21 @@ struct LocalDNSPlainTests {
         }
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
-        #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [1, 0])
+        #expect(try await localDNS.askNames(1, at: server).map(\.additionalCount) == [1, 0])
         await repliesArrive(on: clock)
         #expect(server.queries.filter(\.isProbe).map(\.additionalCount) == [1, 0])
-        #expect(try await optionsInQueries(for: 3, to: server, at: localDNS) == [0, 0, 0])
+        #expect(try await localDNS.askNames(3, at: server).map(\.additionalCount) == [0, 0, 0])
         // Then a probe tries EDNS again.
         await clock.advance(by: LocalDNSHealth.plainTime)
-        #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [0])
+        #expect(try await localDNS.askNames(1, at: server).map(\.additionalCount) == [0])
         await repliesArrive(on: clock)
         #expect(server.queries.filter(\.isProbe).map(\.additionalCount) == [1, 0, 1, 0])
         // It now supports EDNS, and is asked with it again.
         server.answer = { [$0.reply([rawRecord(1, rawGood)])] }
         await clock.advance(by: LocalDNSHealth.plainTime)
-        #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [0])
+        #expect(try await localDNS.askNames(1, at: server).map(\.additionalCount) == [0])
         await repliesArrive(on: clock)
-        #expect(try await optionsInQueries(for: 2, to: server, at: localDNS) == [1, 1])
+        #expect(try await localDNS.askNames(2, at: server).map(\.additionalCount) == [1, 1])
     }
 
     @Test(arguments: [UInt16(1), 4], [false, true]) @Loop
@@ -65,7 +53,7 @@ struct LocalDNSPlainTests {
             #expect(addresses(await localDNS.ask(try question("slow\(number).example"))) == ["192.0.2.1"])
             await repliesArrive(on: clock)
         }
-        #expect(try await optionsInQueries(for: 2, to: server, at: localDNS) == [1, 1])
+        #expect(try await localDNS.askNames(2, at: server).map(\.additionalCount) == [1, 1])
         #expect(server.queries.count { $0.isProbe } == 1)
     }
 
@@ -79,7 +67,7 @@ struct LocalDNSPlainTests {
         let localDNS = makeLocalDNS([server], clock: clock)
         _ = await localDNS.ask(try question("a.example"))
         await repliesArrive(on: clock)
-        #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [0])
+        #expect(try await localDNS.askNames(1, at: server).map(\.additionalCount) == [0])
     }
 
     @Test(arguments: [false, true], [false, true]) @Loop
@@ -94,15 +82,10 @@ struct LocalDNSPlainTests {
         let localDNS = makeLocalDNS([server], clock: clock)
         let sends = dnssecOK ? 2 : 1
         let asked = try question("a.example", dnssecOK: dnssecOK)
-        let reply = Task { @Loop in await localDNS.ask(asked) }
-        for _ in 0..<4 {
-            await repliesArrive(on: clock)
-            await clock.advance(by: .milliseconds(400))
-        }
-        #expect(addresses(await reply.value) == ["192.0.2.1"])
+        #expect(addresses(await localDNS.ask(asked, for: 4, on: clock)) == ["192.0.2.1"])
         #expect(server.questions.map(\.additionalCount) == Array(repeating: 1, count: sends) + [0])
         await repliesArrive(on: clock)
-        #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [0])
+        #expect(try await localDNS.askNames(1, at: server).map(\.additionalCount) == [0])
         #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
     }
 
@@ -142,7 +125,7 @@ struct LocalDNSPlainTests {
         #expect(addresses(await localDNS.ask(try question("a.example", dnssecOK: dnssecOK))) == ["192.0.2.1"])
         #expect(server.questions.map(\.additionalCount) == [1, 0])
         await repliesArrive(on: clock)
-        #expect(try await optionsInQueries(for: 3, to: server, at: localDNS) == [0, 0, 0])
+        #expect(try await localDNS.askNames(3, at: server).map(\.additionalCount) == [0, 0, 0])
     }
 
     @Test @Loop func `a reply that cannot be read without EDNS either is asked for over TCP, and then given up`()
@@ -173,7 +156,7 @@ struct LocalDNSPlainTests {
             await clock.advance(by: .seconds(30))
             // A probe that is under way is not among the questions that follow.
             await repliesArrive(on: clock)
-            #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [1])
+            #expect(try await localDNS.askNames(1, at: server).map(\.additionalCount) == [1])
         }
     }
 }

@@ -18,23 +18,32 @@ final class LocalDNSRawServer {
     /// The replies to send at once to a query.
     var answer: @Loop (RawQuery) -> [[UInt8]]
 
-    private let udp: Int32
-    private let tcp: Int32
+    private var datagrams: TestSocket?
+    private var listener: TestSocket?
     private var watches: [Watch] = []
-    private var connections: [Int32: [UInt8]] = [:]
+    private var connections: [Int32: (socket: TestSocket, held: [UInt8])] = [:]
 
     init(_ answer: @escaping @Loop (RawQuery) -> [[UInt8]] = { _ in [] }) throws {
         self.answer = answer
-        (udp, tcp, port) = try Self.bindPair()
-        let loop = LoopRunner.shared.loop
-        watches.append(try loop.watch(udp, for: .readable) { [unowned self] _ in readDatagrams() })
-        watches.append(try loop.watch(tcp, for: .readable) { [unowned self] _ in accept() })
+        let (address, datagrams, listener) = try FreePort.bound(on: "127.0.0.1")
+        (port, self.datagrams, self.listener) = (address.port, datagrams, listener)
+        try watch(datagrams) { $0.readDatagrams() }
+        try watch(listener) { $0.accept() }
     }
 
     isolated deinit {
         for watch in watches { watch.cancel() }
         // A program that is started meanwhile would have a copy, and a query would be refused by nothing.
-        ChildProcess.withoutStarts { for descriptor in [udp, tcp] + connections.keys { close(descriptor) } }
+        ChildProcess.withoutStarts { (datagrams, listener, connections) = (nil, nil, [:]) }
+    }
+
+    private func watch(_ socket: TestSocket, _ read: @escaping @Loop (LocalDNSRawServer) -> Void) throws {
+        watches.append(
+            try LoopRunner.shared.loop.watch(socket.descriptor, for: .readable) { [unowned self] _ in read(self) })
+    }
+
+    private func stopWatching(_ descriptor: Int32?) {
+        watches.first { $0.descriptor == descriptor && $0.isActive }?.cancel()
     }
 
     /// Returns once `count` queries in all have arrived.
@@ -45,41 +54,38 @@ final class LocalDNSRawServer {
     /// Sends bytes as the reply to `query`, from the address that it was sent to.
     func send(_ reply: [UInt8], to query: RawQuery) {
         switch query.way {
-        case .udp(let port): Self.send(reply, from: udp, toPort: port)
+        case .udp(let port): try? datagrams?.send(reply, to: TestAddress("127.0.0.1", port: port))
         case .tcp: sendRaw([UInt8(reply.count >> 8), UInt8(reply.count & 0xff)] + reply, to: query)
         }
     }
 
     /// Sends bytes as they are over the connection on which `query` came.
-    func sendRaw(_ bytes: [UInt8], to query: RawQuery) {
-        guard case .tcp(let connection) = query.way else { return }
-        _ = Glibc.send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL))
-    }
+    func sendRaw(_ bytes: [UInt8], to query: RawQuery) { try? connection(of: query)?.write(bytes) }
 
     /// Sends no more over the connection on which `query` came.
-    func hangUp(on query: RawQuery) {
-        guard case .tcp(let connection) = query.way else { return }
-        shutdown(connection, Int32(SHUT_WR))
+    func hangUp(on query: RawQuery) { connection(of: query)?.shutdownWriting() }
+
+    private func connection(of query: RawQuery) -> TestSocket? {
+        guard case .tcp(let connection) = query.way else { return nil }
+        return connections[connection]?.socket
     }
 
     /// Refuses datagrams from now on.
     func stopUDP() {
-        watches.first { $0.descriptor == udp }?.cancel()
-        // The descriptor stays ours, without its port.
-        let other = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        dup2(other, udp)
-        close(other)
+        stopWatching(datagrams?.descriptor)
+        datagrams = nil
     }
 
     /// Refuses connections from now on.
-    func stopTCP() { shutdown(tcp, Int32(SHUT_RDWR)) }
+    func stopTCP() {
+        stopWatching(listener?.descriptor)
+        listener = nil
+    }
 
     /// Sends bytes to `query`'s source port from a port other than the one that was asked.
-    func sendFromElsewhere(_ reply: [UInt8], to query: RawQuery) {
+    func sendFromElsewhere(_ reply: [UInt8], to query: RawQuery) throws {
         guard case .udp(let port) = query.way else { return }
-        let other = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
-        Self.send(reply, from: other, toPort: port)
-        close(other)
+        try TestSocket.udp(TestAddress("127.0.0.1")).send(reply, to: TestAddress("127.0.0.1", port: port))
     }
 
     private func take(_ bytes: [UInt8], _ way: RawQuery.Way) {
@@ -89,74 +95,31 @@ final class LocalDNSRawServer {
     }
 
     private func readDatagrams() {
-        while true {
-            var bytes = [UInt8](repeating: 0, count: 4_096)
-            var address = sockaddr_in()
-            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let count = withUnsafeMutablePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    recvfrom(udp, &bytes, bytes.count, Int32(MSG_DONTWAIT), $0, &length)
-                }
-            }
-            guard count >= 0 else { return }
-            take(Array(bytes.prefix(count)), .udp(port: UInt16(bigEndian: address.sin_port)))
-        }
+        while let (bytes, from) = datagrams?.receive(.zero) { take(bytes, .udp(port: from.port)) }
     }
 
     private func accept() {
-        let connection = Glibc.accept(tcp, nil, nil)
-        guard connection >= 0 else {
-            watches.first { $0.descriptor == tcp && $0.isActive }?.cancel()
-            return
-        }
-        connections[connection] = []
-        let watch = try? LoopRunner.shared.loop.watch(connection, for: .readable) { [unowned self] _ in
-            readStream(connection)
-        }
-        if let watch { watches.append(watch) }
+        guard let (socket, _) = listener?.accept() else { return }
+        let connection = socket.descriptor
+        connections[connection] = (socket, [])
+        try? watch(socket) { $0.readStream(connection) }
     }
 
     private func readStream(_ connection: Int32) {
-        var bytes = [UInt8](repeating: 0, count: 4_096)
-        let count = recv(connection, &bytes, bytes.count, Int32(MSG_DONTWAIT))
-        guard count > 0 else {
-            watches.first { $0.descriptor == connection && $0.isActive }?.cancel()
+        guard let (socket, before) = connections[connection] else { return }
+        guard let (bytes, _) = socket.receive(.zero), !bytes.isEmpty else {
+            stopWatching(connection)
             connections[connection] = nil
-            close(connection)
             return
         }
-        var held = (connections[connection] ?? []) + bytes.prefix(count)
+        var held = before + bytes
         while held.count >= 2 {
             let length = Int(held[0]) << 8 | Int(held[1])
             guard held.count >= 2 + length else { break }
             take(Array(held[2..<(2 + length)]), .tcp(connection))
             held.removeFirst(2 + length)
         }
-        connections[connection] = held
-    }
-
-    private static func send(_ bytes: [UInt8], from descriptor: Int32, toPort port: UInt16) {
-        _ = loopback(port).withSockaddr { sendto(descriptor, bytes, bytes.count, 0, $0, $1) }
-    }
-
-    private static func loopback(_ port: UInt16) -> SocketAddress { SocketAddress(ipv4: 0x7f00_0001, port: port) }
-
-    /// A UDP and a listening TCP socket with the same port, which no other socket gets once they are closed.
-    private static func bindPair() throws -> (udp: Int32, tcp: Int32, port: UInt16) {
-        while true {
-            let port = try FreePort.next()
-            let udp = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-            let tcp = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-            if bind(udp, port), bind(tcp, port), listen(tcp, 16) == 0 { return (udp, tcp, port) }
-            let (code, failure) = (errno, SystemError.last("bind a UDP and a TCP socket to one port"))
-            for each in [udp, tcp] { _ = close(each) }
-            // Another process was faster.
-            guard code == EADDRINUSE else { throw failure }
-        }
-    }
-
-    private static func bind(_ descriptor: Int32, _ port: UInt16) -> Bool {
-        loopback(port).withSockaddr { Glibc.bind(descriptor, $0, $1) == 0 }
+        connections[connection]?.held = held
     }
 
     /// The number of this process's descriptors that are connected to this server.

@@ -136,6 +136,29 @@ func makeLocalDNS(
         loop: LoopRunner.shared.loop, clock: clock)
 }
 
+extension LocalDNS {
+    /// Asks while so many steps of 0.4 s pass, in each of which what is under way arrives.
+    func ask(_ question: UpstreamQuestion, for steps: Int, on clock: ManualClock) async -> UpstreamReply {
+        let reply = Task { @Loop in await ask(question) }
+        for _ in 0..<steps {
+            await repliesArrive(on: clock)
+            await clock.advance(by: .milliseconds(400))
+        }
+        return await reply.value
+    }
+
+    /// Asks for a few names, one after the other, to each of which the server replies with `rawGood`.
+    ///
+    /// - Returns: the queries for them.
+    func askNames(_ count: Int, at server: LocalDNSRawServer) async throws -> ArraySlice<RawQuery> {
+        let before = server.questions.count
+        for number in 0..<count {
+            #expect(addresses(await ask(try question("n\(number).example"))) == ["192.0.2.1"])
+        }
+        return server.questions.dropFirst(before)
+    }
+}
+
 /// A question whose deadline is five seconds ahead on the clock.
 func question(
     _ name: String, types: [RecordType] = [.a], dnssecOK: Bool = false, checkingDisabled: Bool = false,

@@ -11,29 +11,6 @@ import Testing
 struct LocalDNSTransportTests {
     private let answer: @Loop (RawQuery) -> [[UInt8]] = { $0.isTCP ? [$0.reply([rawRecord(1, rawGood)])] : [] }
 
-    /// The transports of the queries for a few names, asked one after the other.
-    @Loop
-    private func isTCPInQueries(for count: Int, to server: LocalDNSRawServer, at localDNS: LocalDNS) async throws
-        -> [Bool]
-    {
-        let before = server.questions.count
-        for number in 0..<count {
-            #expect(addresses(await localDNS.ask(try question("n\(number).example"))) == ["192.0.2.1"])
-        }
-        return server.questions.dropFirst(before).map(\.isTCP)
-    }
-
-    /// Asks while 1.6 s pass.
-    @Loop private func ask(_ localDNS: LocalDNS, on clock: ManualClock) async throws -> UpstreamReply {
-        let asked = try question("a.example")
-        let reply = Task { @Loop in await localDNS.ask(asked) }
-        for _ in 0..<4 {
-            await repliesArrive(on: clock)
-            await clock.advance(by: .milliseconds(400))
-        }
-        return await reply.value
-    }
-
     @Test @Loop
     func `a server that is silent over UDP is asked over TCP too, and once a probe has shown it over TCP alone`()
         async throws
@@ -41,10 +18,10 @@ struct LocalDNSTransportTests {
         let server = try LocalDNSRawServer(answer)
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
-        #expect(addresses(try await ask(localDNS, on: clock)) == ["192.0.2.1"])
+        #expect(addresses(await localDNS.ask(try question("a.example"), for: 4, on: clock)) == ["192.0.2.1"])
         #expect(server.questions.map(\.isTCP) == [false, false, true])
         await repliesArrive(on: clock)
-        #expect(try await isTCPInQueries(for: 3, to: server, at: localDNS) == [true, true, true])
+        #expect(try await localDNS.askNames(3, at: server).map(\.isTCP) == [true, true, true])
         #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
     }
 
@@ -55,19 +32,19 @@ struct LocalDNSTransportTests {
         let localDNS = makeLocalDNS([server], clock: clock)
         #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
         await repliesArrive(on: clock)
-        #expect(try await isTCPInQueries(for: 2, to: server, at: localDNS) == [true, true])
+        #expect(try await localDNS.askNames(2, at: server).map(\.isTCP) == [true, true])
     }
 
     @Test @Loop func `after a while a probe tries UDP again`() async throws {
         let server = try LocalDNSRawServer(answer)
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
-        _ = try await ask(localDNS, on: clock)
+        _ = await localDNS.ask(try question("a.example"), for: 4, on: clock)
         server.answer = { [$0.reply([rawRecord(1, rawGood)])] }
         await clock.advance(by: LocalDNSHealth.plainTime)
-        #expect(try await isTCPInQueries(for: 1, to: server, at: localDNS) == [true])
+        #expect(try await localDNS.askNames(1, at: server).map(\.isTCP) == [true])
         await repliesArrive(on: clock)
-        #expect(try await isTCPInQueries(for: 2, to: server, at: localDNS) == [false, false])
+        #expect(try await localDNS.askNames(2, at: server).map(\.isTCP) == [false, false])
     }
 
     @Test @Loop func `of a server that has answered over UDP no slow name is asked over TCP`() async throws {
@@ -75,13 +52,7 @@ struct LocalDNSTransportTests {
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
         _ = await localDNS.ask(try question("a.example"))
-        let asked = try question("slow.example")
-        let reply = Task { @Loop in await localDNS.ask(asked) }
-        for _ in 0..<6 {
-            await repliesArrive(on: clock)
-            await clock.advance(by: .milliseconds(400))
-        }
-        _ = await reply.value
+        _ = await localDNS.ask(try question("slow.example"), for: 6, on: clock)
         #expect(server.questions.allSatisfy { !$0.isTCP })
     }
 
@@ -99,15 +70,9 @@ struct LocalDNSTransportTests {
         let localDNS = LocalDNS(
             groups: [[LocalDNSServer(.v4(0x7f00_0001), port: server.port, usesTCP: true)]],
             loop: LoopRunner.shared.loop, clock: clock)
-        #expect(try await isTCPInQueries(for: 2, to: server, at: localDNS) == [true, true])
+        #expect(try await localDNS.askNames(2, at: server).map(\.isTCP) == [true, true])
         server.answer = { _ in [] }
-        let asked = try question("b.example")
-        let reply = Task { @Loop in await localDNS.ask(asked) }
-        for _ in 0..<6 {
-            await repliesArrive(on: clock)
-            await clock.advance(by: .milliseconds(400))
-        }
-        _ = await reply.value
+        _ = await localDNS.ask(try question("b.example"), for: 6, on: clock)
         #expect(server.queries.contains { $0.isProbe })
         #expect(server.queries.allSatisfy { $0.isTCP })
     }

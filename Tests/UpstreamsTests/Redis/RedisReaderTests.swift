@@ -33,12 +33,6 @@ struct RedisReaderTests {
             ])
     }
 
-    @Test func `a value may hold any bytes`() throws {
-        let value = (0...255).map { UInt8($0) }
-        let bytes = Array("$256\r\n".utf8) + value + Array("\r\n".utf8)
-        #expect(try replies(in: bytes) == [.bytes(value)])
-    }
-
     @Test(arguments: ["HTTP/1.1 200 OK\r\n", "\u{0}\u{0}\u{0}\u{0}\r\n", "$x\r\n", "*x\r\n", "%1\r\n+a\r\n+b\r\n"])
     func `bytes that are no reply are damage`(text: String) {
         #expect(throws: UpstreamFailure.self) { try replies(in: text) }

@@ -36,10 +36,6 @@ struct HTTPTunnelTests {
         #expect(receive(reply).state == .isOpen)
     }
 
-    @Test func `a tunnel is not open before the header has ended`() {
-        #expect(receive("HTTP/1.1 200 OK\r\nVia: x\r\n").state == .isUnderWay)
-    }
-
     @Test(arguments: [
         ("HTTP/1.1 407 Proxy Authentication Required\r\n", "the proxy refuses with status 407"),
         ("HTTP/1.1 100 Continue\r\n", "the proxy refuses with status 100"),
