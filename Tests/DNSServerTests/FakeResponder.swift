@@ -59,7 +59,4 @@ final class FakeResponder: QueryResponder {
         isHolding = false
         release()
     }
-
-    /// The number of questions that are held.
-    var heldCount: Int { held.count }
 }

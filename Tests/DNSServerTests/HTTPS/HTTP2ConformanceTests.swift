@@ -3,7 +3,8 @@ import Testing
 
 @testable import DNSServer
 
-/// The rules of HTTP/2 that h2spec checks of a server, by their sections in RFC 9113.
+/// Rules of HTTP/2 by their sections in RFC 9113: those of streams, which nghttp2 leaves to us where it does not remember closed
+/// ones, and of each other kind one that shows that its verdict is ours.
 @Suite struct HTTP2ConformanceTests {
     /// An error code (RFC 9113 section 7).
     enum Code: UInt32 {
@@ -32,17 +33,8 @@ import Testing
     // MARK: The connection ends
 
     static let fatal: [Case] = [
-        Case("4.2 a HEADERS frame is too large", Frames.frame(.headers, on: 1, [], length: 16_385), .frameSize),
         Case("4.2 a DATA frame is too large", open + Frames.frame(.data, on: 1, [], length: 16_385), .frameSize),
         Case("4.3 a header cannot be decoded", Frames.frame(.headers, flags: 5, on: 1, [0x40]), .compression),
-        Case(
-            "4.3 an index is out of the table", Frames.frame(.headers, flags: 5, on: 1, [0xff, 0x80, 1]), .compression),
-        Case(
-            "4.3 a PRIORITY frame interrupts a header",
-            Frames.headers(1, flags: 1) + Frames.frame(.priority, on: 1, [0, 0, 0, 0, 1]), .protocolError),
-        Case(
-            "4.3 a header of another stream interrupts a header", Frames.headers(1, flags: 1) + Frames.headers(3),
-            .protocolError),
         Case("5.1 DATA on an idle stream", Frames.frame(.data, flags: 1, on: 1, [1]), .protocolError),
         Case("5.1 RST_STREAM on an idle stream", Frames.frame(.reset, on: 1, [0, 0, 0, 8]), .protocolError),
         Case("5.1 WINDOW_UPDATE on an idle stream", Frames.window(1, on: 1), .protocolError),
@@ -51,42 +43,10 @@ import Testing
             "5.1 HEADERS on a stream that both sides have ended", Frames.headers(1) + Frames.headers(1), .closed,
             .protocolError),
         Case("5.1.1 an even stream identifier", Frames.headers(2), .protocolError),
-        Case(
-            "5.5 an unknown frame interrupts a header",
-            Frames.headers(1, flags: 1) + Frames.frame(0x16, on: 1, [0, 0]), .protocolError),
-        Case("6.1 DATA on stream 0", Frames.frame(.data, flags: 1, [1]), .protocolError),
-        Case(
-            "6.1 DATA with more padding than bytes", open + Frames.frame(.data, flags: 9, on: 1, [9, 1]), .protocolError
-        ),
-        Case("6.2 HEADERS on stream 0", Frames.headers(0), .protocolError),
-        Case(
-            "6.2 HEADERS with more padding than bytes", Frames.frame(.headers, flags: 13, on: 1, [200, 0x88]),
-            .protocolError),
         Case("5.1.1 a stream identifier that was skipped", Frames.headers(5) + Frames.headers(3), .protocolError),
         Case("5.1.1 the first identifiers are skipped", Frames.headers(9) + Frames.headers(1), .protocolError),
-        Case("6.3 PRIORITY on stream 0", Frames.frame(.priority, [0, 0, 0, 0, 1]), .protocolError),
-        Case("6.3 PRIORITY of another length", open + Frames.frame(.priority, on: 1, [0, 1]), .frameSize),
-        Case("6.4 RST_STREAM on stream 0", Frames.frame(.reset, [0, 0, 0, 8]), .protocolError),
-        Case("6.4 RST_STREAM of another length", open + Frames.frame(.reset, on: 1, [0, 0, 8]), .frameSize),
-        Case(
-            "6.5 SETTINGS that acknowledge and set", Frames.frame(.settings, flags: 1, [0, 3, 0, 0, 0, 1]), .frameSize),
-        Case("6.5 SETTINGS on a stream", Frames.frame(.settings, on: 1, []), .protocolError),
-        Case("6.5 SETTINGS of another length", Frames.frame(.settings, [0, 3, 0]), .frameSize),
-        Case("6.5.2 ENABLE_PUSH of 2", Frames.settings((2, 2)), .protocolError),
-        Case("6.5.2 a window that is too large", Frames.settings((4, 0x8000_0000)), .flowControl),
-        Case("6.5.2 frames that are too small", Frames.settings((5, 16_383)), .protocolError),
-        Case("6.5.2 frames that are too large", Frames.settings((5, 0x100_0000)), .protocolError),
-        Case(
-            "6.6 PUSH_PROMISE of a client", open + Frames.frame(.push, flags: 4, on: 1, [0, 0, 0, 2]), .protocolError),
-        Case("6.7 PING on a stream", Frames.frame(.ping, on: 1, [UInt8](repeating: 0, count: 8)), .protocolError),
-        Case("6.7 PING of another length", Frames.frame(.ping, [1, 2, 3]), .frameSize),
         Case("6.8 GOAWAY on a stream", Frames.frame(.goaway, on: 1, [UInt8](repeating: 0, count: 8)), .protocolError),
-        Case("6.9 WINDOW_UPDATE by 0", Frames.window(0), .protocolError),
-        Case("6.9 WINDOW_UPDATE of another length", Frames.frame(.window, [0, 0, 1]), .frameSize),
         Case("6.9.1 a window of the connection over its limit", Frames.window(0x7fff_ffff), .flowControl),
-        Case("6.10 CONTINUATION after the end of a header", open + Frames.frame(.continuation, on: 1), .protocolError),
-        Case(
-            "6.10 CONTINUATION on stream 0", Frames.headers(1, flags: 1) + Frames.frame(.continuation), .protocolError),
     ]
 
     @Test(arguments: fatal)
@@ -106,18 +66,10 @@ import Testing
         #expect(dialogue.session.isOver)
     }
 
-    @Test func `a connection that begins with another frame than SETTINGS ends`() throws {
-        let dialogue = try HTTP2Dialogue(greets: false)
-        dialogue.send(Frames.preface + Frames.headers(1))
-        #expect(dialogue.goodbye == Code.protocolError.rawValue)
-        #expect(dialogue.requests.isEmpty)
-    }
-
     // MARK: A stream ends
 
     static let resetting: [Case] = [
         Case("5.1 DATA on a half-closed stream", Frames.headers(1) + Frames.frame(.data, on: 1, [1]), .closed),
-        Case("6.9 WINDOW_UPDATE of a stream by 0", open + Frames.window(0, on: 1), .protocolError),
         Case("6.9.1 a window of a stream over its limit", open + Frames.window(0x7fff_ffff, on: 1), .flowControl),
         Case("8.1 a trailer that is not the end", open + Frames.headers(1, [("a", "b")], flags: 4), .protocolError),
         Case(
@@ -126,23 +78,8 @@ import Testing
             "8.1.1 more than content-length in two frames",
             Frames.post(1, [1, 2], [3], fields: [("content-length", "2")]), .protocolError),
         Case("8.2.1 a name in upper case", get(adding: ("X-Test", "a")), .protocolError),
-        Case("8.2.2 connection", get(adding: ("connection", "keep-alive")), .protocolError),
-        Case("8.2.2 transfer-encoding", get(adding: ("transfer-encoding", "chunked")), .protocolError),
-        Case("8.2.2 te with more than trailers", get(adding: ("te", "trailers, deflate")), .protocolError),
-        Case("8.3 an unknown pseudo-header field", get(adding: (":test", "a")), .protocolError),
-        Case("8.3 the pseudo-header field of a response", get(adding: (":status", "200")), .protocolError),
-        Case(
-            "8.3 a pseudo-header field behind another field",
-            get([("a", "b")] + Frames.request()), .protocolError),
-        Case(
-            "8.3 a pseudo-header field in a trailer", open + Frames.headers(1, [(":method", "GET")]), .protocolError),
         Case("8.3.1 an empty path", get(Frames.request("GET", "")), .protocolError),
-        Case("8.3.1 no method", get(Array(Frames.request().dropFirst())), .protocolError),
-        Case("8.3.1 no scheme", get(Frames.request().filter { $0.name != ":scheme" }), .protocolError),
         Case("8.3.1 no path", get(Frames.request().filter { $0.name != ":path" }), .protocolError),
-        Case("8.3.1 two methods", get(Frames.request() + [(":method", "GET")]), .protocolError),
-        Case("8.3.1 two paths", get(Frames.request() + [(":path", "/")]), .protocolError),
-        Case("8.3.1 two schemes", get(Frames.request() + [(":scheme", "https")]), .protocolError),
     ]
 
     @Test(arguments: resetting)
@@ -165,19 +102,12 @@ import Testing
             "5.1 HEADERS on a closed stream, which others were skipped for",
             Frames.headers(3) + Frames.frame(.reset, on: 3, [0, 0, 0, 8]) + Frames.headers(5) + Frames.headers(3)),
         Case("4.1 an unknown frame", Frames.frame(0x16, flags: 0xff, on: 0, [1, 2, 3])),
-        Case("4.1 flags that are not defined", Frames.frame(.ping, flags: 0x16, [UInt8](repeating: 1, count: 8))),
-        Case("4.1 the reserved bit", Frames.frame(.ping, on: 0x8000_0000, [UInt8](repeating: 1, count: 8))),
         Case("5.1 PRIORITY on an idle stream", Frames.frame(.priority, on: 9, [0, 0, 0, 0, 1])),
         Case("5.1 WINDOW_UPDATE on a closed stream", Frames.headers(1) + Frames.window(1, on: 1)),
         Case("5.1 RST_STREAM on a closed stream", Frames.headers(1) + Frames.frame(.reset, on: 1, [0, 0, 0, 8])),
-        Case("5.3 a stream that depends on itself", Frames.frame(.priority, on: 9, [0, 0, 0, 9, 1])),
         Case("6.2 HEADERS with padding and a priority", padded),
-        Case("6.5.2 an unknown setting", Frames.settings((0xff, 1))),
         Case("6.5.3 a window that is set twice", Frames.settings((4, 100), (4, 65_535))),
-        Case("6.7 an acknowledged PING", Frames.frame(.ping, flags: 1, [UInt8](repeating: 1, count: 8))),
-        Case("6.9.1 more room", Frames.window(1_000)),
         Case("6.10 a header in three frames", continued),
-        Case("8.2.2 te with trailers", Frames.headers(1, Frames.request() + [("te", "trailers")])),
     ]
 
     private static let padded: [UInt8] = {
@@ -206,14 +136,6 @@ import Testing
         // Not smaller ones: nghttp2 counts the parts of a frame's head as frames, of which a header may have eight.
         dialogue.send(bytes, inPartsOf: 7)
         #expect(dialogue.requests.map { String(decoding: $0.target, as: UTF8.self) } == ["/dns-query?dns=AAAA"])
-    }
-
-    @Test func `SETTINGS and PING are acknowledged with what they had`() throws {
-        let dialogue = try HTTP2Dialogue()
-        let acknowledged = dialogue.frames.filter { $0.kind == Frames.Kind.settings.rawValue && $0.flags == 1 }
-        #expect(acknowledged.count == 1)
-        dialogue.send(Frames.frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8]))
-        #expect(dialogue.frames.last == .init(kind: 6, flags: 1, stream: 0, payload: [1, 2, 3, 4, 5, 6, 7, 8]))
     }
 
     @Test func `a response waits for the client's window, whatever its size becomes`() throws {

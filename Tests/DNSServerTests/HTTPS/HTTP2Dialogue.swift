@@ -6,27 +6,6 @@ import Testing
 
 /// A client and the server's session, without a network: frames go in, frames come out.
 final class HTTP2Dialogue {
-    /// A frame of the server's.
-    struct Frame: Equatable {
-        let kind: UInt8
-        let flags: UInt8
-        let stream: UInt32
-        let payload: [UInt8]
-
-        /// The error code of GOAWAY or RST_STREAM.
-        var code: UInt32? {
-            switch kind {
-            case Frames.Kind.goaway.rawValue: number(at: 4)
-            case Frames.Kind.reset.rawValue: number(at: 0)
-            default: nil
-            }
-        }
-
-        func number(at offset: Int) -> UInt32 {
-            payload[offset..<min(offset + 4, payload.count)].reduce(0) { $0 << 8 | UInt32($1) }
-        }
-    }
-
     /// A response as the client has it.
     struct Response {
         var fields: [String: String] = [:]
@@ -41,7 +20,7 @@ final class HTTP2Dialogue {
     /// All requests that were whole.
     private(set) var requests: [HTTPServerRequest] = []
     /// All frames that the server has sent.
-    private(set) var frames: [Frame] = []
+    private(set) var frames: [Frames.Frame] = []
     /// The responses by stream.
     private(set) var responses: [UInt32: Response] = [:]
     private var output: [UInt8] = []
@@ -80,29 +59,18 @@ final class HTTP2Dialogue {
             if let response = answer(stream.request) { session.respond(response, to: stream) }
         }
         session.takeOutput(into: &output, limit: .max)
-        readFrames()
+        let new = Frames.take(from: &output)
+        frames += new
+        new.forEach(read)
     }
 
-    private func readFrames() {
-        while output.count >= 9 {
-            let length = output[..<3].reduce(0) { $0 << 8 | Int($1) }
-            guard output.count >= 9 + length else { return }
-            let frame = Frame(
-                kind: output[3], flags: output[4], stream: output[5..<9].reduce(0) { $0 << 8 | UInt32($1) },
-                payload: Array(output[9..<(9 + length)]))
-            output.removeFirst(9 + length)
-            frames.append(frame)
-            read(frame)
-        }
-    }
-
-    private func read(_ frame: Frame) {
-        switch Frames.Kind(rawValue: frame.kind) {
+    private func read(_ frame: Frames.Frame) {
+        switch frame.kind {
         case .headers: responses[frame.stream, default: Response()].fields = inflate(frame.payload)
         case .data: responses[frame.stream]?.body += frame.payload
         default: return
         }
-        if frame.flags & Frames.endStream != 0 { responses[frame.stream]?.isComplete = true }
+        if frame.endsStream { responses[frame.stream]?.isComplete = true }
     }
 
     private func inflate(_ block: [UInt8]) -> [String: String] {
@@ -128,11 +96,11 @@ final class HTTP2Dialogue {
     }
 
     /// The code of the first GOAWAY, if there is one.
-    var goodbye: UInt32? { frames.first { $0.kind == Frames.Kind.goaway.rawValue }?.code }
+    var goodbye: UInt32? { frames.first { $0.kind == .goaway }?.code }
 
     /// The code with which a stream was reset.
     func reset(_ stream: UInt32) -> UInt32? {
-        frames.first { $0.kind == Frames.Kind.reset.rawValue && $0.stream == stream }?.code
+        frames.first { $0.kind == .reset && $0.stream == stream }?.code
     }
 
     /// Whether a request on this stream is answered now.

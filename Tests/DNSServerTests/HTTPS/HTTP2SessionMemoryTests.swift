@@ -9,7 +9,7 @@ import Testing
 @Suite struct HTTP2SessionMemoryTests {
     /// Bytes of a page, and of the pages of one session.
     private static let page = 4_096
-    private static let session = 2 * page
+    static let session = 2 * page
 
     /// A slot of its own memory, with the functions of allocation.
     private final class Slots {
@@ -34,15 +34,6 @@ import Testing
             #expect(dialogue.responses[stream]?.isComplete == true)
         }
         #expect(memory.slots.resident == Self.session)
-    }
-
-    @Test(arguments: HTTP2ServerSessionTests.floods)
-    func `a session takes two pages, whatever a client sends`(_ flood: HTTP2ServerSessionTests.Flood) throws {
-        let memory = HTTP2SessionMemory()
-        let dialogue = try HTTP2Dialogue(in: memory)
-        dialogue.send(flood.opening)
-        for index in 0..<2_000 where !dialogue.session.isOver { dialogue.send(flood.step(UInt32(2 * index + 3))) }
-        #expect(memory.slots.resident <= Self.session)
     }
 
     @Test func `a long header goes through other memory, and comes back`() throws {

@@ -38,11 +38,6 @@ final class HTTPSClient: Sendable {
 
     func send(_ bytes: [UInt8]) { _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }
 
-    /// Sends what the socket takes at once.
-    func trySend(_ bytes: [UInt8]) {
-        _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
-    }
-
     func send(_ text: String) { send(Array(text.utf8)) }
 
     /// Ends its direction of the connection.
@@ -59,6 +54,16 @@ final class HTTPSClient: Sendable {
         return Array(bytes.prefix(max(0, count)))
     }
 
+    /// All that comes until the server ends the connection; nil when it does not.
+    func readAll() -> [UInt8]? {
+        var all: [UInt8] = []
+        while let bytes = receive() {
+            if bytes.isEmpty { return all }
+            all += bytes
+        }
+        return nil
+    }
+
     /// What comes until the condition holds for all of it, or the server ends the connection.
     func readText(until isEnough: (String) -> Bool = { _ in false }) -> String {
         var text = ""
@@ -67,12 +72,7 @@ final class HTTPSClient: Sendable {
     }
 
     /// Whether the server has ended the connection, after whatever else it sent.
-    func isClosed() -> Bool {
-        while let bytes = receive() {
-            if bytes.isEmpty { return true }
-        }
-        return false
-    }
+    func isClosed() -> Bool { readAll() != nil }
 
     /// Whether the server has ended the connection without an error, after whatever else it sent.
     func endsProperly() -> Bool {
@@ -126,12 +126,6 @@ final class HTTPSClient: Sendable {
 extension TestMessage {
     /// The target of a GET for this message.
     func target(_ path: String = "/dns-query") -> String {
-        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-        let bits = encoded.flatMap { byte in (0..<8).map { Int(byte >> UInt8(7 - $0) & 1) } }
-        let text = stride(from: 0, to: bits.count, by: 6).map { start in
-            let part = bits[start..<min(start + 6, bits.count)]
-            return digits[part.reduce(0) { $0 << 1 | $1 } << (6 - part.count)]
-        }
-        return path + "?dns=" + String(text)
+        path + "?dns=" + encoded.base64URL
     }
 }

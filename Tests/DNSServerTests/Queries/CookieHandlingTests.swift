@@ -67,10 +67,6 @@ import Testing
         #expect(cookie.count == 24 && cookie.starts(with: Self.cookie + [1, 0, 0, 0]))
     }
 
-    @Test func `a client without a cookie gets none`() throws {
-        #expect(try fixture(1).ask().edns?.options.isEmpty == true)
-    }
-
     @Test func `beyond the rate a client without a cookie is directed to TCP, where it is answered`() throws {
         let fixture = try fixture(2)
         for _ in 0..<2 { #expect(try fixture.ask(at: 0).answers.count == 1) }

@@ -27,12 +27,6 @@ import Testing
         #expect(buffer.count == 0)
     }
 
-    @Test func `an empty buffer is incomplete`() {
-        var buffer = FrameBuffer()
-        #expect(buffer.next() == .incomplete)
-        #expect(!buffer.hasMessage)
-    }
-
     @Test(arguments: [0, 1, 11])
     func `a length shorter than a header is malformed`(length: UInt8) {
         var buffer = FrameBuffer()

@@ -121,21 +121,6 @@ import Testing
         }
     }
 
-    @Test func `queries past the limit of a connection wait until others are answered`() async throws {
-        try await TestServer.run(limits: .test { $0.pendingPerConnection = 4 }, responder: FakeResponder()) { server in
-            let client = try TestTCPClient(server.address)
-            try client.send((0..<10).map { .query("name\($0).example") })
-            await server.responder.asked(4)
-            await server.turn()
-            #expect(await server.responder.questions.count == 4)
-            for name in 0..<10 {
-                await server.responder.asked(name + 1)
-                await server.responder.release("name\(name).example")
-                #expect(try client.receive()?.questions == [.init("name\(name).example")])
-            }
-        }
-    }
-
     @Test func `a client that takes no replies is read no further`() async throws {
         var limits = TestServer.limits
         limits.queuedReplies = 64 << 10
