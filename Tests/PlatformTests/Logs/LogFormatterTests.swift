@@ -57,14 +57,10 @@ import Testing
         #expect(line(.text, "\u{1b}\u{7}\u{202e}").hasSuffix(": \\x1b\\x07\\u{202e}\n"))
     }
 
-    @Test func `text is cut when it is longer than 2,048 bytes with the ellipsis`() {
-        #expect(LogText.cut(String(repeating: "x", count: 2_045)).hasSuffix("x"))
-        #expect(LogText.cut(String(repeating: "x", count: 2_046)) == String(repeating: "x", count: 2_045) + "…")
-    }
-
-    @Test(arguments: ["\"", "\\"])
-    func `text of characters that JSON escapes with one more is cut at half as many`(character: String) {
-        let longest = String(repeating: character, count: 1_022)
+    /// Characters that JSON escapes with none and one more.
+    @Test(arguments: [("x", 2_045), ("\"", 1_022), ("\\", 1_022)])
+    func `text is cut when it is longer than 2,048 bytes in JSON, with the ellipsis`(character: String, most: Int) {
+        let longest = String(repeating: character, count: most)
         #expect(LogText.cut(longest) == longest)
         #expect(LogText.cut(longest + character) == longest + "…")
     }

@@ -133,15 +133,6 @@ enum RouteBytes {
         #expect(read(RouteBytes.message(24, RouteBytes.route(length: length, family: family))) == [])
     }
 
-    @Test func `a message of every length up to its own is read without harm`() {
-        let whole =
-            RouteBytes.message(20, RouteBytes.address("2001:db8::1")) + RouteBytes.message(24, RouteBytes.route())
-        for count in 0..<whole.count {
-            for message in read(Array(whole.prefix(count))) where count < 16 { Issue.record("\(message)") }
-        }
-        #expect(read(whole).count == 2)
-    }
-
     @Test(arguments: [UInt32(0), 15, 17, 40, 0x7fff_ffff, .max])
     func `a wrong length ends the reading`(length: UInt32) {
         var bytes = RouteBytes.message(16, RouteBytes.link(2, flags: 1))

@@ -72,15 +72,23 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
 }
 
 @Suite struct DatagramTests {
-    private func server(_ text: String) throws -> UDPSocket {
+    private let server: UDPSocket
+    private let batch: Batch
+    private let client: Client
+
+    init() throws {
+        server = try Self.bind("127.0.0.1:0")
+        (batch, client) = (try Batch(), try Client(server.address))
+    }
+
+    private static func bind(_ text: String) throws -> UDPSocket {
         let address = try #require(SocketAddress(text))
         return try #require(try UDPSocket.bind(address).receivers.first)
     }
 
     @Test(arguments: ["127.0.0.1:0", "[::1]:0"])
     func `a batch of datagrams comes in and each gets its own reply`(address: String) throws {
-        let server = try server(address)
-        let batch = try Batch()
+        let server = try Self.bind(address)
         let clients = try (0..<10).map { _ in try Client(server.address) }
         for (index, client) in clients.enumerated() { client.send("question \(index)") }
         #expect(batch.receive(server) == 10)
@@ -91,9 +99,7 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
     }
 
     @Test func `slots are good for batch after batch of different lengths`() throws {
-        let server = try server("127.0.0.1:0")
         let batch = try Batch(slots: 4)
-        let client = try Client(server.address)
         for round in 1...20 {
             let texts = (0..<(round % 4 + 1)).map { String(repeating: "\($0)", count: round) }
             for text in texts { client.send(text) }
@@ -106,15 +112,11 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
     }
 
     @Test func `with nothing there a receive says so`() throws {
-        let server = try server("127.0.0.1:0")
-        let batch = try Batch()
         #expect(clinux_batch_receive(batch.batch, server.descriptor.number, 0) == -EAGAIN)
     }
 
     @Test func `a datagram longer than its slot is marked as truncated, the next is not`() throws {
-        let server = try server("127.0.0.1:0")
         let batch = try Batch(inSize: 16)
-        let client = try Client(server.address)
         client.send(String(repeating: "a", count: 17))
         client.send(String(repeating: "b", count: 16))
         #expect(batch.receive(server) == 2)
@@ -123,9 +125,6 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
     }
 
     @Test func `a reply that cannot be sent does not hold up the others`() throws {
-        let server = try server("127.0.0.1:0")
-        let batch = try Batch()
-        let client = try Client(server.address)
         for text in ["a", "b", "c"] { client.send(text) }
         #expect(batch.receive(server) == 3)
         for slot in 0..<3 { batch.queue(slot, "reply to \(batch.text(slot))") }
@@ -137,8 +136,7 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
 
     @Test(arguments: ["127.0.0.5:0", "[::1]:0"])
     func `a socket of one address sends late replies from there, without an explicit source`(address: String) throws {
-        let server = try server(address)
-        let batch = try Batch()
+        let server = try Self.bind(address)
         let client = try Client(server.address)
         client.send("question")
         #expect(batch.receive(server) == 1)
@@ -149,8 +147,7 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
     }
 
     @Test func `an IPv6 wildcard socket knows the address asked, and answers from nothing else`() throws {
-        let server = try server("[::]:0")
-        let batch = try Batch()
+        let server = try Self.bind("[::]:0")
         let client = try Client(try #require(SocketAddress("[::1]:\(server.address.port)")))
         client.send("question")
         #expect(batch.receive(server) == 1)
@@ -169,7 +166,6 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
     }
 
     @Test func `the origin of a datagram is its sender, and survives the batch's next receive`() throws {
-        let server = try server("127.0.0.1:0")
         let batch = try Batch(slots: 1)
         let clients = try (0..<2).map { _ in try Client(server.address) }
         clients[0].send("first")

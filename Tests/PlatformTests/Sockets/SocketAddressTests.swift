@@ -45,13 +45,6 @@ import Testing
         #expect(address.withSockaddr { SocketAddress($0, length: $1 - 1) } == nil)
     }
 
-    @Test func `address bytes are in network order`() {
-        #expect(SocketAddress("192.0.2.7:53")?.addressBytes == [192, 0, 2, 7])
-        #expect(
-            SocketAddress("[2001:db8::7]:53")?.addressBytes
-                == [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7])
-    }
-
     @Test(arguments: ["192.0.2.7:53", "[2001:db8::7]:53"])
     func `the address alone and the port make the same address again`(text: String) throws {
         let address = try #require(SocketAddress(text))
