@@ -45,6 +45,7 @@ import Testing
         Case("5.1.1 an even stream identifier", Frames.headers(2), .protocolError),
         Case("5.1.1 a stream identifier that was skipped", Frames.headers(5) + Frames.headers(3), .protocolError),
         Case("5.1.1 the first identifiers are skipped", Frames.headers(9) + Frames.headers(1), .protocolError),
+        Case("6.3 PRIORITY on stream 0", Frames.frame(.priority, [0, 0, 0, 0, 1]), .protocolError),
         Case("6.8 GOAWAY on a stream", Frames.frame(.goaway, on: 1, [UInt8](repeating: 0, count: 8)), .protocolError),
         Case("6.9.1 a window of the connection over its limit", Frames.window(0x7fff_ffff), .flowControl),
     ]

@@ -81,21 +81,6 @@ import Testing
         #expect(dialogue.serves(3))
     }
 
-    @Test func `all streams are answered, in whatever order`() throws {
-        let dialogue = try HTTP2Dialogue()
-        var waiting: [HTTPServerStream] = []
-        for index in 0..<100 {
-            dialogue.session.receive(Frames.headers(UInt32(2 * index + 1), Frames.request("GET", "/\(index)"))[...])
-        }
-        while let stream = dialogue.session.nextRequest() { waiting.append(stream) }
-        for stream in waiting.reversed() {
-            dialogue.session.respond(HTTPServerResponse(.ok, body: stream.request.target), to: stream)
-        }
-        dialogue.turn()
-        #expect(dialogue.responses.count == 100)
-        #expect(dialogue.responses.allSatisfy { $0.value.body == Array("/\(($0.key - 1) / 2)".utf8) })
-    }
-
     @Test func `a response to a stream that the client has reset goes nowhere`() throws {
         let dialogue = try HTTP2Dialogue()
         dialogue.session.receive(Frames.headers(1)[...])
