@@ -181,13 +181,6 @@ struct HTTP2ConnectionTests {
         #expect(server.connections == 2)
     }
 
-    @Test func `a server that sends what is no reply without end is broken off`() async throws {
-        let server = try server(.flood, .answer)
-        let transfers = try await transfers(server)
-        #expect(await transfers.get("first.example.com").isSuccess)
-        #expect(server.connections == 2)
-    }
-
     @Test func `a server that changes its keys without end is broken off`() async throws {
         let server = try CertificateServer.keyFlood(certificates.leaf(names: ["right.example"]))
         let transfers = await HTTPFixture.secure(server.port, authority: certificates.authority)

@@ -151,38 +151,23 @@ struct LocalDNSGroupTests {
         }
     }
 
-    @Test @Loop func `names that one group is slow with take no other name from it`() async throws {
-        let vpn = try LocalDNSRawServer { $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
-        let denying = try server(Self.denied)
-        let clock = ManualClock()
-        let localDNS = grouped([[vpn], [denying]], clock: clock)
-        try await askSlowNames(of: localDNS, clock: clock)
-        #expect(addresses(await localDNS.ask(try question("vpn.example"))) == ["192.0.2.1"])
-        #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
-    }
-
-    @Test @Loop func `B22: a group that drops probes, and answers its names, is used`() async throws {
-        let vpn = try LocalDNSRawServer { $0.isProbe || $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+    /// With so many of the slow names answered before; a group that drops probes has answered another name as well.
+    @Test(arguments: [(false, 0), (true, 0), (true, 40)]) @Loop
+    func `B22: names that one group is slow with take no other name from it, though it drops probes`(
+        dropsProbes: Bool, answered: Int
+    ) async throws {
+        let vpn = try LocalDNSRawServer { dropsProbes && $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])] }
         let (denying, clock) = (try server(Self.denied), ManualClock())
         let localDNS = grouped([[vpn], [denying]], clock: clock)
-        _ = await localDNS.ask(try question("vpn.example"))
+        for number in 0..<answered {
+            _ = await localDNS.ask(try question("slow\(number).example", from: "192.0.2.66"))
+            if number == answered / 2 { _ = await localDNS.ask(try question("vpn.example")) }
+        }
+        if dropsProbes, answered == 0 { _ = await localDNS.ask(try question("vpn.example")) }
+        vpn.answer = { $0.isSlow || dropsProbes && $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])] }
         try await askSlowNames(of: localDNS, clock: clock)
         #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
         #expect(addresses(await localDNS.ask(try question("other.example"))) == ["192.0.2.1"])
-    }
-
-    @Test @Loop func `no client's names put a group in backoff that drops probes, though they were answered before`()
-        async throws
-    {
-        let vpn = try LocalDNSRawServer { $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])] }
-        let (denying, clock) = (try server(Self.denied), ManualClock())
-        let localDNS = grouped([[vpn], [denying]], clock: clock)
-        for number in 0..<20 { _ = await localDNS.ask(try question("slow\(number).example", from: "192.0.2.66")) }
-        _ = await localDNS.ask(try question("vpn.example"))
-        for number in 20..<40 { _ = await localDNS.ask(try question("slow\(number).example", from: "192.0.2.66")) }
-        vpn.answer = { $0.isProbe || $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
-        try await askSlowNames(of: localDNS, clock: clock)
-        #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
     }
 
     @Test @Loop func `a group that falls silent after it answered names holds up no denial`() async throws {

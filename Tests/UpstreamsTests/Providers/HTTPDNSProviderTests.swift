@@ -77,14 +77,15 @@ struct HTTPDNSProviderTests {
     }
 
     private func provider(
-        format: any ProviderFormat = PlainFormat(), host: String = "127.0.0.1", scheme: HTTPOrigin.Scheme = .http,
-        addresses: [SocketAddress] = [], timeout: Duration = .patience, bootstrap: FakeUpstream? = nil,
+        format: any ProviderFormat = PlainFormat(), host: String = "127.0.0.1", port: UInt16? = nil,
+        scheme: HTTPOrigin.Scheme = .http, addresses: [SocketAddress] = [], timeout: Duration = .patience,
+        bootstrap: FakeUpstream? = nil,
         limit: Int = 0, units: Int = 0, paths: NetworkPaths = NetworkPaths(), events: EventList? = nil,
         time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
     ) async -> HTTPDNSProvider {
         let settings = HTTPDNSSettings(
             name: "plain", format: format, scheme: scheme, host: host,
-            port: server.address.port, addresses: addresses, dailyLimit: limit, unitsOfAnswer: units,
+            port: port ?? server.address.port, addresses: addresses, dailyLimit: limit, unitsOfAnswer: units,
             timeout: timeout)
         let nobody = FakeUpstream("bootstrap", .failure(.timeout), clock: ManualClock())
         return await HTTPDNSProvider(
@@ -362,14 +363,8 @@ struct HTTPDNSProviderTests {
     }
 
     @Test func `the port connected to may differ from the port in the URL`() async throws {
-        let settings = HTTPDNSSettings(
-            name: "plain", format: PlainFormat(), scheme: .http, host: "service.example",
-            addresses: [SocketAddress(.v4(0x7f00_0001), port: server.address.port)], timeout: .patience)
-        let nobody = FakeUpstream("bootstrap", .failure(.timeout), clock: ManualClock())
-        let provider = await HTTPDNSProvider(
-            settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: nobody),
-            timeOfDay: { 1_700_000_000 })
-        _ = try await ask(provider)
+        let address = SocketAddress(.v4(0x7f00_0001), port: server.address.port)
+        _ = try await ask(provider(host: "service.example", port: 80, addresses: [address]))
         #expect(server.requests.count == 1)
     }
 
