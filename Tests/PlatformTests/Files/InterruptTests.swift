@@ -43,7 +43,7 @@ import Testing
     @Test @Loop func `a read that is interrupted is made again`() async throws {
         let result = Mutex<[UInt8]?>(nil)
         let thread = try NamedThread("reader") { [path] in
-            let bytes = try? readFile(path, limit: 2)
+            let bytes = try? readFile(path, limit: 2, waits: true)
             result.withLock { $0 = bytes }
         }
         #expect(write(pipe.descriptor.number, [1], 1) == 1)
