@@ -6,8 +6,9 @@ import Scheduling
 
 /// Handles every query, over each transport: message rules, access list, cache.
 ///
-/// Each thread has its own. A hit allocates nothing, and takes no lock but that of one shard of the cache.
-struct QueryHandler: Sendable {
+/// Each thread has its own; an object, since a value would be copied for each query over a connection. A hit allocates
+/// nothing, and takes no lock but that of one shard of the cache.
+final class QueryHandler: Sendable {
     /// What the caller does with a message.
     enum Disposition: Equatable {
         /// Send the response that was written.
