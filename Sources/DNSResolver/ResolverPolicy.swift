@@ -16,8 +16,10 @@ package final class ResolverPolicy: Sendable {
     package let translation: Translation
     /// Whether there is a prefix, or one is awaited.
     let isTranslating: Bool
-    /// Whether clients with DO or CD get other addresses of protected names than those without.
-    private let heedsFlags: Bool
+    /// Whether clients with DO get other addresses of protected names than those without.
+    private let heedsDNSSECOK: Bool
+    /// The same of CD.
+    private let heedsCheckingDisabled: Bool
 
     /// - Parameter sources: the numbers of the sources that `lines` asks.
     package init(
@@ -26,7 +28,9 @@ package final class ResolverPolicy: Sendable {
     ) {
         self.translation = translation
         isTranslating = translation != .none
-        heedsFlags = isTranslating || localAnswers.families != .both || !lines.areAllUnsigned
+        let isShaped = isTranslating || localAnswers.families != .both || !lines.asksProvidersFirst
+        heedsDNSSECOK = isShaped || lines.providers.all.contains { $0.answers(.rrsig) }
+        heedsCheckingDisabled = isShaped || lines.providers.all.contains { $0.takesCheckingDisabled }
         self.lastResort = lastResort
         self.preresolve = preresolve
         self.localAnswers = localAnswers
@@ -46,10 +50,13 @@ package final class ResolverPolicy: Sendable {
         }
     }
 
-    /// Whether DO and CD change what is asked for a type, or what is answered.
-    func heedsFlags(_ type: RecordType, by route: Route) -> Bool {
-        guard case .protect = route else { return true }
-        return heedsFlags || !type.isAddress
+    /// Those of a client's flags that change what is asked for a type, or what is answered.
+    func heededFlags(
+        of client: ClientQuestion?, _ type: RecordType, by route: Route
+    ) -> (dnssecOK: Bool, checkingDisabled: Bool) {
+        guard let client else { return (false, false) }
+        guard case .protect = route, type.isAddress else { return (client.dnssecOK, client.checkingDisabled) }
+        return (client.dnssecOK && heedsDNSSECOK, client.checkingDisabled && heedsCheckingDisabled)
     }
 
     /// Whether a name's AAAA is made of its A when a provider answers none (RFC 6147).

@@ -10,6 +10,9 @@ package protocol ProviderFormat: Sendable {
     /// Whether the service can be queried for records of this type; by default for A and AAAA.
     func answers(_ type: RecordType) -> Bool
 
+    /// Whether a request can say that the service is not to validate (CD); by default it cannot.
+    var takesCheckingDisabled: Bool { get }
+
     /// The request for `question`.
     ///
     /// - Parameter time: seconds since 1970, corrected by the known offset of the service's clock.
@@ -24,6 +27,8 @@ extension ProviderFormat {
     package var answersBothFamilies: Bool { true }
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
+
+    package var takesCheckingDisabled: Bool { false }
 
     /// The outcome for a complete response: its results, or the failure.
     package func outcome(

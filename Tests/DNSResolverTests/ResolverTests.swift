@@ -43,13 +43,13 @@ struct ResolverTests {
             local: LocalAnswers = LocalAnswers(), lastResort: Presets = Presets(), preresolve: [Name] = [],
             scoping: ClientScoping? = nil, vendorNames: [Name] = [], flightLimit: Int = Resolver.flightLimit,
             answersBothFamilies: Bool = true, filter: AddressFilter = AddressFilter(),
-            translation: Translation = .none
+            translation: Translation = .none, takesCheckingDisabled: Bool = false
         ) {
             vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
             provider = FakeProvider(
                 "vendor", addresses: [vendor], answersBothFamilies: answersBothFamilies, names: vendorNames,
-                clientScoping: scoping)
+                clientScoping: scoping, takesCheckingDisabled: takesCheckingDisabled)
             let set = ProviderSet(
                 providers: [provider], filter: filter, probes: Probes(clock: clock, report: { _ in }))
             badAddresses = BadAddresses(clock: clock)

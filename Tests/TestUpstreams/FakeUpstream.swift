@@ -130,6 +130,7 @@ package final class FakeProvider: Provider {
     package nonisolated let isAuthenticated: Bool
     package nonisolated let clientScoping: ClientScoping?
     private nonisolated let anyType: Bool
+    package nonisolated let takesCheckingDisabled: Bool
     package nonisolated let mayHedge: Bool
     package var access = Backoff()
     package var unavailability: String?
@@ -141,12 +142,14 @@ package final class FakeProvider: Provider {
 
     package nonisolated init(
         _ name: String, addresses: [FakeUpstream], answersBothFamilies: Bool = true, anyType: Bool = false,
-        names: [Name] = [], isAuthenticated: Bool = true, clientScoping: ClientScoping? = nil, mayHedge: Bool = true
+        names: [Name] = [], isAuthenticated: Bool = true, clientScoping: ClientScoping? = nil, mayHedge: Bool = true,
+        takesCheckingDisabled: Bool = false
     ) {
         self.name = name
         self.addresses = addresses
         self.answersBothFamilies = answersBothFamilies
         self.anyType = anyType
+        self.takesCheckingDisabled = takesCheckingDisabled || anyType
         self.names = names
         self.isAuthenticated = isAuthenticated
         self.clientScoping = clientScoping

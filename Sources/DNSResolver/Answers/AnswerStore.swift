@@ -105,7 +105,9 @@ package final class AnswerStore {
     /// Stores a provider's fresh answer also with the flags of a client that the flight does not heed: there the UDP threads
     /// look for it.
     func share(_ cached: Cached, _ key: FlightKey, with client: ClientQuestion) {
-        guard key.isSigned != client.isSigned, SourceTags.isProvider(cached.source) else { return }
+        guard (key.dnssecOK, key.checkingDisabled) != (client.dnssecOK, client.checkingDisabled),
+            SourceTags.isProvider(cached.source)
+        else { return }
         let cacheKey = key.cacheKey(client.question.type)
         guard let entry = memory.entry(for: cacheKey) else { return }
         memory.noteHit(cacheKey)

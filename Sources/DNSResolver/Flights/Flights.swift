@@ -36,10 +36,9 @@ final class Flights {
     func key(_ name: Name, _ type: RecordType, for client: ClientQuestion? = nil) -> FlightKey {
         let name = name.lowercased
         let route = policy.routes.route(for: name, type)
-        let flags = policy.heedsFlags(type, by: route) ? client : nil
+        let flags = policy.heededFlags(of: client, type, by: route)
         return FlightKey(
-            name: name, type: type, route: route, dnssecOK: flags?.dnssecOK ?? false,
-            checkingDisabled: flags?.checkingDisabled ?? false,
+            name: name, type: type, route: route, dnssecOK: flags.dnssecOK, checkingDisabled: flags.checkingDisabled,
             scope: policy.lines.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
             generation: store.generation, trace: client?.trace)
     }

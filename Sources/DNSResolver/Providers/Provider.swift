@@ -12,6 +12,9 @@ package protocol Provider: AnyObject, Sendable {
     /// Whether the service can be asked for records of this type.
     nonisolated func answers(_ type: RecordType) -> Bool
 
+    /// Whether the service can be told not to validate (CD); by default one that has signatures.
+    nonisolated var takesCheckingDisabled: Bool { get }
+
     /// Suffixes for which the provider is asked; empty means every name.
     nonisolated var names: [Name] { get }
 
@@ -99,6 +102,10 @@ package protocol Endpoint: AnyObject, Sendable {
 
     /// The most requests at once that it is sent, since it has said "not so fast"; nil: as many as there are.
     var pace: Int? { get }
+}
+
+extension Provider {
+    package nonisolated var takesCheckingDisabled: Bool { answers(.rrsig) }
 }
 
 extension Endpoint {

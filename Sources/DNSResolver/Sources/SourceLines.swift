@@ -56,10 +56,8 @@ package final class SourceLines {
 
     // MARK: Providers
 
-    /// Whether a protected name's addresses come from providers first, of which none has signatures.
-    nonisolated var areAllUnsigned: Bool {
-        mode != .localDNSFirst && !providers.all.isEmpty && !providers.all.contains { $0.answers(.rrsig) }
-    }
+    /// Whether there are providers, and LocalDNS is not asked before them.
+    nonisolated var asksProvidersFirst: Bool { mode != .localDNSFirst && !providers.all.isEmpty }
 
     /// Whether a request waits for a free slot at its service.
     var isBacklogged: Bool { providers.isBacklogged }

@@ -28,6 +28,8 @@ package struct DoHFormat: ProviderFormat {
 
     package func answers(_ type: RecordType) -> Bool { !type.isMeta }
 
+    package var takesCheckingDisabled: Bool { true }
+
     package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let query = query(for: try Self.question(question), of: question).encoded
         let target = path + (path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + "dns=" + TextEncoding.base64URL(query)

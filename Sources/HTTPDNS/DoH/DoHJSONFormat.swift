@@ -24,6 +24,8 @@ package struct DoHJSONFormat: ProviderFormat {
 
     package var answersBothFamilies: Bool { false }
 
+    package var takesCheckingDisabled: Bool { true }
+
     package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let type = try Self.question(question).type
         let host = try HostText.of(question.name)

@@ -171,6 +171,8 @@ package final class HTTPDNSProvider: Provider {
 
     package nonisolated func answers(_ type: RecordType) -> Bool { settings.format.answers(type) }
 
+    package nonisolated var takesCheckingDisabled: Bool { settings.format.takesCheckingDisabled }
+
     /// One endpoint for each address. Addresses that are looked up, or returned by the service, are refreshed in the
     /// background once they are due; the latter also when all have failed.
     package var endpoints: [any Endpoint] {

@@ -48,6 +48,15 @@ struct WasteTests {
         }
     }
 
+    @Test @Loop func `a service that knows CD alone is asked apart for clients with CD, not for those with DO`() async {
+        let machine = ResolverTests.Machine(takesCheckingDisabled: true)
+        for (signed, checkingDisabled) in Self.flags + Self.flags {
+            _ = await machine.ask(signed: signed, checkingDisabled: checkingDisabled)
+        }
+        #expect(machine.vendor.asked.map(\.checkingDisabled) == [false, true])
+        #expect(!machine.vendor.asked.contains { $0.dnssecOK })
+    }
+
     @Test(arguments: [true, false]) @Loop
     func `from the second question with DO on, the UDP threads find a provider's answer, and none of LocalDNS`(
         isProvider: Bool
