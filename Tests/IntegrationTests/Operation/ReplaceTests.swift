@@ -10,7 +10,7 @@ extension Integration {
         /// Why a process cannot start.
         enum Fault: String, CaseIterable {
             case certificate = "certificate"
-            case address = "[fe80::1]"
+            case address = "no interface nope0"
             case heldAddress = "address already in use"
             case user = "no such user"
             case descriptors = "raise LimitNOFILE"
@@ -76,7 +76,7 @@ extension Integration {
             #expect(try TestDNSClient(TestAddress("127.0.0.1", port: port)).ask("host-1.example.com").rcode == 0)
         }
 
-        @Test(arguments: Fault.allCases.filter { $0 != .address || Requirement.ipv6.isMet })
+        @Test(arguments: Fault.allCases)
         func `a process that cannot start says why, and the server serves on`(fault: Fault) throws {
             let first = try daemon([])
             let held = try FreePort.next()
@@ -87,7 +87,7 @@ extension Integration {
                     case .certificate:
                         try successor(
                             listen: "tls = [\"127.0.0.1:\(held)\"]\ncertificate = \"/no/file\"\nkey = \"/no/file\"")
-                    case .address: try successor([TestAddress("fe80::1", port: port)])
+                    case .address: try successor(listen: "httpdns = [\"[fe80::1%nope0]:\(held)\"]")
                     case .heldAddress: try successor([TestAddress("127.0.0.1", port: held)])
                     case .user: try successor(listen: "user = \"no-such-user\"")
                     case .descriptors: try successor(wrapper: ["prlimit", "--nofile=12:12"])
