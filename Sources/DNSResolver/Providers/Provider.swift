@@ -12,7 +12,7 @@ package protocol Provider: AnyObject, Sendable {
     /// Whether the service can be asked for records of this type.
     nonisolated func answers(_ type: RecordType) -> Bool
 
-    /// Whether the service can be told not to validate (CD); by default one that has signatures.
+    /// Whether a question can forbid the service to validate (CD); by default where it has signatures.
     nonisolated var takesCheckingDisabled: Bool { get }
 
     /// Suffixes for which the provider is asked; empty means every name.
