@@ -68,25 +68,27 @@ extension Kind where Value == IPAddress {
 }
 
 extension Kind where Value == AddressPrefix {
-    static var prefix: Kind {
-        .text(
-            "network", expected: "a network in quotes such as \"192.0.2.0/24\"",
-            problem: "is not a network; write one such as \"192.0.2.0/24\" or \"2001:db8::/32\"",
-            value: { AddressPrefix($0) })
-    }
+    static var prefix: Kind { network { _ in } }
 
     /// A network of clients, whose IPv4 addresses are never in the form of IPv6 addresses.
     static var clients: Kind {
+        network { network throws(ValueProblem) in
+            guard network.length >= 96, let mapped = network.address.mapped,
+                let ipv4 = AddressPrefix(mapped, length: network.length - 96)
+            else { return }
+            throw ValueProblem("has no clients: their addresses are IPv4; write \"\(ipv4)\"")
+        }
+    }
+
+    private static func network(_ check: @escaping @Sendable (AddressPrefix) throws(ValueProblem) -> Void) -> Kind {
         .text(
             "network", expected: "a network in quotes such as \"192.0.2.0/24\"",
             parse: { text throws(ValueProblem) in
                 guard let network = AddressPrefix(text) else {
                     throw ValueProblem("is not a network; write one such as \"192.0.2.0/24\" or \"2001:db8::/32\"")
                 }
-                guard network.length >= 96, let mapped = network.address.mapped,
-                    let ipv4 = AddressPrefix(mapped, length: network.length - 96)
-                else { return network }
-                throw ValueProblem("has no clients: their addresses are IPv4; write \"\(ipv4)\"")
+                try check(network)
+                return network
             })
     }
 }

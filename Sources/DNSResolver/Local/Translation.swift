@@ -54,7 +54,7 @@ extension Answer {
 
     /// The same without addresses of ::ffff:0:0/96: they stand for IPv4 addresses and lead nowhere (RFC 6147 section 5.1.4).
     consuming func withoutMappedAddresses() -> Answer {
-        answers.removeAll { if case .v6(let value)? = $0.address { value >> 32 == 0xffff } else { false } }
+        answers.removeAll { $0.address?.mapped != nil }
         return self
     }
 }
