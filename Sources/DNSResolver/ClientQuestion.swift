@@ -1,3 +1,4 @@
+package import DNSCache
 package import DNSWire
 package import Scheduling
 
@@ -61,4 +62,88 @@ package enum Budget {
     package static let answer: Duration = .nanoseconds(Strategy.end)
     /// A source is no longer asked.
     package static let lastStart: Duration = .nanoseconds(Strategy.lastAsk)
+}
+
+/// The content of a response to a client.
+package struct Response: Sendable {
+    package enum Content: Sendable {
+        /// A positive or negative answer; its TTLs are sent less `age` seconds.
+        case answer(PackedAnswer, age: UInt32)
+        /// An answer past its TTL; its TTLs are sent as 30 seconds.
+        case stale(PackedAnswer)
+        /// A response without records: SERVFAIL, REFUSED, NOTIMP or another RCODE.
+        case failure(ResponseCode)
+    }
+
+    package let content: Content
+    /// Where the answer came from; by this it is counted.
+    package private(set) var kind: AnswerKind
+    /// The number, among `SourceTags`, of the source of the policy that was asked for it, or made it; nil: there is none, or it
+    /// was cached.
+    package let source: UInt16?
+    /// Why the answer is degraded or missing; sent only to clients whose query had an OPT record (RFC 8914).
+    package var extendedError: ExtendedError?
+
+    /// The RCODE of the response.
+    package var responseCode: ResponseCode {
+        switch content {
+        case .answer(let answer, _), .stale(let answer): answer.responseCode
+        case .failure(let code): code
+        }
+    }
+
+    /// The same as an answer that the archive had.
+    var recalled: Response {
+        var response = self
+        if kind == .cache { response.kind = .disk }
+        return response
+    }
+
+    /// - Parameter kind: of an answer that is not stale. Default: it was synthesized by this server.
+    package init(
+        _ content: Content, extendedError: ExtendedError? = nil, from kind: AnswerKind = .rule, source: UInt16? = nil
+    ) {
+        self.content = content
+        self.extendedError = extendedError
+        self.source = source
+        self.kind =
+            switch content {
+            case .failure(.serverFailure): .failure
+            case .failure: .rule
+            case .stale: .stale
+            case .answer: kind
+            }
+    }
+}
+
+extension Response {
+    var isFailure: Bool { if case .failure = content { true } else { false } }
+
+    /// Its records with the TTLs that are sent to a client; nil for a failure.
+    func records(for question: Question) -> Answer? {
+        switch content {
+        case .answer(let answer, let age): answer.unpacked(for: question)?.aged(.fresh(age: age))
+        case .stale(let answer): answer.unpacked(for: question)?.aged(.stale)
+        case .failure: nil
+        }
+    }
+}
+
+extension Response {
+    /// What the client gets.
+    func traceText(for question: Question) -> String {
+        let records = records(for: question)?.traceText(question.type) ?? ""
+        let isAlone = records.isEmpty || records == "\(responseCode)"
+        let text = isAlone ? "\(responseCode)" : "\(responseCode), \(records)"
+        return extendedError.map { "\(text) (\($0.text))" } ?? text
+    }
+}
+
+extension Answer {
+    /// The same with the TTLs that a client gets.
+    consuming func aged(_ aging: Reply.Aging) -> Answer {
+        for index in answers.indices { answers[index].ttl = aging.ttl(answers[index].ttl) }
+        for index in authorities.indices { authorities[index].ttl = aging.ttl(authorities[index].ttl) }
+        return self
+    }
 }

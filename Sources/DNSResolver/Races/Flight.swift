@@ -144,7 +144,7 @@ final class Flight: FlightAnswers {
     ///
     /// - Parameter address: the place of the address in the provider's order.
     private func ask(_ place: Int, _ parts: RaceParts, address: Int) {
-        guard let number = line.rules.line[place].provider else {
+        guard let number = race.rules.line[place].provider else {
             for part in [RacePart.a, .aaaa] where parts.contains(RaceParts(part)) {
                 let attempt = LocalAttempt(answers: self, place: place, part: part)
                 lookUps.append(attempt.begin { [self] in run($0) })
@@ -187,11 +187,11 @@ final class Flight: FlightAnswers {
 
     /// Waits for the probes of the providers that are asked as soon as they have answered one.
     private func awaitProbes() {
-        guard isRunning, clock.now < ends, probeWait == nil, line.rules.awaitsProbe else { return }
+        guard isRunning, clock.now < ends, probeWait == nil, race.rules.awaitsProbe else { return }
         probeWait = policy.lines.providers.probes.wait { [self] in
             probeWait = nil
-            for (place, source) in line.rules.line.enumerated() where source.health == .probed {
-                guard let number = source.provider, line.members[number].endpoints.isEmpty else { continue }
+            for (place, source) in race.rules.line.enumerated() where source.health == .probed {
+                guard let number = source.provider else { continue }
                 line.members[number].refresh()
                 if !line.members[number].endpoints.isEmpty {
                     run(.probed(place, isUp: true))

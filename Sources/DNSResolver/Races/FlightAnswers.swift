@@ -44,20 +44,20 @@ class FlightAnswers {
         self.brake = brake
         types = policy.types(for: type, key)
         let hasFamilies = types.count > 1
-        var line = policy.lines.line(for: key, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
+        var rules: RaceRules
+        (line, rules) = policy.lines.line(for: key, isInSearchDomain: policy.routes.isInSearchDomain(key.name))
         a = FlightLane(types[0], key, policy, store)
         aaaa = hasFamilies ? FlightLane(types[1], key, policy, store) : a
-        line.rules.a = a.known(isRefresh: isRefresh, key.route)
-        if hasFamilies { line.rules.aaaa = aaaa.known(isRefresh: isRefresh, key.route) }
-        line.rules.hasFamilies = hasFamilies
-        line.rules.isSigned = key.isSigned
-        if case .prefix = policy.translation { line.rules.translates = hasFamilies && policy.translates(.aaaa, key) }
-        line.rules.yielding = hasFamilies ? policy.yielding(key) : nil
-        line.rules.staleWait = store.staleWait.nanoseconds
-        self.line = line
+        rules.a = a.known(isRefresh: isRefresh, key.route)
+        if hasFamilies { rules.aaaa = aaaa.known(isRefresh: isRefresh, key.route) }
+        rules.hasFamilies = hasFamilies
+        rules.isSigned = key.isSigned
+        if case .prefix = policy.translation { rules.translates = hasFamilies && policy.translates(.aaaa, key) }
+        rules.yielding = hasFamilies ? policy.yielding(key) : nil
+        rules.staleWait = store.staleWait.nanoseconds
         ends = arrived + Budget.answer
         isLate = store.clock.now - arrived > Self.lateness
-        race = Race(line.rules, ends: ends)
+        race = Race(rules, ends: ends)
     }
 
     var clock: any LoopClock { store.clock }
@@ -82,7 +82,7 @@ class FlightAnswers {
     /// What clients may have of a provider's answer.
     func admitted(_ answer: Answer, _ part: RacePart) -> Answer {
         let type = type(of: part)
-        if line.rules.isGuarded, !answer.isNegative(for: type) {
+        if race.rules.isGuarded, !answer.isNegative(for: type) {
             // 5.4
             return answer.withoutHints(type, keepsSigned: key.dnssecOK) ?? .negative(name: key.name, ttl: Self.madeTTL)
         }
@@ -100,7 +100,7 @@ class FlightAnswers {
             self[part].hasUnchecked = true
             if self[part].isGivenUnverified { store.forgetUnverified(key, type) }
         }
-        guard verdict == .forged, !line.rules.isClockWrong else { return false }
+        guard verdict == .forged, !race.rules.isClockWrong else { return false }
         store.forgetForged(address, key, type)
         return self[part].stale.map { store.isOfLocalDNS($0) && $0.holds(address, type, key.name) } ?? false
     }
@@ -192,7 +192,7 @@ class FlightAnswers {
         guard let packed else {
             return .missing(stale: nil, ExtendedError(.other, "the answer is longer than a message can be"))
         }
-        if isStored, line.rules.yielding == part.other, packed.holds(type) { store.forget(key, type.otherFamily) }
+        if isStored, race.rules.yielding == part.other, packed.holds(type) { store.forget(key, type.otherFamily) }
         return given(packed, tag)
     }
 
@@ -256,7 +256,7 @@ class FlightAnswers {
 
     /// Why none of the providers was asked; nil where one was.
     private var reasonAgainstProviders: UpstreamFailure? {
-        guard !line.rules.trustsLocalDNS, line.members.allSatisfy(\.endpoints.isEmpty) else { return nil }
+        guard !race.rules.trustsLocalDNS, line.members.allSatisfy(\.endpoints.isEmpty) else { return nil }
         return line.eligible.isEmpty
             ? .unusable("no provider for this name and type")
             : .network(policy.lines.providers.reasonAgainst(line.eligible))

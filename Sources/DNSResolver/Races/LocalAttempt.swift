@@ -33,7 +33,7 @@ struct LocalAttempt {
         var result = reply.results[type] ?? .failure(.timeout)
         // The forged address of a portal check is what makes the client show the portal.
         if case .protect = answers.key.route {
-            result = answers.policy.lines.providers.filter.admitted(result, to: answers.key.name)
+            result = answers.policy.lines.providers.filter.admitted(result, type, to: answers.key)
         }
         var found = FlightLane.Found(
             place: place, answer: Answer(), source: answers.line.upstreamSource, server: reply.server)
@@ -50,7 +50,7 @@ struct LocalAttempt {
             found.place = place
             said = answer.said(type)
         }
-        if answers.line.rules.trustsLocalDNS {
+        if answers.race.rules.trustsLocalDNS {
             answers[part].found.append(found)
         } else {
             answers[part].local = found

@@ -73,16 +73,16 @@ final class ProviderAttempt {
         answers.key.note(
             .reply, "\(candidate.text) after \((answers.clock.now - began).traceText): \(reply.traceText(types))")
         probes.note(reply, from: candidate, began: began)
-        let filter = answers.policy.lines.providers.filter
-        take(filter.isEmpty ? reply : filter.admitted(reply, to: answers.key.name))
+        take(reply)
     }
 
     /// Keeps what the provider has said.
     private func take(_ reply: UpstreamReply) {
         var (failed, refused) = (RaceParts(), RaceParts())
         var said = RaceReplies()
-        for (type, result) in reply.results {
+        for (type, whole) in reply.results {
             guard let part = answers.part(of: type) else { continue }
+            let result = answers.policy.lines.providers.filter.admitted(whole, type, to: answers.key)
             guard case .failure(let failure) = result else {
                 said[part] = take(result, part)
                 continue

@@ -78,9 +78,8 @@ final class SharedTurn {
             .reply, "the shared cache has \(shared.type), as answered by \(provider.name) (\(shared.server))")
         // What is filtered here may differ from what was where the answer was received.
         let filter = answers.policy.lines.providers.filter
-        guard case .answer(let answer) = filter.admitted(.answer(shared.answer), to: answers.key.name) else {
-            return nil
-        }
+        guard case .answer(let answer) = filter.admitted(.answer(shared.answer), shared.type, to: answers.key)
+        else { return nil }
         let left = answers.admitted(answer, part)
         answers[part].found.append(
             FlightLane.Found(

@@ -15,6 +15,9 @@ package struct Race: Hashable, Sendable {
         state = RaceState(rules, ends: ends)
     }
 
+    /// What it goes by; the sources' health as it is now.
+    package var rules: RaceRules { state.rules }
+
     private struct Waiter: Hashable {
         let client: Int
         let part: RacePart

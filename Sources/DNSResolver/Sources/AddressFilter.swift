@@ -26,25 +26,21 @@ package struct AddressFilter: Sendable {
         isEmpty = bogus.isEmpty && !dropsPrivate
     }
 
-    /// A provider's reply for a name, without its filtered addresses.
-    func admitted(_ reply: UpstreamReply, to name: Name) -> UpstreamReply {
-        var reply = reply
-        for type in [RecordType.a, .aaaa] {
-            if let result = reply.results[type] { reply.results[type] = admitted(result, to: name) }
+    /// A source's result for one type of a flight, without its filtered addresses: when all were bogus the result is a
+    /// failure; when all the rest were of local networks it is NODATA. HTTPS and SVCB lose their hints, whatever these hold.
+    func admitted(_ result: UpstreamResult, _ type: RecordType, to key: FlightKey) -> UpstreamResult {
+        guard !isEmpty, case .answer(var answer) = result else { return result }
+        if type.isServiceBinding {
+            return .answer(
+                answer.withoutHints(type, keepsSigned: key.dnssecOK) ?? .negative(name: key.name, ttl: Self.emptyTTL))
         }
-        return reply
-    }
-
-    /// A source's result for a name and one type, without its filtered addresses: when all were bogus the result is a
-    /// failure; when all the rest were of local networks it is NODATA.
-    func admitted(_ result: UpstreamResult, to name: Name) -> UpstreamResult {
-        guard !isEmpty, case .answer(var answer) = result, answer.hasAddresses else { return result }
+        guard answer.hasAddresses else { return result }
         let count = answer.answers.count
         answer.answers.removeAll { $0.address.map(isBogus) ?? false }
         guard answer.hasAddresses else { return .failure(.forged("every address is one of answers.bogus")) }
-        if dropsPrivate, !privateNames.contains(where: { name.isWithin($0) }) {
+        if dropsPrivate, !privateNames.contains(where: { key.name.isWithin($0) }) {
             answer.answers.removeAll { $0.address?.isLocal ?? false }
-            guard answer.hasAddresses else { return .answer(.negative(name: name, ttl: Self.emptyTTL)) }
+            guard answer.hasAddresses else { return .answer(.negative(name: key.name, ttl: Self.emptyTTL)) }
         }
         // A signature is valid for the whole RRset only.
         if answer.answers.count < count { answer.answers.removeAll { $0.coveredType?.isAddress ?? false } }
@@ -85,4 +81,55 @@ extension IPAddress {
 
 extension Answer {
     fileprivate var hasAddresses: Bool { answers.contains { $0.address != nil } }
+}
+
+extension Answer {
+    /// The same answer with those of its addresses for which `isWanted` is true; the signatures of an RRset that
+    /// shrinks are removed too.
+    func keeping(_ isWanted: (IPAddress) -> Bool) -> Answer {
+        var rest = self
+        rest.answers.removeAll { record in record.address.map { !isWanted($0) } ?? false }
+        guard rest.answers.count < answers.count else { return self }
+        rest.answers.removeAll { $0.coveredType?.isAddress == true }
+        return rest
+    }
+}
+
+extension Answer {
+    /// An authenticated answer with HTTPS or SVCB records of a protected name, as a client gets it: without address hints.
+    ///
+    /// Hints reach browsers past A and AAAA, which they ask for anyway (RFC 9460 section 7.3), and past the routes of the
+    /// names that they stand for. Everything else stays byte for byte, `ech` included: its keys come from the same source.
+    ///
+    /// - Parameter keepsSigned: whether the client has asked for signatures: a set that comes with its own passes whole.
+    /// - Returns: nil when a record is malformed, which spoils its whole RRset (RFC 9460 section 2.2), or when none is left:
+    ///   one that demands a hint (`mandatory`) is of no use without.
+    func withoutHints(_ type: RecordType, keepsSigned: Bool) -> Answer? {
+        var left = self
+        left.answers = []
+        var (found, used) = (0, 0)
+        for record in answers {
+            guard record.type == type else {
+                left.answers.append(record)
+                continue
+            }
+            guard let binding = ServiceBinding(rdata: record.rdata) else { return nil }
+            found += 1
+            guard let bare = binding.withoutHints else { continue }
+            used += 1
+            var changed = record
+            changed.rdata = bare.rdata
+            left.answers.append(changed)
+        }
+        if keepsSigned, answers.contains(where: { $0.coveredType == type }) { return self }
+        guard found == 0 || used > 0 else { return nil }
+        // A signature over what was changed is of no use.
+        if left.answers != answers { left.answers.removeAll { $0.coveredType == type } }
+        return left
+    }
+}
+
+extension RecordType {
+    /// Whether its records describe how to reach a service, with address hints (RFC 9460).
+    var isServiceBinding: Bool { self == .https || self == .svcb }
 }

@@ -106,20 +106,20 @@ package final class SourceLines {
 
     // MARK: Lines
 
-    /// The line of a name's sources. Begins the probes that are due.
+    /// The line of a name's sources, and what its race goes by. Begins the probes that are due.
     ///
     /// - Parameter isInSearchDomain: whether the name is within a search domain of the network.
-    func line(for key: FlightKey, isInSearchDomain: Bool) -> SourceLine {
+    func line(for key: FlightKey, isInSearchDomain: Bool) -> (line: SourceLine, rules: RaceRules) {
         switch key.route {
-        case .bypass: return SourceLine(Self.alone, localDNS, .localDNS)
-        case .forward(let index): return SourceLine(Self.alone, forwarders[index], .forward(index: index))
+        case .bypass: return (SourceLine(localDNS, .localDNS), Self.alone)
+        case .forward(let index): return (SourceLine(forwarders[index], .forward(index: index)), Self.alone)
         case .portal, .protect: break
         }
         let isGuarded = isGuarded(key)
         let eligible = eligible(for: key)
         let mayUseLocalDNS = mode != .httpdnsOnly && !isGuarded
         // 1: what no provider may answer is LocalDNS's.
-        if eligible.isEmpty, mayUseLocalDNS { return SourceLine(Self.alone, localDNS, .localDNS) }
+        if eligible.isEmpty, mayUseLocalDNS { return (SourceLine(localDNS, .localDNS), Self.alone) }
         let members = members(eligible)
         var sources: [RaceRules.Source] = []
         sources.reserveCapacity(members.count + 2)
@@ -134,7 +134,7 @@ package final class SourceLines {
         rules.isClockWrong = checks?.isClockDoubtful ?? false
         rules.isInSearchDomain = isInSearchDomain
         rules.isGuarded = isGuarded
-        return SourceLine(rules, localDNS, .localDNS, eligible: eligible, members)
+        return (SourceLine(localDNS, .localDNS, eligible: eligible, members), rules)
     }
 
     /// LocalDNS, or the servers of a `forward` entry, alone: asked for what clients want.
@@ -208,7 +208,6 @@ struct SourceLine {
         }
     }
 
-    var rules: RaceRules
     /// LocalDNS, or the servers of a `forward` entry.
     let upstream: any Upstream
     let upstreamSource: Source
@@ -217,11 +216,7 @@ struct SourceLine {
     /// Those that can be asked.
     var members: [Member]
 
-    init(
-        _ rules: RaceRules, _ upstream: any Upstream, _ upstreamSource: Source, eligible: [Int] = [],
-        _ members: [Member] = []
-    ) {
-        self.rules = rules
+    init(_ upstream: any Upstream, _ upstreamSource: Source, eligible: [Int] = [], _ members: [Member] = []) {
         self.eligible = eligible
         self.members = members
         self.upstream = upstream

@@ -15,6 +15,11 @@ struct AddressFilterTests {
         bogus: ["203.0.113.0/24", "2001:db8:bad::1"].compactMap { AddressPrefix($0) })
     private static let noPrivate = AddressFilter(dropsPrivate: true, privateNames: [name("corp.example")])
 
+    private func key(_ name: String) -> FlightKey {
+        FlightKey(
+            name: Self.name(name), type: .a, route: .protect(explicit: false), dnssecOK: false, checkingDisabled: false)
+    }
+
     private func answer(_ addresses: String...) -> UpstreamResult {
         let name = Self.name("www.example.com")
         return .answer(
@@ -30,12 +35,12 @@ struct AddressFilterTests {
 
     @Test func `bogus addresses are dropped, and the others stay in their order`() {
         let left = Self.bogus.admitted(
-            answer("192.0.2.1", "203.0.113.7", "192.0.2.2"), to: Self.name("www.example.com"))
+            answer("192.0.2.1", "203.0.113.7", "192.0.2.2"), .a, to: key("www.example.com"))
         #expect(addresses(left) == ["192.0.2.1", "192.0.2.2"])
     }
 
     @Test func `an answer of bogus addresses alone is none`() {
-        let left = Self.bogus.admitted(answer("2001:db8:bad::1"), to: Self.name("www.example.com"))
+        let left = Self.bogus.admitted(answer("2001:db8:bad::1"), .a, to: key("www.example.com"))
         #expect(left == .failure(.forged("every address is one of answers.bogus")))
     }
 
@@ -45,7 +50,7 @@ struct AddressFilterTests {
         "2002:c0a8:101::1",
     ])
     func `an answer of local addresses alone becomes NODATA for a minute`(local: String) {
-        let left = Self.noPrivate.admitted(answer(local), to: Self.name("www.example.com"))
+        let left = Self.noPrivate.admitted(answer(local), .a, to: key("www.example.com"))
         guard case .answer(let answer) = left else {
             Issue.record("a failure")
             return
@@ -56,14 +61,14 @@ struct AddressFilterTests {
 
     @Test func `a listed name may have local addresses, and a public address passes`() {
         #expect(
-            addresses(Self.noPrivate.admitted(answer("10.1.2.3"), to: Self.name("db.corp.example"))) == ["10.1.2.3"])
-        let mixed = Self.noPrivate.admitted(answer("10.1.2.3", "192.0.2.1"), to: Self.name("www.example.com"))
+            addresses(Self.noPrivate.admitted(answer("10.1.2.3"), .a, to: key("db.corp.example"))) == ["10.1.2.3"])
+        let mixed = Self.noPrivate.admitted(answer("10.1.2.3", "192.0.2.1"), .a, to: key("www.example.com"))
         #expect(addresses(mixed) == ["192.0.2.1"])
     }
 
     @Test(arguments: ["::ffff:203.0.113.7", "::203.0.113.7", "64:ff9b::203.0.113.7", "2002:cb00:7107::1"])
     func `an IPv6 address that stands for a bogus IPv4 address is bogus`(address: String) {
-        let left = Self.bogus.admitted(answer(address), to: Self.name("www.example.com"))
+        let left = Self.bogus.admitted(answer(address), .a, to: key("www.example.com"))
         #expect(left == .failure(.forged("every address is one of answers.bogus")))
     }
 
@@ -71,12 +76,12 @@ struct AddressFilterTests {
     func `an IPv6 address that stands for a public one, or for none, passes`(address: String) {
         let filter = AddressFilter(bogus: ["203.0.113.0/24"].compactMap { AddressPrefix($0) }, dropsPrivate: true)
         let answer = answer(address)
-        #expect(filter.admitted(answer, to: Self.name("www.example.com")) == answer)
+        #expect(filter.admitted(answer, .a, to: key("www.example.com")) == answer)
     }
 
     @Test func `without lists everything passes as it is`() {
         let result = answer("10.1.2.3", "203.0.113.7")
-        #expect(AddressFilter().admitted(result, to: Self.name("www.example.com")) == result)
+        #expect(AddressFilter().admitted(result, .a, to: key("www.example.com")) == result)
     }
 
     @Test @Loop func `a provider that gives bogus addresses alone is followed by LocalDNS, and asked once`() async {

@@ -18,7 +18,7 @@ struct ServiceBindingsTests {
         let localDNS: FakeUpstream
         let resolver: Resolver
 
-        init(isAuthenticated: Bool = true, guards: Bool = true) {
+        init(isAuthenticated: Bool = true, guards: Bool = true, filter: AddressFilter = AddressFilter()) {
             doh = FakeUpstream("doh", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9"), clock: clock)
             let provider = FakeProvider(
@@ -26,7 +26,8 @@ struct ServiceBindingsTests {
             let sources = SourceTags(forwards: 0, providers: 1)
             let lines = SourceLines(
                 mode: .httpdnsFirst,
-                providers: ProviderSet(providers: [provider], probes: Probes(clock: clock, report: { _ in })),
+                providers: ProviderSet(
+                    providers: [provider], filter: filter, probes: Probes(clock: clock, report: { _ in })),
                 localDNS: localDNS, forwarders: [], guardsServiceBindings: guards)
             let policy = ResolverPolicy(
                 localAnswers: LocalAnswers(), routes: RoutePolicy(), lines: lines, sources: sources)
@@ -166,5 +167,22 @@ struct ServiceBindingsTests {
         let later = try await forwarding.ask()
         #expect(later.map(\.rdata) == [record.rdata] && later.map(\.ttl) == [30])
         #expect(forwarding.localDNS.asked.count == 1)
+    }
+
+    @Test(arguments: ["198.51.100.0/24", "203.0.113.0/24"])
+    @Loop func `where some addresses may not be answered, no hint is passed on, whose they ever are`(bogus: String)
+        async throws
+    {
+        let filter = AddressFilter(bogus: [bogus].compactMap { AddressPrefix($0) })
+        let record = try record([Self.alpn, (4, Self.theirs), Self.ech])
+        let bare = TestServiceBinding.rdata(1, ".", [Self.alpn, Self.ech])
+        let machine = Machine(guards: false, filter: filter)
+        machine.tell([record, try signature()])
+        #expect(try await machine.ask().map(\.rdata) == [bare])
+        #expect(try await machine.ask(signed: true) == [record, try signature()])
+        let hijacked = Machine(guards: false, filter: filter)
+        hijacked.doh.behaviour = .failure(.network("refused"))
+        hijacked.localDNS.behaviour = .reply(after: .zero, [.https: .answer(Answer(answers: [record]))])
+        #expect(try await hijacked.ask().map(\.rdata) == [bare])
     }
 }
