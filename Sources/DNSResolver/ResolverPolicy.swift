@@ -16,10 +16,8 @@ package final class ResolverPolicy: Sendable {
     package let translation: Translation
     /// Whether there is a prefix, or one is awaited.
     let isTranslating: Bool
-    /// Whether clients with DO get other addresses of protected names than those without.
-    private let heedsDNSSECOK: Bool
-    /// The same of CD.
-    private let heedsCheckingDisabled: Bool
+    /// Whether clients with DO or CD get other addresses of protected names than those without, whatever is asked.
+    private let shapesBySigns: Bool
 
     /// - Parameter sources: the numbers of the sources that `lines` asks.
     package init(
@@ -28,9 +26,7 @@ package final class ResolverPolicy: Sendable {
     ) {
         self.translation = translation
         isTranslating = translation != .none
-        let isShaped = isTranslating || localAnswers.families != .both || !lines.asksProvidersFirst
-        heedsDNSSECOK = isShaped || lines.providers.all.contains { $0.answers(.rrsig) }
-        heedsCheckingDisabled = isShaped || lines.providers.all.contains { $0.takesCheckingDisabled }
+        shapesBySigns = isTranslating || localAnswers.families != .both || !lines.asksProvidersFirst
         self.lastResort = lastResort
         self.preresolve = preresolve
         self.localAnswers = localAnswers
@@ -50,13 +46,19 @@ package final class ResolverPolicy: Sendable {
         }
     }
 
-    /// Those of a client's flags that change what is asked for a type, or what is answered.
+    /// Those of a client's flags that change what is asked for a type of a name, or what is answered.
     func heededFlags(
-        of client: ClientQuestion?, _ type: RecordType, by route: Route
+        of client: ClientQuestion?, _ name: Name, _ type: RecordType, by route: Route
     ) -> (dnssecOK: Bool, checkingDisabled: Bool) {
         guard let client else { return (false, false) }
-        guard case .protect = route, type.isAddress else { return (client.dnssecOK, client.checkingDisabled) }
-        return (client.dnssecOK && heedsDNSSECOK, client.checkingDisabled && heedsCheckingDisabled)
+        guard client.isSigned, !shapesBySigns, case .protect = route, type.isAddress else {
+            return (client.dnssecOK, client.checkingDisabled)
+        }
+        let asked = lines.providers.all.filter { $0.serves(name) }
+        return (
+            client.dnssecOK && asked.contains { $0.answers(.rrsig) },
+            client.checkingDisabled && asked.contains { $0.takesCheckingDisabled }
+        )
     }
 
     /// Whether a name's AAAA is made of its A when a provider answers none (RFC 6147).

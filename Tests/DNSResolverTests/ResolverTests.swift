@@ -43,7 +43,7 @@ struct ResolverTests {
             local: LocalAnswers = LocalAnswers(), lastResort: Presets = Presets(), preresolve: [Name] = [],
             scoping: ClientScoping? = nil, vendorNames: [Name] = [], flightLimit: Int = Resolver.flightLimit,
             answersBothFamilies: Bool = true, filter: AddressFilter = AddressFilter(),
-            translation: Translation = .none, takesCheckingDisabled: Bool = false
+            translation: Translation = .none, takesCheckingDisabled: Bool = false, others: [any Provider] = []
         ) {
             vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
@@ -51,7 +51,7 @@ struct ResolverTests {
                 "vendor", addresses: [vendor], answersBothFamilies: answersBothFamilies, names: vendorNames,
                 clientScoping: scoping, takesCheckingDisabled: takesCheckingDisabled)
             let set = ProviderSet(
-                providers: [provider], filter: filter, probes: Probes(clock: clock, report: { _ in }))
+                providers: [provider] + others, filter: filter, probes: Probes(clock: clock, report: { _ in }))
             badAddresses = BadAddresses(clock: clock)
             handshake = FakeHandshake(clock: clock)
             let timeOfDay = TimeOfDay(
@@ -60,7 +60,7 @@ struct ResolverTests {
             checks = AddressChecks(
                 ports: [443], handshake: handshake, journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }),
                 timeOfDay: timeOfDay, clock: clock)
-            let sources = SourceTags(forwards: 0, providers: 1)
+            let sources = SourceTags(forwards: 0, providers: 1 + others.count)
             self.policy = ResolverPolicy(
                 localAnswers: local, routes: policy,
                 lines: SourceLines(

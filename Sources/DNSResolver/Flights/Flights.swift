@@ -36,7 +36,7 @@ final class Flights {
     func key(_ name: Name, _ type: RecordType, for client: ClientQuestion? = nil) -> FlightKey {
         let name = name.lowercased
         let route = policy.routes.route(for: name, type)
-        let flags = policy.heededFlags(of: client, type, by: route)
+        let flags = policy.heededFlags(of: client, name, type, by: route)
         return FlightKey(
             name: name, type: type, route: route, dnssecOK: flags.dnssecOK, checkingDisabled: flags.checkingDisabled,
             scope: policy.lines.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,

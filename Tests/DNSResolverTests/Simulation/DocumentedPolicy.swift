@@ -144,7 +144,7 @@ extension Chronicle.Reign {
     /// Whether a client that wants signatures may get other addresses than others (DNSSEC.md).
     func heedsFlags(_ name: Int, _ type: RecordType, in plan: SimulationPlan) -> Bool {
         !route(of: name).isProtected || !type.isAddress || mode == .localDNSFirst || policy.families != .both
-            || policy.providers.contains { plan.providers[$0].answersAnyType }
+            || providers(for: name, type, in: plan).contains { plan.providers[$0].answersAnyType }
     }
 
     /// Whether a source is in the line of a name, and may answer this type (section 1).

@@ -57,6 +57,16 @@ struct WasteTests {
         #expect(!machine.vendor.asked.contains { $0.dnssecOK })
     }
 
+    @Test @Loop func `a service with signatures that is asked for other names costs a name no call`() async throws {
+        let own = FakeProvider("own", addresses: [], anyType: true, names: [try Name("corp.example")])
+        let machine = ResolverTests.Machine(others: [own])
+        for (signed, checkingDisabled) in Self.flags {
+            let reply = await machine.ask(signed: signed, checkingDisabled: checkingDisabled)
+            #expect(reply.has("192.0.2.1"))
+        }
+        #expect(machine.vendor.asked.count == 1)
+    }
+
     @Test(arguments: [true, false]) @Loop
     func `from the second question with DO on, the UDP threads find a provider's answer, and none of LocalDNS`(
         isProvider: Bool
