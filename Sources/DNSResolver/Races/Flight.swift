@@ -164,7 +164,10 @@ final class Flight: FlightAnswers {
     /// Begins the look-up among shared answers, if there is anything to look at.
     private func lookAmongShared() {
         shared = .none
-        guard let turn = SharedTurn(for: self) else { return }
+        guard let answers = policy.lines.shared, case .protect = key.route,
+            line.members.contains(where: \.provider.isAuthenticated)
+        else { return }
+        let turn = SharedTurn(for: self, answers)
         let isBegun = turn.begin { [self] found in
             for ask in turn.takeAsks() where isRunning {
                 let (replies, left) = turn.take(found, for: ask)

@@ -17,13 +17,7 @@ final class SharedTurn {
     /// Nil once the shared answers are known.
     private var asks: [Ask]? = []
 
-    /// Nil when there is nothing to look at, and providers are to be asked at once.
-    init?(for answers: FlightAnswers) {
-        guard let shared = answers.policy.lines.shared, case .protect = answers.key.route,
-            answers.line.members.contains(where: \.provider.isAuthenticated)
-        else { return nil }
-        (self.answers, self.shared) = (answers, shared)
-    }
+    init(for answers: FlightAnswers, _ shared: any SharedAnswers) { (self.answers, self.shared) = (answers, shared) }
 
     /// Begins the look-up.
     ///
