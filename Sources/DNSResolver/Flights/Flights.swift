@@ -113,8 +113,9 @@ final class Flights {
         {
             return true
         }
-        let flight = Flight(
-            key, type, by: policy, arrived: arrived, isRefresh: isRefresh, store: store, brake: brake, ended: ended)
+        let answers = FlightAnswers(
+            key, type, by: policy, arrived: arrived, isRefresh: isRefresh, store: store, brake: brake)
+        let flight = Flight(answers, ended: ended)
         let (isAdded, evicted) = coalescer.add(flight, for: key)
         guard isAdded else { return false }
         _ = flight.join(type, until: deadline, isRefresh: isRefresh, done: done)

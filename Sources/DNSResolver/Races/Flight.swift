@@ -5,7 +5,8 @@ import Scheduling
 /// The race for a name under way, and the clients that wait for it: turns the effects of `Race` into questions, checks, stored
 /// answers and replies.
 @Loop
-final class Flight: FlightAnswers {
+final class Flight {
+    private let answers: FlightAnswers
     /// Whether a client has got SERVFAIL, which is reported for the first one.
     var isFailureReported = false
     /// Called when its race is over.
@@ -41,22 +42,23 @@ final class Flight: FlightAnswers {
     }
 
     /// - Parameter ended: called when its race is over.
-    init(
-        _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, arrived: Instant, isRefresh: Bool,
-        store: AnswerStore, brake: MissBrake?, ended: @escaping @Loop (Flight) -> Void
-    ) {
+    init(_ answers: FlightAnswers, ended: @escaping @Loop (Flight) -> Void) {
+        self.answers = answers
         self.ended = ended
-        super.init(key, type, by: policy, arrived: arrived, isRefresh: isRefresh, store: store, brake: brake)
     }
 
+    var key: FlightKey { answers.key }
+
+    private var clock: any LoopClock { answers.clock }
+
     /// Whether clients wait, or a better answer may come.
-    private var isRunning: Bool { state == .racing && race.isRunning }
+    private var isRunning: Bool { state == .racing && answers.race.isRunning }
 
     /// How many clients wait.
     var waiterCount: Int { clients.count }
 
     /// Whether it asks for a type, and clients wait or a better answer may come.
-    func isUnderWay(_ type: RecordType) -> Bool { part(of: type).map { race.isRunning($0) } ?? false }
+    func isUnderWay(_ type: RecordType) -> Bool { answers.part(of: type).map { answers.race.isRunning($0) } ?? false }
 
     // MARK: Clients
 
@@ -71,32 +73,34 @@ final class Flight: FlightAnswers {
         _ type: RecordType, until deadline: Instant, isRefresh: Bool, done: @escaping FlightClients.Completion
     ) -> Bool {
         // An answer that may not be cached is shared no longer than the race is joined.
-        guard state == .racing, let part = part(of: type),
-            self[part].given == nil || clock.now <= began + Budget.lastStart
+        guard state == .racing, let part = answers.part(of: type),
+            answers[part].given == nil || clock.now <= answers.began + Budget.lastStart
         else { return false }
         // One that has its whole time shares no race that another's has shortened.
-        guard !isLate || deadline <= ends || ends - clock.now >= Budget.lastStart else { return false }
-        if !isRefresh, self[part].hasFresh {
-            self[part].recall(key, store)
-            race.expire(part, self[part].known(isRefresh: false, key.route).stale)
+        guard !answers.isLate || deadline <= answers.ends || answers.ends - clock.now >= Budget.lastStart else {
+            return false
         }
-        let client = clients.add(until: deadline < ends ? deadline : nil, done)
-        run(deadline <= ends ? .joinedLate(client, part) : .joined(client, part))
+        if !isRefresh, answers[part].hasFresh {
+            answers[part].recall(key, answers.store)
+            answers.race.expire(part, answers[part].known(isRefresh: false, key.route).stale)
+        }
+        let client = clients.add(until: deadline < answers.ends ? deadline : nil, done)
+        run(deadline <= answers.ends ? .joinedLate(client, part) : .joined(client, part))
         if isRunning { awaitProbes() }
         return refused != client
     }
 
     /// What the cache has no longer is given to no client any more.
     func forgetRemoved() {
-        for part in [RacePart.a, .aaaa] where store.cached(key, type(of: part)) == nil {
-            if self[part].hasFresh { race.expire(part, nil) }
+        for part in [RacePart.a, .aaaa] where answers.store.cached(key, answers.type(of: part)) == nil {
+            if answers[part].hasFresh { answers.race.expire(part, nil) }
             forgetStale(part)
         }
     }
 
     private func forgetStale(_ part: RacePart) {
-        race.forgetStale(part)
-        self[part].forgetCached()
+        answers.race.forgetStale(part)
+        answers[part].forgetCached()
     }
 
     /// Gives it up: the clients that wait must ask again, the oldest first.
@@ -111,27 +115,27 @@ final class Flight: FlightAnswers {
     /// Tells the race what has happened, and does what follows.
     private func run(_ event: RaceEvent) {
         guard state != .abandoned else { return }
-        for effect in race.apply(event, at: clock.now) where state != .abandoned { perform(effect) }
+        for effect in answers.race.apply(event, at: clock.now) where state != .abandoned { perform(effect) }
         guard state == .racing else { return }
-        if race.isRunning { setTimer() } else { finish() }
+        if answers.race.isRunning { setTimer() } else { finish() }
     }
 
     private func perform(_ effect: RaceEffect) {
         switch effect {
         case .ask(let place, let parts, let address): ask(place, parts, address: address)
         case .check(let part, let addresses): check(addresses, of: part)
-        case .store(let part, let answer): keep(answer, part)
-        case .drop(let part): store.forgetUnverified(key, type(of: part))
+        case .store(let part, let answer): answers.keep(answer, part)
+        case .drop(let part): answers.store.forgetUnverified(key, answers.type(of: part))
         case .reply(let client, let part, let answer):
             guard let done = clients.take(client) else { return }
             // What another race for the name has stored since: this one had less time.
-            if isLate, answer.rank >= .stale,
-                let cached = store.cached(key, type(of: part)), cached.isFresh, cached.isFromSource
+            if answers.isLate, answer.rank >= .stale,
+                let cached = answers.store.cached(key, answers.type(of: part)), cached.isFresh, cached.isFromSource
             {
                 return done(.given(cached.response))
             }
-            if let given = self[part].given, given.answer == answer { return done(given.outcome) }
-            done(outcome(answer, part))
+            if let given = answers[part].given, given.answer == answer { return done(given.outcome) }
+            done(answers.outcome(answer, part))
         case .again(let client, _):
             _ = clients.take(client)
             refused = client
@@ -144,30 +148,30 @@ final class Flight: FlightAnswers {
     ///
     /// - Parameter address: the place of the address in the provider's order.
     private func ask(_ place: Int, _ parts: RaceParts, address: Int) {
-        guard let number = race.rules.line[place].provider else {
+        guard let number = answers.race.rules.line[place].provider else {
             for part in [RacePart.a, .aaaa] where parts.contains(RaceParts(part)) {
-                let attempt = LocalAttempt(answers: self, place: place, part: part)
+                let attempt = LocalAttempt(answers: answers, place: place, part: part)
                 lookUps.append(attempt.begin { [self] in run($0) })
             }
             return
         }
         if case .untried = shared { lookAmongShared() }
         if let turn, turn.holdsBack(place, parts, address: address) { return }
-        guard let candidate = line.members[number].candidate(address) else {
+        guard let candidate = answers.line.members[number].candidate(address) else {
             return run(.failed(place, parts))
         }
-        let attempt = ProviderAttempt(candidate, for: self, at: place, parts, sharing: turn) { [self] in run($0) }
+        let attempt = ProviderAttempt(candidate, for: answers, at: place, parts, sharing: turn) { [self] in run($0) }
         attempts.append(attempt)
         attempt.begin()
     }
 
     /// Begins the look-up among shared answers, if there is anything to look at.
     private func lookAmongShared() {
-        shared = .none
-        guard let answers = policy.lines.shared, case .protect = key.route,
-            line.members.contains(where: \.provider.isAuthenticated)
+        self.shared = .none
+        guard let shared = answers.policy.lines.shared, case .protect = key.route,
+            answers.line.members.contains(where: \.provider.isAuthenticated)
         else { return }
-        let turn = SharedTurn(for: self, answers)
+        let turn = SharedTurn(for: answers, shared)
         let isBegun = turn.begin { [self] found in
             for ask in turn.takeAsks() where isRunning {
                 let (replies, left) = turn.take(found, for: ask)
@@ -175,30 +179,30 @@ final class Flight: FlightAnswers {
                 if !left.isEmpty, isRunning { self.ask(ask.place, left, address: ask.address) }
             }
         }
-        if isBegun { shared = .turn(turn) }
+        if isBegun { self.shared = .turn(turn) }
     }
 
     private var turn: SharedTurn? { if case .turn(let turn) = shared { turn } else { nil } }
 
     /// Checks some of LocalDNS's addresses (section 4).
     private func check(_ addresses: RaceAnswer.Addresses, of part: RacePart) {
-        checks += LocalAttempt.check(addresses, of: part, for: self) { [self] place, address, verdict in
-            if note(verdict, on: address, part) { forgetStale(part) }
+        checks += LocalAttempt.check(addresses, of: part, for: answers) { [self] place, address, verdict in
+            if answers.note(verdict, on: address, part) { forgetStale(part) }
             run(.checked(part, place, verdict))
         }
     }
 
     /// Waits for the probes of the providers that are asked as soon as they have answered one.
     private func awaitProbes() {
-        guard isRunning, clock.now < ends, probeWait == nil, race.rules.awaitsProbe else { return }
-        probeWait = policy.lines.providers.probes.wait { [self] in
+        guard isRunning, clock.now < answers.ends, probeWait == nil, answers.race.rules.awaitsProbe else { return }
+        probeWait = answers.policy.lines.providers.probes.wait { [self] in
             probeWait = nil
-            for (place, source) in race.rules.line.enumerated() where source.health == .probed {
+            for (place, source) in answers.race.rules.line.enumerated() where source.health == .probed {
                 guard let number = source.provider else { continue }
-                line.members[number].refresh()
-                if !line.members[number].endpoints.isEmpty {
+                answers.line.members[number].refresh()
+                if !answers.line.members[number].endpoints.isEmpty {
                     run(.probed(place, isUp: true))
-                } else if !line.members[number].inBackoff.contains(where: \.backoff.isProbing) {
+                } else if !answers.line.members[number].inBackoff.contains(where: \.backoff.isProbing) {
                     run(.probed(place, isUp: false))
                 }
             }
@@ -207,7 +211,7 @@ final class Flight: FlightAnswers {
     }
 
     private func setTimer() {
-        var next = race.wake
+        var next = answers.race.wake
         if let first = clients.firstDeadline { next = min(next ?? first, first) }
         attempts.forEach { if let due = $0.silenceDue { next = min(next ?? due, due) } }
         guard next != alarm || timer == nil else { return }
@@ -220,7 +224,7 @@ final class Flight: FlightAnswers {
         (timer, alarm) = (nil, nil)
         let now = clock.now
         // Clients that had waited before have no more time.
-        if now < ends { for client in clients.late(at: now) { run(.timeUp(client)) } }
+        if now < answers.ends { for client in clients.late(at: now) { run(.timeUp(client)) } }
         attempts.forEach { $0.noteSilence(at: now) }
         run(.time)
     }
@@ -229,7 +233,7 @@ final class Flight: FlightAnswers {
     private func finish() {
         state = .over
         ended(self)
-        withdraw(keepsChecks: self[.a].isGivenUnverified || self[.aaaa].isGivenUnverified)
+        withdraw(keepsChecks: answers[.a].isGivenUnverified || answers[.aaaa].isGivenUnverified)
     }
 
     private func withdraw(keepsChecks: Bool = false) {

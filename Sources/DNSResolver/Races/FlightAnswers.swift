@@ -3,9 +3,9 @@ import DNSWire
 import Scheduling
 
 /// What is known of the name of a flight: its line of sources, what they have said of each type, what is stored of that, and
-/// what clients get. A flight is one, with what drives its race; what it asks by knows this alone.
+/// what clients get. What a flight asks by knows this alone.
 @Loop
-class FlightAnswers {
+final class FlightAnswers {
     /// Seconds for which a denial is cached that is made here.
     static let madeTTL: UInt32 = 5
     /// Seconds for which "no address of this family" is cached at most, where the other family is preferred.
