@@ -68,50 +68,46 @@ final class AnswerFile {
 
     // MARK: Writing
 
-    /// Writes some changes of answers, each row as the newest. What was stored before of an answer that changed is not used
-    /// any more, whether or not the new one is worth storing. Inside a transaction; after an error the file must be closed.
+    /// Writes changes of answers, each row as the newest. What was stored before of an answer that changed is not used any
+    /// more, whether or not the new one is worth storing. Inside a transaction; after an error the file must be closed.
     ///
-    /// - Parameter part: of the answers.
     /// - Returns: how many answers were written.
     func write(
-        _ changes: PendingChanges, _ part: Range<Int>, _ rules: DiskRules, _ mark: ClockMark,
-        _ reading: WallClock.Reading
+        _ rows: [[UInt8]: PendingChanges.Row], _ rules: DiskRules, _ mark: ClockMark, _ reading: WallClock.Reading
     ) throws(SQLiteError) -> Int {
         var written = 0
-        // Question and value.
-        var row: [UInt8] = []
-        for (other, six) in changes.rows(of: part) {
-            guard let place = (other ?? six).map({ changes.answers[$0].question }) else { continue }
-            row.removeAll(keepingCapacity: true)
-            row += changes.bytes[place]
-            let question = row.indices
+        // In the order of the file's index: so each of its pages is read and written once, and not for every answer that has
+        // its place there.
+        for (question, row) in rows.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+            let isWhole = row[isSix: false] != nil && row[isSix: true] != nil
             // Mostly both address families change at once, and nothing has to be read.
-            let old = other == nil || six == nil ? try self.row(of: row) : nil
+            let old = isWhole ? nil : try self.row(of: question)
             var until = old?.until
-            func add(_ index: Int?, isSix: Bool) {
-                guard let index else {
-                    guard let answer = old?.answers.first(where: { $0.head.isSix == isSix }) else { return }
-                    return answer.head.append(to: &row, answer.answer.body[...])
+            var value: [UInt8] = []
+            for isSix in [false, true] {
+                switch row[isSix: isSix] {
+                case nil:
+                    guard let answer = old?.answers.first(where: { $0.head.isSix == isSix }) else { continue }
+                    answer.head.append(to: &value, answer.answer.body)
+                case .removed?: continue
+                case .stored(let entry)?:
+                    guard let head = AnswerHead(entry, isSix: isSix, rules.identity, reading, epoch: mark.epoch) else {
+                        continue
+                    }
+                    head.append(to: &value, entry.answer.body)
+                    let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, rules.freshness)
+                    let end = reading.isPlausible ? mark.beginning(of: head.storedAt) + usefulness : 0
+                    until = until.map { min($0, end) == 0 ? 0 : max($0, end) } ?? end
+                    written += 1
                 }
-                guard let entry = changes.answers[index].entry,
-                    let head = AnswerHead(entry, isSix: isSix, rules.identity, reading, epoch: mark.epoch)
-                else { return }
-                head.append(to: &row, changes.bytes[changes.answers[index].records])
-                let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, rules.freshness)
-                let end = reading.isPlausible ? mark.beginning(of: head.storedAt) + usefulness : 0
-                until = until.map { min($0, end) == 0 ? 0 : max($0, end) } ?? end
-                written += 1
             }
-            add(other, isSix: false)
-            add(six, isSix: true)
-            guard row.count > question.count else {
-                try erase.run([.blob(row)])
+            guard !value.isEmpty else {
+                try erase.run([.blob(question)])
                 continue
             }
-            let sum = checksum(of: row)
-            row.append(addingCapacity: checksumSize) { $0.append(sum, bytes: checksumSize) }
-            let value = Array(row[question.upperBound...])
-            try insert.run([.integer(until ?? 0), .blob(Array(row[question])), .blob(value)])
+            let sum = checksum(of: value, after: checksum(of: question))
+            value.append(addingCapacity: checksumSize) { $0.append(sum, bytes: checksumSize) }
+            try insert.run([.integer(until ?? 0), .blob(question), .blob(value)])
         }
         return written
     }

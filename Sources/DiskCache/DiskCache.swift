@@ -49,10 +49,7 @@ package final class DiskCache: Sendable {
 
     /// Begins to read the file's answers into memory, the most recently used first. Called once the server answers:
     /// earlier the reading would take CPU time from the start-up.
-    package func load() {
-        work.state.withLock { $0.mayLoad = true }
-        work.wake.post()
-    }
+    package func load() { tell { $0.mayLoad = true } }
 
     /// Begins the same before the server answers. Returns when all answers are in memory, or those used last, or none can
     /// be read.
@@ -73,17 +70,13 @@ package final class DiskCache: Sendable {
     }
 
     /// Opens the file again, before anything that is asked of it afterwards.
-    package func resume() {
-        work.state.withLock { $0.jobs.append(.resume) }
-        work.wake.post()
-    }
+    package func resume() { tell { $0.jobs.append(.resume) } }
 
     /// Writes all pending changes, and closes the file. Blocks the calling thread until then.
     ///
     /// - Parameter limit: the longest wait: a disk may hang for ever.
     package func stop(within limit: Duration = .seconds(2)) {
-        work.state.withLock { $0.isStopping = true }
-        work.wake.post()
+        tell { $0.isStopping = true }
         let deadline = Instant.bootTime + limit
         while !work.state.withLock({ $0.hasEnded }), Instant.bootTime < deadline {
             ended.wait(atMost: Int32(clamping: (deadline - .bootTime).nanoseconds / 1_000_000 + 1))
@@ -159,10 +152,15 @@ package final class DiskCache: Sendable {
 
     /// Adopts another policy: from now on the file's answers are judged by it.
     package func adopt(_ identity: PolicyIdentity, _ freshness: FreshnessPolicy, flushInterval: Duration) {
-        work.state.withLock { state in
+        tell { state in
             state.rules = DiskRules(identity: identity, freshness: freshness, flushInterval: flushInterval)
             work.adoptOtherRules(&state)
         }
+    }
+
+    /// Changes what the thread is to do, and wakes it.
+    private func tell(_ change: (inout DiskWork.State) -> Void) {
+        work.state.withLock { change(&$0) }
         work.wake.post()
     }
 

@@ -94,12 +94,8 @@ final class OpenStore {
                 let text = rules.identity.sources[tag] ?? ""
                 try put(StateRecord(key.kind, key.name, value: text, storedAt: reading.secondsSince1970))
             }
-            var (written, start) = (0, 0)
-            for (end, removal) in changes.removals.map({ ($0.place, $0.removal) }) + [(changes.answers.count, nil)] {
-                written += try file.write(changes, start..<end, rules, mark, reading)
-                if let removal { try file.remove(removal) }
-                start = end
-            }
+            for removal in changes.removals { try file.remove(removal) }
+            let written = try file.write(changes.rows, rules, mark, reading)
             try write(changes, now: now)
             if try file.size() > limit { try file.removeOldest(written + Self.removalStep) }
             return written

@@ -2,19 +2,43 @@ import DNSCache
 import DNSWire
 
 /// The changes that wait to be written; bounded, so that they do not grow while the disk is slow or unavailable.
-///
-/// Answers are in order of arrival; one key may have several. The bytes of all stand in one buffer: so the loop that adds
-/// one allocates nothing for it, and what one thread allocated is not freed by another, piece by piece.
 struct PendingChanges {
-    /// A new answer, or the removal of one.
-    struct Answer {
-        /// Where the question of its row stands in `bytes`, a key of which AAAA is A, and where its records do.
-        let question: Range<Int>
-        let records: Range<Int>
-        /// Whether it is the answer of type AAAA in its row.
-        let isSix: Bool
-        /// The new answer, of which `bytes` has the records; nil: what is there is removed.
-        let entry: CacheEntry?
+    /// The last change of an answer.
+    enum Change {
+        case stored(CacheEntry)
+        case removed
+
+        /// Bytes of the answer.
+        fileprivate var size: Int { if case .stored(let entry) = self { entry.answer.body.count } else { 0 } }
+    }
+
+    /// The last changes of the answers of one row; nil: none.
+    struct Row {
+        /// Of type AAAA, and of the type of the row's question.
+        private var (six, other): (Change?, Change?)
+
+        subscript(isSix isSix: Bool) -> Change? {
+            get { isSix ? six : other }
+            set { if isSix { six = newValue } else { other = newValue } }
+        }
+
+        fileprivate var count: Int { (six == nil ? 0 : 1) + (other == nil ? 0 : 1) }
+
+        /// The same without new answers; nil where nothing is left.
+        fileprivate var withoutAnswers: Row? {
+            var row = self
+            if case .stored? = six { row.six = nil }
+            if case .stored? = other { row.other = nil }
+            return row.count == 0 ? nil : row
+        }
+
+        fileprivate func isCovered(by removal: AnswerRemoval, _ question: [UInt8]) -> Bool {
+            guard let name = try? Name(wire: Array(question.dropLast(5))) else { return false }
+            return [six, other].contains { change in
+                guard case .stored(let entry)? = change else { return false }
+                return removal.covers(name, entry.answer.addresses)
+            }
+        }
     }
 
     /// The most answers that wait, and the most removals of many.
@@ -25,12 +49,13 @@ struct PendingChanges {
     /// The most records that wait, but for those of kinds that are few: as many as the file keeps of one kind.
     static let recordLimit = 4_096
 
-    private(set) var answers: [Answer] = []
-    private(set) var bytes: [UInt8] = []
-    /// Removals of many answers, each with the number of `answers` that it comes after.
-    private(set) var removals: [(removal: AnswerRemoval, place: Int)] = []
-    /// The keys of `answers`; nil until the first look-up, since mostly there is none.
-    private(set) var keys: Set<[UInt8]>?
+    /// Answers, by the questions of their rows.
+    private(set) var rows: [[UInt8]: Row] = [:]
+    /// How many answers there are, and how many bytes these have.
+    private(set) var count = 0
+    private var size = 0
+    /// Removals of many answers, which come before `rows`.
+    private(set) var removals: [AnswerRemoval] = []
     private(set) var states: [StateRecord.Key: StateRecord?] = [:]
     /// Kinds whose records are all removed, before `states` is written.
     private(set) var forgottenKinds: Set<StateRecord.Kind> = []
@@ -38,46 +63,49 @@ struct PendingChanges {
     var needsAll = false
 
     /// Whether there are so many answers that they are written before the interval is over.
-    var isLarge: Bool { answers.count > Self.limit / 2 || bytes.count > Self.room / 2 }
+    var isLarge: Bool { count > Self.limit / 2 || size > Self.room / 2 }
 
     // MARK: Answers
 
     /// Adds a new answer under the key of a question without a scope.
     mutating func store(_ entry: CacheEntry, for key: borrowing QueryKey) {
         guard !needsAll else { return }
-        guard answers.count < Self.limit, bytes.count <= Self.room else { return leaveRemovals() }
-        append(entry, for: key.storage.span.extracting(..<key.count))
-        keys?.insert(key.array)
+        guard count < Self.limit, size <= Self.room else { return leaveAnswers() }
+        var question = key.array
+        let isSix = question.makeRowQuestion()
+        set(.stored(entry), question, isSix: isSix)
     }
 
     /// Removes the answer under a key: the bytes of a `QueryKey` without a scope.
     mutating func remove(_ key: [UInt8]) {
-        if answers.count == Self.limit { leaveRemovals() }
-        // Where these alone are too many, the entries still in memory are valid.
-        guard answers.count < Self.limit else { return removeAll(thenAll: true) }
-        append(nil, for: key.span)
-        keys?.insert(key)
+        var question = key
+        let isSix = question.makeRowQuestion()
+        remove(question, isSix: isSix)
     }
 
-    private mutating func append(_ entry: CacheEntry?, for key: Span<UInt8>) {
-        let start = bytes.count
-        bytes.append(key)
-        let isSix = bytes.makeRowQuestion(from: start)
-        let body = bytes.count
-        var entry = entry
-        if let answer = entry?.answer {
-            bytes += answer.body
-            entry?.answer = PackedAnswer(
-                responseCode: answer.responseCode, counts: answer.counts, body: [], ttlOffsets: [])
-        }
-        answers.append(Answer(question: start..<body, records: body..<bytes.count, isSix: isSix, entry: entry))
+    private mutating func remove(_ question: [UInt8], isSix: Bool) {
+        if count == Self.limit { leaveAnswers() }
+        // Where these alone are too many, the entries still in memory are valid.
+        guard count < Self.limit else { return removeAll(thenAll: true) }
+        set(.removed, question, isSix: isSix)
+    }
+
+    private mutating func set(_ change: Change, _ question: [UInt8], isSix: Bool) {
+        let old = rows[question]?[isSix: isSix]
+        rows[question, default: Row()][isSix: isSix] = change
+        count += old == nil ? 1 : 0
+        size += change.size - (old?.size ?? 0)
     }
 
     mutating func remove(_ removal: AnswerRemoval) {
-        // What was removed before is removed by the later one, too.
-        removals.removeAll { $0.removal == removal }
-        guard removal != .all, removals.count < Self.removalLimit else { return removeAll(thenAll: removal != .all) }
-        removals.append((removal, answers.count))
+        let isKnown = removals.contains(removal)
+        guard removal != .all, isKnown || removals.count < Self.removalLimit else {
+            return removeAll(thenAll: removal != .all)
+        }
+        for (question, row) in rows where row.isCovered(by: removal, question) {
+            for isSix in [false, true] where row[isSix: isSix] != nil { set(.removed, question, isSix: isSix) }
+        }
+        if !isKnown { removals.append(removal) }
     }
 
     /// - Parameter thenAll: whether the entries in memory are to be written again afterwards, since only a part of the
@@ -86,61 +114,25 @@ struct PendingChanges {
         needsAll = needsAll || thenAll
         removeAnswers()
         // No answer of the file is allowed any more, whatever its key.
-        (removals, keys) = ([(.all, 0)], nil)
+        removals = [.all]
     }
 
     /// Leaves out the new answers, which memory has.
-    private mutating func leaveRemovals() {
+    private mutating func leaveAnswers() {
         needsAll = true
-        let removed = removedKeys
-        removeAnswers()
-        for key in removed { append(nil, for: key.span) }
-        removals = removals.map { ($0.removal, 0) }
-    }
-
-    private var removedKeys: [[UInt8]] { answers.filter { $0.entry == nil }.map(key) }
-
-    func key(of answer: Answer) -> [UInt8] {
-        var key = Array(bytes[answer.question])
-        if answer.isSix { key[key.count - 4] = UInt8(RecordType.aaaa.rawValue) }
-        return key
+        rows = rows.compactMapValues(\.withoutAnswers)
+        count = rows.values.reduce(0) { $0 + $1.count }
+        size = 0
     }
 
     /// Whether an answer that was read from the file may still be used.
-    mutating func allows(_ key: [UInt8], _ answer: StoredAnswer) -> Bool {
-        let changed = keys ?? Set(answers.map(self.key))
-        keys = changed
-        return !changed.contains(key)
-            && !removals.contains { $0.removal.covers(answer.question.name, answer.answer.addresses) }
-    }
-
-    /// By index the last change of either address family in each row. The rows are in the order of the file's index: so each
-    /// of its pages is read and written once, and not for every answer that has its place there.
     ///
-    /// - Parameter part: of the answers.
-    func rows(of part: Range<Int>) -> [(other: Int?, six: Int?)] {
-        var places = part.map { (beginning: beginning(of: answers[$0].question), index: $0) }
-        places.sort { left, right in
-            if left.beginning != right.beginning { return left.beginning < right.beginning }
-            let (first, second) = (bytes[answers[left.index].question], bytes[answers[right.index].question])
-            return first == second ? left.index < right.index : first.lexicographicallyPrecedes(second)
-        }
-        var rows: [(other: Int?, six: Int?)] = []
-        var question: ArraySlice<UInt8> = []
-        for (_, index) in places {
-            if bytes[answers[index].question] != question {
-                question = bytes[answers[index].question]
-                rows.append((nil, nil))
-            }
-            if answers[index].isSix { rows[rows.count - 1].six = index } else { rows[rows.count - 1].other = index }
-        }
-        return rows
-    }
-
-    /// The first 16 bytes of a question: mostly names differ there already.
-    private func beginning(of question: Range<Int>) -> UInt128 {
-        let question = bytes[question].prefix(16)
-        return question.reduce(0) { $0 << 8 | UInt128($1) } << (8 * (16 - question.count))
+    /// - Parameter key: the answer's.
+    func allows(_ key: [UInt8], _ answer: StoredAnswer) -> Bool {
+        var question = key
+        let isSix = question.makeRowQuestion()
+        return rows[question]?[isSix: isSix] == nil
+            && !removals.contains { $0.covers(answer.question.name, answer.answer.addresses) }
     }
 
     // MARK: Records
@@ -164,10 +156,13 @@ struct PendingChanges {
     /// Restores changes that could not be written, as older than those added meanwhile; but for answers, which memory has.
     mutating func putBack(_ older: PendingChanges) {
         var merged = older
-        merged.keys = nil
-        merged.leaveRemovals()
-        for key in removedKeys { merged.remove(key) }
-        for (removal, _) in removals { merged.remove(removal) }
+        merged.leaveAnswers()
+        for (question, row) in rows {
+            for isSix in [false, true] {
+                if case .removed? = row[isSix: isSix] { merged.remove(question, isSix: isSix) }
+            }
+        }
+        for removal in removals { merged.remove(removal) }
         for kind in forgottenKinds { merged.forgetAll(kind) }
         merged.states.merge(states) { $1 }
         self = merged
@@ -176,14 +171,13 @@ struct PendingChanges {
     /// Removes all, when they are written.
     mutating func removeAll() {
         removeAnswers()
-        (removals, keys, states, forgottenKinds, needsAll) = ([], nil, [:], [], false)
+        (removals, states, forgottenKinds, needsAll) = ([], [:], [], false)
     }
 
     /// The room remains, unless they had used only a small part of it: to make it grow again would cost a page fault for
     /// every 4 KiB, on the thread that stores answers.
     private mutating func removeAnswers() {
-        let isUsed = answers.count >= answers.capacity / 8 && bytes.count >= bytes.capacity / 8
-        answers.removeAll(keepingCapacity: isUsed)
-        bytes.removeAll(keepingCapacity: isUsed)
+        rows.removeAll(keepingCapacity: rows.count >= rows.capacity / 8)
+        (count, size) = (0, 0)
     }
 }

@@ -142,7 +142,7 @@ extension AnswerFile {
         var question = answers[0].key.array
         question.makeRowQuestion()
         var value: [UInt8] = []
-        for stored in answers { stored.head.append(to: &value, stored.answer.body[...]) }
+        for stored in answers { stored.head.append(to: &value, stored.answer.body) }
         let sum = checksum(of: question + value)
         value.append(addingCapacity: checksumSize) { $0.append(sum, bytes: checksumSize) }
         try connection.run(
