@@ -255,3 +255,12 @@ package final class LoopWaker: LoopThread {
 
 /// Identifies the calling thread among the running ones; never 0.
 private func currentThread() -> UInt { UInt(pthread_self()) }
+
+extension Instant {
+    /// The present time on CLOCK_BOOTTIME. May be called from any thread; costs no system call.
+    package static var bootTime: Instant {
+        var time = timespec()
+        _ = unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+        return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+}

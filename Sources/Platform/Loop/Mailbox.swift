@@ -1,4 +1,5 @@
-import Scheduling
+package import DNSWire
+package import Scheduling
 import Synchronization
 
 /// A bounded queue by which other threads pass values to the loop, which receives them in batches.
@@ -103,5 +104,157 @@ package final class Mailbox<Element: Sendable>: Sendable {
             state.queue.take(limit, into: &batch)
             divided.store(state.queue.isDivided, ordering: .relaxed)
         }
+    }
+}
+
+/// A bounded queue that client networks share: first in, first out while few values wait; above that, first in, first
+/// out for each network, and round-robin among the networks.
+///
+/// A single network may fill it. When it is full, a network below its equal part of the places is still admitted; so it
+/// holds at most twice as many values as places. A network with few queries waits for one turn, however many the others
+/// have.
+package struct SharedQueue<Element> {
+    /// The client network of an element, and since when it waits.
+    package typealias Origin = (network: ClientNetwork, since: Instant)
+
+    /// Up to this number there is no round-robin, and nothing is counted by network: it costs what an array does.
+    private static var few: Int { 64 }
+
+    /// How many values may wait, at least 1.
+    private let capacity: Int
+    package private(set) var count = 0
+    /// Whether so many wait that the network of each counts.
+    var isDivided: Bool { !turns.isEmpty }
+    /// How long the first element of a network may have waited before further ones of the network are refused; nil: for
+    /// any time. Does not apply while few wait.
+    var patience: Duration?
+    /// Nil: not shared.
+    private let origin: (@Sendable (Element) -> Origin)?
+    /// The waiting elements while there are few, in order.
+    private var elements: [Element] = []
+    /// The waiting elements otherwise, in order for each network.
+    private var lanes: [Lane] = []
+    private var freeLanes: [Int] = []
+    private var places: [ClientNetwork: Int] = [:]
+    /// The indices of the non-empty lanes, in the order of their turns.
+    private var turns = Line<Int>()
+
+    private struct Lane {
+        let network: ClientNetwork
+        var elements = Line<Element>()
+    }
+
+    package init(capacity: Int, origin: (@Sendable (Element) -> Origin)?) {
+        self.capacity = max(1, capacity)
+        self.origin = origin
+    }
+
+    /// Appends an element. Returns whether there was room.
+    package mutating func append(_ element: Element) -> Bool {
+        guard let origin else { return appendInOrder(element) }
+        if !isDivided {
+            if count < Self.few { return appendInOrder(element) }
+            divide(by: origin)
+        }
+        let (holder, since) = origin(element)
+        let place = places[holder]
+        guard count < capacity || isLess(held: place.map { lanes[$0].elements.count } ?? 0, isNew: place == nil) else {
+            return false
+        }
+        if let patience, let place, let first = lanes[place].elements.first, origin(first).since + patience < since {
+            return false
+        }
+        add(element, of: holder, at: place)
+        count += 1
+        return true
+    }
+
+    private mutating func appendInOrder(_ element: Element) -> Bool {
+        guard count < capacity else { return false }
+        elements.append(element)
+        count += 1
+        return true
+    }
+
+    /// Whether a network with one more would have no more than its equal part.
+    private func isLess(held: Int, isNew: Bool) -> Bool {
+        held < capacity / (places.count + (isNew ? 1 : 0))
+    }
+
+    private mutating func divide(by origin: (Element) -> Origin) {
+        for element in elements {
+            let holder = origin(element).network
+            add(element, of: holder, at: places[holder])
+        }
+        elements.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func add(_ element: Element, of holder: ClientNetwork, at place: Int?) {
+        if let place { return lanes[place].elements.append(element) }
+        var lane = Lane(network: holder)
+        lane.elements.append(element)
+        let place: Int
+        if let free = freeLanes.popLast() {
+            place = free
+            lanes[place] = lane
+        } else {
+            place = lanes.count
+            lanes.append(lane)
+        }
+        places[holder] = place
+        turns.append(place)
+    }
+
+    /// Moves the next elements, `limit` at most, to the end of `batch`.
+    package mutating func take(_ limit: Int, into batch: inout [Element]) {
+        guard isDivided else { return takeInOrder(limit, into: &batch) }
+        for _ in 0..<min(limit, count) {
+            guard let place = turns.popFirst(), let element = lanes[place].elements.popFirst() else { break }
+            count -= 1
+            batch.append(element)
+            if lanes[place].elements.isEmpty {
+                places[lanes[place].network] = nil
+                freeLanes.append(place)
+            } else {
+                turns.append(place)
+            }
+        }
+        if count == 0 { (lanes, freeLanes, places) = ([], [], [:]) }
+    }
+
+    private mutating func takeInOrder(_ limit: Int, into batch: inout [Element]) {
+        if elements.count <= limit, batch.isEmpty {
+            swap(&elements, &batch)
+            count = 0
+        } else {
+            batch.append(contentsOf: elements.prefix(limit))
+            elements.removeFirst(min(limit, elements.count))
+            count = elements.count
+        }
+    }
+}
+
+/// A first-in, first-out queue.
+private struct Line<Element> {
+    private var elements: [Element?] = []
+    /// Elements before this index were removed.
+    private var start = 0
+
+    var count: Int { elements.count - start }
+    var isEmpty: Bool { count == 0 }
+    var first: Element? { start < elements.count ? elements[start] : nil }
+
+    mutating func append(_ element: Element) { elements.append(element) }
+
+    mutating func popFirst() -> Element? {
+        guard start < elements.count else { return nil }
+        let element = elements[start].take()
+        start += 1
+        // Moving the rest costs no more than the removals did.
+        if start * 2 > elements.count {
+            elements.removeSubrange(..<start)
+            start = 0
+        }
+        return element
     }
 }

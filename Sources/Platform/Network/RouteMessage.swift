@@ -55,6 +55,17 @@ package enum RouteMessage: Hashable, Sendable {
     }
 }
 
+/// What about the host's network has changed. Whether that concerns the way to anything is for `NetworkWays` to say.
+package enum NetworkSign: Hashable, Sendable {
+    /// The link with this index has got or lost its carrier.
+    case link(UInt32)
+    case newAddress
+    case goneAddress(IPAddress)
+    case route(RouteMessage.Route)
+    /// Reports were lost: anything.
+    case unknown
+}
+
 /// Splits an rtnetlink datagram into messages.
 ///
 /// The lengths in it are checked although the kernel wrote it: an invalid one ends the parsing.

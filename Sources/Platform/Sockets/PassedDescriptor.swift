@@ -1,4 +1,5 @@
 import CSystem.Linux
+import DNSWire
 import Glibc
 import Synchronization
 
@@ -123,7 +124,7 @@ package final class SocketOwners {
     /// - Parameter server: where it sends to, of the same family.
     package func owner(of client: SocketAddress, asking server: SocketAddress) -> SocketOwner? {
         guard client.family == server.family else { return nil }
-        let (from, to) = (client.addressBytes, server.addressBytes)
+        let (from, to) = (client.ip.bytes, server.ip.bytes)
         var (user, group): (UInt32, UInt64) = (0, 0)
         let result = unsafe clinux_udp_owner(
             descriptor.number, client.family == .ipv4 ? AF_INET : AF_INET6, from, client.port, to, server.port, &user,

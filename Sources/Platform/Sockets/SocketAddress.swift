@@ -57,17 +57,6 @@ package struct SocketAddress: Hashable, Sendable {
         }
     }
 
-    /// The address alone, 4 or 16 bytes in network order.
-    package var addressBytes: [UInt8] {
-        switch family {
-        case .ipv4: stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: low >> UInt64($0)) }
-        case .ipv6:
-            [high, low].flatMap { word in
-                stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> UInt64($0)) }
-            }
-        }
-    }
-
     /// Whether this is 0.0.0.0 or ::, which stands for every address of the machine.
     package var isWildcard: Bool { high == 0 && low == 0 }
 
@@ -133,22 +122,17 @@ extension SocketAddress: CustomStringConvertible {
     ///   required.
     /// - Returns: `nil` for anything else: names, an unknown interface, a port over 65535.
     package init?(_ text: String, defaultPort: UInt16? = nil) {
-        guard let (host, portText) = Self.split(text), let port = Self.port(portText, defaultPort) else { return nil }
-        if let address = Self.ipv4(host) {
-            self.init(ipv4: address, port: port)
-            return
-        }
         // An unbracketed IPv6 address cannot have a port: its last group would look like one.
+        guard let (host, portText) = Self.split(text), let port = Self.port(portText, defaultPort) else { return nil }
         let parts = host.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let words = Self.ipv6(String(parts[0])) else { return nil }
-        guard parts.count == 2 else {
-            self.init(ipv6: words.high, words.low, port: port)
-            return
+        guard let address = IPAddress(parts[0]) else { return nil }
+        var scope: UInt32 = 0
+        if parts.count == 2 {
+            let interface = String(parts[1])
+            scope = unsafe UInt32(interface) ?? if_nametoindex(interface)
+            guard scope != 0, address.recordType == .aaaa else { return nil }
         }
-        let interface = String(parts[1])
-        let scope = unsafe UInt32(interface) ?? if_nametoindex(interface)
-        guard scope != 0 else { return nil }
-        self.init(ipv6: words.high, words.low, port: port, scope: scope)
+        self.init(address, port: port, scope: scope)
     }
 
     /// The address and port in the form that the initializer parses; an IPv6 address is always in brackets.
@@ -156,13 +140,7 @@ extension SocketAddress: CustomStringConvertible {
 
     /// The address without port and brackets, with the interface of a link-local one.
     package var host: String {
-        let text = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
-            let bytes = addressBytes
-            let made = unsafe inet_ntop(
-                family == .ipv4 ? AF_INET : AF_INET6, bytes, buffer.baseAddress, socklen_t(buffer.count))
-            return unsafe made.map { unsafe String(cString: $0) } ?? ""
-        }
-        return scope == 0 ? text : "\(text)%\(Self.interfaceName(scope) ?? "\(scope)")"
+        scope == 0 ? "\(ip)" : "\(ip)%\(Self.interfaceName(scope) ?? "\(scope)")"
     }
 
     /// The name of the interface with this index; nil when there is none now. Asks the kernel.
@@ -192,18 +170,6 @@ extension SocketAddress: CustomStringConvertible {
     private static func port(_ text: String?, _ defaultPort: UInt16?) -> UInt16? {
         guard let text else { return defaultPort }
         return OutsideNumber(digits: text)?.within(0...UInt16.max)
-    }
-
-    private static func ipv4(_ text: String) -> UInt32? {
-        var address = in_addr()
-        return unsafe inet_pton(AF_INET, text, &address) == 1 ? UInt32(bigEndian: address.s_addr) : nil
-    }
-
-    private static func ipv6(_ text: String) -> (high: UInt64, low: UInt64)? {
-        unsafe withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 2) { words in
-            guard unsafe inet_pton(AF_INET6, text, words.baseAddress) == 1 else { return nil }
-            return unsafe (UInt64(bigEndian: words[0]), UInt64(bigEndian: words[1]))
-        }
     }
 }
 
