@@ -195,3 +195,86 @@ struct KeyTail {
         self.value = value
     }
 }
+
+/// A slot of the index: 24 bits for the number of the block, counted from 1, and 8 bits of the hash. 0 is empty.
+enum Slot {
+    /// Bytes of a slot.
+    static let size = MemoryLayout<UInt32>.size
+    /// The greatest offset of a block: beyond it, at 128 MiB, blocks cannot be numbered.
+    static let maximumOffset = 0x00ff_fffe * Block.granule
+
+    @inline(__always)
+    static func make(offset: Int, hash: UInt32) -> UInt32 {
+        UInt32(truncatingIfNeeded: offset / Block.granule &+ 1) | tag(ofHash: hash)
+    }
+
+    @inline(__always)
+    static func offset(_ value: UInt32) -> Int { (Int(value & 0x00ff_ffff) &- 1) &* Block.granule }
+
+    @inline(__always)
+    static func tag(_ value: UInt32) -> UInt32 { value & 0xff00_0000 }
+
+    /// The lowest bits of the hash: those that determine the slot least.
+    @inline(__always)
+    static func tag(ofHash hash: UInt32) -> UInt32 { hash &<< 24 }
+}
+
+/// A keyed hash with a random secret: without it, names that collide cannot be chosen.
+struct KeyHash: Sendable {
+    private let first: UInt64
+    private let second: UInt64
+    private let third: UInt64
+
+    /// Generates a secret for this process.
+    init() {
+        var generator = SystemRandomNumberGenerator()
+        first = generator.next()
+        second = generator.next() | 1
+        third = generator.next() | 1
+    }
+
+    /// The hash of a key; `name` may have any letter case.
+    ///
+    /// Processes eight bytes at a time with a multiplication of 64 by 64 bits, folded.
+    @inline(__always)
+    func callAsFunction(_ name: Span<UInt8>, _ tail: KeyTail) -> UInt64 {
+        let count = name.count
+        var state = first ^ UInt64(truncatingIfNeeded: count)
+        if count < 8 {
+            state ^= Self.short(name)
+        } else {
+            let bytes = unsafe name.bytes
+            var at = 0
+            while at &+ 8 < count {
+                state = unsafe Self.fold(state ^ bytes.word(at: at).asciiLowercased, second)
+                at &+= 8
+            }
+            // The last eight bytes, some of them for the second time.
+            state ^= unsafe bytes.word(at: count &- 8).asciiLowercased
+        }
+        return Self.fold(Self.fold(state, second) ^ tail.value, third)
+    }
+
+    /// A name of less than eight bytes as one word.
+    @inline(never)
+    private static func short(_ name: Span<UInt8>) -> UInt64 {
+        var word = 0 as UInt64
+        for index in name.indices { word = word &<< 8 | UInt64(asciiLowercased(name[index])) }
+        return word
+    }
+
+    @inline(__always)
+    private static func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
+        let (high, low) = left.multipliedFullWidth(by: right)
+        return high ^ low
+    }
+}
+
+extension RawSpan {
+    /// Eight bytes, the first one least significant. The caller checks the bounds.
+    @unsafe
+    @inline(__always)
+    func word(at offset: Int) -> UInt64 {
+        unsafe unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self)
+    }
+}
